@@ -178,7 +178,9 @@ class ExerciseResult(_Model):
     @property
     def unwritten(self) -> tuple[str, ...]:
         """The functions that are not written yet."""
-        return tuple(each.name for each in self.functions if each.state in ("unwritten", "undefined", "unrun"))
+        return tuple(
+            function.name for function in self.functions if function.state in ("unwritten", "undefined", "unrun")
+        )
 
 
 class Result(_Model):
@@ -204,17 +206,17 @@ class Result(_Model):
     @property
     def possible(self) -> float:
         """The points that there are, those of excused exercises among them, which max_score leaves out."""
-        return self.max_score + sum(each.max_score for each in self.exercises if each.excused)
+        return self.max_score + sum(exercise.max_score for exercise in self.exercises if exercise.excused)
 
     @property
     def not_graded(self) -> tuple[str, ...]:
         """The ids of the exercises that count and are not graded."""
-        return tuple(each.id for each in self.exercises if not each.is_graded and not each.excused)
+        return tuple(exercise.id for exercise in self.exercises if not exercise.is_graded and not exercise.excused)
 
     @property
     def is_excused(self) -> bool:
         """Whether every exercise is excused."""
-        return bool(self.exercises) and all(each.excused for each in self.exercises)
+        return bool(self.exercises) and all(exercise.excused for exercise in self.exercises)
 
     @property
     def scaled_score(self) -> float | None:
@@ -249,7 +251,7 @@ def with_total(result: Result, exercises: Iterable[ExerciseResult]) -> Result:
     """Return the result with these exercises, and the points of those that count."""
     every = tuple(exercises)
     counting = [each for each in every if not each.excused]
-    score, most = total_of(each.score for each in counting), sum(each.max_score for each in counting)
+    score, most = total_of(exercise.score for exercise in counting), sum(exercise.max_score for exercise in counting)
     return result.model_copy(update={"exercises": every, "score": score, "max_score": most})
 
 
@@ -259,10 +261,10 @@ class ResultsError(CourseFault):
 
 def read_results(folder: Path) -> list[Result]:
     """Return every result in a folder, ordered by student. Raises ResultsError where there is none or one cannot be read."""
-    found, broken = read_results_and_errors(folder)
+    results, broken = read_results_and_errors(folder)
     if broken:
         raise broken[0]
-    return found
+    return results
 
 
 def read_results_and_errors(folder: Path) -> tuple[list[Result], list[ResultsError]]:
@@ -270,14 +272,14 @@ def read_results_and_errors(folder: Path) -> tuple[list[Result], list[ResultsErr
     paths = sorted(folder.glob("*/*.json"))
     if not paths:
         raise ResultsError(f"{folder} holds no results. Next: course grade SUBMITTED --out {quote(str(folder))}")
-    found: list[Result] = []
+    results: list[Result] = []
     broken: list[ResultsError] = []
     for path in paths:
         try:
-            found.append(Result.model_validate_json(path.read_bytes()))
+            results.append(Result.model_validate_json(path.read_bytes()))
         except (OSError, ValidationError):
             broken.append(ResultsError(f"{path} is not a result. Next: remove it, then course grade again"))
-    return found, broken
+    return results, broken
 
 
 def students_in(folder: Path) -> list[str]:

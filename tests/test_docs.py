@@ -10,7 +10,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 MADE = ROOT / "docs" / "misconceptions.md"  # by `course release`
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(page for page in sorted((ROOT / "docs").glob("*.md")) if page != MADE)]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *(page for page in sorted((ROOT / "docs").glob("*.md")) if page != MADE),
+]
 ROOTS = (ROOT, ROOT / "manyheads", ROOT / "tests", ROOT / "exercises")  # pages name an engine's file by its room, too
 FOREIGN = {"src/nvc_info.c", "mem_mgr/mem_mgr.c", "interfaces/builtin/opengl.go"}  # of projects that a page cites
 

@@ -16,7 +16,7 @@ from itertools import combinations
 from torch import Tensor
 
 from ..diagnosis.aspects import is_broken
-from ..diagnosis.compared import Compared
+from ..diagnosis.comparison import Comparison
 from ..diagnosis.metamorphic import are_related, is_difference
 from ..diagnosis.recording import ASPECTS, Ask, Aspect
 
@@ -94,7 +94,7 @@ def within(groups: Groups, calls: Sequence[int]) -> Groups:
     }
 
 
-def broken_aspects(compared: Sequence[Compared], groups: Sequence[Groups]) -> Broken:
+def broken_aspects(compared: Sequence[Comparison], groups: Sequence[Groups]) -> Broken:
     """Return where a subject is not as the reference."""
     # The reference's fingerprint itself is that of a reply which is the same to the last bit.
     same = {i for i, one in enumerate(compared) if one.found is one.right}
@@ -198,7 +198,7 @@ def _with_meanings(asks: Sequence[Ask], subjects: Sequence[Subject]) -> tuple[As
 
 def _passing(subjects: Sequence[Subject], *asks: Sequence[Ask]) -> list[Subject]:
     """Return the subjects that break nothing of what these checks ask."""
-    asked = {(ask.aspect, group) for each in asks for ask in each for group in ask.calls}
+    asked = {(ask.aspect, group) for other in asks for ask in other for group in ask.calls}
     return [subject for subject in subjects if subject.broken.isdisjoint(asked)]
 
 

@@ -79,7 +79,7 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
 def _name_of(course: Course, exercise: Exercise) -> str:
     """Return the shortest that a command takes for it: its number, or its id where another assignment has that number, too."""
     number = f"{exercise.number:02d}"
-    return number if sum(each.number == exercise.number for each in course.exercises) == 1 else exercise.id
+    return number if sum(other.number == exercise.number for other in course.exercises) == 1 else exercise.id
 
 
 def _command_lines(course: Course, first: str) -> str:
@@ -91,13 +91,15 @@ def _command_lines(course: Course, first: str) -> str:
         f"trace {first}": "your own lines: what each does to shapes, and where every number goes",
         f"plot {first}": "expected, yours and the difference, as a picture",
     }
-    able = next((_name_of(course, each) for each in course.exercises if each.train is not None), None)
+    able = next((_name_of(course, exercise) for exercise in course.exercises if exercise.train is not None), None)
     if able is not None:
         lines[f"train {able}"] = "your own attention learns to write, in a minute; --page: with its heads, on a page"
         lines["bench --quick"] = "attention by hand against SDPA on your machine, beside the lesson's figures"
-    if any(each.generate is not None for each in course.exercises):
+    if any(exercise.generate is not None for exercise in course.exercises):
         lines["generate"] = "it writes with your own cache, and without: the same text, in less time"
-    measured = next((each.id for each in course.assignments if any(e.bench for e in each.exercises)), None)
+    measured = next(
+        (assignment.id for assignment in course.assignments if any(e.bench for e in assignment.exercises)), None
+    )
     if measured is not None:
         lines[f"bench {measured}"] = "what your own code costs while one size grows; --out bench.png"
     lines["--help"] = "all of them"

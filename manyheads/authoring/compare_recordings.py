@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from ..box.worker import wire
-from ..diagnosis.compared import Expected
+from ..diagnosis.comparison import Expected
 from ..diagnosis.fingerprint import STORED
 from ..diagnosis.pair_answers import Pairs
 from ..diagnosis.recording import Content, Fingerprints
@@ -157,7 +157,7 @@ def _same_outputs(before: Expected, after: Expected) -> bool:
 
 def _same_tensor(a: Tensor, b: Tensor) -> bool:
     """Return a recording holds floats in fewer bits than what is to be recorded."""
-    a, b = (each.float() if each.is_floating_point() else each for each in (a, b))
+    a, b = (side.float() if side.is_floating_point() else side for side in (a, b))
     return same_numbers(a, b)
 
 

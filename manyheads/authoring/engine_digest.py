@@ -54,14 +54,14 @@ def imports_of(path: Path) -> set[str]:
     """Return the names of what a module imports, also within a function: modules, and what may be modules."""
     parts = path.relative_to(ENGINE.parent).with_suffix("").parts
     package = ".".join(parts[:-1])
-    found = set()
+    imports = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            imports |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             source = resolve_name("." * node.level + (node.module or ""), package if node.level else None)
-            found |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
-    return found
+            imports |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
+    return imports
 
 
 def _path(name: str) -> Path | None:

@@ -46,17 +46,17 @@ def record_heads(exercise: Exercise, fingerprints: Fingerprints) -> bytes:
         if example.has_heads:
             found = heads_by_call(example, traced(example))
             heads |= {key_of(each.expected): known for each, known in found if known is not None}
-    tiled = [each for example in chosen if example.tiled is not None for each in (example, *example.instead)]
+    tiled = [candidate for example in chosen if example.tiled is not None for candidate in (example, *example.instead)]
     tiles = {key_of(each.expected): known for each in tiled if (known := _tiles(each, traced(each))) is not None}
     return save(Recorded(heads, tiles))
 
 
 def _tiles(example: Example, traced: Traced) -> Tiles | None:
-    found = visits_of(example, traced)
-    if found is None or found.cut:
+    visits = visits_of(example, traced)
+    if visits is None or visits.cut:
         return None
-    boxes = torch.tensor([visit.box for visit in found.visits], dtype=torch.float32)
-    return Tiles(boxes, torch.where(found.counts, found.scores, -math.inf).float())
+    boxes = torch.tensor([visit.box for visit in visits.visits], dtype=torch.float32)
+    return Tiles(boxes, torch.where(visits.counts, visits.scores, -math.inf).float())
 
 
 # The files of one exercise as students get them.

@@ -62,12 +62,12 @@ class Phrases:
 
     def within(self, text: Text) -> set[str]:
         """Return the phrases in a text."""
-        found = set[str]()
+        lines = set[str]()
         for starts, whole in text.ways:
             for start, forms in self._by_start.items():
                 if start in starts:
-                    found.update(form for form in forms if f" {form} " in whole)
-        return found
+                    lines.update(form for form in forms if f" {form} " in whole)
+        return lines
 
 
 @dataclass(frozen=True)

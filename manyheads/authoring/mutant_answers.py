@@ -13,7 +13,7 @@ from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
 from ..checks.implementation import LocalRunner
 from ..checks.local import as_an_attempts, namespace_of
-from ..diagnosis.compared import Compared
+from ..diagnosis.comparison import Comparison
 from ..diagnosis.fingerprint import (
     FACETS,
     SMALLEST,
@@ -39,17 +39,19 @@ class Replies:
         self.every: list[ReplyFingerprint] = []
         self._marks: list[tuple[float, float]] = []
 
-    def find(self, found: ReplyFingerprint) -> int | None:
+    def find(self, fingerprint: ReplyFingerprint) -> int | None:
         """Return the index of the first reply that is the same, numbers to rounding; None if there is none."""
-        return next((i for i in self._near(found) if self.every[i].is_same(found, self._facets)), None)
+        return next((i for i in self._near(fingerprint) if self.every[i].is_same(fingerprint, self._facets)), None)
 
-    def keep(self, found: ReplyFingerprint) -> int:
+    def keep(self, fingerprint: ReplyFingerprint) -> int:
         """Return the index of the reply that has every number alike, to the last digit; it is added if there is none.
 
         Being the same to rounding does not carry over from one reply to the next: a chain of them may lead far.
         """
-        known = next((i for i in self._near(found) if self.every[i] is found or self.every[i] == found), None)
-        return self.add(found) if known is None else known
+        known = next(
+            (i for i in self._near(fingerprint) if self.every[i] is fingerprint or self.every[i] == fingerprint), None
+        )
+        return self.add(fingerprint) if known is None else known
 
     def add(self, reply: ReplyFingerprint) -> int:
         """Add a reply. Returns its index."""
@@ -57,12 +59,12 @@ class Replies:
         self._marks.append(_mark(reply))
         return len(self.every) - 1
 
-    def _near(self, found: ReplyFingerprint) -> Iterator[int]:
+    def _near(self, fingerprint: ReplyFingerprint) -> Iterator[int]:
         """Yield the indices of the replies whose first number does not tell them from this one: few of hundreds.
 
         What has no number, or one that is not finite, is near everything.
         """
-        number, norm = _mark(found)
+        number, norm = _mark(fingerprint)
         norm = max(norm, SMALLEST)
         for i, (other, size) in enumerate(self._marks):
             if not abs(other - number) > TOLERANCE * (size if size > norm else norm):
@@ -113,16 +115,16 @@ def answers_of(recorded: RecordedCalls, mutants: Sequence[Namespace]) -> Answers
             seen[i].place(runner, each) if is_deterministic(runner, each.told.call, each.reply) else None
             for i, each in enumerate(asked)
         )
-        broken = broken_aspects([each.told for each in asked], list(recorded.groups.values()))
+        broken = broken_aspects([answer.told for answer in asked], list(recorded.groups.values()))
         found.append(MutantAnswers(places, broken))
     return Answers(
-        sure=tuple(tuple(each.sure.every[1:]) for each in seen),
-        unsure=tuple(tuple(each.unsure.every) for each in seen),
+        sure=tuple(tuple(subject.sure.every[1:]) for subject in seen),
+        unsure=tuple(tuple(subject.unsure.every) for subject in seen),
         mutants=tuple(found),
     )
 
 
-def compared_with(recorded: RecordedCalls, path: Path) -> list[Compared]:
+def compared_with(recorded: RecordedCalls, path: Path) -> list[Comparison]:
     """Return how a right attempt answers, beside the reference."""
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
         return [each.told for each in _asked(recorded, SettledRunner(namespace_of(path)))]
@@ -134,7 +136,7 @@ class _Asked:
 
     reply: Reply
     found: ReplyFingerprint
-    told: Compared
+    told: Comparison
 
 
 def _asked(recorded: RecordedCalls, runner: LocalRunner) -> Iterator[_Asked]:
@@ -142,9 +144,9 @@ def _asked(recorded: RecordedCalls, runner: LocalRunner) -> Iterator[_Asked]:
     for call, right_reply, right, expected in known:
         reply = runner.execute(call)
         told = as_an_attempts(runner, call, reply)
-        found = _fingerprint(call, reply, right_reply, right)
-        seen = found if told is reply else _fingerprint(call, told, right_reply, right)
-        yield _Asked(reply, found, Compared(call, right, expected, told, seen))
+        fingerprint = _fingerprint(call, reply, right_reply, right)
+        seen = fingerprint if told is reply else _fingerprint(call, told, right_reply, right)
+        yield _Asked(reply, fingerprint, Comparison(call, right, expected, told, seen))
 
 
 def _fingerprint(call: Call, reply: Reply, right_reply: Reply, right: ReplyFingerprint) -> ReplyFingerprint:

@@ -30,12 +30,12 @@ def is_deterministic(runner: Runner, call: Call, reply: Reply | None = None) -> 
     return fingerprint_of(first).agrees(fingerprint_of(second), ("outputs", "gradients"))
 
 
-def is_of_rounding(runner: Runner, call: Call, found: ReplyFingerprint, right: ReplyFingerprint) -> bool:
+def is_of_rounding(runner: Runner, call: Call, fingerprint: ReplyFingerprint, right: ReplyFingerprint) -> bool:
     """Return whether rounding decides this reply to the call, for example in a division by a sum that cancels.
 
     Another processor computes other numbers there. right: the reference's reply.
     """
-    is_wide = call.dtype in (None, "float64") and call.autocast is None and {*found.dtype} <= {"float64"}
+    is_wide = call.dtype in (None, "float64") and call.autocast is None and {*fingerprint.dtype} <= {"float64"}
     nudge, draws = (NUDGE, DRAWS) if is_wide else (NARROW_NUDGE, NARROW_DRAWS)
 
     def nudged(place: int) -> Reply:
@@ -50,4 +50,4 @@ def is_of_rounding(runner: Runner, call: Call, found: ReplyFingerprint, right: R
         return runner.execute(map_call(call, change))
 
     replies = map(nudged, range(len(draws)))
-    return any(not found.is_same(fingerprint_beside(right, call, reply)) for reply in replies)
+    return any(not fingerprint.is_same(fingerprint_beside(right, call, reply)) for reply in replies)

@@ -46,7 +46,7 @@ def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
 
     Raises CourseError if the engine is not installed.
     """
-    installed = (each for each in metadata.distributions(name=NAME) if each.read_text("METADATA"))
+    installed = (other for other in metadata.distributions(name=NAME) if other.read_text("METADATA"))
     distribution = next(installed, None)
     if distribution is None:
         raise CourseError(

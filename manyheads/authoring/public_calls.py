@@ -15,7 +15,7 @@ from ..box.worker.messages import Call
 from ..checks.draw import Drawn
 from ..checks.implementation import LocalRunner
 from ..checks.outcome import CheckOutcome
-from ..diagnosis.compared import Expected
+from ..diagnosis.comparison import Expected
 from ..diagnosis.dropout_extremes import is_of_copies, settled
 from ..diagnosis.fingerprint import ReplyFingerprint
 from .asked_aspects import Groups

@@ -17,7 +17,7 @@ from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange
 from ..course import CourseError, Exercise
 from ..diagnosis.agree import is_comparable
-from ..diagnosis.compared import first_of
+from ..diagnosis.comparison import first_of
 from ..diagnosis.dropout_extremes import is_of_copies
 from ..diagnosis.fingerprint import fingerprint_of
 from ..diagnosis.varying_answers import are_alike

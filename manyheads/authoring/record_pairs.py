@@ -54,7 +54,7 @@ def classes_of(
         if any(row):
             members.setdefault(row, []).append(number)
     of = {mutant: number for number, of_one in enumerate(members.values()) for mutant in of_one}
-    heads = [mutants[each[0]] for each in members.values()]
+    heads = [mutants[member[0]] for member in members.values()]
     returned = [
         [(place := head.answers[i]) is not None and replies[i][place].raised is None for i in compared]
         for head in heads

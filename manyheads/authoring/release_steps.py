@@ -101,7 +101,7 @@ class Workshop:
         self._catalogue = catalogue
         self._recorded: dict[str, RecordedCalls] = {}
 
-    def take(self, step: Step, asked: Sequence[Asked]) -> Asked | Made:
+    def take(self, step: Step, answers: Sequence[Asked]) -> Asked | Made:
         """Take a step; `asked`: for the last one, what the others found.
 
         Raises what a broken course raises (CourseError, BrokenReference, …).
@@ -112,23 +112,23 @@ class Workshop:
             return answers_of(self._calls(exercise), namespaces)
         if step.kind == "kills":
             return Kills(tuple(kill_rows(self._catalogue, exercise, namespaces)))
-        stub, calls, kills = stub_of(exercise), self._calls(exercise), self._matrix(exercise, asked)
+        stub, calls, kills = stub_of(exercise), self._calls(exercise), self._matrix(exercise, answers)
         made_from = recorded_from(exercise, calls, kills)
         fingerprints = kept_file(exercise, stub, calls) if step.recorded_from == made_from else None
         if fingerprints is None:
-            fingerprints = self.fingerprints(exercise, self.ask_all(exercise) if step.recorded_from else asked)
+            fingerprints = self.fingerprints(exercise, self.ask_all(exercise) if step.recorded_from else answers)
         files = files_of(self._catalogue, exercise, stub, fingerprints)
-        made = tuple((each.path, None if each.is_in_step() else each.content) for each in files)
+        made = tuple((file.path, None if file.is_in_step() else file.content) for file in files)
         return Made(made, made_from)
 
-    def files(self, exercise: Exercise, asked: Sequence[Asked]) -> list[Released]:
+    def files(self, exercise: Exercise, answers: Sequence[Asked]) -> list[Released]:
         """Return the files for students, from what the steps before found."""
-        return list(files_of(self._catalogue, exercise, stub_of(exercise), self.fingerprints(exercise, asked)))
+        return list(files_of(self._catalogue, exercise, stub_of(exercise), self.fingerprints(exercise, answers)))
 
     def fingerprints(self, exercise: Exercise, asked: Sequence[Asked]) -> bytes:
         """Return the fingerprint file, from what the steps before found."""
         kills = self._matrix(exercise, asked)
-        answers = [each for each in asked if isinstance(each, Answers)]
+        answers = [answer for answer in asked if isinstance(answer, Answers)]
         calls, unlisted = self._calls(exercise), self._unlisted(exercise, kills.checks)
         return recorded_file(exercise, stub_of(exercise), calls, answers, kills, unlisted)
 
@@ -142,11 +142,11 @@ class Workshop:
         """Return what all steps find that the files need."""
         steps = recording_steps(exercise, kills=read_kill_matrix(exercise) is None)
         found = [self.take(step, ()) for step in steps if step.kind in ("calls", "kills")]
-        return [each for each in found if not isinstance(each, Made)]
+        return [answer for answer in found if not isinstance(answer, Made)]
 
-    def _matrix(self, exercise: Exercise, asked: Sequence[Asked]) -> KillMatrix:
+    def _matrix(self, exercise: Exercise, answers: Sequence[Asked]) -> KillMatrix:
         """Return the kill matrix that the steps before found, else the one that is recorded."""
-        rows = tuple(row for each in asked if isinstance(each, Kills) for row in each.rows)
+        rows = tuple(row for answer in answers if isinstance(answer, Kills) for row in answer.rows)
         known = None if rows else read_kill_matrix(exercise)
         return known or KillMatrix(tuple(check.id for check in self._catalogue.checks(exercise)), rows)
 

@@ -35,9 +35,9 @@ def new_exercise(course: Course, assignment: str, exercise: str, stateful: bool 
             raise CourseError(
                 f"{id_!r} is not an id: use lower case letters, digits and underscores. Next: course new averages/median"
             )
-    if any(each.id == exercise for each in course.exercises):
+    if any(other.id == exercise for other in course.exercises):
         raise CourseError(f"the exercise {exercise} exists already. Next: course verify {exercise}")
-    there = next((each for each in course.assignments if each.id == assignment), None)
+    there = next((other for other in course.assignments if other.id == assignment), None)
     number = len(there.exercises) + 1 if there else 1
     words = {
         "id": exercise,

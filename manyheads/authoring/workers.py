@@ -147,8 +147,8 @@ def _start(root: Path) -> None:
         _process.problem = error
 
 
-def _take(step: Step, asked: Sequence[Asked]) -> Asked | Made:
+def _take(step: Step, answers: Sequence[Asked]) -> Asked | Made:
     if _process.problem is not None:
         raise _process.problem
     assert _process.workshop is not None
-    return _process.workshop.take(step, asked)
+    return _process.workshop.take(step, answers)

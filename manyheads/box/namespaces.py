@@ -44,12 +44,12 @@ class NamespaceBox:
     level = Level.NAMESPACES
     start_seconds = 1.0
 
-    def __init__(self, limits: Limits, hidden: Path, given: Equipment | None = None) -> None:
+    def __init__(self, limits: Limits, hidden: Path, equipment: Equipment | None = None) -> None:
         """Start it. `hidden`: a folder that must not be seen inside, wherever it is. `given`: what it holds besides.
 
         Raises BoxUnavailable, with the command that would help.
         """
-        self._limits, self._hidden, self._given = limits, hidden, given or Equipment()
+        self._limits, self._hidden, self._given = limits, hidden, equipment or Equipment()
         self._last: Lifeline | None = None
         self._start()
 
@@ -135,11 +135,11 @@ def refuse_alone() -> None:
 
 
 def launch_request(
-    bwrap: str, control_fd: int, uid: int | None, hidden: Path, cgroups: Plan, given: Equipment
+    bwrap: str, control_fd: int, uid: int | None, hidden: Path, cgroups: Plan, equipment: Equipment
 ) -> dict[str, object]:
     """Return what `reaper.py` and `launcher.py` are to do."""
     inside = contents()
-    binds = (*inside.binds, *given.binds)
+    binds = (*inside.binds, *equipment.binds)
     arguments = [*_UNSHARE, *_BOUND]
     for i, bind in enumerate(binds):
         arguments += ["--ro-bind", f"{{{i}}}", bind.target]
@@ -150,10 +150,10 @@ def launch_request(
     arguments += ["--proc", "/proc", "--tmpfs", "/dev"]
     for name in ("null", "zero", "full", "random", "urandom"):
         arguments += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
-    for i, device in enumerate(given.devices, len(binds)):
+    for i, device in enumerate(equipment.devices, len(binds)):
         arguments += ["--dev-bind", f"{{{i}}}", device.target]
     arguments += ["--dir", "/dev/shm", "--remount-ro", "/dev", "--dir", "/tmp", "--remount-ro", "/"]
-    for name, value in _environment(inside.python_library, given).items():
+    for name, value in _environment(inside.python_library, equipment).items():
         arguments += ["--setenv", name, value]
     start = (  # without collections while it imports: they would find nothing, and take a fifth of its time
         f"import gc, sys; gc.disable(); sys.path[:0] = ['{WORKER_PARENT}', '{SITE}']; "
@@ -163,13 +163,13 @@ def launch_request(
         "bwrap": bwrap,
         "arguments": arguments,
         "command": [inside.python, "-I", "-S", "-B", "-c", start],
-        "sources": [bind.source for bind in (*binds, *given.devices)],
+        "sources": [bind.source for bind in (*binds, *equipment.devices)],
         "uid": uid,
         "cgroups": cgroups,
     }
 
 
-def _environment(python_library: str, given: Equipment) -> dict[str, str]:
-    variables = {**_ENVIRONMENT, **dict(given.environment)}
+def _environment(python_library: str, equipment: Equipment) -> dict[str, str]:
+    variables = {**_ENVIRONMENT, **dict(equipment.environment)}
     folders = [folder for folder in (python_library, variables.get("LD_LIBRARY_PATH", "")) if folder]
     return {**variables, "LD_LIBRARY_PATH": ":".join(folders)} if folders else variables

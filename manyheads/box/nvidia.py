@@ -170,8 +170,8 @@ def _in_linker_cache(ldconfig: tuple[str, ...]) -> str:
         says = subprocess.run(ldconfig, capture_output=True, text=True, check=False).stdout
     except OSError:
         return ""
-    found = re.findall(rf"^\s*{re.escape(DRIVER)} \([^)]*64[^)]*\) => (\S+)", says, re.MULTILINE)
-    return next((path for path in found if os.path.exists(path)), "")
+    matches = re.findall(rf"^\s*{re.escape(DRIVER)} \([^)]*64[^)]*\) => (\S+)", says, re.MULTILINE)
+    return next((path for path in matches if os.path.exists(path)), "")
 
 
 def _may_open(path: Path, uid: int | None, write: bool = True) -> bool:

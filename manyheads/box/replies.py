@@ -231,10 +231,10 @@ def _read_header(payload: bytes) -> tuple[object, int]:
 
 def _parsed(text: str) -> Any:
     """Parse JSON, which must be written exactly as the worker writes it. So no key can occur twice."""
-    found = json.loads(text)
-    if json.dumps(found) != text:
+    data = json.loads(text)
+    if json.dumps(data) != text:
         raise BadReply("it is not written as agreed")
-    return found
+    return data
 
 
 def reply_of(model: ReplyModel, tensors: list[Tensor]) -> Reply:

@@ -67,7 +67,7 @@ def _step(model: _Step, tensors: list[Tensor]) -> Step:
         tuple(model.lines),
         tuple(model.sites),
         tuple(_tensor_info(each) for each in model.inputs),
-        tuple(_tensor_info(each) for each in model.outputs),
+        tuple(_tensor_info(output) for output in model.outputs),
         model.input_count,
         model.output_count,
         model.storage,

@@ -114,8 +114,8 @@ class Answer:
         if self.reply.raised is not None:
             raise AttemptRaised(self.reply.raised)
         for out, leaf in zip(self.reply.outputs, answers_of(self.call, self.reply), strict=False):
-            if found := read_misfit(out.kind):
-                depth, came = found
+            if misfit := read_misfit(out.kind):
+                depth, came = misfit
                 part = replace(leaf, path=leaf.path[:depth])
                 asked = form_name(part.form)
                 raise CheckFailed(f"{asked} was expected{part._where()}; yours {_in_words(came, part.form)}")

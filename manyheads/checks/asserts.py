@@ -50,7 +50,7 @@ def _assert_leaf(mine: Answer, due: Answer) -> None:
     """One part matches; where the reference has None, so has the attempt."""
     if due.kind == NONE or mine.kind == NONE:
         if mine.kind != due.kind:
-            asked, yours = ("None" if each.kind == NONE else each.returned for each in (due, mine))
+            asked, yours = ("None" if side.kind == NONE else side.returned for side in (due, mine))
             raise CheckFailed(f"{mine.label} should be {asked}; yours is {yours}")
         return
     assert_matches(mine, due)

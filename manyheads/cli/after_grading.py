@@ -63,7 +63,7 @@ def compare(
     near = loaded if roster is None else course_of(course)
     members = NOBODY if near is None else class_list(near, roster, everybody)
     labels = labels_of(loaded)
-    counted = (decided(loaded, found, members, everybody) for found in (before, after))
+    counted = (decided(loaded, side, members, everybody) for side in (before, after))
     earlier, later = (results_of(loaded, found, assignment) for found in counted)
     comparison = compared(earlier, later, labels)
     console = open_console()
@@ -101,13 +101,13 @@ def feedback(
     found = read_results(results)
     if pseudonyms_in(loaded, found) is not None:
         found = resolved(loaded, found)
-    members = class_list(loaded, roster, [each.student for each in found])
+    members = class_list(loaded, roster, [other.student for other in found])
     graded = results_of(loaded, decided(loaded, found, members), assignment)
     console = open_console()
-    if strange := next((each.student for each in graded if not is_student(each.student)), None):
+    if strange := next((other.student for other in graded if not is_student(other.student)), None):
         raise CourseFault(f"{strange!a} cannot be a folder's name. Next: remove that result, then course feedback")
     try:
-        if pair := folded_together(out / FOLDER, [each.student for each in graded]):
+        if pair := folded_together(out / FOLDER, [other.student for other in graded]):
             names = " and ".join(map(ascii, pair))
             raise CourseFault(
                 f"{out} is on a file system where {names} are one folder, and one would get the other's feedback. "
@@ -123,8 +123,8 @@ def feedback(
         raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another folder") from None
     for sentence in done.said:
         console.print(f"not in a zip: {sentence}", style="yellow", markup=False, soft_wrap=True)
-    name_not_graded(console, [row_of(each, labels_of(loaded)) for each in graded])
-    students = counted(len({each.student for each in graded}), "student", "students")
+    name_not_graded(console, [row_of(other, labels_of(loaded)) for other in graded])
+    students = counted(len({other.student for other in graded}), "student", "students")
     console.print(f"{students}: {out / FOLDER}/", markup=False, soft_wrap=True)
     for name in done.files:
         console.print(f"{out / name}", markup=False, soft_wrap=True)

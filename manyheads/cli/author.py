@@ -49,7 +49,7 @@ def new(
 
     loaded = instructors_course_of(course, "new")
     assignment, _, exercise = name.partition("/")
-    there = [each.id for each in loaded.assignments]
+    there = [other.id for other in loaded.assignments]
     if not exercise and assignment in there:
         raise CourseError(
             f"{assignment} is an assignment: what is the exercise called? Next: course new {assignment}/NAME"

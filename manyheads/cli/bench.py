@@ -44,24 +44,24 @@ def own_bench(console: Console, course: Course, what: str, device: Device, out: 
     if out is not None:
         write_picture(out, own_bench_png(where, measured))
         console.print(f"Drawn in {out}", soft_wrap=True, markup=False)
-    if any(point.instead for each in measured for points in each.lines.values() for point in points):
+    if any(point.instead for measurement in measured for points in measurement.lines.values() for point in points):
         raise typer.Exit(1)
 
 
 def _exercises_of(course: Course, what: str) -> list[Exercise]:
     """Return those that are meant and have something to measure. Raises CourseError."""
     meant = exercises_of(course.exercises, what) or [exercise_named(course, what, "bench")]
-    found = [each for each in meant if each.bench]
-    if not found:
-        able = next((each.id for each in course.exercises if each.bench), None)
+    exercises = [exercise for exercise in meant if exercise.bench]
+    if not exercises:
+        able = next((exercise.id for exercise in course.exercises if exercise.bench), None)
         raise CourseError(f"{what} has nothing to measure. Next: course bench{f' {able}' if able else ''}")
-    return found
+    return exercises
 
 
 def _measured_exercises(
     console: Console, course: Course, exercises: list[Exercise], device: Device, *, quick: bool
 ) -> list[MeasuredExercise]:
-    found: list[MeasuredExercise] = []
+    measurements: list[MeasuredExercise] = []
     with _box(device) as box:  # before this process runs a torch operation, because the box may fork it
         from ..student.measure_own import FULL, QUICK, measure_exercise
 
@@ -74,8 +74,10 @@ def _measured_exercises(
                 source, is_reference = own_or_reference(course, exercise)
                 if source is not None:
                     limits, effort = course.limits.for_worker(device), QUICK if quick else FULL
-                    found += measure_exercise(box, limits, exercise, source, effort, tell, is_reference=is_reference)
-    return found
+                    measurements += measure_exercise(
+                        box, limits, exercise, source, effort, tell, is_reference=is_reference
+                    )
+    return measurements
 
 
 def _box(device: Device) -> Box:
@@ -95,9 +97,9 @@ def _tell_the_rest(
     console: Console, course: Course, exercises: list[Exercise], measured: list[MeasuredExercise]
 ) -> None:
     """Say what is not in the tables, and whose numbers may be those of a mistake."""
-    own = {each.exercise for each in measured if not each.is_reference}
-    unwritten = [each.id for each in exercises if each not in {one.exercise for one in measured}]
-    unchecked = [each.id for each in exercises if each in own - done_exercises(course)]
+    own = {measurement.exercise for measurement in measured if not measurement.is_reference}
+    unwritten = [exercise.id for exercise in exercises if exercise not in {one.exercise for one in measured}]
+    unchecked = [exercise.id for exercise in exercises if exercise in own - done_exercises(course)]
     if unwritten:
         console.print(f"Not written yet: {', '.join(unwritten)}.", soft_wrap=True, markup=False)
     if unchecked:

@@ -78,7 +78,7 @@ class Counting:
 
     def problems(self, more: Iterable[str] = ()) -> list[str]:
         """Return a sentence for each row of overrides.yaml that fits no check or no student. more: who else is known."""
-        names = {*more, *self._members.absent([]), *(name for each in self._students.values() for name in each)}
+        names = {*more, *self._members.absent([]), *(name for student in self._students.values() for name in student)}
         return [*self._unfit, *self._decisions.of_nobody(names, self._like)]
 
 
@@ -122,7 +122,7 @@ def class_list(
     if path is None:
         return NOBODY
     roster = read_roster(path)
-    names = {} if pseudonyms is None else {each.id: pseudonyms.of(each.id) for each in roster.students}
+    names = {} if pseudonyms is None else {student.id: pseudonyms.of(student.id) for student in roster.students}
     members = ClassList(roster, course.file.not_handed_in == "zero", names)
     students = sorted({*present})
     if students and members.absent(students) == members.absent([]):

@@ -55,8 +55,8 @@ def collect(
         console.print(sentence, markup=False, soft_wrap=True)
     if done.laid:
         console.print(_files(done.laid) if verbose else _students(done.laid))
-    students = {each.student for each in done.laid}
-    states = ", ".join(f"{count} {state}" for state, count in Counter(each.state.value for each in done.laid).items())
+    students = {file.student for file in done.laid}
+    states = ", ".join(f"{count} {state}" for state, count in Counter(file.state.value for file in done.laid).items())
     told = f"{counted(len(students), 'student', 'students')}: {states or 'nothing'}"
     console.print(told, markup=False, soft_wrap=True)
     if known is not None and known.unread:
@@ -96,7 +96,7 @@ def _students(laid: Sequence[Laid]) -> Table:
     for each in sorted(laid, key=lambda one: one.path):
         whose.setdefault(each.student, []).append(each)
     for student, files in list(whose.items())[:MOST_ROWS]:
-        states = Counter(each.state.value + " (late)" * each.late for each in files)
+        states = Counter(file.state.value + " (late)" * file.late for file in files)
         now = ", ".join(f"{count} {state}" for state, count in states.items())
         table.add_row(escape(student), str(len(files)), escape(now))
     if len(whose) > MOST_ROWS:

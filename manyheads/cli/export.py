@@ -66,9 +66,9 @@ def export(
         found = decided(near, found, members)
     found = results_of(near, found, assignment)
     if format in TELLS_NOTHING:
-        for sentence in (f"{each.student}: {said}" for each in found for said in sentences(each, labels)):
+        for sentence in (f"{result.student}: {said}" for result in found for said in sentences(result, labels)):
             print(f"decided: {sentence}", file=sys.stderr)
-        for name in members.strangers([each.student for each in found]):
+        for name in members.strangers([result.student for result in found]):
             print(
                 f"left out: {name} is not on the roster. Next: complete the roster, if that is a mistake",
                 file=sys.stderr,
@@ -77,7 +77,7 @@ def export(
         sys.stdout.write(FORMATS[format.value](found, members, labels))
     else:
         _write(out, format, found, members, labels)
-    if unknown := [f"{each.student}: {said}" for each in found for said in not_graded(each, labels)]:
+    if unknown := [f"{result.student}: {said}" for result in found for said in not_graded(result, labels)]:
         for sentence in unknown:
             print(f"not graded: {sentence}", file=sys.stderr)
         print(
@@ -87,10 +87,10 @@ def export(
         raise typer.Exit(1)
 
 
-def _write(out: Path, format: Format, found: list[Result], members: ClassList, labels: Labels) -> None:
-    files = {out: FORMATS[format.value](found, members, labels)}
+def _write(out: Path, format: Format, results: list[Result], members: ClassList, labels: Labels) -> None:
+    files = {out: FORMATS[format.value](results, members, labels)}
     if format is Format.GRADESCOPE and (out.is_dir() or not out.suffix):
-        files = {out / path: text for path, text in gradescope_files(found, labels).items()}
+        files = {out / path: text for path, text in gradescope_files(results, labels).items()}
     try:
         for path, text in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ def _members(course: Course | None, roster: Path | None, results: list[Result]) 
         if roster is None:
             return NOBODY
         raise CourseFault("these results are under pseudonyms. Next: course export … --resolve")
-    return class_list(course, roster, [each.student for each in results])
+    return class_list(course, roster, [result.student for result in results])
 
 
 def _from_gradebook(url: str, course: Path | None) -> list[Result]:

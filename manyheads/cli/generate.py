@@ -83,7 +83,7 @@ class _Job:
 
 def _wanted(course: Course, name: str | None) -> Exercise:
     """Return the exercise that is named, or the first that can. Raises CourseError."""
-    able = [each for each in course.exercises if each.generate is not None]
+    able = [exercise for exercise in course.exercises if exercise.generate is not None]
     if not able:
         raise CourseError("no exercise of this course writes text with a cache. Next: course status")
     wanted = able[0] if name is None else exercise_named(course, name, "generate")

@@ -117,8 +117,8 @@ def name_not_graded(console: Console, rows: Sequence[Row]) -> bool:
 
 def name_others(console: Console, others: Sequence[NotGraded], out: Path) -> None:
     """Name what is not graded, with the reason."""
-    for each in others[:MOST_NAMED]:
-        console.print(f"not graded: {each}", style="yellow", markup=False, soft_wrap=True)
+    for other in others[:MOST_NAMED]:
+        console.print(f"not graded: {other}", style="yellow", markup=False, soft_wrap=True)
     if others:
         more = f"{len(others)} in all" if len(others) <= MOST_NAMED else f"and {len(others) - MOST_NAMED} more"
         console.print(f"Not graded: {more}. All of them: {out}/not-graded.json", markup=False, soft_wrap=True)
@@ -200,10 +200,10 @@ def grade(
     unread = not_readable(loaded, submitted, found)
     found = sorted({*found, *unread}, key=lambda each: (each.student, loaded.assignments.index(each.assignment)))
     empty = {f"{s.student}/{s.assignment.id}" for s in unread if not closed_in(loaded, s.folder.parent)}
-    others = [each for each in others if each.path not in empty]  # what cannot be read is told of these
+    others = [other for other in others if other.path not in empty]  # what cannot be read is told of these
     submissions = [s for s in found if s.assignment in wanted]
     elsewhere = {each.id for each in loaded.assignments}.difference(each.id for each in wanted)
-    others = [each for each in others if not elsewhere.intersection(each.path.split("/")[1:2])]
+    others = [other for other in others if not elsewhere.intersection(other.path.split("/")[1:2])]
     submissions = [s for s in submissions if not chosen or any(e.id in chosen for e in s.assignment.exercises)]
     when = handed_in(loaded, submitted, found, None if times is None else read_times(loaded, times))
     pseudonyms = _pseudonyms(loaded, gradebook) if anonymous else None
@@ -251,7 +251,7 @@ def grade(
         if book is not None:
             for nothing in absent:
                 book.write(nothing)
-    counted = [*rows.values(), *(row_of(each, labels) for each in absent)]
+    counted = [*rows.values(), *(row_of(student, labels) for student in absent)]
     show_rows(console, counted, members, labels)
     name_decisions(console, counted)
     how = f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}"

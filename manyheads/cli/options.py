@@ -79,14 +79,14 @@ def exercises_named(course: Course, names: list[str], assignment: str | None = N
     every = list(course.exercises if assignment is None else assignment_of(course, assignment).exercises)
     if not names:
         return every
-    found = []
+    exercises = []
     for name in names:
         match = exercises_called(every, name) or exercises_of(every, name)
         if not match:
             raise CourseError(f"{unknown(every, name)} Next: course status")
         _refuse_other_files(Path(name), match)
-        found += match
-    return found
+        exercises += match
+    return exercises
 
 
 def _refuse_other_files(path: Path, named: list[Exercise]) -> None:
@@ -102,7 +102,7 @@ def exercise_named(course: Course, name: str, command: str) -> Exercise:
     """Return the one exercise with this id or file name. Raises CourseError."""
     found = exercises_named(course, [name])
     if len(found) > 1:
-        ids = ", ".join(each.id for each in found)
+        ids = ", ".join(result.id for result in found)
         raise CourseError(f"{name!r} may be any of these: {ids}. Next: course {command} {found[0].id}")
     return found[0]
 

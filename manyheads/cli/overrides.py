@@ -42,22 +42,22 @@ def overrides(
         _import(console, loaded, from_gradebook)
     wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     decisions, labels = decisions_of(loaded), labels_of(loaded)
-    for each in wanted:
-        if (dates := decisions.dates.get(each.id)) is not None:
+    for exercise in wanted:
+        if (dates := decisions.dates.get(exercise.id)) is not None:
             policy = dates.policy
             share = f"{policy.per_hour} an hour" if policy.per_hour else f"{policy.per_day} a day"
             costs = f"{share}, at most {policy.at_most}, after a grace of {policy.grace}"
             costs += f", all of it {policy.cutoff} after the due date" if policy.cutoff else ""
             console.print(
-                f"{each.title}: due {shown_moment(dates.due, decisions.zone)}; late: {costs}",
+                f"{exercise.title}: due {shown_moment(dates.due, decisions.zone)}; late: {costs}",
                 markup=False,
                 soft_wrap=True,
             )
         else:
-            console.print(f"{each.title}: no due date", markup=False, soft_wrap=True)
+            console.print(f"{exercise.title}: no due date", markup=False, soft_wrap=True)
     if decisions.free:
         console.print(f"Each student may be late by {decisions.free} days in all, at no cost")
-    rows = [each for each in decisions.rows if each.assignment in {one.id for one in wanted}]
+    rows = [row for row in decisions.rows if row.assignment in {one.id for one in wanted}]
     console.print(_table(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided")
 
 
@@ -65,12 +65,12 @@ def _table(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:
     table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in ("line", "student", "of", "decision", "by", "comment"):
         table.add_column(name, overflow="fold")
-    for each in rows:
-        override = each.row.override
-        of = labels.exercise(override.exercise) if override.exercise else labels.assignment(each.assignment)
+    for row in rows:
+        override = row.row.override
+        of = labels.exercise(override.exercise) if override.exercise else labels.assignment(row.assignment)
         checks = f" ({', '.join(override.check)})" if override.check else ""
-        cells = (each.student or "everybody", of + checks, _said(each, zone), override.by, override.comment)
-        table.add_row(each.row.where.rpartition(":")[2], *map(escape, cells))
+        cells = (row.student or "everybody", of + checks, _said(row, zone), override.by, override.comment)
+        table.add_row(row.row.where.rpartition(":")[2], *map(escape, cells))
     return table
 
 

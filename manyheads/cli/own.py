@@ -31,7 +31,7 @@ def missing_message(course: Course, exercise: Exercise) -> str:
 
 def other_names(course: Course, exercise: Exercise) -> list[str]:
     """Return the files beside the exercise's own that have nearly its name or define what it asks for, and are read for no exercise."""
-    own = {path.name for each in course.exercises for path in (each.script, each.notebook)}
+    own = {path.name for other in course.exercises for path in (other.script, other.notebook)}
     files = (path for path in exercise.script.parent.glob("*") if path.suffix in (".py", ".ipynb"))
     others = sorted(path.name for path in files if path.name not in own)
     near = get_close_matches(exercise.script.name, others, n=1, cutoff=0.85)

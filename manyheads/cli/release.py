@@ -188,7 +188,7 @@ def _assignment_of(course: Course, wanted: str | None) -> Assignment:
     """Return the one that Gradescope is to grade. Raises CourseError."""
     if wanted is None and len(course.assignments) > 1:
         raise CourseError(
-            f"Gradescope grades one assignment; there are: {', '.join(each.id for each in course.assignments)}. "
+            f"Gradescope grades one assignment; there are: {', '.join(assignment.id for assignment in course.assignments)}. "
             f"Next: the same with --assignment {course.assignments[0].id}"
         )
     return course.assignments[0] if wanted is None else assignment_of(course, wanted)

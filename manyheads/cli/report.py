@@ -52,8 +52,8 @@ def draw_class(
         painter = Painter(course, box)
         pictures = {}
         with progress(console, len(wanted), 0, doing="drawing", what="attempts") as shown:
-            for each in wanted:
-                pictures[each.key] = painter.draw(each)
+            for exercise in wanted:
+                pictures[exercise.key] = painter.draw(exercise)
                 shown.one_more(stopped=False)
     drawn = {key: bands for key, bands in pictures.items() if bands}
     seconds = time.monotonic() - started
@@ -133,7 +133,7 @@ def _members(course: Course | None, roster: Path | None, results: list[Result]) 
     if course is None or not (roster or course.file.roster):
         return NOBODY
     pseudonyms = pseudonyms_in(course, results)
-    members = class_list(course, roster, [each.student for each in results], pseudonyms)
+    members = class_list(course, roster, [result.student for result in results], pseudonyms)
     if pseudonyms is not None:
         pseudonyms.write()  # of those who were not there when it was graded
     return members

@@ -41,7 +41,7 @@ def trace(
     console = open_console()
     texts = tuple(lines_of(seen.source.source))
     places = (proved_line(seen.source, line) for line in range(1, len(texts) + 1))
-    labels = tuple(f"cell {each.cell}, {each.line_in_cell}" for each in places) if seen.source.cells else ()
+    labels = tuple(f"cell {place.cell}, {place.line_in_cell}" for place in places) if seen.source.cells else ()
     lines = Source(texts, labels)
     explanations = [explained(example, traced, lines, crop) for example, traced in seen.followed.shown]
     for each in explanations:
@@ -51,9 +51,9 @@ def trace(
         console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=not console.is_terminal, markup=False)
     if explanations:
         console.print(LEGEND, style="bright_black", soft_wrap=not console.is_terminal)
-    well = not seen.followed.ended and all(each.right for each in explanations)
+    well = not seen.followed.ended and all(explanation.right for explanation in explanations)
     console.print(f"Next: course {'check' if well else 'hint'} {seen.exercise.id}")
-    if seen.followed.ended or any(each.raised for each in explanations):
+    if seen.followed.ended or any(explanation.raised for explanation in explanations):
         raise typer.Exit(1)
 
 

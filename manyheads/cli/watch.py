@@ -28,12 +28,12 @@ def watch_exercises(course: Course, named: Sequence[Named], box: Box, console: C
     """Check the first of these exercises that is not done, then each one that is saved, until Ctrl-C."""
     done: dict[str, bool] = {}
     saved = {exercise.id: _state(exercise) for exercise in named}  # before the first check: a save meanwhile counts
-    found = _first_to_do(course, named, box, console, done)
-    if found is None:
+    chosen = _first_to_do(course, named, box, console, done)
+    if chosen is None:
         console.print("All done. Next: course status")
         return
     with suppress(KeyboardInterrupt):  # Ctrl-C ends watching
-        _show(console, course, named, *found, done)
+        _show(console, course, named, *chosen, done)
         for exercise in _saves(named, saved):
             _show(console, course, named, exercise, _checked(course, exercise, box, console), done)
 

@@ -142,7 +142,11 @@ class Decisions:
     @classmethod
     def of_course(cls, course: Course, students: Mapping[str, str] | None = None) -> Decisions:
         """Read them. Raises OverridesError."""
-        dates = {each.id: found for each in course.assignments if (found := dates_of(course, each)) is not None}
+        dates = {
+            assignment.id: found
+            for assignment in course.assignments
+            if (found := dates_of(course, assignment)) is not None
+        }
         rows = [_fitting(course, row) for row in read_overrides(course.root / NAME)]
         _demand_one_of_each(rows)
         return cls(course.file.time_zone or "", dates, tuple(rows), students or {}, free=course.file.free_late_days)
@@ -154,11 +158,11 @@ class Decisions:
     def moments(self, student: str, assignment: str, handed_in: datetime | None) -> Moments:
         """Return when a student handed in, and is due, as far as a human has decided otherwise."""
         extension = None
-        for each in self.about(student, assignment):
-            if each.kind == "handed_in":
-                handed_in = each.time
-            elif each.kind == "extension":
-                extension = each.time
+        for row in self.about(student, assignment):
+            if row.kind == "handed_in":
+                handed_in = row.time
+            elif row.kind == "extension":
+                extension = row.time
         return Moments(handed_in, extension)
 
     def free_left(self, student: str, assignment: str) -> int:
@@ -174,7 +178,7 @@ class Decisions:
     def about(self, student: str, assignment: str) -> list[Decision]:
         """Return what is decided about this student's submission, and about everybody's."""
         names = {student, self.students.get(student, student), ""}
-        return [each for each in self.rows if each.assignment == assignment and each.student in names]
+        return [row for row in self.rows if row.assignment == assignment and row.student in names]
 
     def unfit(self, result: Result) -> Iterator[str]:
         """Yield a sentence for each row that names a check which this result has not, or a score above the check's points."""
@@ -194,10 +198,10 @@ class Decisions:
         """Return a sentence for each row about these assignments whose student has none of these names."""
         known = {*names, *(self.students.get(name, name) for name in names)}
         return [
-            f"{each.row.where}: there is no student {each.student!a}{_meant(each.student, known)}. "
+            f"{row.row.where}: there is no student {row.student!a}{_meant(row.student, known)}. "
             "Next: mend that line, or give --roster a file with everybody"
-            for each in self.rows
-            if each.assignment in assignments and each.student and each.student not in known
+            for row in self.rows
+            if row.assignment in assignments and row.student and row.student not in known
         ]
 
 
@@ -205,7 +209,7 @@ def _fitting(course: Course, row: Row) -> Decision:
     """Return the row as it fits the course. Raises OverridesError."""
     override = row.override
     assignment = _assignment(course, row)
-    exercises = {each.id: each for each in assignment.exercises}
+    exercises = {exercise.id: exercise for exercise in assignment.exercises}
     if override.exercise and override.exercise not in exercises:
         said = unknown(list(assignment.exercises), override.exercise)
         raise OverridesError(f"{row.where}: {said} {NEXT}")
@@ -243,15 +247,15 @@ def _assignment(course: Course, row: Row) -> Assignment:
 def _demand_one_of_each(rows: Sequence[Decision]) -> None:
     """Raise OverridesError where two rows decide the same thing: one of them would be lost."""
     seen: dict[tuple[str, str, str, str, str], str] = {}
-    for each in rows:
-        if each.kind == "comment":
+    for row in rows:
+        if row.kind == "comment":
             continue
-        for exercise in each.exercises if each.row.override.exercise else ("",):
-            for check in each.row.override.check or ("",):
-                first = seen.setdefault((each.kind, each.student, each.assignment, exercise, check), each.row.where)
-                if first != each.row.where:
-                    said = f"a second {each.kind} of the same; the first is in line {first.rpartition(':')[2]}"
-                    raise OverridesError(f"{each.row.where}: {said}. {NEXT}")
+        for exercise in row.exercises if row.row.override.exercise else ("",):
+            for check in row.row.override.check or ("",):
+                first = seen.setdefault((row.kind, row.student, row.assignment, exercise, check), row.row.where)
+                if first != row.row.where:
+                    said = f"a second {row.kind} of the same; the first is in line {first.rpartition(':')[2]}"
+                    raise OverridesError(f"{row.row.where}: {said}. {NEXT}")
 
 
 def _no_check(name: str, known: Sequence[str]) -> str:

@@ -179,6 +179,6 @@ class CourseFile(_Model):
 
 
 def _must_differ(what: str, ids: list[str]) -> None:
-    for each in ids:
-        if ids.count(each) > 1:
-            raise ValueError(f"the {what} {each!r} occurs twice")
+    for id_ in ids:
+        if ids.count(id_) > 1:
+            raise ValueError(f"the {what} {id_!r} occurs twice")

@@ -20,13 +20,13 @@ def final(result: Result, decisions: Decisions) -> Result:
         return result
     dated = _dated(result, decisions, about)
     exercises = tuple(
-        _exercise(each, [d for d in about if each.id in d.exercises], dated.late) for each in result.exercises
+        _exercise(other, [d for d in about if other.id in d.exercises], dated.late) for other in result.exercises
     )
-    counting = [each for each in exercises if not each.excused]
-    late = [each for exercise in counting for each in exercise.adjustments if each.rule == "late"]
+    counting = [other for other in exercises if not other.excused]
+    late = [adjustment for exercise in counting for adjustment in exercise.adjustments if adjustment.rule == "late"]
     said = [*dated.said, *_of_all(about, exercises, result.score)]
     if dated.late is not None and not any(map(_is_total, about)):
-        lost = sum(each.before - each.after for each in late)
+        lost = sum(policy.before - policy.after for policy in late)
         after = _total(counting)
         words = dated.late.words if lost else dated.late.words.partition(":")[0]  # nothing was there to take
         said.append(_adjustment("late", words, _plus(after, lost), after))
@@ -43,13 +43,13 @@ def of_the_absent(results: Sequence[Result], decisions: Decisions, names: Sequen
         _untimed(final(_nothing(result, name), decisions))
         for assignment, result in like.items()
         for name in names
-        if any(each.kind in decided and each.student for each in decisions.about(name, assignment))
+        if any(row.kind in decided and row.student for row in decisions.about(name, assignment))
     ]
 
 
 def _untimed(result: Result) -> Result:
     """Without the words that nobody knows when it was handed in: nothing was."""
-    said = tuple(each for each in result.adjustments if each.rule != "unknown time")
+    said = tuple(adjustment for adjustment in result.adjustments if adjustment.rule != "unknown time")
     return result.model_copy(update={"adjustments": said})
 
 
@@ -57,13 +57,13 @@ def _of_all(
     about: Sequence[Decision], exercises: Sequence[ExerciseResult], before: float | None
 ) -> Iterator[Adjustment]:
     """Yield what is decided of the assignment as a whole: its total, that it is excused, or a comment."""
-    for each in about:
-        if _is_total(each):
-            yield _adjustment(*_words_of(each), before, each.row.override.score)
-        if not each.row.override.exercise and each.kind == "excused":
-            yield _adjustment(*_words_of(each), _total(exercises), 0)
-        elif not each.row.override.exercise and each.kind == "comment":
-            yield _adjustment(*_words_of(each))
+    for row in about:
+        if _is_total(row):
+            yield _adjustment(*_words_of(row), before, row.row.override.score)
+        if not row.row.override.exercise and row.kind == "excused":
+            yield _adjustment(*_words_of(row), _total(exercises), 0)
+        elif not row.row.override.exercise and row.kind == "comment":
+            yield _adjustment(*_words_of(row))
 
 
 def _is_total(decision: Decision) -> bool:
@@ -82,15 +82,15 @@ class _Dated:
 def _dated(result: Result, decisions: Decisions, about: Sequence[Decision]) -> _Dated:
     handed_in, said, dates = result.handed_in, [], decisions.dates.get(result.assignment)
     extension = None
-    for each in about:
-        if each.time is not None:
-            shown = shown_moment(each.time, decisions.zone)
-            if each.kind == "handed_in":
-                handed_in = HandedIn(source=BY_HAND, time=each.time)
-                said.append(_adjustment("handed in", _by(f"handed in {shown}", each)))
+    for row in about:
+        if row.time is not None:
+            shown = shown_moment(row.time, decisions.zone)
+            if row.kind == "handed_in":
+                handed_in = HandedIn(source=BY_HAND, time=row.time)
+                said.append(_adjustment("handed in", _by(f"handed in {shown}", row)))
             else:
-                extension = each.time
-                said.append(_adjustment("extension", _by(f"extension until {shown}", each)))
+                extension = row.time
+                said.append(_adjustment("extension", _by(f"extension until {shown}", row)))
     if dates is None:
         return _Dated(handed_in, None, tuple(said))
     if handed_in is not None and handed_in.time is not None:
@@ -118,7 +118,7 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
             score = _plus(score, _set_checks(checks, each))
             if each.kind == "score" or score != before:  # whoever has the points needs no word of a waiver
                 said.append(_adjustment(*_words_of(each, checks), before, score))
-    set_by_hand = [each for each in about if each.kind == "score" and not each.row.override.check]
+    set_by_hand = [row for row in about if row.kind == "score" and not row.row.override.check]
     for each in sorted(set_by_hand, key=lambda each: not each.row.override.exercise):  # a total is the last word
         before, score = score, _by_hand(each, result)
         if each.row.override.exercise:  # a total is told once, of all of it
@@ -130,10 +130,10 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
         if each.kind == "extra_credit":
             before, score = score, _plus(score, each.row.override.extra_credit or 0)
             said.append(_adjustment(*_words_of(each), before, score))
-    comments = [each for each in about if each.kind == "comment" and each.row.override.exercise]
-    said += [_adjustment(*_words_of(each, checks), score, score) for each in comments]
-    excuses = [each for each in about if each.kind == "excused"]
-    said += [_adjustment(*_words_of(each), score, 0) for each in excuses]
+    comments = [row for row in about if row.kind == "comment" and row.row.override.exercise]
+    said += [_adjustment(*_words_of(comment, checks), score, score) for comment in comments]
+    excuses = [row for row in about if row.kind == "excused"]
+    said += [_adjustment(*_words_of(excuse), score, 0) for excuse in excuses]
     changed = {"checks": tuple(checks), "score": score, "adjustments": tuple(said), "excused": bool(excuses)}
     return result.model_copy(update=changed) if said or score != result.score else result
 
@@ -149,7 +149,7 @@ def _score_before(result: ExerciseResult, about: Sequence[Decision]) -> float | 
 
     None unless each of these is waived, or set by hand.
     """
-    given = {id_ for each in about if each.kind in ("waived", "score") for id_ in each.row.override.check}
+    given = {id_ for row in about if row.kind in ("waived", "score") for id_ in row.row.override.check}
     not_run = {check.id for check in result.checks if check.outcome == "skipped" and check.max_score}
     return sum(check.score for check in result.checks) if not_run <= given else None
 
@@ -209,7 +209,7 @@ def _nothing(like: Result, student: str) -> Result:
             "student": student,
             "score": 0.0,
             "max_score": like.possible,
-            "exercises": tuple(_missing(each) for each in like.exercises),
+            "exercises": tuple(_missing(exercise) for exercise in like.exercises),
             "handed_in": None,
             "adjustments": (),
         }
@@ -225,7 +225,7 @@ def _missing(like: ExerciseResult) -> ExerciseResult:
 
 
 def _total(exercises: Sequence[ExerciseResult]) -> float | None:
-    return _plus(total_of(each.score for each in exercises), 0.0)
+    return _plus(total_of(exercise.score for exercise in exercises), 0.0)
 
 
 def _plus(score: float | None, more: float) -> float | None:

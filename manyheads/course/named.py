@@ -15,14 +15,14 @@ from .model import Assignment, Course, Exercise
 
 def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
     """Return the exercises of this name; several where a number stands in several assignments."""
-    asked = _plain(Path(name).stem)
-    return [each for each in exercises if asked in (each.id, _plain(each.stem), _number(each))]
+    wanted = _plain(Path(name).stem)
+    return [exercise for exercise in exercises if wanted in (exercise.id, _plain(exercise.stem), _number(exercise))]
 
 
 def exercises_of(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
     """Return those of the assignment with this id or title."""
-    asked = name.casefold()
-    return [e for e in exercises if asked in (e.assignment.id, e.assignment.title.casefold())]
+    wanted = name.casefold()
+    return [e for e in exercises if wanted in (e.assignment.id, e.assignment.title.casefold())]
 
 
 def unknown(exercises: Sequence[Exercise], name: str) -> str:
@@ -31,7 +31,7 @@ def unknown(exercises: Sequence[Exercise], name: str) -> str:
     meant = next((e.id for e in exercises if near and near[0] in (e.id, _plain(e.stem))), "")
     if meant:
         return f"there is no exercise {name!r}; did you mean {meant}?"
-    return f"there is no exercise {name!r}; there are: {', '.join(each.id for each in exercises)}."
+    return f"there is no exercise {name!r}; there are: {', '.join(exercise.id for exercise in exercises)}."
 
 
 class UnknownAssignment(CourseFault):
@@ -43,22 +43,24 @@ def assignment_named(course: Course, name: str | None, *, in_part: bool = False)
 
     in_part: a part of either is enough where no other assignment has it.
     """
-    known = {each.id: each for each in course.assignments}
+    known = {assignment.id: assignment for assignment in course.assignments}
     if not name:
         if len(known) == 1:
             return course.assignments[0]
         raise UnknownAssignment(f"of which assignment? There are: {', '.join(known)}.")
     if name in known:
         return known[name]
-    asked = name.casefold()
-    names = {each.id: (each.id.casefold(), each.title.casefold()) for each in course.assignments}
-    matches = [id_ for id_ in known if asked in names[id_]]
-    matches = matches or [id_ for id_ in known if in_part and any(asked in each for each in names[id_])]
+    wanted = name.casefold()
+    names = {
+        assignment.id: (assignment.id.casefold(), assignment.title.casefold()) for assignment in course.assignments
+    }
+    matches = [id_ for id_ in known if wanted in names[id_]]
+    matches = matches or [id_ for id_ in known if in_part and any(wanted in other for other in names[id_])]
     if len(matches) == 1:
         return known[matches[0]]
     if matches:
         raise UnknownAssignment(f"{name!a} may be any of these assignments: {', '.join(matches)}.")
-    near = get_close_matches(asked, [each for pair in names.values() for each in pair], 1)
+    near = get_close_matches(wanted, [each for pair in names.values() for each in pair], 1)
     meant = next((id_ for id_ in known if near and near[0] in names[id_]), "")
     said = f"did you mean {meant}?" if meant else f"there are: {', '.join(known)}."
     raise UnknownAssignment(f"there is no assignment {name!a}; {said}")

@@ -167,9 +167,9 @@ def add_overrides(path: Path, overrides: Sequence[Override]) -> Added:
     known = {_key(row.override): row for row in rows}
     gone: list[Row] = []
     new: list[Override] = []
-    for each in overrides:
-        before = known.get(_key(each))
-        if before is not None and _decides(before.override) == _decides(each):
+    for override in overrides:
+        before = known.get(_key(override))
+        if before is not None and _decides(before.override) == _decides(override):
             done.same += 1
             continue
         if before is not None:
@@ -177,7 +177,7 @@ def add_overrides(path: Path, overrides: Sequence[Override]) -> Added:
             done.changed += 1
         else:
             done.new += 1
-        new.append(each)
+        new.append(override)
     if new:
         _write(path, gone, new)
     return done
@@ -188,7 +188,7 @@ def _write(path: Path, gone: Sequence[Row], new: Sequence[Override]) -> None:
     try:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else [HEADER.rstrip()]
         kept = "".join(f"{line}\n" for i, line in enumerate(lines, 1) if i not in left_out)
-        text = kept + "".join(_text(each) for each in new)
+        text = kept + "".join(_text(other) for other in new)
         yaml.safe_load(text)
         write_whole(path, text.encode())
     except (OSError, yaml.YAMLError):

@@ -44,7 +44,7 @@ def _value(node: ast.expr, known: Mapping[str, int]) -> int:
         and node.func.id in _FUNCTIONS
         and not node.keywords
     ):
-        return _FUNCTIONS[node.func.id](*(_value(each, known) for each in node.args))
+        return _FUNCTIONS[node.func.id](*(_value(arg, known) for arg in node.args))
     raise TypeError
 
 
@@ -99,7 +99,7 @@ class Measurement(_Model):
 
 def signature_for(signatures: tuple[Signature, ...], sizes: Mapping[str, int]) -> Signature | None:
     """Return the signature all of whose sizes are known, with the most parts; None where there is none."""
-    able = [each for each in signatures if all(name in sizes for name in _names(each))]
+    able = [signature for signature in signatures if all(name in sizes for name in _names(signature))]
     return max(able, key=lambda each: len(set(_names(each))), default=None)
 
 
@@ -113,16 +113,16 @@ def product(axis: Axis, sizes: Mapping[str, int]) -> int:
 
 def refuse_unknown(measurements: tuple[Measurement, ...], shapes: Mapping[str, str | tuple[str, ...]]) -> None:
     """Raise ValueError for a line whose call cannot be made: its function has no shapes, or a size is missing."""
-    for each in measurements:
-        for line in each.lines:
+    for measurement in measurements:
+        for line in measurement.lines:
             if line.call not in shapes:
-                raise ValueError(f"{each.title}, {line.name}: {line.call} has no shapes")
+                raise ValueError(f"{measurement.title}, {line.name}: {line.call} has no shapes")
             listed = shapes[line.call]
             signatures = tuple(map(parse_signature, (listed,) if isinstance(listed, str) else listed))
-            for value in each.values:
-                known = each.known(line, value), each.known(line, value, before=True)
+            for value in measurement.values:
+                known = measurement.known(line, value), measurement.known(line, value, before=True)
                 if any(signature_for(signatures, sizes) is None for sizes in known):
-                    raise ValueError(f"{each.title}, {line.name}: sizes that {line.call} names are missing")
+                    raise ValueError(f"{measurement.title}, {line.name}: sizes that {line.call} names are missing")
 
 
 def _names(signature: Signature) -> Iterator[str]:

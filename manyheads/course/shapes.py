@@ -120,9 +120,9 @@ def _returned(text: str) -> tuple[Form, Leaves]:
 def _named(text: str) -> tuple[tuple[str, ...], list[ast.expr]]:
     """Return the parts of `(y: (B, T), state: opaque)`, which is written as parameters are."""
     given = _function(text).args
-    if _has_more(given) or not given.args or any(each.annotation is None for each in given.args):
+    if _has_more(given) or not given.args or any(arg.annotation is None for arg in given.args):
         raise ValueError
-    return tuple(each.arg for each in given.args), [each.annotation for each in given.args if each.annotation]
+    return tuple(arg.arg for arg in given.args), [arg.annotation for arg in given.args if arg.annotation]
 
 
 def _form(node: ast.expr) -> Form:
@@ -136,7 +136,7 @@ def _form(node: ast.expr) -> Form:
     if isinstance(node, ast.Dict):
         return Form("dict", tuple(map(_name, node.keys)), parts)
     if isinstance(node, ast.Call):
-        return Form("fields", tuple(each.arg or _name(None) for each in node.keywords), parts)
+        return Form("fields", tuple(keyword.arg or _name(None) for keyword in node.keywords), parts)
     return Form("tuple", (), parts)
 
 
@@ -144,7 +144,7 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.Dict):
         return node.values
     if isinstance(node, ast.Call) and not node.args:
-        return [each.value for each in node.keywords]
+        return [keyword.value for keyword in node.keywords]
     if isinstance(node, ast.Tuple | ast.List):
         return node.elts
     raise ValueError
@@ -154,7 +154,7 @@ def _is_leaf(node: ast.expr) -> bool:
     """Return whether this is a shape, None, or a shape that may be None: `(B, T) | None`."""
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, ast.BitOr) and _is_none(node.right) and _is_leaf(node.left)
-    is_shape = isinstance(node, ast.Tuple) and all(isinstance(each, _AXES) for each in node.elts)
+    is_shape = isinstance(node, ast.Tuple) and all(isinstance(elt, _AXES) for elt in node.elts)
     opaque = is_shape and any(isinstance(each, ast.Name) and each.id == OPAQUE for each in ast.walk(node))
     return _is_none(node) or (is_shape and not opaque)
 
@@ -178,17 +178,17 @@ def _leaves(node: ast.expr, form: Form, path: Path) -> Iterator[tuple[Path, tupl
 
 
 def _function(text: str) -> ast.FunctionDef:
-    (found,) = ast.parse(f"def f{text}: ...").body
-    if not isinstance(found, ast.FunctionDef):
+    (function,) = ast.parse(f"def f{text}: ...").body
+    if not isinstance(function, ast.FunctionDef):
         raise ValueError
-    return found
+    return function
 
 
 def _parameters(function: ast.FunctionDef) -> tuple[Parameter, ...]:
     given = function.args
     if _has_more(given):
         raise ValueError
-    return tuple(_parameter(each.arg, each.annotation) for each in given.args)
+    return tuple(_parameter(arg.arg, arg.annotation) for arg in given.args)
 
 
 def _has_more(given: ast.arguments) -> bool:
@@ -214,7 +214,7 @@ def _parameter(name: str, says: ast.expr | None) -> Parameter:
 def _shape(node: ast.expr | None) -> tuple[Axis, ...]:
     if not isinstance(node, ast.Tuple):
         raise ValueError
-    return tuple(_axis(each) for each in node.elts)
+    return tuple(_axis(elt) for elt in node.elts)
 
 
 def _axis(node: ast.expr) -> Axis:

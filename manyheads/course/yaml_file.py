@@ -142,7 +142,7 @@ def _name(place: tuple[int | str, ...]) -> str:
     """Return the key, with those around it in its row; the line says which row it is."""
     named = [each if isinstance(each, int) or "[" not in each else None for each in place]  # a validator has brackets
     last = max((i for i, each in enumerate(named) if isinstance(each, int)), default=-1)
-    own = [each for each in named[last + 1 :] if isinstance(each, str)]
+    own = [part for part in named[last + 1 :] if isinstance(part, str)]
     return ".".join(own) or ("the file" if set(named) <= {None} else "")
 
 

@@ -14,7 +14,7 @@ from ..checks.asserts import NONE, assert_finite, assert_matches, assert_shape, 
 from ..checks.outcome import AttemptRaised, CheckFailed
 from ..checks.projection import with_extremes
 from ..checks.sanitize import kind_name
-from .compared import Compared, first_of
+from .comparison import Comparison, first_of
 from .fingerprint import EVIDENCE, Evidence, Facet, is_argument
 from .metamorphic import (
     Pair,
@@ -35,44 +35,44 @@ from .recording import Aspect
 ROUNDING = 1e-5  # of two sums that are equal where a gradient is that of a linear function
 
 
-def gradients_arrive(each: Compared) -> None:
+def gradients_arrive(comparison: Comparison) -> None:
     """Every gradient arrives that the reference has. Raises CheckFailed."""
-    _arrive(each, list(each.right.gradients))
+    _arrive(comparison, list(comparison.right.gradients))
 
 
-def gradients(each: Compared) -> None:
+def gradients(comparison: Comparison) -> None:
     """Every gradient is the reference's. Raises CheckFailed."""
-    _agree(each, list(each.right.gradients))
+    _agree(comparison, list(comparison.right.gradients))
 
 
-def argument_gradients_arrive(each: Compared) -> None:
+def argument_gradients_arrive(comparison: Comparison) -> None:
     """As `gradients_arrive`, of the tensors that are passed, where the answer has the reference's shape.
 
     With another one no gradient was asked for. What layers that are passed hold may be copied by a right attempt, all of
     it or nothing. Raises CheckFailed.
     """
-    shapes = [None if o.tensor is None else tuple(o.tensor.shape) for o in each.reply.outputs]
-    if shapes == [o.shape for o in each.right.outputs]:
-        held = [name for name in each.right.gradients if not is_argument(name)]
-        is_used = any(each.found.gradients.get(name) is not None for name in held)
-        _arrive(each, [*_arguments(each), *(held if is_used else ())])
+    shapes = [None if o.tensor is None else tuple(o.tensor.shape) for o in comparison.reply.outputs]
+    if shapes == [o.shape for o in comparison.right.outputs]:
+        held = [name for name in comparison.right.gradients if not is_argument(name)]
+        is_used = any(comparison.found.gradients.get(name) is not None for name in held)
+        _arrive(comparison, [*_arguments(comparison), *(held if is_used else ())])
 
 
-def argument_gradients(each: Compared) -> None:
+def argument_gradients(comparison: Comparison) -> None:
     """As `gradients`, of the tensors that are passed. Raises CheckFailed."""
-    _agree(each, _arguments(each))
+    _agree(comparison, _arguments(comparison))
 
 
-def adjoint(each: Compared) -> None:
+def adjoint(comparison: Comparison) -> None:
     """Hold the gradient to the answer: it weighs the argument as the cotangent weighs the answer.
 
     So it is where a function is linear, whichever linear function it is. Raises CheckFailed.
     """
-    (name, *others), cotangent = _arguments(each) or [""], each.call.cotangent
-    mine, answers = each.reply.gradients.get(name), [o.tensor for o in each.reply.outputs]
+    (name, *others), cotangent = _arguments(comparison) or [""], comparison.call.cotangent
+    mine, answers = comparison.reply.gradients.get(name), [o.tensor for o in comparison.reply.outputs]
     if others or mine is None or not isinstance(cotangent, Tensor) or len(answers) != 1 or answers[0] is None:
         return
-    answer, argument = answers[0], each.call.arguments[name]
+    answer, argument = answers[0], comparison.call.arguments[name]
     if isinstance(argument, Tensor) and answer.shape == cotangent.shape and mine.shape == argument.shape:
         weighed = answer.double() * cotangent
         off = float((weighed.sum() - (argument * mine.double()).sum()).abs())
@@ -80,21 +80,21 @@ def adjoint(each: Compared) -> None:
             raise CheckFailed("the gradient that comes back is not that of the output")
 
 
-def _arguments(each: Compared) -> list[str]:
-    return [name for name in each.right.gradients if is_argument(name)]
+def _arguments(comparison: Comparison) -> list[str]:
+    return [name for name in comparison.right.gradients if is_argument(name)]
 
 
-def _arrive(each: Compared, names: list[str]) -> None:
-    mine, right = each.found.gradients, each.right.gradients
+def _arrive(comparison: Comparison, names: list[str]) -> None:
+    mine, right = comparison.found.gradients, comparison.right.gradients
     cut = [name for name in names if right[name] is not None and mine.get(name) is None]
     if cut:
         raise CheckFailed(f"no gradient reaches {' and '.join(map(label, cut))}")
 
 
-def _agree(each: Compared, names: list[str]) -> None:
-    mine = {name: each.found.gradients.get(name) for name in names}
-    right = {name: each.right.gradients[name] for name in names}
-    found, expected = (replace(r, gradients=g) for r, g in ((each.found, mine), (each.right, right)))
+def _agree(comparison: Comparison, names: list[str]) -> None:
+    mine = {name: comparison.found.gradients.get(name) for name in names}
+    right = {name: comparison.right.gradients[name] for name in names}
+    found, expected = (replace(r, gradients=g) for r, g in ((comparison.found, mine), (comparison.right, right)))
     if not found.agrees(expected, ("gradients",)):
         raise CheckFailed("the gradients differ from the expected ones")
 
@@ -105,17 +105,17 @@ def _agree(each: Compared, names: list[str]) -> None:
 # asked of; `authoring.asked_aspects` chooses them so that both give the same verdict.
 
 
-def compare(aspect: Aspect, calls: Sequence[Compared]) -> None:
+def compare(aspect: Aspect, calls: Sequence[Comparison]) -> None:
     """Hold an attempt to one aspect of the reference's replies. Raises CheckFailed, with evidence."""
     if aspect in _RELATIONS:
         _relation(_RELATIONS[aspect], calls)
         return
-    for each in calls:
-        if aspect in _OF_WHAT_RAISED or (each.right.raised is None and each.reply.raised is None):
-            _OF_ONE_CALL[aspect](each)
+    for call in calls:
+        if aspect in _OF_WHAT_RAISED or (call.right.raised is None and call.reply.raised is None):
+            _OF_ONE_CALL[aspect](call)
 
 
-def is_broken(aspect: Aspect, calls: Sequence[Compared]) -> bool:
+def is_broken(aspect: Aspect, calls: Sequence[Comparison]) -> bool:
     """Return whether an attempt is not as the reference in one aspect."""
     try:
         compare(aspect, calls)
@@ -124,28 +124,28 @@ def is_broken(aspect: Aspect, calls: Sequence[Compared]) -> bool:
     return False
 
 
-def _answered(each: Compared) -> None:
-    raised = each.reply.raised
-    if each.right.raised is None and raised is not None and not looks_at_no_numbers(each):
+def _answered(comparison: Comparison) -> None:
+    raised = comparison.reply.raised
+    if comparison.right.raised is None and raised is not None and not looks_at_no_numbers(comparison):
         raise AttemptRaised(raised)
 
 
-def _refused(each: Compared) -> None:
-    if each.right.raised != "refused":
+def _refused(comparison: Comparison) -> None:
+    if comparison.right.raised != "refused":
         return
-    if each.reply.raised is None:
+    if comparison.reply.raised is None:
         raise CheckFailed(
             "this should be refused, and is accepted in silence: raise a ValueError that names the numbers"
         )
-    if each.found.raised != "refused":
-        raise AttemptRaised(each.reply.raised)
+    if comparison.found.raised != "refused":
+        raise AttemptRaised(comparison.reply.raised)
 
 
-def _kind(each: Compared) -> None:
-    if [o.kind for o in each.found.outputs] == [o.kind for o in each.right.outputs]:
+def _kind(comparison: Comparison) -> None:
+    if [o.kind for o in comparison.found.outputs] == [o.kind for o in comparison.right.outputs]:
         return
-    Answer(each.call, each.reply).must_return()
-    for mine, right in zip(answers_of(each.call, each.reply), each.right.outputs, strict=False):
+    Answer(comparison.call, comparison.reply).must_return()
+    for mine, right in zip(answers_of(comparison.call, comparison.reply), comparison.right.outputs, strict=False):
         if right.kind == "tensor":
             _ = mine.outputs
         elif right.kind == NONE and mine.kind != NONE:
@@ -154,25 +154,25 @@ def _kind(each: Compared) -> None:
             raise CheckFailed(
                 f"{mine.label or 'the output'} should be {kind_name(right.kind)}; yours is {mine.returned}"
             )
-    due, came = len(each.right.outputs), len(each.reply.outputs)
+    due, came = len(comparison.right.outputs), len(comparison.reply.outputs)
     raise CheckFailed(f"{due} result{'s' * (due != 1)} should come back; yours returns {came}")
 
 
-def _shape(each: Compared) -> None:
-    for (mine, part), right in zip(_labelled(each), each.right.outputs, strict=False):
+def _shape(comparison: Comparison) -> None:
+    for (mine, part), right in zip(_labelled(comparison), comparison.right.outputs, strict=False):
         if mine.tensor is not None and right.shape is not None:
             assert_shape(mine.tensor, right.shape, part)
 
 
-def _finite(each: Compared) -> None:
-    for (mine, part), expected in zip(_labelled(each), cycle(each.expected), strict=False):
+def _finite(comparison: Comparison) -> None:
+    for (mine, part), expected in zip(_labelled(comparison), cycle(comparison.expected), strict=False):
         if expected is not None and mine.tensor is not None and bool(expected.isfinite().all()):
             assert_finite(mine.tensor, part)
 
 
-def _values(each: Compared) -> None:
-    agrees = each.found.agrees(each.right, ("outputs",))
-    for mine, expected in zip(answers_of(each.call, each.reply), each.expected, strict=False):
+def _values(comparison: Comparison) -> None:
+    agrees = comparison.found.agrees(comparison.right, ("outputs",))
+    for mine, expected in zip(answers_of(comparison.call, comparison.reply), comparison.expected, strict=False):
         if expected is None:
             continue
         if agrees:  # then only rounding is left to be seen: a finite fill that is low enough is the same as −inf
@@ -183,28 +183,32 @@ def _values(each: Compared) -> None:
         raise CheckFailed("the output is not the expected one")
 
 
-def _values_of_a_kind(each: Compared) -> None:
+def _values_of_a_kind(comparison: Comparison) -> None:
     """As `_values`, where both are truths or both numbers: who answers with the other kind may mean it otherwise."""
-    if ["bool" in (dtype or "") for dtype in each.found.dtype] == ["bool" in (d or "") for d in each.right.dtype]:
-        _values(each)
+    if ["bool" in (dtype or "") for dtype in comparison.found.dtype] == [
+        "bool" in (d or "") for d in comparison.right.dtype
+    ]:
+        _values(comparison)
 
 
-def _dtype(each: Compared) -> None:
-    if each.found.dtype == each.right.dtype:
+def _dtype(comparison: Comparison) -> None:
+    if comparison.found.dtype == comparison.right.dtype:
         return
-    for (_, part), mine, right in zip_longest(_labelled(each), each.found.dtype, each.right.dtype, fillvalue=("", "")):
+    for (_, part), mine, right in zip_longest(
+        _labelled(comparison), comparison.found.dtype, comparison.right.dtype, fillvalue=("", "")
+    ):
         if mine != right:
             raise CheckFailed(f"{part or 'the output'} should be {right}; yours is {mine or 'none'}")
 
 
-def _labelled(each: Compared) -> list[tuple[Output, str]]:
+def _labelled(comparison: Comparison) -> list[tuple[Output, str]]:
     """Return each output, and what a student calls it."""
-    labels = (answer.label for answer in answers_of(each.call, each.reply))
-    return list(zip(each.reply.outputs, labels, strict=False))
+    labels = (answer.label for answer in answers_of(comparison.call, comparison.reply))
+    return list(zip(comparison.reply.outputs, labels, strict=False))
 
 
-def _parameters(each: Compared) -> None:
-    mine, right = each.found.parameters, each.right.parameters
+def _parameters(comparison: Comparison) -> None:
+    mine, right = comparison.found.parameters, comparison.right.parameters
     extra, missing = sorted(mine.keys() - right.keys()), sorted(right.keys() - mine.keys())
     if extra or missing:
         raise CheckFailed(f"parameters too many: {extra or 'none'}; parameters missing: {missing or 'none'}")
@@ -212,19 +216,19 @@ def _parameters(each: Compared) -> None:
         raise CheckFailed("the parameters have other shapes than asked for")
 
 
-def _mutated(each: Compared) -> None:
-    if each.found.mutated != each.right.mutated:
+def _mutated(comparison: Comparison) -> None:
+    if comparison.found.mutated != comparison.right.mutated:
         raise CheckFailed("an argument was changed in place: the caller still needs it, so compute a new tensor")
 
 
-def _device(each: Compared) -> None:
+def _device(comparison: Comparison) -> None:
     """Of calls with meta tensors, which have no numbers: the answer has none either, and nothing of another device met it."""
-    if evidence := on_another_device(each):
+    if evidence := on_another_device(comparison):
         raise CheckFailed(evidence)
 
 
-def _is_as_recorded(facet: Facet, evidence: Evidence) -> Callable[[Compared], None]:
-    def compare_facet(each: Compared) -> None:
+def _is_as_recorded(facet: Facet, evidence: Evidence) -> Callable[[Comparison], None]:
+    def compare_facet(each: Comparison) -> None:
         if not each.found.agrees(each.right, (facet,)):
             is_due = bool(getattr(each.right, facet))
             raise CheckFailed(evidence if isinstance(evidence, str) else evidence[is_due])
@@ -232,29 +236,29 @@ def _is_as_recorded(facet: Facet, evidence: Evidence) -> Callable[[Compared], No
     return compare_facet
 
 
-def pairs_of(calls: Sequence[Compared]) -> list[Pair]:
+def pairs_of(calls: Sequence[Comparison]) -> list[Pair]:
     """Return the first outputs of the reference and of an attempt, for calls that both answer."""
     return [
-        (expected.double(), next(answers_of(each.call, each.reply)).output.double())
-        for each in calls
-        if each.reply.raised is None and (expected := first_of(each.expected)) is not None
+        (expected.double(), next(answers_of(call.call, call.reply)).output.double())
+        for call in calls
+        if call.reply.raised is None and (expected := first_of(call.expected)) is not None
     ]
 
 
-def _relation(says: Callable[[Sequence[Pair]], str], calls: Sequence[Compared]) -> None:
+def _relation(says: Callable[[Sequence[Pair]], str], calls: Sequence[Comparison]) -> None:
     """Hold the answers to these calls together.
 
     A mask's −inf, which an attempt may write as a low finite number, cannot be held against a part of the largest number:
     where the reference's answer is not finite, nothing is asked.
     """
     pairs = []
-    for each in calls:
-        expected = first_of(each.expected)
-        if each.reply.raised is not None or expected is None or not bool(expected.isfinite().all()):
+    for call in calls:
+        expected = first_of(call.expected)
+        if call.reply.raised is not None or expected is None or not bool(expected.isfinite().all()):
             return
-        mine = next(answers_of(each.call, each.reply)).output
+        mine = next(answers_of(call.call, call.reply)).output
         assert_shape(mine, expected.shape)
-        if says is difference_is_another and (each.reply.mutated or not bool(mine.isfinite().all())):
+        if says is difference_is_another and (call.reply.mutated or not bool(mine.isfinite().all())):
             return  # one call of the three has changed what another is asked
         pairs.append((expected.double(), mine.double()))
     if evidence := says(pairs):
@@ -272,7 +276,7 @@ _RELATIONS: dict[Aspect, Callable[[Sequence[Pair]], str]] = {
     "left": left_otherwise,
     "struck": struck_otherwise,
 }
-_OF_ONE_CALL: dict[Aspect, Callable[[Compared], None]] = {
+_OF_ONE_CALL: dict[Aspect, Callable[[Comparison], None]] = {
     "answered": _answered,
     "refused": _refused,
     "kind": _kind,

@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from torch import Tensor
 
 from .aspects import is_broken, pairs_of
-from .compared import Compared
+from .comparison import Comparison
 from .metamorphic import Pair, fills_with_a_number, is_dropped_at_another_rate, leaks_a_share
 from .recording import Ask, Aspect, Fingerprints, PublicCheck
 
 _BESIDE = ("attributes", "mutated", "fused")  # facets that no wrong number changes
 # What the numbers can tell of a broken aspect that mutants of several misconceptions break.
-_BY_NUMBERS: Mapping[Aspect, tuple[str, Callable[[Sequence[Compared]], bool]]] = {
+_BY_NUMBERS: Mapping[Aspect, tuple[str, Callable[[Sequence[Comparison]], bool]]] = {
     "dropped": ("dropout_rate_fixed", lambda calls: is_dropped_at_another_rate(pairs_of(calls))),
     "zeros": ("mask_weak_fill", lambda calls: leaks_a_share(pairs_of(calls))),
     "values": (
@@ -23,7 +23,7 @@ _BY_NUMBERS: Mapping[Aspect, tuple[str, Callable[[Sequence[Compared]], bool]]] =
 }
 
 
-def proven_by_aspect(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[int, str]:
+def proven_by_aspect(fingerprints: Fingerprints, seen: Mapping[int, Comparison]) -> dict[int, str]:
     """By the number of a call, the last of those that break the first aspect of a check.
 
     The misconception that the aspect means, or its numbers tell. Of a check that is asked last nothing is said where
@@ -45,19 +45,19 @@ def proven_by_aspect(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -
     return {i: name for i, name in found.items() if name}
 
 
-def _added(calls: Sequence[Compared]) -> list[Pair]:
+def _added(calls: Sequence[Comparison]) -> list[Pair]:
     """Return what the answers add to the first argument of the call."""
     return [
         (expected - given, found - given)
-        for each in calls
-        for expected, found in pairs_of([each])
-        if isinstance(given := next(iter(each.call.args), None), Tensor)
+        for call in calls
+        for expected, found in pairs_of([call])
+        if isinstance(given := next(iter(call.call.args), None), Tensor)
         and given.shape == expected.shape == found.shape
     ]
 
 
 def proven_beside(
-    fingerprints: Fingerprints, seen: Mapping[int, Compared], explained: Collection[str]
+    fingerprints: Fingerprints, seen: Mapping[int, Comparison], explained: Collection[str]
 ) -> dict[int, str]:
     """By the number of a call.
 
@@ -67,7 +67,7 @@ def proven_beside(
     mutants = [mutant for mutant in fingerprints.content.mutants if mutant.id in explained]
     asks = (ask for check in fingerprints.content.visible if not check.is_last for ask in check.asks)
     found: dict[int, str] = {}
-    for ask in (each for each in asks if each.means and each.aspect in _BESIDE):
+    for ask in (other for other in asks if other.means and other.aspect in _BESIDE):
         for (i,) in ask.calls:
             right = fingerprints.content.right(i)
             answers = [fingerprints.content.answer(mutant, i) for mutant in mutants]
@@ -77,7 +77,7 @@ def proven_beside(
     return found
 
 
-def _broken(check: PublicCheck, seen: Mapping[int, Compared]) -> tuple[Ask, list[Compared]] | None:
+def _broken(check: PublicCheck, seen: Mapping[int, Comparison]) -> tuple[Ask, list[Comparison]] | None:
     """Return the first aspect that is broken: who breaks it may break those that come after it for the same cause."""
     for ask in check.asks:
         for group in ask.calls:

@@ -47,7 +47,7 @@ class TensorColumns:
         self._known: dict[tuple[object, ...], int] = {}
         self._pool: list[int] = []  # the bits of float32 numbers
         self._places: dict[int, list[int]] = {}
-        for bits in _bits(torch.cat([_ALWAYS, *(each.numbers().float() for each in drawn)])):
+        for bits in _bits(torch.cat([_ALWAYS, *(draw.numbers().float() for draw in drawn)])):
             self._extend(bits)
         self._first_raw = len(self._pool)
 
@@ -169,7 +169,7 @@ def _joined(runs: Iterator[_Run]) -> list[_Run]:
 
 def read_tensors(columns: dict[str, Tensor], drawn: Sequence[Drawn], specs: Sequence[Sequence[Any]]) -> list[Tensor]:
     """Return the tensors that `TensorColumns` stored, floats in float32. Raises ValueError, LookupError, RuntimeError."""
-    pool = torch.cat([_ALWAYS, *(each.numbers().float() for each in drawn), columns["numbers.raw"]])
+    pool = torch.cat([_ALWAYS, *(draw.numbers().float() for draw in drawn), columns["numbers.raw"]])
     rounded = columns["numbers.high"].double() * 256 + columns["numbers.low"]
     start, step, length = (columns[f"runs.{name}"].long() for name in _Run._fields)
     sizes = torch.tensor([math.prod(shape) for _, shape, _, _ in specs], dtype=torch.long)

@@ -68,24 +68,24 @@ def diagnose(
     try:
         if takes_another_order(subject, reference, _of_failed(failed, case.comparable)):
             return _order_and_more(bank, table, ByName(subject, reference.namespace), reference, case.comparable)
-        found = explanation_of(case)
+        explanation = explanation_of(case)
     except AttemptEnded:
-        found = Explanation(None)
-    return _diagnosis(case, without_contradicted(case, found), checks_failed_by)
+        explanation = Explanation(None)
+    return _diagnosis(case, without_contradicted(case, explanation), checks_failed_by)
 
 
 def _diagnosis(
-    case: Case, found: Explanation, checks_failed_by: Callable[[], Mapping[str, Sequence[Set[str]]]]
+    case: Case, explanation: Explanation, checks_failed_by: Callable[[], Mapping[str, Sequence[Set[str]]]]
 ) -> Diagnosis:
     """Return the names in their order: what exceptions prove, what explains the values, what checks prove, what is not written."""
-    values, proven = found.values, case.proven
+    values, proven = explanation.values, case.proven
     named = {fault.mutant.id: fault.alternatives for fault in values or ()}
     unfinished = [o for o in case.failed if proven[o.id] == UNTOUCHED or (o.raised and is_unfinished(o.raised))]
     written = [o for o in case.failed if proven[o.id] and o not in unfinished]
     exceptions = [proven[o.id] for o in written if o.raised is not None]
-    suspects = _suspects(case, found, written)
+    suspects = _suspects(case, explanation, written)
     also: list[str] = []
-    if values is None and not _are_the_cause(case, found, exceptions, suspects, checks_failed_by):
+    if values is None and not _are_the_cause(case, explanation, exceptions, suspects, checks_failed_by):
         exceptions, suspects, also = [], [], [*exceptions, *suspects]
     # What is not written yet says nothing of what is, so that it comes last.
     order = [*exceptions, *named, *suspects, *(name for o in unfinished if (name := proven[o.id]))]
@@ -95,18 +95,18 @@ def _diagnosis(
     )
 
 
-def _suspects(case: Case, found: Explanation, written: Sequence[CheckOutcome]) -> list[str]:
+def _suspects(case: Case, explanation: Explanation, written: Sequence[CheckOutcome]) -> list[str]:
     """Return what checks prove by their answers, in the order of their layers, and sizes that prove themselves."""
-    values = found.values
+    values = explanation.values
     suspects = [
         case.proven[o.id]
         for o in sorted(written, key=lambda o: o.layer)
         if o.raised is None and not _follows(o, values, case.reference, case.comparable)
     ]
     # A check that tried a few sizes may have taken the one for the other.
-    if found.wrong_axis or any(fault.mutant.id == WRONG_AXIS for fault in values or ()):
+    if explanation.wrong_axis or any(fault.mutant.id == WRONG_AXIS for fault in values or ()):
         suspects = [s for s in suspects if s != HARD_CODED]
-    if found.wrong_axis:
+    if explanation.wrong_axis:
         return [WRONG_AXIS, *suspects]
     if not values and _returns_nothing(case.comparable):
         return [UNTOUCHED]
@@ -119,7 +119,7 @@ def _suspects(case: Case, found: Explanation, written: Sequence[CheckOutcome]) -
 
 def _are_the_cause(
     case: Case,
-    found: Explanation,
+    explanation: Explanation,
     exceptions: Sequence[str],
     suspects: Sequence[str],
     checks_failed_by: Callable[[], Mapping[str, Sequence[Set[str]]]],
@@ -140,7 +140,7 @@ def _are_the_cause(
     return (
         MUTATED in suspects
         or learns_more(case.reference, case.comparable)
-        or _answers_by_chance(case.subject, found.exchanges)
+        or _answers_by_chance(case.subject, explanation.exchanges)
     )
 
 

@@ -10,7 +10,7 @@ from ..checks.transcript import target_of
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .broken_aspect import proven_beside, proven_by_aspect
-from .compared import Compared
+from .comparison import Comparison
 from .diagnosis import Diagnosis
 from .dropout_extremes import is_of_copies
 from .explain_recorded import explain, explain_functions, without_unwritten_sizes
@@ -31,7 +31,7 @@ from .varying_answers import proven_by_chance
 Names = tuple[frozenset[str], frozenset[str]]  # of parameters that are too many, and of those that are missing
 
 
-def proven_by_parameters(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[int, str]:
+def proven_by_parameters(fingerprints: Fingerprints, seen: Mapping[int, Comparison]) -> dict[int, str]:
     """By the number of each call that is asked for its parameters, and has others.
 
     The misconception of all mutants that have those in the same calls. Nothing where there are several such
@@ -53,25 +53,27 @@ def proven_by_parameters(fingerprints: Fingerprints, seen: Mapping[int, Compared
     return dict.fromkeys(wrong, names.pop()) if len(names) == 1 else {}
 
 
-def without_more(seen: Mapping[int, Compared], kept: Collection[int]) -> dict[int, Compared]:
+def without_more(seen: Mapping[int, Comparison], kept: Collection[int]) -> dict[int, Comparison]:
     """Return the calls as though the parameters that are too many were not there; nothing where one is missing, or none too many.
 
     Those are zero, so that what else is wrong is seen beside them. kept: the calls that are asked for their parameters, and
     have others.
     """
-    if not kept or any(each.right.parameters.keys() - each.found.parameters for each in seen.values()):
+    if not kept or any(
+        comparison.right.parameters.keys() - comparison.found.parameters for comparison in seen.values()
+    ):
         return {}
     return {i: _without_more(each) for i, each in seen.items()}
 
 
-def _without_more(seen: Compared) -> Compared:
+def _without_more(seen: Comparison) -> Comparison:
     right, found = seen.right, seen.found
     gradients = {name: each for name, each in found.gradients.items() if name in right.gradients}
     parameters = {name: found.parameters[name] for name in right.parameters}
     return replace(seen, found=replace(found, gradients=gradients, parameters=parameters))
 
 
-def that_follow(seen: Mapping[int, Compared], kept: Collection[int], raised: Collection[int]) -> set[int]:
+def that_follow(seen: Mapping[int, Comparison], kept: Collection[int], raised: Collection[int]) -> set[int]:
     """Return the calls whose exception of two dtypes follows from layers that are not registered: no `.to` reaches them.
 
     kept: the calls that are asked for their parameters, and have others. raised: those that raise.
@@ -81,14 +83,16 @@ def that_follow(seen: Mapping[int, Compared], kept: Collection[int], raised: Col
     return {i for i, each in replies.items() if unregistered and each is not None and is_dtype_fault(each)}
 
 
-def _others(right: ReplyFingerprint, found: ReplyFingerprint) -> Names:
-    return frozenset(found.parameters.keys() - right.parameters), frozenset(right.parameters.keys() - found.parameters)
+def _others(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> Names:
+    return frozenset(fingerprint.parameters.keys() - right.parameters), frozenset(
+        right.parameters.keys() - fingerprint.parameters
+    )
 
 
 # Name the misconceptions that an attempt's answers show, held against recorded answers of mutants.
 
 
-def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Compared], source: str) -> Diagnosis:
+def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comparison], source: str) -> Diagnosis:
     """Name what exceptions and facets prove, then the mutants that answer as the attempt does.
 
     What reaches a function that is not written yet says nothing of those that are: it is named last, and explains nothing.
@@ -121,10 +125,10 @@ class _Case:
     parameters: the same of parameters that are missing or too many.
     """
 
-    def __init__(self, fingerprints: Fingerprints, seen: Mapping[int, Compared], source: str) -> None:
+    def __init__(self, fingerprints: Fingerprints, seen: Mapping[int, Comparison], source: str) -> None:
         self.fingerprints, self.source = fingerprints, source
         self.empty = unwritten_names(source)
-        self.mutates = any(each.reply.mutated for each in seen.values())
+        self.mutates = any(comparison.reply.mutated for comparison in seen.values())
         self.unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or target_of(e.call) in self.empty}
         written = {i: e for i, e in seen.items() if i not in self.unfinished}
         idle = {i for i, e in written.items() if _says_no_more(e, written.values())}
@@ -136,7 +140,7 @@ class _Case:
         self.answers = {i: name for i, name in answers.items() if name}
         self.proven = {**proven_by_chance(fingerprints, self.written), **self.raised, **self.answers}
         self.unexplained = {i: e for i, e in self.written.items() if differs(fingerprints, i, e.found)}
-        if any(not is_of_copies(each.call) for each in self.unexplained.values()):
+        if any(not is_of_copies(comparison.call) for comparison in self.unexplained.values()):
             mixed = _of_several_faults(fingerprints, self.unexplained)
             self.unexplained = {i: e for i, e in self.unexplained.items() if i not in mixed}
             self.asked -= mixed
@@ -207,7 +211,7 @@ def _diagnosis(case: _Case, explained: list[Named]) -> Diagnosis:
     return Diagnosis(tuple(named(fingerprints, i, () if i in ids else others.get(i, ())) for i in order))
 
 
-def _refused_by_guards(written: Mapping[int, Compared], source: str) -> dict[int, Guard]:
+def _refused_by_guards(written: Mapping[int, Comparison], source: str) -> dict[int, Guard]:
     """Return the calls that the reference answers, and a guard of the attempt refuses."""
     raised = {i: (target_of(e.call), e.reply.raised) for i, e in written.items() if e.right.raised is None}
     return guards_of(source, {i: (target, each) for i, (target, each) in raised.items() if each is not None})
@@ -252,16 +256,16 @@ def named(fingerprints: Fingerprints, id_: str, alternatives: Sequence[str] = ()
     return Diagnosed(id=id_, title=words.title, hint=words.hints[0], alternatives=tuple(alternatives))
 
 
-def _proven(seen: Compared, mutates: bool) -> str:
+def _proven(seen: Comparison, mutates: bool) -> str:
     """Return the misconception that an exception proves by itself, or ""; mutates: whether an argument was seen to change."""
     return proven_by(seen.reply.raised, mutates) if seen.right.raised is None else ""
 
 
-def _is_unfinished(seen: Compared) -> bool:
+def _is_unfinished(seen: Comparison) -> bool:
     return seen.reply.raised is not None and seen.right.raised is None and is_unfinished(seen.reply.raised)
 
 
-def _says_no_more(seen: Compared, others: Collection[Compared]) -> bool:
+def _says_no_more(seen: Comparison, others: Collection[Comparison]) -> bool:
     """Return whether it raises where there are no numbers, because there are none.
 
     Or in most calls of that function with numbers, too: it says no more than those, and in other words.
@@ -275,7 +279,7 @@ def _says_no_more(seen: Compared, others: Collection[Compared]) -> bool:
     return 2 * sum(with_numbers) > len(with_numbers)
 
 
-def _of_several_faults(fingerprints: Fingerprints, unexplained: Mapping[int, Compared]) -> set[int]:
+def _of_several_faults(fingerprints: Fingerprints, unexplained: Mapping[int, Comparison]) -> set[int]:
     """Return the calls with dropout at work that no mutant answers as the attempt does.
 
     What another fault leaves of the numbers may be in them, too, and the other calls tell them apart.
@@ -284,5 +288,5 @@ def _of_several_faults(fingerprints: Fingerprints, unexplained: Mapping[int, Com
     return {
         i
         for i, e in unexplained.items()
-        if is_of_copies(e.call) and not any(each.agrees(e.found, facets_of(fingerprints, i)) for each in replies[i])
+        if is_of_copies(e.call) and not any(reply.agrees(e.found, facets_of(fingerprints, i)) for reply in replies[i])
     }

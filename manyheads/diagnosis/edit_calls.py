@@ -68,14 +68,14 @@ def _without(part: Part, node: ast.Call) -> Iterator[Edit]:
         is_number = isinstance(node.args[0], ast.Constant)  # before a dot it would be another number
         held = f"({part.text.of(node.args[0])})" if is_number else part.text.held(node.args[0])
         yield part.replace("call", 1, (node, held))
-    for given in node.keywords:
-        if given.arg in _KEYWORDS:
-            yield _without_keyword(part, node, given)
+    for keyword in node.keywords:
+        if keyword.arg in _KEYWORDS:
+            yield _without_keyword(part, node, keyword)
 
 
 def _without_keyword(part: Part, node: ast.Call, given: ast.keyword) -> Edit:
     """Return the call without this argument, and without the comma on one side of it."""
-    rest = [part.text.of(each) for each in (*node.args, *node.keywords) if each is not given]
+    rest = [part.text.of(argument) for argument in (*node.args, *node.keywords) if argument is not given]
     return part.replace("keyword", 2, (node, f"{part.text.of(node.func)}({', '.join(rest)})"))
 
 
@@ -94,11 +94,11 @@ def _sibling(part: Part, node: ast.Call) -> Iterator[Edit]:
 def _other_triangle(part: Part, node: ast.Call, end: int, name: str, other: str) -> Iterator[Edit]:
     """Yield tril or triu with another diagonal, or with one at all."""
     alone = isinstance(node.func, ast.Attribute) and not _is_module(node.func.value)
-    given = [k for k in node.keywords if k.arg == "diagonal"]
+    keywords = [k for k in node.keywords if k.arg == "diagonal"]
     place = node.args if alone else node.args[1:]
     kept = [] if alone else [part.text.of(a) for a in node.args[:1]]
     for diagonal in (0, 1, -1):
-        if other == name and (given or place):
+        if other == name and (keywords or place):
             continue  # its number is edited elsewhere
         inside = ", ".join([*kept, f"diagonal={diagonal}"])
         yield part.text.edit("call", 2, (end - len(name.encode()), part.text.end(node), f"{other}({inside})"))

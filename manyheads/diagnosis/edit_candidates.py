@@ -50,17 +50,17 @@ def gate_edits(part: Part) -> Iterator[Edit]:
 
 def _of_call(part: Part, node: ast.Call) -> Iterator[Edit]:
     name = name_of(node)
-    for given in node.keywords:
-        if given.arg and _names_dropout(given.arg):
-            held = part.text.held(given.value)
-            yield part.replace("gate", 1, (given.value, f"{held} if self.training else 0.0"))
-            yield part.replace("gate", 2, (given.value, f"{held} if self.training else 0"))
-        elif given.arg == "training":
-            yield part.replace("gate", 1, (given.value, "self.training"))
-    of_bias = [f"bias={each}" for each in part.names if "bias" in each] if name == "Linear" else []
+    for keyword in node.keywords:
+        if keyword.arg and _names_dropout(keyword.arg):
+            held = part.text.held(keyword.value)
+            yield part.replace("gate", 1, (keyword.value, f"{held} if self.training else 0.0"))
+            yield part.replace("gate", 2, (keyword.value, f"{held} if self.training else 0"))
+        elif keyword.arg == "training":
+            yield part.replace("gate", 1, (keyword.value, "self.training"))
+    of_bias = [f"bias={other}" for other in part.names if "bias" in other] if name == "Linear" else []
     for words in (*_FORGOTTEN.get(name, ()), *of_bias):
         if all(k.arg != words.partition("=")[0] for k in node.keywords):
-            inside = [part.text.of(each) for each in (*node.args, *node.keywords)]
+            inside = [part.text.of(argument) for argument in (*node.args, *node.keywords)]
             yield part.replace("keyword", 2, (node, f"{part.text.of(node.func)}({', '.join([*inside, words])})"))
 
 
@@ -154,15 +154,15 @@ def candidates(source: str, targets: Collection[str], raised_on: Collection[int]
     """
     if len(source) > LONGEST or source.count("\n") >= LONGEST_LINES:
         return []
-    found: dict[str, Edit] = {}
+    edits: dict[str, Edit] = {}
     try:
         for edit in islice(_edits(source, targets), min(MOST, MOST_BYTES // sys.getsizeof(source))):
-            if edit.line and (edit.after not in found or edit.tier < found[edit.after].tier):
-                found[edit.after] = edit
+            if edit.line and (edit.after not in edits or edit.tier < edits[edit.after].tier):
+                edits[edit.after] = edit
     except RecursionError:  # an expression of a thousand brackets
         return []
     near = set(raised_on)
-    return sorted(found.values(), key=lambda e: (e.tier - NEAR * (e.line in near), e.line))
+    return sorted(edits.values(), key=lambda e: (e.tier - NEAR * (e.line in near), e.line))
 
 
 def _edits(source: str, targets: Collection[str]) -> Iterator[Edit]:

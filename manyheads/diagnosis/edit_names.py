@@ -18,24 +18,24 @@ _COUNTING = ("len", "int", "size", "range", "item", "dim", "numel")
 
 def kinds_of(part: Part) -> dict[str, Kind]:
     """Return the kinds of names that are known; the first place at which a name gets a value decides."""
-    found: dict[str, Kind] = {}
+    kinds: dict[str, Kind] = {}
     for node in part.nodes:
         if isinstance(node, ast.FunctionDef):
             for argument in (*node.args.args, *node.args.kwonlyargs):
                 if argument.annotation is not None and (kind := _annotated(part.text.of(argument.annotation))):
-                    found.setdefault(argument.arg, kind)
+                    kinds.setdefault(argument.arg, kind)
         elif isinstance(node, ast.Assign):
             for target in node.targets:
-                _note(found, target, _value(node.value, found))
+                _note(kinds, target, _value(node.value, kinds))
         elif isinstance(node, ast.For | ast.comprehension):
-            _note(found, node.target, _value(node.iter, found))
-    return found
+            _note(kinds, node.target, _value(node.iter, kinds))
+    return kinds
 
 
-def _note(found: dict[str, Kind], target: ast.expr, kind: Kind | None) -> None:
-    for each in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
-        if isinstance(each, ast.Name) and kind is not None:
-            found.setdefault(each.id, kind)
+def _note(kinds: dict[str, Kind], target: ast.expr, kind: Kind | None) -> None:
+    for elt in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
+        if isinstance(elt, ast.Name) and kind is not None:
+            kinds.setdefault(elt.id, kind)
 
 
 def _annotated(text: str) -> Kind | None:
@@ -51,7 +51,7 @@ def _value(node: ast.expr, found: dict[str, Kind]) -> Kind | None:
     if isinstance(node, ast.Name):
         return found.get(node.id)
     if isinstance(node, ast.Tuple):
-        kinds = {_value(each, found) for each in node.elts}
+        kinds = {_value(elt, found) for elt in node.elts}
         return kinds.pop() if len(kinds) == 1 else None
     if isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.MatMult):

@@ -97,16 +97,16 @@ def explain_functions(
     functions = [name for name in reference.namespace if name in asked]  # in the order of their definitions
     if len(functions) < 2:
         return None
-    found: dict[str, Fault] = {}
+    faults: dict[str, Fault] = {}
     earlier: list[Exchange] = []
     for function in functions:
         own = [e for e in exchanges if target_of(e.call) == function]
         if any(_is_answered(e) for e in own) and not all(agree(e.reply, reference.execute(e.call)) for e in own):
             part = Part(function, tuple(earlier))
             for fault in explain_values(bank, table, subject, reference, own, PAIRS, part) or ():
-                found.setdefault(fault.mutant.id, fault)
+                faults.setdefault(fault.mutant.id, fault)
         earlier += [e for e in own if _is_answered(e)]
-    return tuple(found.values()) or None
+    return tuple(faults.values()) or None
 
 
 def _is_answered(exchange: Exchange) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 
 from ..checks.transcript import target_of
-from .compared import Compared
+from .comparison import Comparison
 from .equal_sizes import WRONG_AXIS
 from .fixed_sizes import HARD_CODED, MANY, has_written_size
 from .recorded_pairs import Named, explaining_pair
@@ -18,8 +18,8 @@ MOST_ALTERNATIVES = 1  # where nothing but exceptions came
 
 def explain(
     fingerprints: Fingerprints,
-    written: Mapping[int, Compared],
-    unexplained: Mapping[int, Compared],
+    written: Mapping[int, Comparison],
+    unexplained: Mapping[int, Comparison],
     asked: Set[int],
     raised: Set[int],
 ) -> list[Named]:
@@ -37,7 +37,7 @@ def explain(
 
 
 def _beside(
-    fingerprints: Fingerprints, unexplained: Mapping[int, Compared], asked: Set[int], due: tuple[Set[int], str]
+    fingerprints: Fingerprints, unexplained: Mapping[int, Comparison], asked: Set[int], due: tuple[Set[int], str]
 ) -> list[Named]:
     """Return what explains all but the calls that are due to a mistake of their own, whatever the numbers there, and last that."""
     calls, name = due
@@ -47,7 +47,10 @@ def _beside(
 
 
 def explain_functions(
-    fingerprints: Fingerprints, written: Mapping[int, Compared], unexplained: Mapping[int, Compared], asked: Set[int]
+    fingerprints: Fingerprints,
+    written: Mapping[int, Comparison],
+    unexplained: Mapping[int, Comparison],
+    asked: Set[int],
 ) -> list[Named]:
     """Return what explains each function alone, where nothing explains all, and does not contradict an earlier one.
 
@@ -67,9 +70,9 @@ def explain_functions(
 
 def _cover(
     fingerprints: Fingerprints,
-    unexplained: Mapping[int, Compared],
+    unexplained: Mapping[int, Comparison],
     asked: Set[int],
-    differing: Mapping[int, Compared],
+    differing: Mapping[int, Comparison],
 ) -> list[Named]:
     """Mutants that together explain these calls on which the attempt differs, the one that explains most first.
 
@@ -82,17 +85,17 @@ def _cover(
         for m, mutant in enumerate(mutants)
         if mutant.id not in impossible and _is_silent_elsewhere(fingerprints, m, differing, asked)
     }
-    left, found = set(unexplained), []
+    left, names = set(unexplained), []
     while left:
         best = max(explains, key=lambda m: (len(explains[m] & left), -_unknown(fingerprints, m, asked)), default=None)
         if best is None or not explains[best] & left:
             return []  # something remains that nothing explains: name nothing
         same = [mutants[m].id for m in explains if explains[m] == explains[best] and mutants[m].id != mutants[best].id]
-        if len({*same}) > MOST_ALTERNATIVES and all(each.reply.raised for each in unexplained.values()):
+        if len({*same}) > MOST_ALTERNATIVES and all(comparison.reply.raised for comparison in unexplained.values()):
             return []  # so many mistakes end in this exception that it says little
-        found.append((mutants[best].id, tuple(dict.fromkeys(same))))
+        names.append((mutants[best].id, tuple(dict.fromkeys(same))))
         left -= explains[best]
-    return found
+    return names
 
 
 def _unknown(fingerprints: Fingerprints, mutant: int, asked: Set[int]) -> int:
@@ -101,7 +104,7 @@ def _unknown(fingerprints: Fingerprints, mutant: int, asked: Set[int]) -> int:
     return sum(content.answer(content.mutants[mutant], index) is None for index in asked)
 
 
-def _explained(fingerprints: Fingerprints, mutant: int, unexplained: Mapping[int, Compared]) -> frozenset[int]:
+def _explained(fingerprints: Fingerprints, mutant: int, unexplained: Mapping[int, Comparison]) -> frozenset[int]:
     """Return the calls that a mutant explains; none if what it answers is known of none of them."""
     content = fingerprints.content
     explained = frozenset(i for i in unexplained if matches(fingerprints, mutant, i, unexplained[i]))
@@ -110,7 +113,7 @@ def _explained(fingerprints: Fingerprints, mutant: int, unexplained: Mapping[int
 
 
 def _is_silent_elsewhere(
-    fingerprints: Fingerprints, mutant: int, differing: Mapping[int, Compared], asked: Set[int]
+    fingerprints: Fingerprints, mutant: int, differing: Mapping[int, Comparison], asked: Set[int]
 ) -> bool:
     """Return whether the mutant answers as the attempt or as the reference does, on every call that is asked."""
     return all(
@@ -120,13 +123,13 @@ def _is_silent_elsewhere(
 
 
 def without_unwritten_sizes(
-    explained: list[Named], written: Mapping[int, Compared], unexplained: Mapping[int, Compared], source: str
+    explained: list[Named], written: Mapping[int, Comparison], unexplained: Mapping[int, Comparison], source: str
 ) -> list[Named]:
     """Return what explains an attempt that only raises, without sizes that are written in where its text contains none."""
-    targets = {target_of(each.call) for each in unexplained.values()}
+    targets = {target_of(comparison.call) for comparison in unexplained.values()}
     replies = [e.reply for e in written.values() if target_of(e.call) in targets and e.right.raised is None]
     answers = MANY * sum(bool(reply.outputs) for reply in replies) > len(replies)
-    if answers or has_written_size(source) or not all(each.reply.raised for each in unexplained.values()):
+    if answers or has_written_size(source) or not all(comparison.reply.raised for comparison in unexplained.values()):
         return explained
     left = [[id_ for id_ in (name, *others) if id_ != HARD_CODED] for name, others in explained]
     return [(ids[0], tuple(ids[1:])) for ids in left] if all(left) else []

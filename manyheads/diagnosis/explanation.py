@@ -117,31 +117,35 @@ def _explained_in_part(case: Case, exchanges: Sequence[Exchange]) -> Faults:
     return values
 
 
-def _behind_guards(case: Case, found: Explanation) -> Explanation:
+def _behind_guards(case: Case, explanation: Explanation) -> Explanation:
     """Return what explains the calls that a guard lets through, where it refuses allowed inputs and no name says more."""
     refused = refused_by_guards(case.comparable, case.reference, case.source)
     if not refused:
-        return found
+        return explanation
     accepting = {e.check for e in case.everything if e.reply.raised is None and case.reference.execute(e.call).raised}
     follows = any(case.proven[o.id] and o.raised is None and o.id not in accepting for o in case.failed)
-    if follows or _is_of_more(found.values, refused, found.exchanges, case.reference, case.proven.values()):
-        return found
+    if follows or _is_of_more(explanation.values, refused, explanation.exchanges, case.reference, case.proven.values()):
+        return explanation
     by_guards = [each.exchange for each in refused]
     case.proven |= {o.id: REFUSES for o in case.failed if o.raised in [e.reply.raised for e in by_guards]}
-    exchanges = case.to_explain(e for e in case.comparable if all(e is not each for each in by_guards))
-    return dataclasses.replace(found, values=case.explained_by_mutants(exchanges), exchanges=exchanges)
+    exchanges = case.to_explain(e for e in case.comparable if all(e is not guard for guard in by_guards))
+    return dataclasses.replace(explanation, values=case.explained_by_mutants(exchanges), exchanges=exchanges)
 
 
-def without_contradicted(case: Case, found: Explanation) -> Explanation:
+def without_contradicted(case: Case, explanation: Explanation) -> Explanation:
     """Return the explanation without names that something else speaks against."""
-    values = found.values
+    values = explanation.values
     if not case.mutates and any(fault.mutant.id == MUTATED for fault in values or ()):
         values = None  # the same complaint of autograd, of another tensor
-    if found.failing == "raised" and values and not found.is_equal:
+    if explanation.failing == "raised" and values and not explanation.is_equal:
         values = without(WRONG_AXIS, values)
-    if found.failing == "raised" and values and not (has_written_size(case.source) or _answers(found.exchanges)):
+    if (
+        explanation.failing == "raised"
+        and values
+        and not (has_written_size(case.source) or _answers(explanation.exchanges))
+    ):
         values = without(HARD_CODED, values)
-    return dataclasses.replace(found, values=values)
+    return dataclasses.replace(explanation, values=values)
 
 
 def _is_of_more(

@@ -179,7 +179,7 @@ class ReplyFingerprint:
             if self.undefined and other.undefined:
                 return True
             names, others = (
-                [name for name in each.gradients if facet == "gradients" or is_argument(name)] for each in (self, other)
+                [name for name in side.gradients if facet == "gradients" or is_argument(name)] for side in (self, other)
             )
             return {*names} == {*others} and all(
                 _same_gradient(self.gradients[name], other.gradients[name], self, tolerance) for name in names
@@ -250,13 +250,13 @@ def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> Rep
     A RuntimeError counts as a refusal if the reference refuses the call: a mask that is too small for T is refused in this way.
     Where the reference's answer has no numbers, of one that has some it counts that it has: another mistake made them.
     """
-    found, raised = fingerprint_of(reply), reply.raised
+    fingerprint, raised = fingerprint_of(reply), reply.raised
     late = raised is not None and raised.stage == "call" and "RuntimeError" in raised.bases
     if late and isinstance(call.subject, Build) and right.raised == "refused":
-        return replace(found, raised="refused")
+        return replace(fingerprint, raised="refused")
     if has_no_numbers(right):
-        return replace(found, outputs=tuple(_without_numbers(each) for each in found.outputs))
-    return found
+        return replace(fingerprint, outputs=tuple(_without_numbers(output) for output in fingerprint.outputs))
+    return fingerprint
 
 
 def _without_numbers(output: TensorFingerprint) -> TensorFingerprint:

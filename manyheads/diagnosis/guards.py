@@ -49,8 +49,10 @@ class Refused:
 def refused_by_guards(exchanges: Iterable[Exchange], reference: Runner, source: str) -> list[Refused]:
     """Return the calls that the reference answers, and a guard of the attempt refuses."""
     allowed = [e for e in exchanges if e.reply.raised and reference.execute(e.call).raised is None]
-    found = guards_of(source, {i: (target_of(e.call), e.reply.raised) for i, e in enumerate(allowed) if e.reply.raised})
-    return [Refused(allowed[i], guard) for i, guard in found.items()]
+    guards = guards_of(
+        source, {i: (target_of(e.call), e.reply.raised) for i, e in enumerate(allowed) if e.reply.raised}
+    )
+    return [Refused(allowed[i], guard) for i, guard in guards.items()]
 
 
 def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int, Guard]:
@@ -74,7 +76,7 @@ def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
     if raised.line is None or not is_refusal(raised):
         return None
     try:
-        return next(filter(None, (_guard(each, raised.line) for each in _functions(source, target))), None)
+        return next(filter(None, (_guard(function, raised.line) for function in _functions(source, target))), None)
     except RecursionError:  # an expression of a thousand brackets, or as many `elif`
         return None
 
@@ -111,7 +113,7 @@ def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
             return [statement.test]
         if isinstance(statement, ast.If):
             for part in (statement.body, statement.orelse):
-                if any(isinstance(each, ast.Raise) and each.lineno <= line <= (each.end_lineno or 0) for each in part):
+                if any(isinstance(node, ast.Raise) and node.lineno <= line <= (node.end_lineno or 0) for node in part):
                     return [statement.test]
                 if within := _tests(part, line):
                     return [statement.test, *within]
@@ -122,7 +124,7 @@ def _divides(test: ast.expr) -> bool:
     nodes = list(ast.walk(test))
     operators = (node.op for node in nodes if isinstance(node, ast.BinOp))
     named = any(isinstance(node, ast.Name) and node.id == "divmod" for node in nodes)
-    return named or any(isinstance(each, ast.Mod | ast.FloorDiv) for each in operators)
+    return named or any(isinstance(operator, ast.Mod | ast.FloorDiv) for operator in operators)
 
 
 class _Sizes:

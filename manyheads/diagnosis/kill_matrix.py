@@ -29,9 +29,9 @@ def read_kill_matrix(exercise: Exercise) -> KillMatrix | None:
 
 def checks_failed_by(exercise: Exercise) -> Mapping[str, list[frozenset[str]]]:
     """For each misconception the checks that each of its mutants fails; empty if the record is missing or stale."""
-    found: dict[str, list[frozenset[str]]] = {}
+    failed: dict[str, list[frozenset[str]]] = {}
     if (recording := current(exercise)) is not None:
         matrix = KillMatrix(recording.content.hidden, recording.content.kills)
         for place, mutant in enumerate(recording.content.mutants):
-            found.setdefault(mutant.id, []).append(frozenset(matrix.of(place)))
-    return found
+            failed.setdefault(mutant.id, []).append(frozenset(matrix.of(place)))
+    return failed

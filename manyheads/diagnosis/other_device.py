@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..checks.explain import kind_of
-from .compared import Compared
+from .comparison import Comparison
 from .fingerprint import has_no_numbers
 
 HARD_CODED, BEHIND = "hard_coded_device", "mask_not_moved"
@@ -14,30 +14,32 @@ HARD_CODED, BEHIND = "hard_coded_device", "mask_not_moved"
 _META = re.compile(r"(\b|_)meta(\b|_)", re.IGNORECASE)
 
 
-def looks_at_no_numbers(each: Compared) -> bool:
+def looks_at_no_numbers(comparison: Comparison) -> bool:
     """Return whether it raised because it looked at numbers where there are none, which right code may do, too."""
-    raised = each.reply.raised
-    return raised is not None and has_no_numbers(each.right) and bool(_META.search(raised.message))
+    raised = comparison.reply.raised
+    return raised is not None and has_no_numbers(comparison.right) and bool(_META.search(raised.message))
 
 
-def on_another_device(each: Compared) -> str:
+def on_another_device(comparison: Comparison) -> str:
     """Return what is wrong where the arguments are on the meta device, and something else is not; "" if nothing is."""
-    if not has_no_numbers(each.right):
+    if not has_no_numbers(comparison.right):
         return ""
-    seen, kind = each.reply.operations, each.reply.raised and kind_of(each.reply.raised)
+    seen, kind = comparison.reply.operations, comparison.reply.raised and kind_of(comparison.reply.raised)
     if (seen is not None and seen.mixed) or (kind and kind.misconception == HARD_CODED):
         return "tensors on two devices meet; one of them was made on a fixed device, or taken to one"
-    elsewhere = next((out.device for out in each.reply.outputs if out.device not in (None, "meta")), None)
+    elsewhere = next((out.device for out in comparison.reply.outputs if out.device not in (None, "meta")), None)
     return f"the output is on {elsewhere} wherever the arguments are" if elsewhere else ""
 
 
-def fault_of_device(each: Compared) -> str:
+def fault_of_device(comparison: Comparison) -> str:
     """Return the misconception that such a call proves.
 
     A tensor that the module holds stayed behind, or else a device that is written into the code. "" where there is none,
     or where a weight is no parameter, and so cannot follow the module.
     """
-    modules = each.reply.modules
-    if not on_another_device(each) or any(not each.right.parameters.keys() <= m.parameters.keys() for m in modules):
+    modules = comparison.reply.modules
+    if not on_another_device(comparison) or any(
+        not comparison.right.parameters.keys() <= m.parameters.keys() for m in modules
+    ):
         return ""
     return BEHIND if any(len(held.shape) > 1 for m in modules for held in m.plain.values()) else HARD_CODED

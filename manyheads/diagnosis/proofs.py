@@ -9,7 +9,7 @@ from ..box.worker.answers import Raised
 from ..checks.explain import kind_of
 from ..checks.implementation import Runner
 from ..checks.transcript import Exchange, target_of
-from .compared import Compared
+from .comparison import Comparison
 from .fingerprint import TWIN, ReplyFingerprint
 from .other_device import fault_of_device
 from .recording import Fingerprints, RecordedMutant
@@ -32,7 +32,7 @@ def proven_by(raised: Raised | None, mutates: bool) -> str:
 # What an answer to a recorded call proves by itself, whatever its numbers are.
 
 
-def proven_by_answer(fingerprints: Fingerprints, index: int, seen: Compared) -> str:
+def proven_by_answer(fingerprints: Fingerprints, index: int, seen: Comparison) -> str:
     """Return the id of the misconception that an answer proves by itself, or "".
 
     It is proved by an argument that was changed, a tensor of another device, a refusal that did not come, a module unlike
@@ -56,9 +56,9 @@ def proven_by_answer(fingerprints: Fingerprints, index: int, seen: Compared) -> 
     return name if name in {mutant.id for mutant in fingerprints.content.mutants} else ""
 
 
-def _is_unlike_its_twin(right: ReplyFingerprint, found: ReplyFingerprint) -> bool:
+def _is_unlike_its_twin(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
     """Return whether a function made another module than asked for, whatever the class does that it is of."""
-    return TWIN in right.attributes and found.raised is None and TWIN not in found.attributes
+    return TWIN in right.attributes and fingerprint.raised is None and TWIN not in fingerprint.attributes
 
 
 def _unlike_its_twin(fingerprints: Fingerprints, index: int) -> str:
@@ -69,17 +69,17 @@ def _unlike_its_twin(fingerprints: Fingerprints, index: int) -> str:
     return _name_of_all(fingerprints, index, mutants, _is_unlike_its_twin)
 
 
-def _has_other_sizes(right: ReplyFingerprint, found: ReplyFingerprint) -> bool:
+def _has_other_sizes(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
     """Return whether a module has the parameters that are due, and some have other sizes: then no weights that are given fit it."""
     return (
-        found.raised is None
-        and found.parameters.keys() == right.parameters.keys()
-        and found.parameters != right.parameters
+        fingerprint.raised is None
+        and fingerprint.parameters.keys() == right.parameters.keys()
+        and fingerprint.parameters != right.parameters
     )
 
 
-def _is_no_refusal(right: ReplyFingerprint, found: ReplyFingerprint) -> bool:
-    return right.raised == "refused" and found.raised is None
+def _is_no_refusal(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
+    return right.raised == "refused" and fingerprint.raised is None
 
 
 def _name_of_all(

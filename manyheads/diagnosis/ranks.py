@@ -14,7 +14,7 @@ from ..checks.explain import is_refusal
 from ..checks.implementation import Runner
 from ..checks.transcript import BatchRunner, Exchange, replies_of, target_of
 from .agree import agree
-from .compared import Compared
+from .comparison import Comparison
 from .fixed_sizes import HARD_CODED
 
 # Find a fixed number of axes: call the attempt with the same numbers, and leading axes taken away or added.
@@ -33,8 +33,8 @@ def works_for_another_rank(subject: BatchRunner, reference: Runner, exchanges: S
         if isinstance(exchange.call.subject, str) and not agree(exchange.reply, reference.execute(exchange.call)):
             wrong.setdefault(target_of(exchange.call), {}).setdefault(rank_of(exchange.call), exchange)
     return any(
-        all(_may_be_a_matter_of_rank(each.reply, reference.execute(each.call)) for each in by_rank.values())
-        and all(_is_right_elsewhere(subject, reference, each.call) for each in [*by_rank.values()][:TRIED])
+        all(_may_be_a_matter_of_rank(other.reply, reference.execute(other.call)) for other in by_rank.values())
+        and all(_is_right_elsewhere(subject, reference, other.call) for other in [*by_rank.values()][:TRIED])
         for by_rank in wrong.values()
     )
 
@@ -60,7 +60,7 @@ def _is_right_elsewhere(subject: BatchRunner, reference: Runner, call: Call) -> 
     (here,) = replies_of(subject, [call])
     if agree(here, reference.execute(call)):
         return False
-    allowed = [(each, right) for each in _other_ranks(call) if (right := reference.execute(each)).raised is None]
+    allowed = [(other, right) for other in _other_ranks(call) if (right := reference.execute(other)).raised is None]
     replies = replies_of(subject, [each for each, _ in allowed])
     return any(agree(mine, right) for mine, (_, right) in zip(replies, allowed, strict=True))
 
@@ -90,9 +90,9 @@ def _with_axes(value: object, rank: int, more: int) -> object:
 # others.
 
 
-def proven_by_rank(written: Mapping[int, Compared], unexplained: Collection[int]) -> dict[int, str]:
+def proven_by_rank(written: Mapping[int, Comparison], unexplained: Collection[int]) -> dict[int, str]:
     """Return the calls that are wrong for their number of axes alone, with the name of that. unexplained: those that are wrong."""
-    functions: dict[str, dict[int, Compared]] = {}
+    functions: dict[str, dict[int, Comparison]] = {}
     for i, each in written.items():
         if isinstance(each.call.subject, str) and rank_of(each.call):  # a module takes one number of axes
             functions.setdefault(target_of(each.call), {})[i] = each
@@ -100,13 +100,13 @@ def proven_by_rank(written: Mapping[int, Compared], unexplained: Collection[int]
     for calls in functions.values():
         wrong = {i: each for i, each in calls.items() if i in unexplained}
         right = {rank_of(e.call) for i, e in calls.items() if i not in wrong and e.reply.raised is None}
-        ranks = {rank_of(each.call) for each in wrong.values()}
+        ranks = {rank_of(comparison.call) for comparison in wrong.values()}
         if right and right.isdisjoint(ranks) and all(map(_has_no_answer, wrong.values())):
             found |= dict.fromkeys(wrong, HARD_CODED)
     return found
 
 
-def _has_no_answer(seen: Compared) -> bool:
+def _has_no_answer(seen: Comparison) -> bool:
     """Return whether it raises, or answers with another number of axes."""
     if seen.reply.raised is not None:
         return seen.right.raised is None and not is_refusal(seen.reply.raised)

@@ -47,14 +47,14 @@ def parts_of(source: str, targets: Collection[str]) -> list[Part]:
     """Return the parts that calls of these functions and classes reach; all where no target is there to be seen."""
     text, statements = Text(source), statements_of(source)
     reached = _reached(statements, targets)
-    found: list[Part] = []
+    parts: list[Part] = []
     for statement in statements:
         if isinstance(statement, ast.ClassDef):
             if statement.name in reached:
-                found += _parts_of_class(text, statement, reached)
+                parts += _parts_of_class(text, statement, reached)
         elif not isinstance(statement, FUNCTIONS) or statement.name in reached:
-            found.append(_part(text, statement, {}))
-    return found
+            parts.append(_part(text, statement, {}))
+    return parts
 
 
 def _parts_of_class(text: Text, statement: ast.ClassDef, reached: Collection[str]) -> Iterator[Part]:

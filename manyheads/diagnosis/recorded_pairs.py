@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from torch import Tensor
 
-from .compared import Compared
+from .comparison import Comparison
 from .fingerprint import ReplyFingerprint
 from .pair_answers import Sketches, brief, brief_numbers
 from .recording import Fingerprints, facets_of, is_silent, matches
@@ -18,7 +18,7 @@ Structure = tuple[object, ...]
 
 
 def explaining_apart(
-    fingerprints: Fingerprints, differing: Mapping[int, Compared], asked: Set[int]
+    fingerprints: Fingerprints, differing: Mapping[int, Comparison], asked: Set[int]
 ) -> tuple[int, int] | None:
     """Return two mutants, by their numbers: the first has the attempt's numbers, the second all else of its answers; or None.
 
@@ -38,10 +38,10 @@ def explaining_apart(
     return None
 
 
-def _has_numbers_of(known: Mapping[int, ReplyFingerprint], found: Mapping[int, ReplyFingerprint]) -> bool:
+def _has_numbers_of(known: Mapping[int, ReplyFingerprint], fingerprints: Mapping[int, ReplyFingerprint]) -> bool:
     """Return whether a mutant returns these numbers, wherever both return something; and that is most calls."""
-    both = [i for i, each in known.items() if not each.raised and not found[i].raised]
-    return 2 * len(both) > len(found) and all(known[i].agrees(found[i], ("outputs",)) for i in both)
+    both = [i for i, each in known.items() if not each.raised and not fingerprints[i].raised]
+    return 2 * len(both) > len(fingerprints) and all(known[i].agrees(fingerprints[i], ("outputs",)) for i in both)
 
 
 def _has_all_else_of(
@@ -74,7 +74,7 @@ MOST_ALTERNATIVES = 2  # where more would do beside the mistake that is sure, no
 Named = tuple[str, tuple[str, ...]]  # the id of a misconception, and those of others with the same answers
 
 
-def explaining_pair(fingerprints: Fingerprints, differing: Mapping[int, Compared], asked: Set[int]) -> list[Named]:
+def explaining_pair(fingerprints: Fingerprints, differing: Mapping[int, Comparison], asked: Set[int]) -> list[Named]:
     """Return the two misconceptions that together explain all calls on which the attempt differs from the reference.
 
     One, where of the other too many would do; or none.
@@ -103,7 +103,7 @@ def _common(fingerprints: Fingerprints, pairs: Sequence[tuple[int, int]]) -> lis
     named = list[Named]()
     for m in pairs[0] if shared else ():
         id_ = mutants[m].id
-        others = () if id_ in shared else tuple(each for each in rest if each != id_)
+        others = () if id_ in shared else tuple(comparison for comparison in rest if comparison != id_)
         if len(others) <= MOST_ALTERNATIVES:
             named.append((id_, tuple(dict.fromkeys([*others, *_others(fingerprints, m)]))))
     return named
@@ -113,10 +113,10 @@ def _others(fingerprints: Fingerprints, mutant: int) -> tuple[str, ...]:
     """Return the other misconceptions of which a mutant answers every call alike."""
     mutants = fingerprints.content.mutants
     one = mutants[mutant]
-    return tuple(dict.fromkeys(each.id for each in mutants if each.answers == one.answers and each.id != one.id))
+    return tuple(dict.fromkeys(other.id for other in mutants if other.answers == one.answers and other.id != one.id))
 
 
-def _that_agree(fingerprints: Fingerprints, differing: Mapping[int, Compared]) -> Iterator[tuple[int, int]]:
+def _that_agree(fingerprints: Fingerprints, differing: Mapping[int, Comparison]) -> Iterator[tuple[int, int]]:
     """Pairs of mutants, by their numbers, whose recorded answer together is the attempt's, and that of no mutant alone."""
     mutants = fingerprints.content.mutants
     pairs = fingerprints.pairs.at(fingerprints.pairs.answers.numbers.abs().sum(1) > 0)  # many end in the same exception
@@ -135,20 +135,20 @@ def _that_agree(fingerprints: Fingerprints, differing: Mapping[int, Compared]) -
                     yield pair
 
 
-def _agree(answers: Sketches, seen: Compared) -> Tensor:
+def _agree(answers: Sketches, seen: Comparison) -> Tensor:
     """Return (N,) bool: which of these answers of pairs are the attempt's.
 
     How far one is from the attempt's is held against how far that is from the reference's: where mistakes hardly show, the
     answers of all are near it. If rounding is a part of that which counts, nothing agrees.
     """
     mine = brief(seen.reply)
-    right = brief_numbers([each.projections for each in seen.right.outputs if each.projections])
+    right = brief_numbers([output.projections for output in seen.right.outputs if output.projections])
     apart = (mine.numbers - right).abs().max()
     near = ((answers.numbers - mine.numbers).abs() <= CLOSE * apart).all(1)
     return answers.agree_with(mine) & near & (apart >= VISIBLE * mine.scales[0])
 
 
-def _has_its_weights(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:
+def _has_its_weights(fingerprints: Fingerprints, mutant: int, index: int, seen: Comparison) -> bool:
     """Return whether a mutant answers with the weights that it is given."""
     known = fingerprints.content.answer(fingerprints.content.mutants[mutant], index)
     return known is not None and _has_weights(known, seen.right)
@@ -159,14 +159,14 @@ def _return_alike(a: ReplyFingerprint, b: ReplyFingerprint) -> bool:
     return bool(a.outputs and b.outputs) and a.agrees(b, ("outputs",))
 
 
-def _has_weights(found: ReplyFingerprint, right: ReplyFingerprint) -> bool:
+def _has_weights(fingerprint: ReplyFingerprint, right: ReplyFingerprint) -> bool:
     """Return whether a module has most of the parameters that it is given: what it answers with others is no evidence."""
-    given = right.parameters.keys()
-    return 2 * len(given & found.parameters.keys()) >= len(given)
+    keys = right.parameters.keys()
+    return 2 * len(keys & fingerprint.parameters.keys()) >= len(keys)
 
 
 def _doubts(
-    fingerprints: Fingerprints, pair: tuple[int, int], differing: Mapping[int, Compared], asked: Set[int]
+    fingerprints: Fingerprints, pair: tuple[int, int], differing: Mapping[int, Comparison], asked: Set[int]
 ) -> int | None:
     """On how many calls, of those on which one mutant alone changes something, it does not answer as the attempt.
 

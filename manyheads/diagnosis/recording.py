@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, field
 from ..box.worker.messages import Call
 from ..checks.draw import Drawn
 from .agree import has_own_weights
-from .compared import Compared, Expected
+from .comparison import Comparison, Expected
 from .fingerprint import FACETS, PLAIN, Facet, ReplyFingerprint
 from .pair_answers import Pairs, no_pairs
 
@@ -200,11 +200,11 @@ def returns_several(call: Call) -> bool:
 # What of a reply is compared with what mutants answer.
 
 
-def differs(fingerprints: Fingerprints, index: int, found: ReplyFingerprint) -> bool:
+def differs(fingerprints: Fingerprints, index: int, fingerprint: ReplyFingerprint) -> bool:
     """Return whether a reply to this call is another than the reference's, in what its check asks of it."""
     if index not in fingerprints.facets:  # where a check asks aspects alone no mutant is compared
         return False
-    return not found.agrees(fingerprints.content.right(index), facets_of(fingerprints, index))
+    return not fingerprint.agrees(fingerprints.content.right(index), facets_of(fingerprints, index))
 
 
 def facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:
@@ -214,10 +214,10 @@ def facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:
     """
     facets = fingerprints.facets[index]
     is_fused = fingerprints.content.right(index).fused
-    return tuple(each for each in facets if each not in ("softmax", "square")) if is_fused else facets
+    return tuple(facet for facet in facets if facet not in ("softmax", "square")) if is_fused else facets
 
 
-def matches(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:
+def matches(fingerprints: Fingerprints, mutant: int, index: int, seen: Comparison) -> bool:
     """Return whether a mutant, by its number, answers this call as the attempt does; or as chance will have it."""
     known = fingerprints.content.answer(fingerprints.content.mutants[mutant], index)
     return known is None or known.agrees(seen.found, facets_of(fingerprints, index))

@@ -27,7 +27,7 @@ from ..course import CourseError, Exercise
 from ..errors import restore
 from ..submission.source_text import code_digest
 from .columns import TensorColumns, from_rows, from_sizes, narrow, read_tensors, to_rows, to_sizes
-from .compared import Expected
+from .comparison import Expected
 from .fingerprint import PLAIN, ReplyFingerprint, TensorFingerprint
 from .pair_answers import from_columns, to_columns
 from .recording import Content, Fingerprints, Probe, PublicCheck, RecordedMutant, Words
@@ -199,7 +199,7 @@ def _replies_body(replies: Sequence[Sequence[ReplyFingerprint]]) -> tuple[dict[s
     structures, numbers, norms = [], list[tuple[float, ...]](), list[float]()
     for reply in (reply for of_call in replies for reply in of_call):
         facets = {name: getattr(reply, name) for name in _FACETS}
-        facets["outputs"] = [_structure(each) for each in reply.outputs]
+        facets["outputs"] = [_structure(output) for output in reply.outputs]
         gradients = {name: reply.gradients[name] for name in sorted(reply.gradients)}
         facets["gradients"] = {name: each and _structure(each) for name, each in gradients.items()}
         structures.append(rows.number([values[name].number(facets[name]) for name in _FACETS]))
@@ -222,9 +222,9 @@ def _replies_body(replies: Sequence[Sequence[ReplyFingerprint]]) -> tuple[dict[s
 
 
 def _with_numbers(tensors: Iterable[TensorFingerprint | None]) -> Iterator[TensorFingerprint]:
-    for each in tensors:
-        if each is not None and len(each.projections) == PROJECTIONS:
-            yield each
+    for tensor in tensors:
+        if tensor is not None and len(tensor.projections) == PROJECTIONS:
+            yield tensor
 
 
 def _structure(tensor: TensorFingerprint) -> list[object]:
@@ -276,7 +276,7 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
 
     def _reply(self, row: Sequence[int], known: Iterator[tuple[tuple[float, ...], float]]) -> ReplyFingerprint:
         facets = {name: self._values[name][place] for name, place in zip(_FACETS, row, strict=True)}
-        facets["outputs"] = tuple(_tensor(each, known) for each in facets["outputs"])
+        facets["outputs"] = tuple(_tensor(facet, known) for facet in facets["outputs"])
         facets["gradients"] = {name: each and _tensor(each, known) for name, each in facets["gradients"].items()}
         return ReplyFingerprint(**facets)
 

@@ -14,7 +14,7 @@ from itertools import combinations_with_replacement
 from torch import Tensor
 
 from ..box.worker.messages import Build, Call, StandIn
-from .compared import Compared
+from .comparison import Comparison
 from .dropout_extremes import is_of_copies
 from .fingerprint import Facet, ReplyFingerprint
 from .recording import Fingerprints, RecordedMutant, facets_of, is_silent
@@ -24,12 +24,12 @@ from .recording import Fingerprints, RecordedMutant, facets_of, is_silent
 _UNFIT = re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")
 
 
-def has_foreign_size(seen: Iterable[Compared]) -> bool:
+def has_foreign_size(seen: Iterable[Comparison]) -> bool:
     """Return whether one of these calls raised because of a size that is none of the call's, and no product of two of them."""
-    return any(_is_foreign(each) for each in seen)
+    return any(_is_foreign(comparison) for comparison in seen)
 
 
-def _is_foreign(seen: Compared) -> bool:
+def _is_foreign(seen: Comparison) -> bool:
     raised = seen.reply.raised
     told = _UNFIT.search(raised.message) if raised is not None else None
     if told is None:
@@ -62,7 +62,7 @@ Way = tuple[str, ...]  # how a reply differs from the reference's
 NOT_REFUSED: Way = ("not refused",)
 
 
-def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Compared], shown: Set[int]) -> dict[int, str]:
+def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Comparison], shown: Set[int]) -> dict[int, str]:
     """By the number of each call that is wrong.
 
     The misconception of all mutants that are wrong in the same calls, and in the same way. Nothing where there are
@@ -107,7 +107,7 @@ def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Compared], sh
 
 
 def due_to_acceptance(
-    fingerprints: Fingerprints, differing: Mapping[int, Compared], asked: Set[int]
+    fingerprints: Fingerprints, differing: Mapping[int, Comparison], asked: Set[int]
 ) -> tuple[frozenset[int], str]:
     """Return the calls that an attempt does not refuse where the reference does, and answers one of them at least.
 
@@ -139,59 +139,59 @@ def _of_parameters(way: Way) -> Way:
     return tuple(part for part in way if part.startswith("parameters"))
 
 
-def _learns_more(seen: Iterable[Compared]) -> bool:
+def _learns_more(seen: Iterable[Comparison]) -> bool:
     """Return whether the numbers depend on parameters that the reference does not have: a gradient that is not zero proves it."""
     return any(
-        gradient is not None and bool(gradient.any()) and name not in each.right.gradients
-        for each in seen
-        for name, gradient in each.reply.gradients.items()
+        gradient is not None and bool(gradient.any()) and name not in comparison.right.gradients
+        for comparison in seen
+        for name, gradient in comparison.reply.gradients.items()
     )
 
 
-def _way(right: ReplyFingerprint, found: ReplyFingerprint, facets: tuple[Facet, ...], sizes: Set[int]) -> Way:
+def _way(right: ReplyFingerprint, fingerprint: ReplyFingerprint, facets: tuple[Facet, ...], sizes: Set[int]) -> Way:
     """Return how a reply differs from the reference's: nothing where it agrees. sizes: those in the call."""
     if right.raised == "refused":
-        return () if found.raised == "refused" else NOT_REFUSED
-    if right.raised or found.raised:
-        return () if right.raised == found.raised else (f"raised {found.raised}",)
-    ways = [] if found.agrees(right, ("outputs",)) else [_way_of_outputs(right, found, sizes)]
-    if "parameters" in facets and right.parameters != found.parameters:
-        ways.append(f"parameters {_way_of_parameters(right, found)}")
+        return () if fingerprint.raised == "refused" else NOT_REFUSED
+    if right.raised or fingerprint.raised:
+        return () if right.raised == fingerprint.raised else (f"raised {fingerprint.raised}",)
+    ways = [] if fingerprint.agrees(right, ("outputs",)) else [_way_of_outputs(right, fingerprint, sizes)]
+    if "parameters" in facets and right.parameters != fingerprint.parameters:
+        ways.append(f"parameters {_way_of_parameters(right, fingerprint)}")
     for facet in facets:
-        if facet in ("outputs", "parameters") or found.agrees(right, (facet,)):
+        if facet in ("outputs", "parameters") or fingerprint.agrees(right, (facet,)):
             continue
         if facet not in GRADIENTS:
             ways.append(facet)
         elif not ways:  # wrong numbers have wrong gradients, and other parameters other ones
-            ways.append(f"{facet}{' cut' if _is_cut(right, found) else ''}")
+            ways.append(f"{facet}{' cut' if _is_cut(right, fingerprint) else ''}")
     return tuple(ways)
 
 
-def _way_of_outputs(right: ReplyFingerprint, found: ReplyFingerprint, sizes: Set[int]) -> str:
-    if [each.kind for each in found.outputs] != [each.kind for each in right.outputs]:
+def _way_of_outputs(right: ReplyFingerprint, fingerprint: ReplyFingerprint, sizes: Set[int]) -> str:
+    if [output.kind for output in fingerprint.outputs] != [output.kind for output in right.outputs]:
         return "kind"
-    shapes = [[each.shape or () for each in reply.outputs] for reply in (right, found)]
+    shapes = [[output.shape or () for output in reply.outputs] for reply in (right, fingerprint)]
     if shapes[0] != shapes[1]:  # a size that is written in leaves the axes that are there, and is any number
         if [*map(len, shapes[0])] != [*map(len, shapes[1])]:
             return "axes"
         return f"shape {shapes[1]}" if {size for shape in shapes[1] for size in shape} <= sizes else "shape"
-    return "numbers" if all(math.isfinite(each.norm) for each in found.outputs) else "not finite"
+    return "numbers" if all(math.isfinite(output.norm) for output in fingerprint.outputs) else "not finite"
 
 
-def _way_of_parameters(right: ReplyFingerprint, found: ReplyFingerprint) -> str:
+def _way_of_parameters(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> str:
     """Return whether some are missing, others too many, and of these what a name tells."""
-    extra = found.parameters.keys() - right.parameters.keys()
-    missing = "missing, " if right.parameters.keys() - found.parameters.keys() else ""
+    extra = fingerprint.parameters.keys() - right.parameters.keys()
+    missing = "missing, " if right.parameters.keys() - fingerprint.parameters.keys() else ""
     if extra and all(name.endswith(".bias") and f"{name[:-4]}weight" in right.parameters for name in extra):
         return f"{missing}a bias"
     return f"{missing}{'more' if extra else ''}"
 
 
-def _squares(rights: Mapping[int, ReplyFingerprint], found: Mapping[int, ReplyFingerprint]) -> Mapping[int, int]:
+def _squares(rights: Mapping[int, ReplyFingerprint], fingerprints: Mapping[int, ReplyFingerprint]) -> Mapping[int, int]:
     """By call the size of the one parameter too many, if it is as long as wide in every call, as a mask is."""
     extra = [
         (i, name, shape)
-        for i, each in found.items()
+        for i, each in fingerprints.items()
         for name, shape in each.parameters.items()
         if name not in rights[i].parameters
     ]
@@ -199,7 +199,7 @@ def _squares(rights: Mapping[int, ReplyFingerprint], found: Mapping[int, ReplyFi
     return {i: shape[-1] for i, _, shape in extra} if square and len({name for _, name, _ in extra}) == 1 else {}
 
 
-def _is_cut(right: ReplyFingerprint, found: ReplyFingerprint) -> bool:
+def _is_cut(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
     """Return whether no gradient arrives somewhere where one is due."""
     due = (name for name, each in right.gradients.items() if each is not None and each.norm)
-    return any((mine := found.gradients.get(name)) is None or not mine.norm for name in due)
+    return any((mine := fingerprint.gradients.get(name)) is None or not mine.norm for name in due)

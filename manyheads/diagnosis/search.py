@@ -87,16 +87,16 @@ def explain_values(
     for column, k in enumerate(every):
         fits[:, column] = table.fitting(k, answers[k])
     order = list(exchanges)  # in which they are compared: it changes with what is found
-    found = _found(bank, table, every, fits, replies, reference, order, most_pairs, part)
-    if found is None and asked != every:
+    faults = _found(bank, table, every, fits, replies, reference, order, most_pairs, part)
+    if faults is None and asked != every:
         here = [every.index(k) for k in asked]
         every, fits, replies = asked, fits[:, here], [replies[i] for i in here]
-        found = _found(bank, table, every, fits, replies, reference, order, most_pairs, part)
-    if found is None and (solved := _solved(bank, reference, exchanges, part)) is not None:
+        faults = _found(bank, table, every, fits, replies, reference, order, most_pairs, part)
+    if faults is None and (solved := _solved(bank, reference, exchanges, part)) is not None:
         return (solved,)
-    if found is None and part is None:  # a part is too little to be explained nearly
+    if faults is None and part is None:  # a part is too little to be explained nearly
         return _nearly_explains(bank, table, fits, reference, exchanges)
-    return found
+    return faults
 
 
 def refuses_in_its_own_way(exchange: Exchange, reference: Runner) -> bool:
@@ -125,15 +125,15 @@ def _usable(table: Table, exchanges: Sequence[Exchange], part: Part | None) -> t
     more places than any mutant has it.
     """
     gradients = any(e.call.cotangent is not None for e in exchanges)
-    asked = Counter(e.check for e in exchanges)
+    counts = Counter(e.check for e in exchanges)
     every = [
         k
         for k, (probe, call) in enumerate(zip(table.probes, table.calls, strict=True))
-        if probe.check in asked
+        if probe.check in counts
         and (gradients or call.cotangent is None)
         and (part is None or part.function == target_of(call))
     ]
-    return every, [k for k in every if table.probes[k].nth < asked[table.probes[k].check]]
+    return every, [k for k in every if table.probes[k].nth < counts[table.probes[k].check]]
 
 
 def _found(
@@ -150,17 +150,17 @@ def _found(
     """Return the mutant, or the pair, that no probe rules out and that explains every exchange."""
     alike = [m for c in fits.all(1).nonzero().flatten().tolist() for m in table.classes[c]]
     candidates = [bank.mutants[m] for m in alike]  # these inputs may distinguish members of one class
-    found: dict[str, Mutant] = {}
+    mutants: dict[str, Mutant] = {}
     for mutant in candidates:  # the first of several mutants of one mistake is enough
         runner = reference.of(mutant.namespace)
         if (
-            mutant.id not in found
+            mutant.id not in mutants
             and _explains(runner, exchanges)
             and not (part and part.contradicts(runner, reference))
         ):
-            found[mutant.id] = mutant
-    if found:
-        return (_fault(next(iter(found.values())), list(found)),)
+            mutants[mutant.id] = mutant
+    if mutants:
+        return (_fault(next(iter(mutants.values())), list(mutants)),)
     members = members_of(bank, table, reference, exchanges)
     both = (
         made

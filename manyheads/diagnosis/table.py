@@ -45,8 +45,8 @@ class Table:
     def fitting(self, probe: int, reply: Reply) -> Tensor:
         """Return (classes,) bool: which classes answer a probe as an attempt does, or may do so."""
         known = self.replies[probe]
-        found = fingerprint_beside(known[0], self.calls[probe], reply)
-        agrees = [each.agrees(found, VALUES) for each in known]
+        fingerprint = fingerprint_beside(known[0], self.calls[probe], reply)
+        agrees = [mutant.agrees(fingerprint, VALUES) for mutant in known]
         return torch.tensor([*agrees, True])[self.answers[:, probe]]  # -1 is the last
 
 
@@ -69,7 +69,7 @@ def table_of(recording: Fingerprints) -> Table:
     answers = torch.tensor(rows, dtype=torch.long).view(len(classes), len(content.probes))
     silent = torch.zeros(answers.shape, dtype=torch.bool)
     for k, known in enumerate(replies):
-        silent[:, k] = torch.tensor([*(each.agrees(known[0], VALUES) for each in known), False])[answers[:, k]]
+        silent[:, k] = torch.tensor([*(other.agrees(known[0], VALUES) for other in known), False])[answers[:, k]]
     return Table(
         content.probes,
         tuple(_in_double(recording.calls[probe.index]) for probe in content.probes),

@@ -13,14 +13,14 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call
 from ..checks.transcript import target_of
-from .compared import Compared
+from .comparison import Comparison
 from .dropout_extremes import is_of_copies
 from .recording import Fingerprints, RecordedMutant, differs, facets_of
 
 SAME = 1e-6  # of the largest number
 
 
-def proven_by_chance(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[int, str]:
+def proven_by_chance(fingerprints: Fingerprints, seen: Mapping[int, Comparison]) -> dict[int, str]:
     """By the number of a call that chance answers.
 
     The misconception of all mutants that are wrong in the same calls as the attempt, and in these by chance; in another
@@ -39,7 +39,7 @@ def proven_by_chance(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -
 
 
 def due_to_chance(
-    fingerprints: Fingerprints, written: Mapping[int, Compared], asked: Set[int]
+    fingerprints: Fingerprints, written: Mapping[int, Comparison], asked: Set[int]
 ) -> tuple[frozenset[int], str]:
     """Return the calls that only the attempt lets chance decide, and the misconception that does this and nothing else.
 
@@ -54,7 +54,9 @@ def due_to_chance(
     return fewest, names.pop() if len(names) == 1 else ""
 
 
-def _decided_alone(fingerprints: Fingerprints, mutant: RecordedMutant, calls: Mapping[int, Compared]) -> frozenset[int]:
+def _decided_alone(
+    fingerprints: Fingerprints, mutant: RecordedMutant, calls: Mapping[int, Comparison]
+) -> frozenset[int]:
     """Return the calls that chance decides for a mutant, if on all others it answers as the reference does; else none."""
     answers = {i: fingerprints.content.answer(mutant, i) for i in calls}
     known = {i: a for i, a in answers.items() if a is not None and not is_of_copies(calls[i].call)}
@@ -66,7 +68,7 @@ def _decided_alone(fingerprints: Fingerprints, mutant: RecordedMutant, calls: Ma
 def _is_wrong_alike(
     fingerprints: Fingerprints,
     mutant: RecordedMutant,
-    calls: Mapping[int, Compared],
+    calls: Mapping[int, Comparison],
     wrong: set[int],
     by_chance: set[int],
 ) -> bool:
@@ -81,13 +83,13 @@ def _is_wrong_alike(
     return True
 
 
-def _is_of_dropout(each: Compared) -> bool:
+def _is_of_dropout(comparison: Comparison) -> bool:
     """Return whether dropout is due: of many copies, where the reference's answer is not always the same."""
-    expected = each.expected[0] if each.expected else None
-    return is_of_copies(each.call) and expected is not None and not torch.equal(expected[0], expected[1])
+    expected = comparison.expected[0] if comparison.expected else None
+    return is_of_copies(comparison.call) and expected is not None and not torch.equal(expected[0], expected[1])
 
 
-def _by_chance(calls: Mapping[int, Compared]) -> set[int]:
+def _by_chance(calls: Mapping[int, Comparison]) -> set[int]:
     """Return the calls that the attempt answers in more than one way: run twice, at two seeds, or of many copies."""
     found = {i for i, each in calls.items() if _varies(each)}
     for (i, one), (j, other) in combinations(((i, e) for i, e in calls.items() if e.call.random), 2):
@@ -96,20 +98,20 @@ def _by_chance(calls: Mapping[int, Compared]) -> set[int]:
     return found
 
 
-def _varies(each: Compared) -> bool:
-    outputs, runs = _outputs(each), each.call.runs
-    if each.reply.mutated or not outputs:
+def _varies(comparison: Comparison) -> bool:
+    outputs, runs = _outputs(comparison), comparison.call.runs
+    if comparison.reply.mutated or not outputs:
         return False
-    if is_of_copies(each.call):
+    if is_of_copies(comparison.call):
         return outputs[0].dim() > 1 and _are_apart([outputs[0][0]], [outputs[0][1]])
     count = len(outputs) // runs
     return any(_are_apart(outputs[:count], outputs[run * count : (run + 1) * count]) for run in range(1, runs))
 
 
-def _outputs(each: Compared) -> list[Tensor]:
+def _outputs(comparison: Comparison) -> list[Tensor]:
     """Return the numbers that came; none where something raised, or a part has none."""
-    found = [output.tensor for output in each.reply.outputs if output.tensor is not None]
-    return found if each.reply.raised is None and len(found) == len(each.reply.outputs) else []
+    found = [output.tensor for output in comparison.reply.outputs if output.tensor is not None]
+    return found if comparison.reply.raised is None and len(found) == len(comparison.reply.outputs) else []
 
 
 def _are_apart(some: list[Tensor], others: list[Tensor]) -> bool:

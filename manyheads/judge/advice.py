@@ -43,7 +43,11 @@ def of_another_kind(source: str, name: str, is_class: bool) -> str:
 
     is_class: whether a class is asked for.
     """
-    found = [each for each in statements_of(source) if isinstance(each, DEFINITIONS) and each.name == name]
+    found = [
+        statement
+        for statement in statements_of(source)
+        if isinstance(statement, DEFINITIONS) and statement.name == name
+    ]
     match found[-1:]:
         case [ast.AsyncFunctionDef() as last] if not is_class:
             return f"It is an `async def`, written on line {last.lineno}, so that a call gives a coroutine: take `async` away"
@@ -145,16 +149,16 @@ def _own_names(source: str, kind: str, module: str) -> set[str]:
 
 def _defined(source: str) -> set[str]:
     """Return the names that the text gives something to."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in (node for part in statements_of(source) for node in ast.walk(part)):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                found.add(name)
+                names.add(name)
             case ast.FunctionDef() | ast.ClassDef():
-                found.add(node.name)
+                names.add(node.name)
             case ast.alias():
-                found.add((node.asname or node.name).partition(".")[0])
-    return found
+                names.add((node.asname or node.name).partition(".")[0])
+    return names
 
 
 def _on_line(source: str, line: int | None) -> Iterable[ast.expr]:

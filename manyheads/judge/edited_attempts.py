@@ -139,7 +139,7 @@ class EditedAttempts:
 
     def _answer_together(self, texts: Sequence[str], calls: Sequence[Asked]) -> list[bool]:
         asked = [call.packed for call in calls]
-        packed = [each for text in texts for each in (wire.encode(replace(self._source, source=text).load()), *asked)]
+        packed = [other for text in texts for other in (wire.encode(replace(self._source, source=text).load()), *asked)]
         connection = self._take_connection()
         replies = iter(connection.ask_all(packed, read_reply, self._left()))
         self._connection, connection.received = connection, 0

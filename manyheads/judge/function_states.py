@@ -28,7 +28,9 @@ _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 @lru_cache(maxsize=2)  # several look at each text, one after the other
 def named_in(source: str) -> Mapping[str, frozenset[str]]:
     """For each function and class at the top of the file, those there that it names itself."""
-    definitions = {each.name: each for each in statements_of(source) if isinstance(each, _DEFINITIONS)}
+    definitions = {
+        statement.name: statement for statement in statements_of(source) if isinstance(statement, _DEFINITIONS)
+    }
     if len(definitions) == 1:
         return dict.fromkeys(definitions, frozenset())
     return {
@@ -46,7 +48,7 @@ def uses(source: str, name: str) -> frozenset[str]:
     found: set[str] = set()
     left = {name} & named.keys()
     while left:
-        reached = set[str]().union(*(named[each] for each in left))
+        reached = set[str]().union(*(named[other] for other in left))
         left = reached - found
         found |= reached
     return frozenset(found - {name})
@@ -86,17 +88,17 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
         source: the attempt's text, "" where it is not at hand.
         explained: the functions in which a misconception was found: what they do does not follow from others alone.
     """
-    in_question = any(each.is_wrong or not each.is_asked for each in seen)  # else the text need not be read
+    in_question = any(function.is_wrong or not function.is_asked for function in seen)  # else the text need not be read
     unwritten = unwritten_names(source) if in_question else frozenset[str]()
     unwritten |= {e.name for e in seen if e.is_wrong and is_left_open(e.raised) and left_over_raise(source, e.name)}
-    found: dict[str, FunctionResult] = {}
+    functions: dict[str, FunctionResult] = {}
     for each in seen:
         used = uses(source, each.name) if in_question else frozenset[str]()
         needed = {*used, _undefined_name(each)}
-        waits_for = next((n for n in found if n in needed and found[n].state not in _FINE), "")
+        waits_for = next((n for n in functions if n in needed and functions[n].state not in _FINE), "")
         is_explained = each.name in explained
         state = _state(each, unwritten, bool(waits_for) and not is_explained, is_explained)
-        found[each.name] = FunctionResult(
+        functions[each.name] = FunctionResult(
             name=each.name,
             state=state,
             waits_for={"waiting": waits_for, "so_far": each.stopped_at}.get(state, ""),
@@ -104,7 +106,7 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
             evidence=_evidence(each, source, state),
             near=_near(each.name, source, [s.name for s in seen]) if state == "undefined" else "",
         )
-    return tuple(found.values())
+    return tuple(functions.values())
 
 
 def _evidence(seen: Seen, source: str, state: State) -> str:
@@ -136,13 +138,13 @@ def _undefined_name(seen: Seen) -> str:
 def _near(name: str, source: str, asked: Sequence[str]) -> str:
     """Return a function of the file that may be meant, "" where none is called nearly so."""
     others = [each for each in named_in(source) if each not in asked]
-    same = [each for each in others if each.lower() == name.lower()]
+    same = [other for other in others if other.lower() == name.lower()]
     return next(iter(same), "") or next(iter(get_close_matches(name, others, 1)), "")
 
 
 def written_and_wrong(seen: Sequence[Seen], source: str) -> list[str]:
     """Return the functions that fail a check and have something in them, in which a misconception can be."""
-    wrong = [each.name for each in seen if each.is_wrong and not each.is_undefined]
+    wrong = [function.name for function in seen if function.is_wrong and not function.is_undefined]
     unwritten = unwritten_names(source) if wrong else ()
     return [name for name in wrong if name not in unwritten]
 

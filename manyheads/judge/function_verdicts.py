@@ -61,7 +61,7 @@ def by_function(
     replays: Replays,
     outcomes: Sequence[CheckOutcome],
     diagnosis: Diagnosis,
-    asked: Conversation,
+    conversation: Conversation,
     checks_failed_by: ChecksFailedBy = dict,
 ) -> ByFunction:
     """Return what is known of each function that the checks ask.
@@ -72,19 +72,19 @@ def by_function(
     def is_right(exchange: Exchange) -> bool:
         return agree(exchange.reply, reference.execute(exchange.call))
 
-    places = _places(outcomes, asked, is_right)
-    every = [*asked.transcript, *asked.asked_later]
-    targets = {*(target_of(e.call) for e in every), *map(target_of, asked.ended.values())}
+    places = _places(outcomes, conversation, is_right)
+    every = [*conversation.transcript, *conversation.asked_later]
+    targets = {*(target_of(e.call) for e in every), *map(target_of, conversation.ended.values())}
     names = [name for name in reference.namespace if name in targets]  # in the order of their definitions
-    seen = seen_by_checks(names, outcomes, places, every, asked.rest)
-    wrong = written_and_wrong(seen, asked.source)
-    own = with_own_mistake(wrong, asked.source)
+    seen = seen_by_checks(names, outcomes, places, every, conversation.rest)
+    wrong = written_and_wrong(seen, conversation.source)
+    own = with_own_mistake(wrong, conversation.source)
     ways = ways_of(bank, reference, replays, every if len(wrong) > 1 else [], is_right)
     titles = {id_: text.title for id_, text in bank.texts.items()}
-    proven = proven_in([*((places.get(o.id, ""), o) for o in outcomes), *asked.rest])
+    proven = proven_in([*((places.get(o.id, ""), o) for o in outcomes), *conversation.rest])
     placed = diagnosis.changed(lambda found: with_titles(located(found, wrong, own, proven, ways), titles))
-    seen = [_with_what_shows(each, outcomes, places, placed, checks_failed_by) for each in seen]
-    return ByFunction(function_results(seen, asked.source, {d.function for d in placed.every}), placed, places)
+    seen = [_with_what_shows(function, outcomes, places, placed, checks_failed_by) for function in seen]
+    return ByFunction(function_results(seen, conversation.source, {d.function for d in placed.every}), placed, places)
 
 
 def _with_what_shows(
@@ -123,13 +123,15 @@ def to_tell(failed: Sequence[CheckOutcome], reached: Mapping[str, Set[str]]) -> 
     return min(failed, key=place)
 
 
-def _places(outcomes: Sequence[CheckOutcome], asked: Conversation, is_right: IsRight) -> dict[str, str]:
+def _places(outcomes: Sequence[CheckOutcome], conversation: Conversation, is_right: IsRight) -> dict[str, str]:
     exchanges: dict[str, list[Exchange]] = {}
-    for exchange in asked.transcript:
+    for exchange in conversation.transcript:
         exchanges.setdefault(exchange.check, []).append(exchange)
     return {
         o.id: asked_alone(exchanges.get(o.id, []))
         if o.outcome == "passed"
-        else function_that_fails(o, failed_in(exchanges.get(o.id, []), asked.ended.get(o.id), is_right), asked.rest)
+        else function_that_fails(
+            o, failed_in(exchanges.get(o.id, []), conversation.ended.get(o.id), is_right), conversation.rest
+        )
         for o in outcomes
     }

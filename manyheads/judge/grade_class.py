@@ -49,7 +49,7 @@ def grade_all(
 
     with ThreadPoolExecutor(jobs) as threads:
         try:
-            yield from grade_with(threads, (partial(grade, each) for each in submissions), lambda: AHEAD * jobs)
+            yield from grade_with(threads, (partial(grade, other) for other in submissions), lambda: AHEAD * jobs)
         finally:  # whatever is not done now is given up, because an attempt may still have 20 seconds
             threads.shutdown(wait=False, cancel_futures=True)
             for judge in judges:
@@ -89,12 +89,12 @@ def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, 
     in_part: whether what they hold of some exercises stays: then it is their seed, because a result states one. Raises
     CourseFault where they have another one than is given, or several.
     """
-    found = _seeds_in(folder, assignments)
-    before = found.most_common(1)[0][0] if found else None
+    seeds = _seeds_in(folder, assignments)
+    before = seeds.most_common(1)[0][0] if seeds else None
     if in_part and before is not None:
-        if set(found) != {before if given is None else given}:
+        if set(seeds) != {before if given is None else given}:
             raise CourseFault(
-                f"what {folder} holds of the other exercises has the seed {', '.join(map(str, sorted(found)))}, and a result "
+                f"what {folder} holds of the other exercises has the seed {', '.join(map(str, sorted(seeds)))}, and a result "
                 "states one seed. Next: the same command without --seed and --exercise, or with another --out"
             )
         return before
@@ -105,11 +105,11 @@ def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, 
 
 def _seeds_in(folder: Path, assignments: Iterable[str]) -> Counter[int]:
     """Count the seeds of the results of these assignments. What is no result is passed over."""
-    found = Counter[int]()
+    seeds = Counter[int]()
     for assignment in assignments:
         for path in sorted(folder.glob(f"*/{assignment}.json")):
             try:
-                found[int(json.loads(path.read_bytes())["seed"])] += 1
+                seeds[int(json.loads(path.read_bytes())["seed"])] += 1
             except (OSError, ValueError, TypeError, LookupError):
                 continue
-    return found
+    return seeds

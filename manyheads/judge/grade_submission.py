@@ -196,9 +196,9 @@ class Judge:
             attempt.close()
         self.faults += [o.fault for o in outcomes if o.fault]
         lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, memory, run)
-        asked = Conversation(seen, ended, source.source, rest, later)
+        conversation = Conversation(seen, ended, source.source, rest, later)
         failed_by = partial(self._tables.checks_failed_by, exercise)
-        functions = by_function(bank, reference, memory.replays, outcomes, diagnosis, asked, failed_by)
+        functions = by_function(bank, reference, memory.replays, outcomes, diagnosis, conversation, failed_by)
         return Verdict(outcomes, functions, lines, as_note(note), is_certain)
 
     def _diagnosed(
@@ -217,9 +217,9 @@ class Judge:
         table = partial(self._table, exercise, reference.memory)
         outcomes, seen = past_unwritten(outcomes, rest, attempt.transcript)
         replays, failed = reference.memory.replays, partial(self._tables.checks_failed_by, exercise)
-        found = diagnose(bank, table, attempt, reference, outcomes, seen, source.source, replays, failed)
+        diagnosis = diagnose(bank, table, attempt, reference, outcomes, seen, source.source, replays, failed)
         self.seconds_diagnosing += time.perf_counter() - started
-        return found
+        return diagnosis
 
     def _lines(
         self, failure: Failure, limits: Limits, reference: RememberingRunner, memory: Memory, run: RunChecks
@@ -249,7 +249,7 @@ class Judge:
         memory = self._memories[exercise.id][1]
         memory.begin_attempt()
         others = sorted((each for _, each in self._memories.values() if each is not memory), key=lambda m: m.size)
-        while others and memory.size + sum(each.size for each in others) > REMEMBERED:
+        while others and memory.size + sum(other.size for other in others) > REMEMBERED:
             others.pop().forget()
         return memory
 

@@ -72,7 +72,7 @@ def _is_held(descriptor: int, path: Path) -> bool:
 
 
 def _refuse_links(folder: Path, submissions: Sequence[Submission]) -> None:
-    results = [result_path(folder, each.student, each.assignment.id) for each in submissions]
+    results = [result_path(folder, submission.student, submission.assignment.id) for submission in submissions]
     for path in [folder / LOCK, folder / NAME, folder / not_graded.NAME, *results]:
         within = path.parent if path.parent != folder else path
         if link := next((each for each in (within, path) if each.is_symlink()), None):
@@ -113,10 +113,12 @@ class Journal:
 
         keys, files: of the exercises and of all that was handed in, computed before grading, as files may change.
         """
-        found = {each.id: each for each in result.exercises}
-        every = [each for each in submission.assignment.exercises if each.id in keys]
+        found = {exercise.id: exercise for exercise in result.exercises}
+        every = [exercise for exercise in submission.assignment.exercises if exercise.id in keys]
         exercises = [each for each in every if found[each.id].is_graded]
-        noted = {each.id: self.keys.of_result(keys[each.id], each, found[each.id]) for each in exercises}
+        noted = {
+            exercise.id: self.keys.of_result(keys[exercise.id], exercise, found[exercise.id]) for exercise in exercises
+        }
         if files:
             noted[_FILES] = files
         with naming(self.folder / NAME), (self.folder / NAME).open("a", encoding="utf-8") as file:

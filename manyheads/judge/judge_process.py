@@ -221,7 +221,7 @@ class SteadyJudge:
         except WorkerLost:
             self._replace()
         parts = list(self._one_by_one(submission, only))
-        exercises = [each for part in parts for each in part.result.exercises]
+        exercises = [exercise for part in parts for exercise in part.result.exercises]
         faults = tuple(fault for part in parts for fault in part.faults)
         return replace(parts[0], result=with_total(parts[0].result, exercises), faults=faults)
 
@@ -231,8 +231,8 @@ class SteadyJudge:
         self._judge.close()
 
     def _one_by_one(self, submission: Submission, only: Collection[str]) -> Iterator[Graded]:
-        wanted = only or self._plan.exercises or [each.id for each in submission.assignment.exercises]
-        for id_ in (each.id for each in submission.assignment.exercises if each.id in wanted):
+        wanted = only or self._plan.exercises or [exercise.id for exercise in submission.assignment.exercises]
+        for id_ in (exercise.id for exercise in submission.assignment.exercises if exercise.id in wanted):
             try:
                 yield self._judge.grade(submission, (id_,))
             except WorkerLost:
@@ -262,9 +262,9 @@ def _serve(line: Connection, plan: GradePlan, cpu: int | None) -> None:
     try:
         line.send(_state.problem)
         while True:
-            asked = line.recv()
+            message = line.recv()
             try:
-                line.send(grade(*asked))
+                line.send(grade(*message))
             except Exception as error:
                 line.send(error)
     except (EOFError, OSError):

@@ -73,11 +73,15 @@ def located(
         proven: by a misconception's id, the functions of the checks or exceptions that prove it.
         ways: how mutants answer, graded or at home.
     """
-    placed = [each.model_copy(update={"function": _place(each.id, wrong, proven, ways)}) for each in diagnosis]
-    unnamed = [name for name in own if name not in {each.function for each in placed}]
+    placed = [
+        diagnosed.model_copy(update={"function": _place(diagnosed.id, wrong, proven, ways)}) for diagnosed in diagnosis
+    ]
+    unnamed = [name for name in own if name not in {diagnosed.function for diagnosed in placed}]
     return tuple(
-        each.model_copy(update={"also_in": tuple(n for n in unnamed if _is_also_in(each.id, n, proven, ways))})
-        for each in placed
+        diagnosed.model_copy(
+            update={"also_in": tuple(n for n in unnamed if _is_also_in(diagnosed.id, n, proven, ways))}
+        )
+        for diagnosed in placed
     )
 
 
@@ -120,12 +124,12 @@ def ways_of(
     bank: Bank,
     reference: LocalRunner,
     replays: Replays,
-    asked: Sequence[Exchange],
+    exchanges: Sequence[Exchange],
     is_right: Callable[[Exchange], bool],
 ) -> Ways[LocalRunner, Exchange]:
     """Return how the bank's misconceptions show themselves in functions. asked: the calls, with the attempt's replies."""
     calls: dict[tuple[str, bool], list[Exchange]] = {}
-    for exchange in asked:
+    for exchange in exchanges:
         if is_comparable(exchange.call):
             calls.setdefault((target_of(exchange.call), is_right(exchange)), []).append(exchange)
     return Ways(
@@ -150,8 +154,10 @@ def _mutants(bank: Bank, id_: str, replays: Replays) -> Iterator[LocalRunner]:
 def with_titles(diagnosis: Sequence[Diagnosed], titles: Mapping[str, str]) -> tuple[Diagnosed, ...]:
     """Return the same, with the titles of the alternatives that have one."""
     return tuple(
-        each.model_copy(update={"alternative_titles": tuple(titles[a] for a in each.alternatives if titles.get(a))})
-        for each in diagnosis
+        diagnosed.model_copy(
+            update={"alternative_titles": tuple(titles[a] for a in diagnosed.alternatives if titles.get(a))}
+        )
+        for diagnosed in diagnosis
     )
 
 

@@ -55,7 +55,7 @@ def says_nothing(targets: Sequence[str], attempt: RecordingRunner, reference: Ru
         elif telling and max(telling, key=lambda each: each.mine.numel()).is_unrelated():
             found[target] = f"what {target} gives has nothing to do with what it is given"
         else:
-            contrasts += _contrast(target, [each.exchange.call for each in telling], reference)
+            contrasts += _contrast(target, [contrast.exchange.call for contrast in telling], reference)
     found.update(_asked(contrasts, attempt))
     return found
 
@@ -144,7 +144,7 @@ def _contrast(target: str, calls: Sequence[Call], reference: Runner) -> Iterator
         for call in calls
     ]
     for call in plain[:TRIED]:
-        others = [_with_other_numbers(call)] if _has_numbers(call) else [each for each in plain if each is not call]
+        others = [_with_other_numbers(call)] if _has_numbers(call) else [value for value in plain if value is not call]
         for other in others:
             one, two = (_numbers(reference.execute(each)) for each in (call, other))
             if one.shape == two.shape and difference(two, one) > MUCH:
@@ -157,7 +157,7 @@ def _asked(contrasts: Sequence[_Contrast], attempt: RecordingRunner) -> Iterator
     if not contrasts:
         return
     before = len(attempt.transcript)
-    replies = iter(attempt.execute_all([question for each in contrasts for question in each.questions]))
+    replies = iter(attempt.execute_all([question for contrast in contrasts for question in contrast.questions]))
     del attempt.transcript[before:]
     for each in contrasts:
         if said := each.verdict([next(replies) for _ in each.questions]):

@@ -61,13 +61,13 @@ def ask_the_rest(
     return [*found, *alone(doubtful)]
 
 
-def _unless_of_others(outcome: CheckOutcome, name: str, asked: Sequence[Exchange]) -> CheckOutcome:
+def _unless_of_others(outcome: CheckOutcome, name: str, exchanges: Sequence[Exchange]) -> CheckOutcome:
     """Return the outcome; none where it was another's answer that failed, beside what a planted kernel gave this function.
 
     That is what one attempt's own functions say of each other: the reference reaches the kernel in another way.
     """
-    at_another = asked and target_of(asked[-1].call) != name
-    is_planted = any(e.call.planted is not None for e in asked if target_of(e.call) == name)
+    at_another = exchanges and target_of(exchanges[-1].call) != name
+    is_planted = any(e.call.planted is not None for e in exchanges if target_of(e.call) == name)
     return replace(outcome, outcome="skipped") if outcome.outcome in _WRONG and at_another and is_planted else outcome
 
 

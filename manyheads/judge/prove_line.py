@@ -86,12 +86,12 @@ def prove_lines(
 def something_is_unwritten(source: str, transcript: Sequence[Exchange]) -> bool:
     """Return whether the attempt is a stub still, or a part of it is."""
     raised = [e.reply.raised for e in transcript]
-    return any(says_unwritten(each) or is_left_open(each) for each in raised) or is_unwritten(source)
+    return any(says_unwritten(exception) or is_left_open(exception) for exception in raised) or is_unwritten(source)
 
 
-def lines_of_exceptions(asked: Sequence[Exchange]) -> set[int]:
+def lines_of_exceptions(exchanges: Sequence[Exchange]) -> set[int]:
     """Return the student's lines at which these calls ended in an exception."""
-    return {e.reply.raised.line for e in asked if e.reply.raised is not None and e.reply.raised.line}
+    return {e.reply.raised.line for e in exchanges if e.reply.raised is not None and e.reply.raised.line}
 
 
 def size_of(call: Call) -> tuple[bool, int]:

@@ -64,11 +64,11 @@ def hidden_box() -> Iterator[Box]:
 @pytest.fixture(scope="module")
 def hidden_run(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[CheckRun]:
     """Yield the attempt at the exercise of this file of checks, and the reference."""
-    given = request.config.getoption("--attempt")
-    if given is None:
+    option = request.config.getoption("--attempt")
+    if option is None:
         pytest.exit("--attempt FILE_OR_FOLDER is missing. Next: pytest grader/checks --attempt FILE", returncode=4)
     course, exercise = _exercise_of(request.path)
-    source = _source(course, exercise, Path(given))
+    source = _source(course, exercise, Path(option))
     runner = AttemptRunner(hidden_box, source, course.limits.for_worker())
     yield CheckRun(runner, LocalRunner(namespace_of(exercise.solution)), _run, (exercise.id,), forms=exercise.forms)
     runner.close()
@@ -123,11 +123,11 @@ def _exercise_of(checks: Path) -> tuple[Course, Exercise]:
 def _source(course: Course, exercise: Exercise, given: Path) -> AttemptSource:
     stem = exercise.stem
     if given.is_dir():
-        found = read_attempt(given, stem, None, course.limits.source_kib)
+        source = read_attempt(given, stem, None, course.limits.source_kib)
     elif given.stem in (stem, exercise.id):
-        found = read_attempt(given.parent, given.stem, None, course.limits.source_kib)
+        source = read_attempt(given.parent, given.stem, None, course.limits.source_kib)
     else:
         pytest.skip(f"{given.name} is no attempt at {exercise.id}")
-    if found.missing or found.problem:
-        pytest.skip(found.problem or f"{found.name} is not in {given}")
-    return found
+    if source.missing or source.problem:
+        pytest.skip(source.problem or f"{source.name} is not in {given}")
+    return source

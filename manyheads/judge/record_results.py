@@ -48,20 +48,20 @@ def with_known_times(
     Raises:
         CourseFault: what a result has the time of was handed in anew since, and nothing says when.
     """
-    found, lost = dict(when), []
-    for each in submissions:
-        before = None if each in found else journal.on_disk(each)
+    times, lost = dict(when), []
+    for submission in submissions:
+        before = None if submission in times else journal.on_disk(submission)
         if before is not None and before.handed_in is not None:
-            found[each] = before.handed_in
-            if journal.has_other_files(each):
-                lost.append(each.student)
+            times[submission] = before.handed_in
+            if journal.has_other_files(submission):
+                lost.append(submission.student)
     if lost:
         names = ", ".join(dict.fromkeys(lost[:MOST_LOST])) + (" …" if len(lost) > MOST_LOST else "")
         raise CourseFault(
             f"{len(lost)} handed in anew since their times were given, and nothing says when: {names}. "
             "Next: the same command with --times FILE that has them"
         )
-    return found
+    return times
 
 
 class Gradebook(Protocol):

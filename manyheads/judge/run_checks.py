@@ -153,7 +153,7 @@ def _of_what_says_something(outcomes: Sequence[CheckOutcome], run: CheckRun) -> 
     for exchange in run.attempt.transcript:
         if exchange.check in passed:
             asked.setdefault(exchange.check, []).append(target_of(exchange.call))
-    targets = [target for each in asked.values() for target in each]
+    targets = [target for call in asked.values() for target in call]
     empty = says_nothing(list(dict.fromkeys(targets)), run.attempt, run.reference)
     told = {check: empty[target] for check, each in asked.items() for target in reversed(each) if target in empty}
     return [replace(o, outcome="failed", evidence=told[o.id]) if o.id in told else o for o in outcomes]
@@ -189,18 +189,18 @@ def _judged(check: Check, error: BaseException | None, run: CheckRun, kinds: Ret
     return outcome if failed is None else _told(outcome_of(check.unattempted, failed), failed, asked)
 
 
-def _told(outcome: CheckOutcome, error: BaseException | None, asked: Sequence[Exchange]) -> CheckOutcome:
+def _told(outcome: CheckOutcome, error: BaseException | None, exchanges: Sequence[Exchange]) -> CheckOutcome:
     """Return the outcome as a student may read it."""
     if not isinstance(error, CheckFailed) or isinstance(error, AttemptRaised):
         return outcome
-    return replace(outcome, evidence=withhold(outcome.evidence, asked, error.expected))
+    return replace(outcome, evidence=withhold(outcome.evidence, exchanges, error.expected))
 
 
-def _return_kinds(check: str, asked: Sequence[Exchange], run: CheckRun, kinds: ReturnKinds) -> Mapping[str, Kinds]:
+def _return_kinds(check: str, exchanges: Sequence[Exchange], run: CheckRun, kinds: ReturnKinds) -> Mapping[str, Kinds]:
     """Return what the reference returns to this check, by the name of every function and class. It is asked once."""
-    for target in dict.fromkeys(target_of(exchange.call) for exchange in asked):
+    for target in dict.fromkeys(target_of(exchange.call) for exchange in exchanges):
         if (check, target) not in kinds:
-            calls = (exchange.call for exchange in asked if target_of(exchange.call) == target)
+            calls = (exchange.call for exchange in exchanges if target_of(exchange.call) == target)
             if found := kinds_of(calls, run.reference):
                 kinds[check, target] = found
     return {target: kind for (of, target), kind in kinds.items() if of == check}

@@ -29,11 +29,11 @@ def run_concurrently(checks: Sequence[Check], run: CheckRun, judge_end: JudgeEnd
     judge_end: the outcome of a check that ended with this exception, None if it passed.
     """
     started = [_Running(check, run, judge_end) for check in checks]
-    running = [each for each in started if not each.advance()]
+    running = [thread for thread in started if not thread.advance()]
     while running:
-        answers = run.attempt.execute_all([Question(each.check.id, each.call) for each in running])
+        answers = run.attempt.execute_all([Question(other.check.id, other.call) for other in running])
         running = [each for each, answer in zip(running, answers, strict=True) if not each.answered(answer)]
-    return [each.outcome for each in started]
+    return [thread.outcome for thread in started]
 
 
 class _Running:

@@ -77,7 +77,7 @@ def are_the_cause(source: AttemptSource, stopped: Sequence[Stopped], transcript:
     if not stopped or None in raised:
         return False
     words = set[str]().union(*(_words(source, part.line) for part in stopped))
-    wanting = [each for each in raised if _missing_name(each) in words]
+    wanting = [exception for exception in raised if _missing_name(exception) in words]
     return len(wanting) > len(raised) / 2 or (all(map(is_undefined, filter(None, raised))) and _defines_nothing(source))
 
 

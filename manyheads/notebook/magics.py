@@ -70,47 +70,49 @@ class Magics:
                     return own, words
         return find_exercise(words[0] if words else self._exercise, self._shell.user_ns), words[1:]
 
-    def _check(self, found: NotebookExercise) -> NotebookView:
-        result = self._result(found)
-        return shown(checked(result, _after_done(found) if result.is_done else (), label_of(found.exercise)))
+    def _check(self, notebook: NotebookExercise) -> NotebookView:
+        result = self._result(notebook)
+        return shown(checked(result, _after_done(notebook) if result.is_done else (), label_of(notebook.exercise)))
 
-    def _hint(self, found: NotebookExercise, *options: str) -> NotebookView:
-        result = self._result(found)
+    def _hint(self, notebook: NotebookExercise, *options: str) -> NotebookView:
+        result = self._result(notebook)
         if result.is_done:
-            return shown(Text(f"{found.id} needs no hint: every check passes."))
-        states = {each.state: each.name for each in reversed(result.functions)}
+            return shown(Text(f"{notebook.id} needs no hint: every check passes."))
+        states = {function.state: function.name for function in reversed(result.functions)}
         if "unrun" in states and not states.keys() & {"wrong", "unwritten"} and "right" in states:
             sentence = (
                 f"The cell of {states['unrun']} has not run yet, and what has run is right as far as it can be seen."
             )
-            return shown(Text(sentence), Text(f"Next: run it, then %check {found.id}"))
-        note = found.notes / "hints.json"
-        hint = next_hint(found.fingerprints.content, result, found.exercise.hint, note, again=bool(options))
-        following = f"Next: %{'check' if hint.last else 'hint'} {found.id}"
+            return shown(Text(sentence), Text(f"Next: run it, then %check {notebook.id}"))
+        note = notebook.notes / "hints.json"
+        hint = next_hint(notebook.fingerprints.content, result, notebook.exercise.hint, note, again=bool(options))
+        following = f"Next: %{'check' if hint.last else 'hint'} {notebook.id}"
         return shown(*(Text(line) for line in (hint.title, hint.sentence, following) if line))
 
-    def _trace(self, found: NotebookExercise, *words: str) -> NotebookView:
+    def _trace(self, notebook: NotebookExercise, *words: str) -> NotebookView:
         names = [word for word in words if not word.startswith("--")]
         crop = _CROP if len(names) < len(words) else ()
         cells = self._cells()
-        traced = traced_in_kernel(self._shell.user_ns, _chosen(found, names, "trace"), cells, crop)
+        traced = traced_in_kernel(self._shell.user_ns, _chosen(notebook, names, "trace"), cells, crop)
         source = cells.source()
         reports = [trace_report(explained(example, each, source, crop)) for example, each in traced]
         return shown(hanging(*reports, Text(LEGEND, "bright_black")))
 
-    def _plot(self, found: NotebookExercise, *names: str) -> NotebookView:
+    def _plot(self, notebook: NotebookExercise, *names: str) -> NotebookView:
         cells = self._cells()
-        sentence = [] if names else sentence_examples(found.exercise)
-        chosen = with_recorded([*_chosen(found, names, "plot", by_head=True), *sentence], found.exercise)
+        sentence = [] if names else sentence_examples(notebook.exercise)
+        chosen = with_recorded([*_chosen(notebook, names, "plot", by_head=True), *sentence], notebook.exercise)
         return shown(pictured(every_band(traced_in_kernel(self._shell.user_ns, chosen, cells, TABLES, TIMES))))
 
-    def _result(self, found: NotebookExercise) -> ExerciseResult:
+    def _result(self, notebook: NotebookExercise) -> ExerciseResult:
         names = self._shell.user_ns
         # A function whose cell has not run counts as its stub, so that those that use it are said to wait for it.
-        stubs = [f"def {name}(): raise NotImplementedError" for name in found.exercise.shapes if name not in names]
+        stubs = [f"def {name}(): raise NotImplementedError" for name in notebook.exercise.shapes if name not in names]
         source = "\n".join([source_of(names), *stubs])
         with preserved_rng_state(), redirect_stdout(io.StringIO()) as printed:  # a function is called dozens of times
-            result = check_attempt(found.fingerprints, LocalRecordingRunner(names), source or None, found.exercise)
+            result = check_attempt(
+                notebook.fingerprints, LocalRecordingRunner(names), source or None, notebook.exercise
+            )
         return _with_unrun(result.model_copy(update={"printed": printed_lines(printed.getvalue())}))
 
     def _cells(self) -> Cells:
@@ -121,19 +123,19 @@ class Magics:
         return Cells(name_of)
 
 
-def _after_done(found: NotebookExercise) -> list[str]:
+def _after_done(notebook: NotebookExercise) -> list[str]:
     """Return why it works, and what comes next."""
-    every = found.course.exercises
-    following = every[every.index(found.exercise) + 1 :][:1]
+    every = notebook.course.exercises
+    following = every[every.index(notebook.exercise) + 1 :][:1]
     lines = [f"Next: {each.title}, in {each.notebook.name}" for each in following]
-    return [*after_done(found.exercise), *(lines or ["Next, in a terminal: course status"])]
+    return [*after_done(notebook.exercise), *(lines or ["Next, in a terminal: course status"])]
 
 
 def _with_unrun(result: ExerciseResult) -> ExerciseResult:
     """Return the result, in which a function that is not defined in the kernel is one whose cell has not run."""
     missing = {f.name for f in result.functions if f.state == "undefined" and not f.near}
     functions = tuple(f.model_copy(update={"state": "unrun"}) if f.name in missing else f for f in result.functions)
-    diagnosis = tuple(each for each in result.diagnosis if each.function not in missing)
+    diagnosis = tuple(diagnosed for diagnosed in result.diagnosis if diagnosed.function not in missing)
     return result.model_copy(update={"functions": functions, "diagnosis": diagnosis})
 
 
@@ -152,13 +154,13 @@ def _parsed(name: str, line: str) -> tuple[list[str], list[str]]:
     return plain, options
 
 
-def _chosen(found: NotebookExercise, names: Sequence[str], command: str, *, by_head: bool = False) -> list[Example]:
-    every = examples(found.exercise, found.fingerprints, by_head=by_head)
+def _chosen(notebook: NotebookExercise, names: Sequence[str], command: str, *, by_head: bool = False) -> list[Example]:
+    every = examples(notebook.exercise, notebook.fingerprints, by_head=by_head)
     chosen = [example for example in every if not names or example.target == names[0]]
     if not chosen:
         known = ", ".join(dict.fromkeys(example.target for example in every)) or "none"
-        next_ = f"%{command} {found.id}"
-        raise CourseFault(f"{found.id} has no {names[0]!r} to {command}; it has: {known}. Next: {next_}")
+        next_ = f"%{command} {notebook.id}"
+        raise CourseFault(f"{notebook.id} has no {names[0]!r} to {command}; it has: {known}. Next: {next_}")
     return chosen
 
 

@@ -69,9 +69,9 @@ def write_artifact(
 def without_edits(result: Result) -> Result:
     """Return the result as a student may read it: with the lines that are wrong, without the edits that prove it."""
     exercises = []
-    for each in result.exercises:
-        lines = tuple(line.model_copy(update={"edit": ""}) for line in each.lines)
-        exercises.append(each.model_copy(update={"lines": lines}))
+    for exercise in result.exercises:
+        lines = tuple(line.model_copy(update={"edit": ""}) for line in exercise.lines)
+        exercises.append(exercise.model_copy(update={"lines": lines}))
     return result.model_copy(update={"exercises": tuple(exercises)})
 
 

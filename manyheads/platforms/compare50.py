@@ -156,13 +156,13 @@ def _move(pages: Path, out: Path) -> bool:
 def attempts_of(course: Course, exercise: Exercise, submissions: Iterable[Submission]) -> dict[str, str]:
     """Student → source, without missing and unreadable attempts and untouched stubs."""
     untouched = code_digest(stub_text(exercise))
-    found = {}
+    attempts = {}
     for submission in submissions:
         if submission.assignment == exercise.assignment:
             attempt = read_exercise(submission.folder, exercise, untouched, course.limits.source_kib)
             if not attempt.missing and not attempt.problem and code_digest(attempt.source) != untouched:
-                found[submission.student] = attempt.source
-    return found
+                attempts[submission.student] = attempt.source
+    return attempts
 
 
 def stub_text(exercise: Exercise) -> str:

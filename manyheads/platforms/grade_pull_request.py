@@ -45,14 +45,14 @@ Started = Mapping[tuple[str, str], str]  # ids (assignment, exercise): the name 
 
 def started_in(course: Course, handed_in: Path) -> Started:
     """Return the attempts in a student's folder that differ from their stubs."""
-    found = {}
+    started = {}
     for exercise in course.exercises:
         stub = code_digest(exercise.script.read_text(encoding="utf-8"))
         folder, stem = handed_in / exercise.assignment.id, exercise.stem
         source = read_attempt(folder, stem, stub, course.limits.source_kib)
         if not source.missing and (source.problem or code_digest(source.source) != stub):
-            found[exercise.assignment.id, exercise.id] = source.name
-    return found
+            started[exercise.assignment.id, exercise.id] = source.name
+    return started
 
 
 def not_started(course: Course, started: Started) -> frozenset[tuple[str, str]]:
@@ -80,10 +80,10 @@ def grade_collected(
     with closing(SteadyJudge(plan)) as judge:
         graded = [judge.grade(submission) for submission in wanted]
     _say_faults(graded)
-    return [each.result for each in graded]
+    return [result.result for result in graded]
 
 
 def _say_faults(graded: Sequence[Graded]) -> None:
     """Write the grader's faults to the job's log, which the instructor can read."""
-    for fault in (fault for each in graded for fault in each.faults):
+    for fault in (fault for result in graded for fault in result.faults):
         print(f"course: a fault of the grader's own: {fault}. Next: course verify", file=sys.stderr)

@@ -42,9 +42,9 @@ def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Col
     reader, done, exercises, reading = Reader(), Collected(), Exercises(course), Reading()
     candidates: dict[str, list[Candidate]] = defaultdict(list)
     found = reader.read(handed_in)
-    done.not_taken += [f"{_path(each)} {each.closed}" for each in found if each.closed]
-    found = [each for each in found if not each.closed]
-    for file in (each for each in found if _ending(each) in ENDINGS):
+    done.not_taken += [f"{_path(other)} {other.closed}" for other in found if other.closed]
+    found = [other for other in found if not other.closed]
+    for file in (other for other in found if _ending(other) in ENDINGS):
         try:
             candidate = _candidate(file, exercises, student, reading)
         except NotPlaced as reason:
@@ -60,7 +60,7 @@ def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Col
         for each in done.laid
         if each.state is State.OLDER
     ]
-    if others := sum(_ending(each) not in ENDINGS for each in found):
+    if others := sum(_ending(other) not in ENDINGS for other in found):
         done.said.append(f"{others} other {'file is' if others == 1 else 'files are'} no script and no notebook")
     return done
 
@@ -153,7 +153,7 @@ def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result,
     found = graded.result.model_copy(update={"handed_in": _handed_in(root)})
     result = final(found, Decisions.of_course(course))
     content = gradescope_result(result, labels_of(course))
-    not_taken = [f"not graded: {each}" for each in collected.not_taken]
+    not_taken = [f"not graded: {entry}" for entry in collected.not_taken]
     if len(not_taken) > MOST_SAID:
         not_taken[MOST_SAID:] = [f"and {len(not_taken) - MOST_SAID} more files"]
     content["output"] = "\n".join((*not_taken, *collected.said, str(content["output"]), _SAYS[level]))

@@ -195,13 +195,13 @@ def cells_of_script(text: str, known: NotebookCells) -> list[HandedIn]:
         return whole
     solutions = iter([c.grade_id for c in known.solutions])
     others = [c for c in known.cells if not c.is_solution and not c.is_graded]
-    found = [HandedIn(c.source, grade_id=c.grade_id) for c in others if c.grade_id.endswith(f"-{MAGICS}")]
-    locked = iter([c.grade_id for c in others[len(found) :]])
+    cells = [HandedIn(c.source, grade_id=c.grade_id) for c in others if c.grade_id.endswith(f"-{MAGICS}")]
+    locked = iter([c.grade_id for c in others[len(cells) :]])
     for part in parts:
         tags = part.metadata.get("tags", [])
         grade_id = next(solutions, "") if "solution" in tags else next(locked, "") if LOCKED.intersection(tags) else ""
-        found.append(HandedIn(str(part.source), part.cell_type == "code", grade_id))
-    return found
+        cells.append(HandedIn(str(part.source), part.cell_type == "code", grade_id))
+    return cells
 
 
 def rebuild(handed_in: Sequence[HandedIn], known: NotebookCells, problem: str = "") -> NotebookNode:

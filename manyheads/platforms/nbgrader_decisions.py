@@ -33,12 +33,12 @@ class Decide:
         """Enter the student's exercises that are graded so far: an excuse of one changes what the others mean."""
         graded = self._graded[student]
         graded[exercise.id] = exercise
-        exercises = tuple(graded[each.id] for each in self.assignment.exercises if each.id in graded)
+        exercises = tuple(graded[other.id] for other in self.assignment.exercises if other.id in graded)
         result = Result(
             student=student,
             assignment=self.assignment.id,
-            score=total_of(each.score for each in exercises),
-            max_score=sum(each.max_score for each in exercises),
+            score=total_of(other.score for other in exercises),
+            max_score=sum(other.max_score for other in exercises),
             device="cpu",
             isolation=isolation,
             seed=0,
@@ -58,7 +58,7 @@ def deciding(
     """Give what enters decisions about this assignment; None where there are none. Raises CourseFault."""
     decisions = Decisions.of_course(course)
     submissions, _ = find_submissions(course, submitted)
-    own = [each for each in submissions if each.assignment.id == assignment.id]
+    own = [submission for submission in submissions if submission.assignment.id == assignment.id]
     for problem in decisions.of_nobody({each.student for each in own}, {assignment.id}):
         log.warning(problem)
     rows = [row for row in decisions.rows if row.assignment == assignment.id]

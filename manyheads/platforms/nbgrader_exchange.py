@@ -60,7 +60,7 @@ def _newest_of_their_own(original: Callable[..., list[Record]], collect: Any, re
 
     Where accounts are not told apart, as on some hubs in containers, none is the student's own, and all are looked at.
     """
-    own = [each for each in records if _owner(Path(collect.inbound_path, each["filename"])) == each["username"]]
+    own = [record for record in records if _owner(Path(collect.inbound_path, record["filename"])) == record["username"]]
     if own and collect.check_owner:
         for each in records:
             if each not in own:
@@ -77,7 +77,7 @@ def _owner(folder: Path) -> str:
 
 def _found(original: Callable[..., None], collect: Any) -> None:
     original(collect)
-    collect.src_records = [each for each in collect.src_records if each["username"] != _NOBODY]
+    collect.src_records = [record for record in collect.src_records if record["username"] != _NOBODY]
 
 
 def _copy(original: Callable[..., None], collect: Any, src: str, dest: str, log: object = None) -> None:

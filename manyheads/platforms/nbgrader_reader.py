@@ -96,14 +96,14 @@ def given_by_hand(course: Course, url: str) -> list[Override]:
     demand_file(url)
     book = open_gradebook(url)
     try:
-        found: list[Override] = []
+        overrides: list[Override] = []
         for assignment in course.assignments:
             stems = {exercise.stem: exercise for exercise in assignment.exercises}
             for submission in sorted(book.assignment_submissions(assignment.id), key=lambda each: each.student_id):
                 for notebook in submission.notebooks:
                     if notebook.name in stems:
-                        found += _rows(submission.student_id, stems[notebook.name], notebook)
-        return found
+                        overrides += _rows(submission.student_id, stems[notebook.name], notebook)
+        return overrides
     except SQLAlchemyError as error:
         raise GradebookError(f"the gradebook cannot be read ({reason(error)}). Next: nbgrader db upgrade") from None
     finally:

@@ -45,11 +45,11 @@ def staged(
     for left in parent.glob(f"{_PREFIX}*"):  # by a command that was killed
         shutil.rmtree(left, ignore_errors=True)
     submissions, others = find_submissions(course, submitted)
-    for each in others:
-        if "/" not in each.path:
-            log.warning(str(each))  # a whole folder is left out
-        elif f"/{assignment.id}/" in f"{each.path}/":
-            log.info(str(each))  # nbgrader copies such files, and complains of none
+    for other in others:
+        if "/" not in other.path:
+            log.warning(str(other))  # a whole folder is left out
+        elif f"/{assignment.id}/" in f"{other.path}/":
+            log.info(str(other))  # nbgrader copies such files, and complains of none
     with TemporaryDirectory(prefix=_PREFIX, dir=parent) as folder:
         Path(folder).chmod(0o755)
         try:

@@ -132,19 +132,21 @@ def cell_scores(exercise: ExerciseResult, result: Result, cells: Sequence[KnownC
 
 def extra_credit(exercise: ExerciseResult) -> float:
     """Return the extra credit that is decided."""
-    return sum(each.after - each.before for each in exercise.adjustments if each.rule == "extra credit")
+    return sum(
+        adjustment.after - adjustment.before for adjustment in exercise.adjustments if adjustment.rule == "extra credit"
+    )
 
 
 def late_share(exercise: ExerciseResult) -> float:
     """Return the share of the points that being late costs."""
-    late = next((each for each in exercise.adjustments if each.rule == "late"), None)
+    late = next((adjustment for adjustment in exercise.adjustments if adjustment.rule == "late"), None)
     return 0.0 if late is None or not late.before or exercise.excused else 1 - late.after / late.before
 
 
 def _before(exercise: ExerciseResult) -> float | None:
     """Return the score before a late penalty, or extra credit; None where it is not graded."""
     last: tuple[Rule, ...] = ("late", "extra credit")
-    return next((each.before for each in exercise.adjustments if each.rule in last), exercise.score)
+    return next((adjustment.before for adjustment in exercise.adjustments if adjustment.rule in last), exercise.score)
 
 
 class GradebookWriter:
@@ -155,7 +157,9 @@ class GradebookWriter:
 
         Raises GradebookError.
         """
-        self._dates = {each.id: found for each in course.assignments if (found := dates_of(course, each)) is not None}
+        self._dates = {
+            other.id: dates for other in course.assignments if (dates := dates_of(course, other)) is not None
+        }
         self._cells: dict[tuple[str, str], NotebookCells] = {}
         self._gradebook: Gradebook = open_gradebook(url)
         try:

@@ -171,7 +171,7 @@ def pull_request(environment: Environment) -> PullRequest:
     try:
         event = json.loads(Path(needed(environment, "GITHUB_EVENT_PATH")).read_bytes())
         about = event["pull_request"]
-        found = PullRequest(
+        request = PullRequest(
             _matching(_REPOSITORY, event["repository"]["full_name"]),
             int(about["number"]),
             _matching(_SHA, about["head"]["sha"]),
@@ -179,11 +179,11 @@ def pull_request(environment: Environment) -> PullRequest:
         )
     except (OSError, ValueError, LookupError, TypeError):
         raise RunnerError("the event is not that of a pull request. Next: look at the `on:` of the workflow") from None
-    if not _LOGIN.fullmatch(found.student):
+    if not _LOGIN.fullmatch(request.student):
         raise RunnerError(
-            f"{found.student!a} is not a student's account: nothing is graded. Next: nothing, or grade it by hand"
+            f"{request.student!a} is not a student's account: nothing is graded. Next: nothing, or grade it by hand"
         )
-    return found
+    return request
 
 
 def set_output(environment: Environment, name: str, value: str) -> None:
@@ -234,24 +234,24 @@ class Collected(BaseModel):
     refused: tuple[str, ...]  # a sentence for each file that is not taken
 
 
-def collect(course: Course, asked: PullRequest, remote: str, token: str, out: Path) -> Collected:
+def collect(course: Course, request: PullRequest, remote: str, token: str, out: Path) -> Collected:
     """Write OUT/<student>/<assignment>/NN_name.py and .ipynb as the head has them. Raises HeadError, CourseFault."""
     if out.exists() and any(out.iterdir()):
         raise CourseFault(f"{out} is not empty. Next: rm -r {out}")
     wanted = dict(_wanted(course))
     refused = []
     with tempfile.TemporaryDirectory() as folder:
-        head = Head(Path(folder), remote, asked.head, token, course.limits.source_kib)
+        head = Head(Path(folder), remote, request.head, token, course.limits.source_kib)
         for entry in head.entries(list(wanted)):
             if entry.refused:
                 refused.append(entry.refused)
                 continue
-            path = out / asked.student / wanted[entry.path].id / Path(entry.path).name
+            path = out / request.student / wanted[entry.path].id / Path(entry.path).name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(entry.content)
     for assignment in course.assignments:  # also if nothing was handed in
-        (out / asked.student / assignment.id).mkdir(parents=True, exist_ok=True)
-    collected = Collected(student=asked.student, number=asked.number, head=asked.head, refused=tuple(refused))
+        (out / request.student / assignment.id).mkdir(parents=True, exist_ok=True)
+    collected = Collected(student=request.student, number=request.number, head=request.head, refused=tuple(refused))
     (out / ABOUT).write_text(collected.model_dump_json(indent=1) + "\n", encoding="utf-8")
     return collected
 

@@ -60,8 +60,8 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 class Service:
     """Writes the comment and the check run of one pull request."""
 
-    def __init__(self, address: str, token: str, asked: PullRequest) -> None:
-        self._address, self._token, self._asked = address.rstrip("/"), token, asked
+    def __init__(self, address: str, token: str, request: PullRequest) -> None:
+        self._address, self._token, self._asked = address.rstrip("/"), token, request
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def comment(self, body: str) -> None:
@@ -75,7 +75,7 @@ class Service:
 
     def check_run(self, verdict: Conclusion, summary: str, found: Sequence[Annotation]) -> None:
         """Write a check run for the commit that was graded. Raises ServiceError."""
-        output = {"title": verdict.title, "summary": summary, "annotations": [titled(each) for each in found]}
+        output = {"title": verdict.title, "summary": summary, "annotations": [titled(file) for file in found]}
         about = {"name": NAME, "head_sha": self._asked.head, "status": "completed", "conclusion": verdict.conclusion}
         self._call("POST", "check-runs", {**about, "output": output})
 
@@ -149,13 +149,13 @@ def write_report(course: Course, environment: Environment, submitted: Path, cpu:
 
 
 def _report(
-    course: Course, environment: Environment, asked: PullRequest, submitted: Path, cpu: Path, gpu: Path
+    course: Course, environment: Environment, request: PullRequest, submitted: Path, cpu: Path, gpu: Path
 ) -> PullRequestReport:
     try:
         collected = read_collected(submitted)
     except CourseFault:  # collecting failed here, so it failed in the grading job too
         return PullRequestReport(Conclusion("neutral", "Not graded"), NOT_COLLECTED)
-    if (asked.head, asked.student) != (collected.head, collected.student):
+    if (request.head, request.student) != (collected.head, collected.student):
         raise RunnerError(f"{submitted} is of another commit. Next: course ci collect --out {submitted}")
     faults: list[ArtifactError] = []
     cpu_ended, gpu_ended = needed(environment, "CPU_RESULT"), needed(environment, "GPU_RESULT")
@@ -166,7 +166,7 @@ def _report(
     on_gpu = gpu_run(gpu_ended, label, results, on_cpu, collected.refused, labels_of(course))
     started = from_cpu.started if from_cpu else {}
     spared = not_started(course, started)
-    text = body(course, on_cpu, on_gpu, collected.refused, spared, asked.head)
+    text = body(course, on_cpu, on_gpu, collected.refused, spared, request.head)
     found = annotate(course, [*(on_cpu.results or ())], started, submitted)
     return PullRequestReport(verdict(on_cpu, on_gpu, spared), text, found, tuple(faults))
 
@@ -184,11 +184,11 @@ def _artifact(
         return None
 
 
-def _write(service: Service, asked: PullRequest, report: PullRequestReport) -> Iterator[ServiceError]:
+def _write(service: Service, request: PullRequest, report: PullRequestReport) -> Iterator[ServiceError]:
     """Write the check run and the comment, each even if the other fails. Yields their errors."""
 
     def comment() -> None:
-        if service.head() == asked.head:
+        if service.head() == request.head:
             service.comment(report.text)
 
     writes: tuple[Callable[[], None], ...] = (

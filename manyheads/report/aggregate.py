@@ -72,9 +72,9 @@ def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
     scores = [exercise.score for exercise in every if exercise.score is not None]
     handed_in = [e for e in counting if any(c.outcome != "missing" for c in e.checks)]
     named = [d for e in every for d in e.diagnosis]
-    found = Counter(d.id for d in named)
+    counts = Counter(d.id for d in named)
     titles = {d.id: d.title for d in named}
-    same = {name: Counter(other for d in named if d.id == name for other in other_titles(d)) for name in found}
+    same = {name: Counter(other for d in named if d.id == name for other in other_titles(d)) for name in counts}
     failed = [e for e in handed_in if e in every and any(c.outcome != "passed" for c in e.checks)]  # whatever the score
     spread = Counter(share(e.score, e.max_score) for e in every if e.score is not None)
     return ExerciseView(
@@ -86,7 +86,7 @@ def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
         spread=tuple(spread[i] for i in range(len(SHARES))),
         misconceptions=tuple(
             MisconceptionCount(name, titles[name], count, tuple(same[name].most_common()))
-            for name, count in found.most_common()
+            for name, count in counts.most_common()
         ),
         unexplained=sum(not e.diagnosis for e in failed),
         outcomes=dict(

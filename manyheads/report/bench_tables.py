@@ -144,24 +144,28 @@ _FOLD = 96  # columns of a sentence
 def own_bench_report(where: str, measured: Sequence[MeasuredExercise]) -> RenderableType:
     """Return a table for each measurement, what it teaches, and what grew how far."""
     parts: list[RenderableType] = [Text(where, style="bold")]
-    for each in measured:
-        teaches = wrap(each.measurement.teaches, _FOLD)
-        parts += [Text(f"\n{exercise_heading(each)}", style="bold"), *map(Text, teaches), _exercise_table(each)]
-        parts += [Text(line, style="bright_black") for line in exercise_remarks(each)]
+    for measurement in measured:
+        teaches = wrap(measurement.measurement.teaches, _FOLD)
+        parts += [
+            Text(f"\n{exercise_heading(measurement)}", style="bold"),
+            *map(Text, teaches),
+            _exercise_table(measurement),
+        ]
+        parts += [Text(line, style="bright_black") for line in exercise_remarks(measurement)]
     return Group(*parts)
 
 
-def exercise_heading(each: MeasuredExercise) -> str:
+def exercise_heading(measured: MeasuredExercise) -> str:
     """Return the exercise and what is measured of it."""
-    whose = " (the reference: nothing is written here)" if each.is_reference else ""
-    return f"{each.exercise.number} · {each.exercise.title}: {each.measurement.title}{whose}"
+    whose = " (the reference: nothing is written here)" if measured.is_reference else ""
+    return f"{measured.exercise.number} · {measured.exercise.title}: {measured.measurement.title}{whose}"
 
 
-def amount_of(each: MeasuredExercise, point: Point) -> float | None:
+def amount_of(measured: MeasuredExercise, point: Point) -> float | None:
     """In the unit of the table."""
     if point.amount is None:
         return None
-    return point.amount if each.measurement.measures == "time" else point.amount / BYTES
+    return point.amount if measured.measurement.measures == "time" else point.amount / BYTES
 
 
 def growth(points: Sequence[Point]) -> float | None:
@@ -170,21 +174,21 @@ def growth(points: Sequence[Point]) -> float | None:
     return None if not first or last is None or len(points) < 2 else last / first
 
 
-def exercise_remarks(each: MeasuredExercise) -> Iterator[str]:
+def exercise_remarks(measured: MeasuredExercise) -> Iterator[str]:
     """Yield what grew how far, how it was measured, and what is missing."""
-    values = [point.value for point in next(iter(each.lines.values()))]
-    grown = [(name, growth(points)) for name, points in each.lines.items()]
+    values = [point.value for point in next(iter(measured.lines.values()))]
+    grown = [(name, growth(points)) for name, points in measured.lines.items()]
     said = ", ".join(f"{name} {times(factor)}" for name, factor in grown if factor is not None)
     if said:
-        yield f"{_label(each)}: from {values[0]} to {values[-1]}, {times(values[-1] / values[0])}; {said}."
-    runs = [point.runs for points in each.lines.values() for point in points if point.runs]
+        yield f"{_label(measured)}: from {values[0]} to {values[-1]}, {times(values[-1] / values[0])}; {said}."
+    runs = [point.runs for points in measured.lines.values() for point in points if point.runs]
     if runs:
         counted = str(min(runs)) if min(runs) == max(runs) else f"{min(runs)} to {max(runs)}"
-        yield _SAYS[each.measurement.measures].format(runs=counted) + "."
-    for name, points in each.lines.items():
+        yield _SAYS[measured.measurement.measures].format(runs=counted) + "."
+    for name, points in measured.lines.items():
         missing = next((point for point in points if point.instead), None)
         if missing is not None:
-            yield f"{name}, from {missing.value}: {missing.instead} Next: course check {each.exercise.id}"
+            yield f"{name}, from {missing.value}: {missing.instead} Next: course check {measured.exercise.id}"
 
 
 def times(factor: float) -> str:
@@ -192,17 +196,17 @@ def times(factor: float) -> str:
     return f"×{factor:.2g}" if factor < 10 else f"×{factor:.0f}"
 
 
-def _label(each: MeasuredExercise) -> str:
-    return each.measurement.label or each.measurement.over
+def _label(measured: MeasuredExercise) -> str:
+    return measured.measurement.label or measured.measurement.over
 
 
-def _exercise_table(each: MeasuredExercise) -> Table:
+def _exercise_table(measured: MeasuredExercise) -> Table:
     table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, header_style="", show_edge=False)
-    table.add_column(_label(each), justify="right", min_width=6)
-    unit = UNITS[each.measurement.measures]
-    for name in each.lines:
+    table.add_column(_label(measured), justify="right", min_width=6)
+    unit = UNITS[measured.measurement.measures]
+    for name in measured.lines:
         table.add_column(f"{name}, {unit}", justify="right", min_width=8)
-    for row in zip(*each.lines.values(), strict=True):
-        amounts = (amount_of(each, point) for point in row)
+    for row in zip(*measured.lines.values(), strict=True):
+        amounts = (amount_of(measured, point) for point in row)
         table.add_row(str(row[0].value), *(NONE if each_ is None else three_digits(each_) for each_ in amounts))
     return table

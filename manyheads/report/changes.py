@@ -100,7 +100,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunChanges:
     """The comparison of two runs."""
 
     same: int
@@ -116,7 +116,7 @@ class Comparison:
         return bool(self.gone) or lost or any(check.gain < 0 for change in self.changed for check in change.checks)
 
 
-def compare(old: Sequence[Result], new: Sequence[Result], labels: Labels = IDS) -> Comparison:
+def compare(old: Sequence[Result], new: Sequence[Result], labels: Labels = IDS) -> RunChanges:
     """Compare two runs. labels: for what is said of decisions.
 
     Submissions are the same if all checks, diagnoses and decisions are: evidence and hints do not count.
@@ -127,7 +127,7 @@ def compare(old: Sequence[Result], new: Sequence[Result], labels: Labels = IDS) 
     changed = tuple(
         change for change in changes if change.checks or change.diagnoses or change.decided or change.no_longer
     )
-    return Comparison(
+    return RunChanges(
         same=len(both) - len(changed),
         changed=changed,
         added=tuple(result for key, result in after.items() if key not in before),
@@ -166,7 +166,7 @@ def _change(old: Result, new: Result, labels: Labels) -> Change:
 
 
 def _checks(exercise: str, old: ExerciseResult | None, new: ExerciseResult | None) -> Iterator[CheckChange]:
-    before, after = ({check.id: check for check in each.checks} if each else {} for each in (old, new))
+    before, after = ({check.id: check for check in side.checks} if side else {} for side in (old, new))
     for id_ in dict.fromkeys([*before, *after]):
         change = CheckChange(exercise, before.get(id_), after.get(id_))
         if _verdict(change.old) != _verdict(change.new):
@@ -178,7 +178,7 @@ def _verdict(check: CheckResult | None) -> tuple[str, float, float] | None:
 
 
 def _diagnosis(exercise: str, old: ExerciseResult | None, new: ExerciseResult | None) -> DiagnosisChange | None:
-    before, after = (each.diagnosis if each else () for each in (old, new))
+    before, after = (side.diagnosis if side else () for side in (old, new))
     if [d.id for d in before] == [d.id for d in after]:
         return None
     return DiagnosisChange(exercise, tuple(d.title for d in before), tuple(d.title for d in after))
@@ -205,23 +205,23 @@ def _values(results: Sequence[Result]) -> dict[str, tuple[str, ...]]:
 NONE = "none"
 
 
-def changes(comparison: Comparison, labels: Labels = IDS) -> RenderableType:
+def changes(comparison: RunChanges, labels: Labels = IDS) -> RenderableType:
     """Return every submission that changed, was added or is gone, with its checks and diagnoses, assignment by assignment."""
     every: list[Change | Result] = [*comparison.changed, *comparison.added, *comparison.gone]
     parts: list[RenderableType] = []
     for id_, own in labels.by_assignment(every):
         parts.append(heading(labels.assignment(id_)))
-        for each in own:
-            if isinstance(each, Change):
-                parts += _change_lines(each, labels)
+        for adjustment in own:
+            if isinstance(adjustment, Change):
+                parts += _change_lines(adjustment, labels)
             else:
-                new = each in comparison.added
-                said = f"is new, {out_of(each)}" if new else f"is gone, was {out_of(each)}"
-                parts.append(Text(f"{'+' if new else '-'} {each.student} {said}"))
+                new = adjustment in comparison.added
+                said = f"is new, {out_of(adjustment)}" if new else f"is gone, was {out_of(adjustment)}"
+                parts.append(Text(f"{'+' if new else '-'} {adjustment.student} {said}"))
     return Group(*parts)
 
 
-def summary(comparison: Comparison, labels: Labels = IDS) -> RenderableType:
+def summary(comparison: RunChanges, labels: Labels = IDS) -> RenderableType:
     """Return the checks by how many students gained and lost, assignment by assignment, then a summary in a few lines."""
     parts: list[RenderableType] = []
     for id_, own in labels.by_assignment(comparison.changed):
@@ -278,7 +278,7 @@ def _outcome(check: CheckChange) -> str:
 def _points(check: CheckChange) -> str:
     old, new = (out_of(end) if end else NONE for end in (check.old, check.new))
     same_most = check.old and check.new and check.old.max_score == check.new.max_score
-    both_ran = not any(each is not None and was_not_run(each) for each in (check.old, check.new))
+    both_ran = not any(side is not None and was_not_run(side) for side in (check.old, check.new))
     return f"{points(check.old.score)} → {new}" if check.old and same_most and both_ran else f"{old} → {new}"
 
 

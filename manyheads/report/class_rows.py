@@ -68,7 +68,7 @@ def row_of(result: Result, labels: Labels = IDS) -> Row:
         adjustments=tuple(sentences(result, labels)),
         at_unknown_time=bool(at_unknown_times([result])),
         not_graded=tuple(not_graded(result, labels)),
-        not_readable=any(each.id in result.not_graded for each in result.exercises if each.not_readable),
+        not_readable=any(other.id in result.not_graded for other in result.exercises if other.not_readable),
     )
 
 
@@ -77,7 +77,7 @@ def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
 
     Those that may be in what nobody can read are named together.
     """
-    unread = [each for each in result.exercises if each.id in result.not_graded and each.not_readable]
+    unread = [other for other in result.exercises if other.id in result.not_graded and other.not_readable]
     if unread:
         of = (
             "every exercise"

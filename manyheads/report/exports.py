@@ -114,11 +114,11 @@ def _columns(assignments: Sequence[str], labels: Labels, taken: re.Pattern[str])
     """
     titles = [labels.assignment(id_) for id_ in assignments]
     folded = [title.strip().casefold() for title in titles]
-    found = []
+    columns = []
     for id_, title in zip(assignments, titles, strict=True):
         ambiguous = folded.count(title.strip().casefold()) > 1 or _ENDS_LIKE_AN_ID.search(title)
-        found.append(id_ if taken.search(title) else f"{title} [{id_}]" if ambiguous else title)
-    return found
+        columns.append(id_ if taken.search(title) else f"{title} [{id_}]" if ambiguous else title)
+    return columns
 
 
 def _scores(

@@ -68,7 +68,9 @@ def _origins(course: Course, result: Result, memory: Memory) -> dict[str, Origin
 
 
 def _for_moodle(result: Result, origins: Mapping[str, Origin], labels: Labels) -> dict[tuple[str, str], bytes]:
-    folders = {each.named for each in origins.values() if each.platform == MOODLE and _IMPORTABLE.fullmatch(each.named)}
+    folders = {
+        origin.named for origin in origins.values() if origin.platform == MOODLE and _IMPORTABLE.fullmatch(origin.named)
+    }
     whole = list(_whole(result, labels)) if folders else []
     return {(MOODLE, f"{folder}/{name}"): content for folder in sorted(folders) for name, content in whole}
 
@@ -77,17 +79,17 @@ def _for_canvas(
     result: Result, origins: Mapping[str, Origin], submitted: Path, labels: Labels
 ) -> dict[tuple[str, str], bytes]:
     ids = {exercise.id for exercise in result.exercises}
-    found: dict[tuple[str, str], bytes] = {}
+    files: dict[tuple[str, str], bytes] = {}
     for name, origin in sorted(origins.items()):
         if origin.platform != CANVAS or not origin.named:
             continue
         id_ = PurePosixPath(name).stem.partition("_")[2]
         own = one_exercise(result, id_) if id_ in ids else result
         if origin.named.lower().endswith(".zip"):
-            found[CANVAS, origin.named] = _zipped(dict(_whole(result, labels)))
+            files[CANVAS, origin.named] = _zipped(dict(_whole(result, labels)))
         else:
-            found[CANVAS, origin.named] = _marked(submitted / result.student / result.assignment / name, own, labels)
-    return found
+            files[CANVAS, origin.named] = _marked(submitted / result.student / result.assignment / name, own, labels)
+    return files
 
 
 def _whole(result: Result, labels: Labels) -> Iterator[tuple[str, bytes]]:
@@ -151,7 +153,7 @@ def folder_files(
     folder = PurePosixPath(FOLDER, result.student, result.assignment)
     yield folder / f"{result.assignment}.html", student_page(result.student, [result], labels).encode()
     yield folder / f"{result.assignment}.md", feedback_markdown(result, labels).encode()
-    stems = {each.id: each.stem for each in course.exercises if each.assignment.id == result.assignment}
+    stems = {other.id: other.stem for other in course.exercises if other.assignment.id == result.assignment}
     for exercise in result.exercises:
         if exercise.id in stems:
             page = student_page(result.student, [one_exercise(result, exercise.id)], labels)

@@ -255,20 +255,20 @@ def own_bench_png(where: str, measured: Sequence[MeasuredExercise]) -> bytes:
     return out.getvalue()
 
 
-def _draw_measured(ax: Any, each: MeasuredExercise) -> None:
+def _draw_measured(ax: Any, measured: MeasuredExercise) -> None:
     ax.set_xscale("log", base=2)
     ax.set_yscale("log")
-    for i, (name, points) in enumerate(each.lines.items()):
+    for i, (name, points) in enumerate(measured.lines.items()):
         colour, mark, dash = _STYLES[i % len(_STYLES)]
-        shown = [(point.value, amount) for point in points if (amount := amount_of(each, point))]
+        shown = [(point.value, amount) for point in points if (amount := amount_of(measured, point))]
         if shown:
             ax.plot(*zip(*shown, strict=True), color=colour, marker=mark, linestyle=dash, label=name)
-    values = [point.value for point in next(iter(each.lines.values()))]
+    values = [point.value for point in next(iter(measured.lines.values()))]
     ax.set_xticks(values, [str(value) for value in values])
     ax.minorticks_off()
-    ax.set_title(f"{each.exercise.title}: {each.measurement.title}", fontsize=10, fontweight="bold")
-    ax.set_xlabel(each.measurement.label or each.measurement.over, fontsize=9)
-    ax.set_ylabel(UNITS[each.measurement.measures], fontsize=9)
+    ax.set_title(f"{measured.exercise.title}: {measured.measurement.title}", fontsize=10, fontweight="bold")
+    ax.set_xlabel(measured.measurement.label or measured.measurement.over, fontsize=9)
+    ax.set_ylabel(UNITS[measured.measurement.measures], fontsize=9)
     ax.tick_params(labelsize=8)
     ax.grid(alpha=0.25)
     ax.legend(fontsize=8)

@@ -60,8 +60,8 @@ class Labels:
 
     def by_assignment(self, every: Sequence[Of]) -> list[tuple[str, list[Of]]]:
         """Return those of each assignment, in the course's order of assignments, and as they come within one."""
-        ids = self.in_order([each.assignment for each in every])
-        return [(id_, [each for each in every if each.assignment == id_]) for id_ in ids]
+        ids = self.in_order([result.assignment for result in every])
+        return [(id_, [result for result in every if result.assignment == id_]) for id_ in ids]
 
 
 IDS = Labels()
@@ -71,8 +71,8 @@ def labels_of(course: Course | None) -> Labels:
     """Return the course's titles; without a course the ids."""
     if course is None:
         return IDS
-    exercises = {each.id: (_number(each), each.title) for each in course.exercises}
-    return Labels({each.id: each.title for each in course.assignments}, exercises)
+    exercises = {exercise.id: (_number(exercise), exercise.title) for exercise in course.exercises}
+    return Labels({assignment.id: assignment.title for assignment in course.assignments}, exercises)
 
 
 def label_of(exercise: Exercise) -> str:

@@ -93,7 +93,7 @@ def _functions(rung: Rung) -> list[RenderableType]:
     """Return a line for each function of an exercise that is started."""
     if rung.state != "in progress" or not rung.functions:
         return []
-    lines = [_row(f"  {each.mark}", each.head, _STYLES.get(each.mark, "")) for each in rung.functions]
+    lines = [_row(f"  {function.mark}", function.head, _STYLES.get(function.mark, "")) for function in rung.functions]
     return [Text(""), Text(f"{rung.label}, function by function:", style="bold"), *lines]
 
 
@@ -143,12 +143,12 @@ def following(course: Course, done: Collection[Exercise], after: Exercise) -> Ex
     """Return the exercise to do next: the first after this one that is not done, else the first; None where all are done."""
     every = course.exercises
     place = every.index(after) + 1
-    return next((each for each in (*every[place:], *every[:place]) if each not in done), None)
+    return next((result for result in (*every[place:], *every[:place]) if result not in done), None)
 
 
 def all_done(course: Course) -> list[str]:
     """For a student who has done everything: the page that shows it, where there is an exercise to train."""
-    able = [each.id for each in course.exercises if each.train is not None]
+    able = [exercise.id for exercise in course.exercises if exercise.train is not None]
     if not able:
         return ["All done."]
     return [

@@ -143,7 +143,7 @@ def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
     decided = [*map(told, result.adjustments)]
     for exercise in result.exercises:
         label = labels.exercise(exercise.id)
-        decided += [f"{label}: {told(each)}" for each in own(exercise, result)]
+        decided += [f"{label}: {told(adjustment)}" for adjustment in own(exercise, result)]
         decided += [f"{label}: {exercise.note}"] if exercise.note else []
     parts = [results_section(labels.assignment(result.assignment), [result], labels=labels)]
     return "\n\n".join([*parts, text_block("\n".join(decided))] if decided else parts) + "\n"
@@ -151,5 +151,5 @@ def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
 
 def one_exercise(result: Result, id_: str) -> Result:
     """Return the result with this exercise alone, and what is decided of the whole assignment."""
-    found: tuple[ExerciseResult, ...] = tuple(each for each in result.exercises if each.id == id_)
-    return with_total(result, found)
+    results: tuple[ExerciseResult, ...] = tuple(exercise for exercise in result.exercises if exercise.id == id_)
+    return with_total(result, results)

@@ -191,7 +191,7 @@ def _overview(assignment: str, results: Sequence[Result], labels: Labels) -> Ove
         unexplained=sum(view.unexplained for view in views),
         troubles=tuple(_troubles(results)),
         lines=tuple(_lines(results)),
-        decided=tuple(each for result in results for each in decided(result, labels)),
+        decided=tuple(adjustment for result in results for adjustment in decided(result, labels)),
         facts=tuple(_facts(results)),
         not_graded=tuple((result.student, said) for result in results for said in not_graded(result, labels)),
         weak=tuple((level, count) for level, count in levels.items() if level != Level.NAMESPACES),
@@ -214,9 +214,9 @@ def _troubles(results: Sequence[Result]) -> Iterator[Trouble]:
     for result in results:
         for exercise in result.exercises:
             for outcome in GRAVE:
-                found: list[CheckResult] = [c for c in exercise.checks if c.outcome == outcome]
-                if found:
-                    yield Trouble(result.student, exercise.id, outcome, len(found), found[0].evidence)
+                checks: list[CheckResult] = [c for c in exercise.checks if c.outcome == outcome]
+                if checks:
+                    yield Trouble(result.student, exercise.id, outcome, len(checks), checks[0].evidence)
 
 
 def _lines(results: Sequence[Result]) -> Iterator[WrongLine]:

@@ -81,12 +81,12 @@ def class_misconceptions(rows: Sequence[Row], labels: Labels = IDS) -> Renderabl
 
 
 def _misconceptions(rows: Sequence[Row]) -> RenderableType:
-    found = Counter(id_ for row in rows for id_ in row.misconceptions)
-    if not found:
+    counts = Counter(id_ for row in rows for id_ in row.misconceptions)
+    if not counts:
         return Group()
     titles = {id_: title for row in rows for id_, title in row.misconceptions.items()}
     table = Table(show_header=False, box=None)
-    for id_, count in found.most_common(10):
+    for id_, count in counts.most_common(10):
         table.add_row(str(count), Text(titles[id_]))
     return Group(Text("Misconceptions in this class", style="italic"), table, Text(""))
 

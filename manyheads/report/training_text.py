@@ -46,14 +46,14 @@ def written_report(text: str, heading: str = "It writes:") -> RenderableType:
     return Group(Text(heading), *(Text(f"  {line}") for line in lines))
 
 
-def cache_report(found: TrainingVerdict, cached: Decoded, whole: Decoded) -> RenderableType:
+def cache_report(verdict: TrainingVerdict, cached: Decoded, whole: Decoded) -> RenderableType:
     """Return whether the cache changes what is written, and what it saves."""
-    mark, style = ("✓", "bold green") if found.well else ("✗", "bold red")
+    mark, style = ("✓", "bold green") if verdict.well else ("✗", "bold red")
     took = (
         f"A token takes {cached.time:.2g} ms with the cache and {whole.time:.2g} ms without (medians); "
         f"at the end of the text {cached.time_at_end:.2g} and {whole.time_at_end:.2g}."
     )
-    return Group(Text(f"{mark} {found.sentence}", style=style), Text(took))
+    return Group(Text(f"{mark} {verdict.sentence}", style=style), Text(took))
 
 
 def spark(losses: Sequence[float], low: float, high: float) -> str:

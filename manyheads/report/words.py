@@ -70,13 +70,13 @@ class FunctionReport:
 def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
     """Yield every function, in the order of the file; what is about the whole file comes first."""
     failed = [check for check in result.checks if check.outcome != "passed"]
-    names = {each.name for each in result.functions}
+    names = {function.name for function in result.functions}
     about_all = [d for d in result.diagnosis if d.function not in names and d.id != UNTOUCHED]
     if not result.functions or about_all:
         own = [check for check in failed if check.function not in names]
         if failed and (own or about_all or not result.functions):
             yield _of_the_file(result, own, about_all)
-    wrong = next((each.name for each in result.functions if each.state == "wrong"), "")
+    wrong = next((function.name for function in result.functions if function.state == "wrong"), "")
     for each in result.functions:
         lines = result.lines if each.name == wrong else ()
         yield _of_a_function(result, each, [c for c in failed if c.function == each.name], lines)
@@ -84,7 +84,7 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
 
 def waiting_checks(result: ExerciseResult) -> tuple[CheckResult, ...]:
     """Return the failed checks that wait for a function that is not written, or for another one that is wrong."""
-    states = {each.name: each.state for each in result.functions}
+    states = {function.name: function.state for function in result.functions}
     failed = (check for check in result.checks if check.outcome != "passed")
     return tuple(c for c in failed if result.functions and states.get(c.function, "unseen") != "wrong" and states)
 
@@ -96,43 +96,44 @@ def where_wrong(lines: Sequence[ProvedLine]) -> str:
 
 def titles_of(named: Sequence[Diagnosed]) -> str:
     """Return the titles, each with those of the misconceptions that give the same numbers. None is said twice."""
-    said = {each.title for each in named}
+    said = {diagnosed.title for diagnosed in named}
     return " ".join(
-        " Or: ".join([each.title, *(title for title in each.alternative_titles if title not in said)]) for each in named
+        " Or: ".join([diagnosed.title, *(title for title in diagnosed.alternative_titles if title not in said)])
+        for diagnosed in named
     )
 
 
 def _of_a_function(
-    result: ExerciseResult, each: FunctionResult, failed: Sequence[CheckResult], lines: Sequence[ProvedLine]
+    result: ExerciseResult, function: FunctionResult, failed: Sequence[CheckResult], lines: Sequence[ProvedLine]
 ) -> FunctionReport:
-    if each.state != "wrong":
-        mark, says = _unless_wrong(each, {f.name: f.state for f in result.functions})
-        return FunctionReport(each.name, mark, says, own_check=each.own_check)
-    named = [d for d in result.diagnosis if each.name in (d.function, *d.also_in)]
-    seen = each if each.check else next((f for f in result.functions if f.waits_for == each.name), each)
-    return _wrong(each.name, result, named, lines, (seen.check, seen.evidence), failed, each.own_check)
+    if function.state != "wrong":
+        mark, says = _unless_wrong(function, {f.name: f.state for f in result.functions})
+        return FunctionReport(function.name, mark, says, own_check=function.own_check)
+    named = [d for d in result.diagnosis if function.name in (d.function, *d.also_in)]
+    seen = function if function.check else next((f for f in result.functions if f.waits_for == function.name), function)
+    return _wrong(function.name, result, named, lines, (seen.check, seen.evidence), failed, function.own_check)
 
 
-def _unless_wrong(each: FunctionResult, states: dict[str, str]) -> tuple[str, str]:
-    match each.state:
+def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> tuple[str, str]:
+    match function.state:
         case "unwritten":
-            return LATER, each.evidence or "not written yet"
+            return LATER, function.evidence or "not written yet"
         case "undefined":
-            near = f"; is {each.near} meant?" if each.near else ". Was it renamed, or deleted?"
-            near += " Capital letters count." if each.near.lower() == each.name.lower() else ""
-            stands = each.evidence.removeprefix(each.name)
+            near = f"; is {function.near} meant?" if function.near else ". Was it renamed, or deleted?"
+            near += " Capital letters count." if function.near.lower() == function.name.lower() else ""
+            stands = function.evidence.removeprefix(function.name)
             return WRONG, f"it{stands}" if stands else f"the file has no such name{near}"
         case "unrun":
             return LATER, "its cell has not run yet"
         case "unseen":
             return LATER, "nothing has asked it yet"
         case "so_far":
-            ready = "is written" if states.get(each.waits_for) in _NOT_THERE else "is right"
-            return LATER, f"right so far; more is asked of it when {each.waits_for} {ready}"
-        case "waiting" if states.get(each.waits_for) in _NOT_THERE:
-            return LATER, f"waits for {each.waits_for}, {_NOT_THERE[states[each.waits_for]]}"
+            ready = "is written" if states.get(function.waits_for) in _NOT_THERE else "is right"
+            return LATER, f"right so far; more is asked of it when {function.waits_for} {ready}"
+        case "waiting" if states.get(function.waits_for) in _NOT_THERE:
+            return LATER, f"waits for {function.waits_for}, {_NOT_THERE[states[function.waits_for]]}"
         case "waiting":
-            return LATER, f"waits for {each.waits_for}, which it uses"
+            return LATER, f"waits for {function.waits_for}, which it uses"
     return RIGHT, ""
 
 
@@ -158,7 +159,7 @@ def _wrong(
         named, besides = [], [*named, *besides]  # no mistake that has a name lets a function run on for ever
     did = titles_of(named) or ("not right yet" if name else "Not right yet" if place else "")
     says = f"{did.removesuffix('.')} ({place})." if place else did
-    hint = next((each.hint for each in named if each.hint), "")
+    hint = next((diagnosed.hint for diagnosed in named if diagnosed.hint), "")
     also = f"Also: {titles_of(besides)} That alone does not explain the rest." if besides else ""
     ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
     following = "" if named or ended else f"course trace {result.id}"
@@ -221,7 +222,7 @@ class AttemptWords:
     @property
     def first(self) -> FunctionReport | None:
         """The first that is wrong, None where there is none."""
-        return next((each for each in self.functions if each.mark == WRONG), None)
+        return next((function for function in self.functions if function.mark == WRONG), None)
 
 
 def attempt_words(result: ExerciseResult) -> AttemptWords:
@@ -230,7 +231,7 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
         said = FunctionReport("", NOT_GRADED, said_of_not_graded(result))
         return AttemptWords(NOT_GRADED, False, (said,), (), (), "", "")
     functions = tuple(function_reports(result))
-    wrong = any(each.mark == WRONG for each in functions)
+    wrong = any(function.mark == WRONG for function in functions)
     passed = tuple(check for check in result.checks if check.outcome == "passed")
     mark = RIGHT if result.is_done else WRONG if wrong or not functions else PROGRESS
     hint = next((d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not wrong), "")
@@ -287,8 +288,8 @@ def out_of_all(results: Sequence[Result]) -> str:
     score = total_of(result.score for result in results)
     if score is not None:
         return f"{points(score)} / {points(sum(result.max_score for result in results))}"
-    counting = [each for result in results for each in result.exercises if not each.excused]
-    return f"not graded: {sum(not each.is_graded for each in counting)} of {len(counting)}"
+    counting = [exercise for result in results for exercise in result.exercises if not exercise.excused]
+    return f"not graded: {sum(not exercise.is_graded for exercise in counting)} of {len(counting)}"
 
 
 def was_not_run(check: CheckResult) -> bool:

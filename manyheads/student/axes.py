@@ -60,12 +60,12 @@ class Axes:
     @cached_property
     def _names(self) -> dict[int, str]:
         """The names by size: single axes take precedence, then three packed into one, then two joined."""
-        found: dict[int, str] = {}
+        names: dict[int, str] = {}
         for named in (list(self.sizes.items()), self._packed, self._joined):
-            free = [(name, size) for name, size in named if size > 1 and size not in found]
+            free = [(name, size) for name, size in named if size > 1 and size not in names]
             counted = Counter(size for _, size in free)
-            found |= {size: name for name, size in free if counted[size] == 1}
-        return found
+            names |= {size: name for name, size in free if counted[size] == 1}
+        return names
 
     @property
     def _packed(self) -> list[tuple[str, int]]:
@@ -142,7 +142,7 @@ class _Solver:
         sizes: dict[str, int] = {}
         waiting = self._equations
         while waiting:
-            later = [each for each in waiting if not _solve(*each, sizes)]
+            later = [other for other in waiting if not _solve(*other, sizes)]
             if len(later) == len(waiting):
                 return None
             waiting = later

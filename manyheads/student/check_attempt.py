@@ -12,7 +12,7 @@ from ..checks.sanitize import sanitize
 from ..checks.transcript import target_of
 from ..course import Exercise
 from ..diagnosis.aspects import compare
-from ..diagnosis.compared import Compared, compared
+from ..diagnosis.comparison import Comparison, compared
 from ..diagnosis.diagnose_recorded import diagnose_from_recordings, named
 from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.dropout_extremes import settled
@@ -38,7 +38,7 @@ def check_attempt(
     is_empty = source is not None and is_unwritten(source)
     source = source or ""
     content = fingerprints.content
-    seen: dict[int, Compared] = {}
+    seen: dict[int, Comparison] = {}
     checks = list(_checks(fingerprints, attempt, seen))
     passed = all(result.outcome == "passed" for result in checks)
     if is_empty and not any(result.outcome == "passed" for result in checks):
@@ -49,15 +49,15 @@ def check_attempt(
         _ask_the_rest(fingerprints, attempt, seen)
         diagnosis = diagnose_from_recordings(fingerprints, seen, source)
     results = tuple(sorted(checks, key=lambda c: c.outcome == "passed"))
-    found = functions_of(fingerprints, seen, results, diagnosis, source)
+    functions = functions_of(fingerprints, seen, results, diagnosis, source)
     result = ExerciseResult(
         id=content.exercise,
         score=0,
         max_score=0,
-        checks=found.checks,
-        diagnosis=found.diagnosis.named,
-        also=found.diagnosis.also,
-        functions=found.functions,
+        checks=functions.checks,
+        diagnosis=functions.diagnosis.named,
+        also=functions.diagnosis.also,
+        functions=functions.functions,
     )
     return told_of(fingerprints, result, exercise)
 
@@ -90,12 +90,12 @@ def _is_seen_otherwise(content: Content, check: str, result: ExerciseResult) -> 
         return False
     place = content.hidden.index(check)
     rows = list(zip(content.mutants, content.kills, strict=True))
-    fails = ({row[place] for mutant, row in rows if mutant.id == each.id} for each in result.diagnosis)
+    fails = ({row[place] for mutant, row in rows if mutant.id == diagnosed.id} for diagnosed in result.diagnosis)
     return {"1"} in list(fails)
 
 
 def _checks(
-    fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner, seen: dict[int, Compared]
+    fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner, seen: dict[int, Comparison]
 ) -> Iterator[CheckResult]:
     """Yield the results of the visible checks; of those that are asked last only where all before them pass."""
     visible, passed = fingerprints.content.visible, True
@@ -109,7 +109,7 @@ def _checks(
 
 def visible_results(fingerprints: Fingerprints, attempt: AttemptRunner, ids: Sequence[str]) -> Iterator[CheckResult]:
     """Yield the results of the visible checks with these ids, one after the other; of all where there are none."""
-    seen: dict[int, Compared] = {}
+    seen: dict[int, Comparison] = {}
     for check in sorted(fingerprints.content.visible, key=lambda c: c.layer):
         if not ids or check.id in ids:
             yield _check(fingerprints, check, attempt, seen)
@@ -127,7 +127,7 @@ def _check(
     fingerprints: Fingerprints,
     check: PublicCheck,
     attempt: AttemptRunner | LocalRecordingRunner,
-    seen: dict[int, Compared],
+    seen: dict[int, Comparison],
 ) -> CheckResult:
     """Return one visible check, aspect by aspect."""
     attempt.check = check.id
@@ -154,7 +154,7 @@ def _check(
 
 
 def _ask_the_rest(
-    fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner, seen: dict[int, Compared]
+    fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner, seen: dict[int, Comparison]
 ) -> None:
     """Put the calls that decide no visible check: a diagnosis has more to go by."""
     with contextlib.suppress(AttemptEnded):
@@ -164,7 +164,7 @@ def _ask_the_rest(
                     seen[index] = _see(fingerprints, index, attempt)
 
 
-def _see(fingerprints: Fingerprints, index: int, attempt: AttemptRunner | LocalRecordingRunner) -> Compared:
+def _see(fingerprints: Fingerprints, index: int, attempt: AttemptRunner | LocalRecordingRunner) -> Comparison:
     call, right = fingerprints.calls[index], fingerprints.content.right(index)
     return compared(call, right, fingerprints.expected[index], settled(call, attempt.execute(call)))
 

@@ -15,7 +15,7 @@ from ..checks.marks import Layer
 from ..checks.transcript import target_of
 from ..course import Exercise
 from ..course.shapes import Axis, Signature
-from ..diagnosis.compared import Expected
+from ..diagnosis.comparison import Expected
 from ..diagnosis.recording import Fingerprints, returns_several
 from ..diagnosis.resize import asks_again
 from .axes import SAME, Axes, axes_of
@@ -82,7 +82,7 @@ def _all(exercise: Exercise, fingerprints: Fingerprints) -> Iterator[tuple[int, 
         build = call.subject if isinstance(call.subject, Build) else None
         plain = call.runs == 1 and call.cotangent is None and not call.only_build and not (build and build.training)
         plain = plain and (not asks_again(call))  # else the same instance is asked again, to compare
-        first = next((each for each in expected if each is not None), None)
+        first = next((tensor for tensor in expected if tensor is not None), None)
         if not plain or first is None or content.right(index).raised is not None:
             continue
         compares_values = not call.random and any(index in check.calls for check in content.checks)

@@ -96,7 +96,7 @@ class Example:
         if build is not None:
             names = [p.name for p in self.signature.build or ()] if self.signature else []
             what += f"({_arguments(build.args, {**build.kwargs, **build.attributes}, names)})"
-        then = [f"then ({each})" for each in called[1:SHOWN]] + ["…"] * (len(called) > SHOWN)
+        then = [f"then ({call})" for call in called[1:SHOWN]] + ["…"] * (len(called) > SHOWN)
         return ", ".join([f"{what}({called[0]})", *then])
 
 
@@ -136,8 +136,8 @@ def with_heads(example: AnyExample, recorded: Recorded) -> AnyExample:
         example,
         heads=recorded.heads.get(key),
         tiles=recorded.tiles.get(key),
-        others=tuple(with_heads(each, recorded) for each in example.others),
-        instead=tuple(with_heads(each, recorded) for each in example.instead),
+        others=tuple(with_heads(other, recorded) for other in example.others),
+        instead=tuple(with_heads(other, recorded) for other in example.instead),
     )
 
 

@@ -57,7 +57,7 @@ def _loosely(item: Item, key: Callable[[int], Hashable]) -> Hashable:
     """Return the key of an item regardless of its count: in a growing loop, the inner loop's first run is a single step."""
     if isinstance(item, int):
         return key(item)
-    body = tuple(_loosely(each, key) for each in item.body)
+    body = tuple(_loosely(node, key) for node in item.body)
     return body[0] if len(body) == 1 else body
 
 
@@ -179,7 +179,7 @@ def explained(example: Example, traced: Traced, source: Source, crop: tuple[int,
         Answer(example.call, traced.reply).must_return()
     except CheckFailed as failed:
         return replace(found, returned=f"returns something else: {failed}")
-    told = [returned(each, traced.reply.outputs[each.place]) for each in example.every]
+    told = [returned(part, traced.reply.outputs[part.place]) for part in example.every]
     said = "; ".join(f"{each.label} {one}".lstrip() for each, (one, _) in zip(example.every, told, strict=True))
     first, right = traced.reply.outputs[example.place].tensor, all(right for _, right in told)
     has_picture = first is not None and first.shape == example.expected.shape and example.compares_values
@@ -188,7 +188,7 @@ def explained(example: Example, traced: Traced, source: Source, crop: tuple[int,
 
 
 def _cropped(step: Step, crop: tuple[int, ...]) -> Step:
-    return replace(step, crops=tuple(corner(each, crop) for each in step.crops[:1]) if crop else ())
+    return replace(step, crops=tuple(corner(other, crop) for other in step.crops[:1]) if crop else ())
 
 
 def _entries(
@@ -224,8 +224,8 @@ def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[tuple[tuple
         if isinstance(item, Loop):
             yield from _lines(item.body, steps)
             body = [steps[place] for place in item.steps()]
-            depth = min(len(each.lines) for each in body) - 1
-            numbers = [each.lines[depth] for each in body]
+            depth = min(len(node.lines) for node in body) - 1
+            numbers = [node.lines[depth] for node in body]
             yield Repeated(depth, str(min(numbers)), str(max(numbers)), item.times - 1, item.alike)
         elif step is not None:
             waiting.append(step)
@@ -239,7 +239,7 @@ def _operation(step: Step, axes: Axes) -> Operation:
         takes = f"{takes} {_SIGNS[step.name]} {axes.number(step.numbers[0])}"
     elif "masked_fill" in step.name and step.numbers:
         takes = f"{takes}, {_shown(step.numbers[0])}"
-    gives = _joined([_tensor(each, axes) for each in step.outputs], step.output_count)
+    gives = _joined([_tensor(output, axes) for output in step.outputs], step.output_count)
     data = {"same": "the same tensor"}.get(step.storage, "" if step.storage == "new" else step.storage)
     if step.outputs and not step.outputs[0].contiguous:
         data = f"{data}, not contiguous" if data else "not contiguous"

@@ -35,7 +35,7 @@ def is_right(example: Example, reply: Reply) -> bool:
         Answer(example.call, reply).must_return()
     except CheckFailed:
         return False
-    return all(returned(each, reply.outputs[each.place])[1] for each in example.every)
+    return all(returned(part, reply.outputs[part.place])[1] for part in example.every)
 
 
 def returned(example: Example, output: Output) -> tuple[str, bool]:
@@ -63,7 +63,7 @@ def most_telling(example: Example, ask: Callable[[Call], Reply]) -> Example:
     """
     if not example.instead:
         return example
-    wrong = (each for each in (example, *example.instead) if not is_right(each, ask(cast(each.call, "float32"))))
+    wrong = (other for other in (example, *example.instead) if not is_right(other, ask(cast(other.call, "float32"))))
     return next(wrong, example)
 
 

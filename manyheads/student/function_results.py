@@ -13,7 +13,7 @@ from ..checks.outcome import AttemptRaised, CheckFailed
 from ..checks.sanitize import sanitize
 from ..checks.transcript import target_of
 from ..diagnosis.aspects import compare
-from ..diagnosis.compared import Compared
+from ..diagnosis.comparison import Comparison
 from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.proofs import proven_by_answer
 from ..diagnosis.recording import Fingerprints, PublicCheck, RecordedMutant, differs, facets_of
@@ -57,7 +57,7 @@ class Functions:
 
 def functions_of(
     fingerprints: Fingerprints,
-    seen: Mapping[int, Compared],
+    seen: Mapping[int, Comparison],
     checks: Sequence[CheckResult],
     diagnosis: Diagnosis,
     source: str,
@@ -69,16 +69,16 @@ def functions_of(
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
     shown = {next((name for name in names if ways.is_seen(each.id, name)), "") for each in diagnosis.named}
     found = [_seen(name, seen, is_wrong=bool(failures[name]) or name in shown) for name in names]
-    later, first = _asked_later(fingerprints, checks), next((each.name for each in found if each.is_wrong), "")
-    found = [replace(each, stopped_at=first if each.name in later else "") for each in found]
+    later, first = _asked_later(fingerprints, checks), next((other.name for other in found if other.is_wrong), "")
+    found = [replace(other, stopped_at=first if other.name in later else "") for other in found]
     wrong, proven = written_and_wrong(found, source), _proven(fingerprints, seen)
     own = with_own_mistake(wrong, source)
     titles = {id_: each.title for id_, each in fingerprints.content.words.items()}
     placed = diagnosis.changed(lambda those: with_titles(located(those, wrong, own, proven, ways), titles))
     shows = partial(_shows, fingerprints, seen, ways)
-    found = [_told(each, _to_tell(failures[each.name], _of(each.name, placed), shows)) for each in found]
-    functions = function_results(found, source, {each.function for each in placed.every})
-    wrong = [each.name for each in functions if each.state == "wrong"]
+    found = [_told(other, _to_tell(failures[other.name], _of(other.name, placed), shows)) for other in found]
+    functions = function_results(found, source, {part.function for part in placed.every})
+    wrong = [function.name for function in functions if function.state == "wrong"]
     return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), placed)
 
 
@@ -113,7 +113,7 @@ def _to_tell(
 
 def _shows(
     fingerprints: Fingerprints,
-    seen: Mapping[int, Compared],
+    seen: Mapping[int, Comparison],
     ways: Ways[RecordedMutant, int],
     failure: FunctionFailure,
     name: str,
@@ -126,7 +126,7 @@ def _shows(
     )
 
 
-def _seen(name: str, seen: Mapping[int, Compared], *, is_wrong: bool) -> Seen:
+def _seen(name: str, seen: Mapping[int, Comparison], *, is_wrong: bool) -> Seen:
     asked = [e for e in seen.values() if target_of(e.call) == name]
     raised = [e.reply.raised for e in asked]
     return Seen(
@@ -146,7 +146,7 @@ def _told(seen: Seen, failure: FunctionFailure | None) -> Seen:
 
 
 def _failures(
-    fingerprints: Fingerprints, seen: Mapping[int, Compared], checks: Sequence[CheckResult], name: str
+    fingerprints: Fingerprints, seen: Mapping[int, Comparison], checks: Sequence[CheckResult], name: str
 ) -> list[FunctionFailure]:
     """Return the checks that the function fails, in the order of their layers."""
     told = {check.id: check for check in checks}
@@ -155,7 +155,7 @@ def _failures(
 
 
 def _failure(
-    check: PublicCheck, result: CheckResult, seen: Mapping[int, Compared], name: str
+    check: PublicCheck, result: CheckResult, seen: Mapping[int, Comparison], name: str
 ) -> FunctionFailure | None:
     if result.function == name and result.outcome in ("timeout", "crashed"):
         return FunctionFailure(check.id, check.title, result.evidence)
@@ -173,8 +173,8 @@ def _failure(
     return None
 
 
-def _is_unwritten(each: Compared) -> bool:
-    return each.reply.raised is not None and says_unwritten(each.reply.raised)
+def _is_unwritten(comparison: Comparison) -> bool:
+    return comparison.reply.raised is not None and says_unwritten(comparison.reply.raised)
 
 
 def _with_cause(
@@ -190,7 +190,7 @@ def _with_cause(
     return check
 
 
-def _proven(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[str, set[str]]:
+def _proven(fingerprints: Fingerprints, seen: Mapping[int, Comparison]) -> dict[str, set[str]]:
     """By the id of each misconception that exceptions or answers prove by themselves, the functions that were called."""
     found: dict[str, set[str]] = {}
     for index, each in seen.items():
@@ -199,12 +199,12 @@ def _proven(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[st
     return found
 
 
-def _proven_by(fingerprints: Fingerprints, index: int, each: Compared) -> Iterator[str]:
-    kind = kind_of(each.reply.raised) if each.reply.raised and each.right.raised is None else None
-    yield from filter(None, (kind.misconception if kind else "", proven_by_answer(fingerprints, index, each)))
+def _proven_by(fingerprints: Fingerprints, index: int, comparison: Comparison) -> Iterator[str]:
+    kind = kind_of(comparison.reply.raised) if comparison.reply.raised and comparison.right.raised is None else None
+    yield from filter(None, (kind.misconception if kind else "", proven_by_answer(fingerprints, index, comparison)))
 
 
-def _ways(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> Ways[RecordedMutant, int]:
+def _ways(fingerprints: Fingerprints, seen: Mapping[int, Comparison]) -> Ways[RecordedMutant, int]:
     """Return how the recorded mutants show themselves in functions. Calls are told by their numbers."""
     content = fingerprints.content
     calls: dict[tuple[str, bool], list[int]] = {}

@@ -20,7 +20,7 @@ def sides_of(example: Example) -> list[tuple[int, int]]:
     """Return (new queries, all keys so far) of each call; empty if the signature does not say which argument holds the tokens."""
     named = example.signature.call if example.signature else ()
     shapes = {p.name: p.shape for p in named if p.shape and _TOKENS in p.shape}
-    found: list[tuple[int, int]] = []
+    sides: list[tuple[int, int]] = []
     for step in example.call.steps:
         given = by_name(example.names, step.args, step.kwargs)
         new = next(
@@ -28,9 +28,9 @@ def sides_of(example: Example) -> list[tuple[int, int]]:
         )
         if not new:
             return []
-        past = max((found[value.step][1] for value in given.values() if isinstance(value, Returned)), default=0)
-        found.append((new, past + new))
-    return found
+        past = max((sides[value.step][1] for value in given.values() if isinstance(value, Returned)), default=0)
+        sides.append((new, past + new))
+    return sides
 
 
 def chunks_of(example: Example) -> tuple[int, ...]:
@@ -55,7 +55,7 @@ def heads_by_call(example: Example, traced: Traced) -> list[tuple[Example, Heads
     """Return the first output of each call, with the weights and scores that the call computed; None where none were found."""
     if not example.call.then:
         return [(example, heads_of(traced, example.axes))]
-    outputs = {each.place // example.call.form.count: each for each in reversed(example.every)}
+    outputs = {part.place // example.call.form.count: part for part in reversed(example.every)}
     sides = sides_of(example)
     return [
         (outputs[number], _heads(example, traced, sides, number)) for number in range(len(sides)) if number in outputs
@@ -67,9 +67,9 @@ def _heads(example: Example, traced: Traced, sides: list[tuple[int, int]], numbe
     new, keys = sides[number]
     if not _can_be_found(example, keys):
         return None
-    found = heads_at(traced, example.axes, (new, keys), sides[:number].count((new, keys)))
-    if found is not None or (keys, keys) in sides:
-        return found
+    heads = heads_at(traced, example.axes, (new, keys), sides[:number].count((new, keys)))
+    if heads is not None or (keys, keys) in sides:
+        return heads
     whole = heads_at(traced, example.axes, (keys, keys), sum(k == keys for _, k in sides[:number]))
     if whole is None:
         return None
@@ -86,7 +86,7 @@ def products_of(example: Example) -> Tensor | None:
     q, k = (example.arguments.get(name) for name in (example.tiled.queries, example.tiled.keys))
     if not isinstance(q, Tensor) or not isinstance(k, Tensor):
         return None
-    one, other = (first_table(each).float().double() for each in (q, k))
+    one, other = (first_table(side).float().double() for side in (q, k))
     return one @ other.mT
 
 

@@ -54,10 +54,12 @@ def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, 
 
 def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, str, Steps]:
     """Return the id, the title and the steps: of the first misconception, of the first that is wrong without one, or of a start."""
-    begun = next((each for each in result.functions if each.state == "unwritten" and each.evidence), None)
+    begun = next(
+        (function for function in result.functions if function.state == "unwritten" and function.evidence), None
+    )
     if result.functions and len(result.unwritten) == len(result.functions) and not begun:
         return "start", "Nothing is written here yet.", (start,)
-    wrong = next((each for each in result.functions if each.state == "wrong"), None)
+    wrong = next((function for function in result.functions if function.state == "wrong"), None)
     first = next((c for c in result.checks if c.outcome != "passed" and (not wrong or c.function == wrong.name)), None)
     if wrong and first and first.outcome in _ENDED:  # no mistake that has a name lets a function run on for ever
         return first.outcome, first.evidence, _ENDED[first.outcome]
@@ -81,13 +83,13 @@ def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, s
             f"{begun.name}: {begun.evidence}",
             _STUB_ENDS if begun.evidence.startswith(STUB_ENDS) else (start,),
         )
-    name = next((each.name for each in result.functions if each.state == "unwritten"), result.unwritten[0])
+    name = next((function.name for function in result.functions if function.state == "unwritten"), result.unwritten[0])
     return UNTOUCHED, f"{name} is not written yet.", content.words[UNTOUCHED].hints
 
 
 def _as_in_the_file(result: ExerciseResult) -> list[Diagnosed]:
     """Return the misconceptions in the order in which `course check` shows them: of the whole file, then function by function."""
-    names = [each.name for each in result.functions]
+    names = [function.name for function in result.functions]
     return sorted(result.diagnosis, key=lambda named: names.index(named.function) if named.function in names else -1)
 
 

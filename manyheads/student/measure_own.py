@@ -182,15 +182,15 @@ def _arguments(
 ) -> tuple[object, ...]:
     """Return an argument for each parameter; those that may lack get what is handed on, or are left to their default."""
     made: list[object] = []
-    for each in parameters:
-        if each.may_lack:
+    for parameter in parameters:
+        if parameter.may_lack:
             if handed_on is None:
                 break
             made.append(handed_on)
-        elif each.shape is not None:
-            made.append(torch.randn([product(axis, sizes) for axis in each.shape], generator=generator))
+        elif parameter.shape is not None:
+            made.append(torch.randn([product(axis, sizes) for axis in parameter.shape], generator=generator))
         else:
-            made.append(product(each.axis or Axis((each.name,)), sizes))
+            made.append(product(parameter.axis or Axis((parameter.name,)), sizes))
     return tuple(made)
 
 

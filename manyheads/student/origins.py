@@ -85,7 +85,7 @@ def _only_tensor(example: Example) -> tuple[str, Tensor] | None:
 
 def _addresses(names: Sequence[str], shape: Sequence[int]) -> list[tuple[int, int]]:
     """Return (address, token) of every number, in the tensor's order. The channel enumerates all other axes."""
-    found = []
+    addresses = []
     for index in product(*map(range, shape)):
         batch = token = channel = 0
         for name, size, at in zip(names, shape, index, strict=True):
@@ -95,8 +95,8 @@ def _addresses(names: Sequence[str], shape: Sequence[int]) -> list[tuple[int, in
                 token = at
             else:
                 channel = channel * size + at
-        found.append((10_000 * batch + 100 * token + channel, token))
-    return found
+        addresses.append((10_000 * batch + 100 * token + channel, token))
+    return addresses
 
 
 def _cell(places: dict[float, int], addresses: list[tuple[int, int]], value: float, right: float) -> OriginCell:

@@ -71,7 +71,7 @@ def _parts(source: str) -> tuple[dict[str, int], list[Block]]:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}, []
-    return {each.name: each.lineno for each in body if isinstance(each, _DEFINITIONS)}, list(_blocks(body))
+    return {node.name: node.lineno for node in body if isinstance(node, _DEFINITIONS)}, list(_blocks(body))
 
 
 def _blocks(body: Sequence[ast.stmt]) -> Iterator[Block]:
@@ -121,10 +121,12 @@ def _run(source: AttemptSource, box: Box, limits: Limits) -> tuple[tuple[Raised,
     return reply.stopped, reply.printed
 
 
-def _about(block: Block, definitions: dict[str, int], asked: Sequence[FunctionResult]) -> str:
+def _about(block: Block, definitions: dict[str, int], functions: Sequence[FunctionResult]) -> str:
     """Return the function that a block is about: of those that it names, the last one before it; of wrong ones, the first."""
     named = {
-        f.name: f.state for f in asked if f.name in block.names and definitions.get(f.name, block.last) < block.first
+        f.name: f.state
+        for f in functions
+        if f.name in block.names and definitions.get(f.name, block.last) < block.first
     }
     wrong = [name for name, state in named.items() if state == "wrong"]
     return wrong[0] if wrong else max(named, key=lambda name: definitions[name], default="")

@@ -60,7 +60,7 @@ def all_bands(shown: Sequence[tuple[Example, Traced]]) -> list[Band]:
 
 def bands(example: Example, traced: Traced, heads: int = HEADS) -> list[Band]:
     """Return the bands of one example: one for each head if the answer has heads; for a module also its attention weights."""
-    shown = [band for each in example.every for band in _of_output(each, traced, heads)]
+    shown = [band for part in example.every for band in _of_output(part, traced, heads)]
     shown += [*_angles(example, traced), *tile_bands(example, traced)]
     if not example.has_heads or traced.reply.raised is not None:
         return shown
@@ -151,14 +151,14 @@ def _kind(values: Tensor) -> Kind:
 
 def _heads(example: Example, traced: Traced) -> list[Band]:
     """Mask, scores and weights of each head beside the reference's; only the student's if the reference's are unknown."""
-    found, wanted = heads_of(traced, example.axes), example.heads
-    if found is None:
+    heads, wanted = heads_of(traced, example.axes), example.heads
+    if heads is None:
         return []
-    if wanted is None or wanted.weights.shape != found.weights.shape:
-        return _own_heads(example, found)
-    shown = _masks(example, wanted.weights != 0, found.weights != 0)
-    scores = _scores(wanted, found)
-    for h, (expected, mine) in enumerate(zip(wanted.weights[:HEADS], found.weights[:HEADS], strict=True)):
+    if wanted is None or wanted.weights.shape != heads.weights.shape:
+        return _own_heads(example, heads)
+    shown = _masks(example, wanted.weights != 0, heads.weights != 0)
+    scores = _scores(wanted, heads)
+    for h, (expected, mine) in enumerate(zip(wanted.weights[:HEADS], heads.weights[:HEADS], strict=True)):
         where = f"{example.target}, head {h}"
         if scores is not None:
             shown.append(compared(f"scores in {where}", scores[0][h], scores[1][h], "numbers", *_SIDES))
@@ -167,16 +167,16 @@ def _heads(example: Example, traced: Traced) -> list[Band]:
     return shown
 
 
-def _scores(wanted: Heads, found: Heads) -> tuple[Tensor, Tensor] | None:
+def _scores(wanted: Heads, heads: Heads) -> tuple[Tensor, Tensor] | None:
     """Return the expected and the student's scores, if they can be compared.
 
     Right weights can come from other numbers than the scores, for example if a softmax is written by hand: no fault.
     """
-    if wanted.scores is None or found.scores is None:
+    if wanted.scores is None or heads.scores is None:
         return None
-    alike = is_none(difference(found.scores, wanted.scores))
-    weights_alike = is_none(difference(found.weights, wanted.weights))
-    return None if weights_alike and not alike else (wanted.scores, found.scores)
+    alike = is_none(difference(heads.scores, wanted.scores))
+    weights_alike = is_none(difference(heads.weights, wanted.weights))
+    return None if weights_alike and not alike else (wanted.scores, heads.scores)
 
 
 def _masks(example: Example, wanted: Tensor, found: Tensor) -> list[Band]:
@@ -196,14 +196,14 @@ def _growing(example: Example, traced: Traced) -> list[Band]:
     return [band for number, (each, found) in enumerate(calls, 1) for band in _of_call(number, each, found)]
 
 
-def _of_call(number: int, example: Example, found: Heads | None) -> list[Band]:
+def _of_call(number: int, example: Example, heads: Heads | None) -> list[Band]:
     wanted, where = example.heads, f"{example.target}, call {number}"
     sides = "new query", "key so far"
-    if found is None:
+    if heads is None:
         return []
-    if wanted is None or wanted.weights.shape != found.weights.shape:
-        return [Band(f"your weights in {where}", _by_head(found.weights, "weights"), *sides)]
-    pairs = list(zip(wanted.weights, found.weights, strict=True))
+    if wanted is None or wanted.weights.shape != heads.weights.shape:
+        return [Band(f"your weights in {where}", _by_head(heads.weights, "weights"), *sides)]
+    pairs = list(zip(wanted.weights, heads.weights, strict=True))
     head = next((h for h, (a, b) in enumerate(pairs) if not is_none(difference(b, a))), 0)
     a, b = pairs[head]
     return [
@@ -212,10 +212,10 @@ def _of_call(number: int, example: Example, found: Heads | None) -> list[Band]:
     ]
 
 
-def _own_heads(example: Example, found: Heads) -> list[Band]:
-    shown = [Band(f"your weights in {example.title}", _by_head(found.weights, "weights"), *_SIDES)]
-    if found.scores is not None:
-        shown.insert(0, Band(f"your scores in {example.title}", _by_head(found.scores, "numbers"), *_SIDES))
+def _own_heads(example: Example, heads: Heads) -> list[Band]:
+    shown = [Band(f"your weights in {example.title}", _by_head(heads.weights, "weights"), *_SIDES)]
+    if heads.scores is not None:
+        shown.insert(0, Band(f"your scores in {example.title}", _by_head(heads.scores, "numbers"), *_SIDES))
     return shown
 
 

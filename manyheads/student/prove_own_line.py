@@ -67,7 +67,7 @@ def prove_own_lines(
     return tuple(proved_line(source, edit.line) for edit in found)
 
 
-def _questions(fingerprints: Fingerprints, asked: list[Exchange], dtype: str, failed: list[str]) -> Questions:
+def _questions(fingerprints: Fingerprints, exchanges: list[Exchange], dtype: str, failed: list[str]) -> Questions:
     places = {id(call): index for index, call in enumerate(fingerprints.calls)}
 
     def is_right(index: int, reply: Reply) -> bool:
@@ -82,7 +82,7 @@ def _questions(fingerprints: Fingerprints, asked: list[Exchange], dtype: str, fa
                 return False
         return True
 
-    wrong = [e for e in sorted(asked, key=lambda e: size_of(e.call)) if not is_right(places[id(e.call)], e.reply)]
+    wrong = [e for e in sorted(exchanges, key=lambda e: size_of(e.call)) if not is_right(places[id(e.call)], e.reply)]
     return Questions(
         [Asked(wire.encode(cast(e.call, e.call.dtype or dtype)), partial(is_right, places[id(e.call)])) for e in wrong],
         mends=lambda attempt: passes(attempt, failed),

@@ -217,7 +217,7 @@ class Decoded:
 
 
 def compare(cached: Decoded, whole: Decoded) -> TrainingVerdict:
-    """Return whether the cache changes nothing. Compared are the logits as long as both had the same text before them."""
+    """Return whether the cache changes nothing. Comparison are the logits as long as both had the same text before them."""
     parted = (cached.ids != whole.ids).nonzero().flatten().tolist()
     until = parted[0] + 1 if parted else len(whole.ids)
     apart = (cached.logits[:until] - whole.logits[:until]).abs().amax(-1)  # (until,)

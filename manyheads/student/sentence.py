@@ -71,11 +71,11 @@ def every_band(shown: Sequence[tuple[Example, Traced]]) -> list[Band]:
 
 def sentence_bands(example: SentenceExample, traced: Traced) -> list[Band]:
     """Return the student's heads, and the reference's if they differ; empty if no heads were found."""
-    found = heads_of(traced, example.axes)
-    if found is None:
+    heads = heads_of(traced, example.axes)
+    if heads is None:
         return []
     alike = _is_alike(example, traced)
-    shown = [_band(f"your heads, {'as' if alike else 'not as'} the reference's", example, found)]
+    shown = [_band(f"your heads, {'as' if alike else 'not as'} the reference's", example, heads)]
     if not alike and example.heads is not None:
         shown.append(_band("the reference's heads", example, example.heads))
     return shown

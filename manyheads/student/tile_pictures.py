@@ -31,24 +31,24 @@ def tile_bands(example: Example, traced: Traced) -> list[Band]:
     """Return the bands of this call; empty if nothing is recorded of it to compare with."""
     if example.tiles is None:
         return []
-    found, right = visits_of(example, traced), is_right(example, traced.reply)
+    visits, right = visits_of(example, traced), is_right(example, traced.reply)
     wanted = [Box(*row) for row in example.tiles.boxes.int().tolist()]
     seen = torch.isfinite(example.tiles.scores)
     title = f"tiles in {example.target}, head 0, in the order of the visits"
     expected = _order("expected", wanted, [box.of(seen) for box in wanted], seen.shape)
     # Of a right answer, and where not all is kept, it is not the student who misses a score.
-    if found is None or ((right or found.cut) and not torch.equal(found.counts, seen)):
+    if visits is None or ((right or visits.cut) and not torch.equal(visits.counts, seen)):
         panels = expected, Panel("yours", None, note=_UNSEEN), Panel(APART, None, "difference")
         return [Band(title, panels, "query position", "key position")]
-    boxes = [visit.box for visit in found.visits]
-    apart = difference(found.counts, seen)
-    yours = _order("yours", boxes, [visit.counts for visit in found.visits], seen.shape)
+    boxes = [visit.box for visit in visits.visits]
+    apart = difference(visits.counts, seen)
+    yours = _order("yours", boxes, [visit.counts for visit in visits.visits], seen.shape)
     panels = expected, yours, Panel(f"counts: {APART}", apart, "difference")
     words = _in_words(boxes, wanted, apart, _too_large(example, boxes))
     if traced.reply.raised is not None:
         panels = *panels[:2], Panel(APART, None, "difference")
         words = f"{_count(boxes)}, then your code stopped"
-    return [Band(title, panels, "query position", "key position", words=words), *_carried(found, example.tiles, right)]
+    return [Band(title, panels, "query position", "key position", words=words), *_carried(visits, example.tiles, right)]
 
 
 def _order(title: str, boxes: Sequence[Box], counts: Sequence[Tensor], shape: Sequence[int]) -> Panel:
@@ -85,11 +85,11 @@ def _count(boxes: Sequence[Box]) -> str:
     return "1 tile" if len(boxes) == 1 else f"{len(boxes)} tiles"
 
 
-def _carried(found: Visits, recorded: Tiles, right: bool) -> list[Band]:
+def _carried(visits: Visits, recorded: Tiles, right: bool) -> list[Band]:
     """Return the running maximum and the running sum of one block of queries: the first that differs, or the one that rises most."""
     blocks = [
-        [_maximum(found, recorded, each, right), *_sum(found, recorded, each, right)]
-        for each in dict.fromkeys(visit.block for visit in found.visits)
+        [_maximum(visits, recorded, fromkey, right), *_sum(visits, recorded, fromkey, right)]
+        for fromkey in dict.fromkeys(visit.block for visit in visits.visits)
     ]
     return next((block for block in blocks if any(band.differs for band in block)), max(blocks, key=_rises))
 
@@ -136,9 +136,9 @@ def _labelled(title: str, wanted: Tensor, own: Tensor, numbers: Sequence[int], b
     return replace(band, row_labels=queries, column_labels=tuple(map(str, numbers)))
 
 
-def _of_block(found: Visits, block: tuple[int, int]) -> tuple[list[int], list[Visit]]:
+def _of_block(visits: Visits, block: tuple[int, int]) -> tuple[list[int], list[Visit]]:
     """Return the tiles of these queries, with their numbers in the order of all visits; those that have shares, if any do."""
-    every = [(number, visit) for number, visit in enumerate(found.visits, 1) if visit.block == block]
+    every = [(number, visit) for number, visit in enumerate(visits.visits, 1) if visit.block == block]
     numbered = [(number, visit) for number, visit in every if visit.reference is not None] or every
     return [number for number, _ in numbered], [visit for _, visit in numbered]
 
@@ -183,15 +183,15 @@ def _references(visits: Sequence[Visit]) -> Tensor | None:
 
 def tile_lines(example: Example, traced: Traced) -> Iterator[str]:
     """Yield a line for each tile, with the running maximum of its last query; none where not all tiles could be followed."""
-    found = visits_of(example, traced)
-    if found is None or found.cut or len(found.visits) < 2:
+    visits = visits_of(example, traced)
+    if visits is None or visits.cut or len(visits.visits) < 2:
         return
-    keys = [_span("key", visit.box.left, visit.box.width) for visit in found.visits]
-    queries = [_span("query", visit.box.top, visit.box.height) for visit in found.visits]
+    keys = [_span("key", visit.box.left, visit.box.width) for visit in visits.visits]
+    queries = [_span("query", visit.box.top, visit.box.height) for visit in visits.visits]
     wide, widest = max(map(len, queries)), max(map(len, keys))
-    for number, visit in enumerate(found.visits, 1):
+    for number, visit in enumerate(visits.visits, 1):
         where = f"{queries[number - 1]:<{wide}}  {keys[number - 1]:<{widest}}"
-        yield f"tile {number:>{len(str(len(keys)))}}  {where}  {_maximum_words(found, visit, number)}".rstrip()
+        yield f"tile {number:>{len(str(len(keys)))}}  {where}  {_maximum_words(visits, visit, number)}".rstrip()
 
 
 def _span(what: str, first: int, count: int) -> str:
@@ -199,13 +199,13 @@ def _span(what: str, first: int, count: int) -> str:
     return f"{what} {first}" if count == 1 else f"{several} {first}–{first + count - 1}"
 
 
-def _maximum_words(found: Visits, visit: Visit, number: int) -> str:
+def _maximum_words(visits: Visits, visit: Visit, number: int) -> str:
     last = visit.box.top + visit.box.height - 1
     if visit.reference is None:
         return ""
     value = float(visit.reference[-1])
     if value != value:
         return f"nothing counts for query {last}"
-    boxes: Sequence[Box] = [each.box for each in found.visits[:number]]
-    what = "maximum so far" if are_among(visit.reference, found.scores, boxes) else "held against"
+    boxes: Sequence[Box] = [other.box for other in visits.visits[:number]]
+    what = "maximum so far" if are_among(visit.reference, visits.scores, boxes) else "held against"
     return f"query {last}: {what} {value:.2f}".replace("-", "−")

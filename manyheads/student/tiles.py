@@ -41,7 +41,7 @@ def carried(vectors: Sequence[Mapping[Site, Tensor]], sums: Sums) -> list[Tensor
     for site in vectors[-1]:
         given = [known.get(site) for known in vectors]
         if (series := _series(given, sums)) is not None:
-            found.append(((_keeps(series, sums), all(each is not None for each in given)), series))
+            found.append(((_keeps(series, sums), all(tensor is not None for tensor in given)), series))
     return max(reversed(found), key=lambda each: each[0])[1] if found else None
 
 
@@ -50,7 +50,7 @@ def _series(given: Sequence[Tensor | None], sums: Sums) -> list[Tensor] | None:
 
     The sums of a block's first tile may be carried as they are, so that no operation is seen there.
     """
-    if sum(each is not None for each in given) < min(_LEAST, len(given)):
+    if sum(tensor is not None for tensor in given) < min(_LEAST, len(given)):
         return None
     past: dict[Hashable, Tensor] = {}
     series = []
@@ -199,7 +199,7 @@ def _runs(traced: Traced) -> Iterator[tuple[Step, Tensor | None]]:
 
 def _tiles(traced: Traced, products: Tensor) -> tuple[list[_Tile], bool]:
     """Return the tiles, and whether runs of a step that made some of them are not kept."""
-    found: list[_Tile] = []
+    tiles: list[_Tile] = []
     factors: dict[_Site, float] = {}  # of what makes tiles
     lost: set[_Site] = set()
     current: _Tile | None = None
@@ -211,10 +211,10 @@ def _tiles(traced: Traced, products: Tensor) -> tuple[list[_Tile], bool]:
             continue
         table = first_table(crop)
         if current is None or not current.is_again(site, step, table):
-            tile = _new_tile(step, table, products, factors, site, found)
+            tile = _new_tile(step, table, products, factors, site, tiles)
             if tile is not None and (current is None or current.box != tile.box):
                 current = tile
-                found.append(tile)
+                tiles.append(tile)
             elif tile is not None and current is not None:
                 current.place, current.last = tile.place, table
             elif site in factors:  # a tile of which nothing can be seen
@@ -223,24 +223,24 @@ def _tiles(traced: Traced, products: Tensor) -> tuple[list[_Tile], bool]:
             current.last = table
         if current is not None:
             current.note(site, crop, table)
-    return found, bool(factors.keys() & lost)
+    return tiles, bool(factors.keys() & lost)
 
 
 def _new_tile(
-    step: Step, table: Tensor, products: Tensor, factors: dict[_Site, float], site: _Site, found: Sequence[_Tile]
+    step: Step, table: Tensor, products: Tensor, factors: dict[_Site, float], site: _Site, tiles: Sequence[_Tile]
 ) -> _Tile | None:
     """Return the tile that a table is, whose factor is noted for its site; None if it is none, or the maxima of one."""
     tile = _placed(step, table, products, factors.get(site)) if table.dim() == 2 else None
-    if tile is None or _is_maximum(tile.box, found):
+    if tile is None or _is_maximum(tile.box, tiles):
         return None
     factors[site] = tile.place.factor
     return tile
 
 
-def _is_maximum(box: Box, found: Sequence[_Tile]) -> bool:
+def _is_maximum(box: Box, tiles: Sequence[_Tile]) -> bool:
     """Return whether it is one score of each query of an earlier tile: their maxima, if all stand in one column."""
-    rows = (each.box for each in found if each.box[0::2] == box[0::2] and each.box.width > 1)
-    return box.width == 1 and any(each.left <= box.left < each.left + each.width for each in rows)
+    rows = (tile.box for tile in tiles if tile.box[0::2] == box[0::2] and tile.box.width > 1)
+    return box.width == 1 and any(row.left <= box.left < row.left + row.width for row in rows)
 
 
 def _placed(step: Step, table: Tensor, products: Tensor, factor: float | None) -> _Tile | None:

@@ -38,11 +38,11 @@ def drawable(course: Course, results: Sequence[Result], folders: Mapping[tuple[s
     """Return the attempts that failed a check without crashing or running out of time. folders: by student and assignment."""
     named = {(e.assignment.id, e.id): e for e in course.exercises}
     return [
-        Drawable((result.student, result.assignment, each.id), folder, exercise)
+        Drawable((result.student, result.assignment, other.id), folder, exercise)
         for result in results
         if (folder := folders.get((result.student, result.assignment))) is not None
-        for each in result.exercises
-        if (exercise := named.get((result.assignment, each.id))) is not None and _may_help(each)
+        for other in result.exercises
+        if (exercise := named.get((result.assignment, other.id))) is not None and _may_help(other)
     ]
 
 

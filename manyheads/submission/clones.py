@@ -140,7 +140,9 @@ class _Patience:
 def commit_time(download: Path, path: tuple[str, ...]) -> str:
     """Return the time, in ISO 8601, of the last commit of this file's folder; "" where no clone in the download says."""
     folders = [download.joinpath(*path[:i]) for i in range(len(path))]
-    clone = next((each for each in reversed(folders) if (each / ".git").is_dir() and not each.is_symlink()), None)
+    clone = next(
+        (folder for folder in reversed(folders) if (folder / ".git").is_dir() and not folder.is_symlink()), None
+    )
     if clone is None or (clone / ".git").is_symlink():
         return ""
     return _last_commit(clone, "/".join(path[len(clone.relative_to(download).parts) : -1]) or ".")

@@ -75,7 +75,7 @@ def collect(
             _tell(done, download, contents.closed_of_nobody)
             done.said += _returned(download, contents.feedback)
             closed += _closed(contents.handed_in, platform.name, download, folders, done)
-            for each in (each for each in contents.handed_in if not each.file.closed):
+            for each in (item for item in contents.handed_in if not item.file.closed):
                 try:
                     reading = readings[f"{platform.name} {each.person.key}"]
                     candidate = _candidate(each, platform.name, download, folders, exercises, reading)
@@ -88,7 +88,7 @@ def collect(
                     _tell_size(done, download, each, candidate, largest(candidate.ending, course.limits.source_kib))
         for candidate in _told_apart(done, found):
             candidates[candidate.student, candidate.stem].append(candidate)
-        left_out += unread.add(closed, shown(download.name), {each.assignment for each in found}, memory)
+        left_out += unread.add(closed, shown(download.name), {other.assignment for other in found}, memory)
     students = sorted({student for student, _ in (*candidates, *unread.names)})
     _require_known(students, roster, folders)
     try:
@@ -112,12 +112,12 @@ def _closed(
     handed_in: Iterable[HandedIn], platform: str, download: Path, folders: Folders, done: Collected
 ) -> Iterator[tuple[str, HandedIn]]:
     """Yield what cannot be read, with the folder of the student who handed it in."""
-    for each in handed_in:
-        if each.file.closed:
+    for item in handed_in:
+        if item.file.closed:
             try:
-                yield folders.of(platform, each.person), each
+                yield folders.of(platform, item.person), item
             except NoFolder as error:
-                _tell(done, download, [Refused(each.file.path, str(error))])
+                _tell(done, download, [Refused(item.file.path, str(error))])
 
 
 def _require_known(students: Sequence[str], roster: Roster | None, folders: Folders) -> None:
@@ -134,8 +134,8 @@ def _read_all(
     read = []
     for download in downloads:
         files = tuple(reader.read(download))
-        if [each.path for each in files if each.closed] == [(download.name,)] and not _is_known(folders, download):
-            reader.refused += [Refused(each.path, each.closed) for each in files]  # it may be of a whole class
+        if [file.path for file in files if file.closed] == [(download.name,)] and not _is_known(folders, download):
+            reader.refused += [Refused(file.path, file.closed) for file in files]  # it may be of a whole class
             files = ()
         read.append((download, Download(download.resolve().name, files, is_known=folders.is_known)))
         _tell(done, download, reader.refused)
@@ -162,12 +162,12 @@ def _read_as(download: Download, course: Course) -> dict[Platform, Contents]:
 
 
 def _candidate(
-    each: HandedIn, platform: str, download: Path, folders: Folders, exercises: Exercises, reading: Reading
+    handed_in: HandedIn, platform: str, download: Path, folders: Folders, exercises: Exercises, reading: Reading
 ) -> Candidate:
     """Return the file as it may be laid out. Raises NotPlaced, NoFolder."""
-    name = own_name(each.name)
+    name = own_name(handed_in.name)
     ending = PurePath(name).suffix.lower()
-    content = each.file.content
+    content = handed_in.file.content
     if ending not in ENDINGS or content is None:
         raise NotPlaced("is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded")
     if len(content) > largest(name, exercises.course.limits.source_kib) * 1024 and ending == ".ipynb":
@@ -175,36 +175,38 @@ def _candidate(
     assignment, stem = place_of(exercises.of(name, content, reading))
     origin = Origin(
         platform=platform,
-        order=each.order,
-        modified=each.file.modified,
+        order=handed_in.order,
+        modified=handed_in.file.modified,
         digest=digest_of(content),
         download=shown(download.name),
-        path="/".join(map(shown, each.file.path)),
-        handed_in=each.time or (commit_time(download, each.file.path) if platform == Clones.name else ""),
-        late=each.late,
-        named=each.named,
+        path="/".join(map(shown, handed_in.file.path)),
+        handed_in=handed_in.time or (commit_time(download, handed_in.file.path) if platform == Clones.name else ""),
+        late=handed_in.late,
+        named=handed_in.named,
     )
     named, plain = exercises.named(name) is not None, exercises.is_plain(name)
-    in_place = plain and each.file.path[-3:-1] == assignment.exercises_folder.relative_to(assignment.root).parts
-    student = folders.of(platform, each.person)
-    person = each.person.key if each.named else ""
-    archive = shown(str(download)) if each.archive == download.name else shown(each.archive)
+    in_place = plain and handed_in.file.path[-3:-1] == assignment.exercises_folder.relative_to(assignment.root).parts
+    student = folders.of(platform, handed_in.person)
+    person = handed_in.person.key if handed_in.named else ""
+    archive = shown(str(download)) if handed_in.archive == download.name else shown(handed_in.archive)
     return Candidate(
-        student, assignment, stem, ending, content, origin, each.late, named, plain, in_place, person, archive
+        student, assignment, stem, ending, content, origin, handed_in.late, named, plain, in_place, person, archive
     )
 
 
-def _told_apart(done: Collected, found: Sequence[Candidate]) -> Sequence[Candidate]:
+def _told_apart(done: Collected, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
     """Return those of a download that are surely of the students they seem to be; a sentence for the others."""
-    if len({each.student for each in found}) != 1 or any(each.origin.platform != StudentFolders.name for each in found):
-        return found
-    mixed = thrown_together(found)
+    if len({other.student for other in candidates}) != 1 or any(
+        other.origin.platform != StudentFolders.name for other in candidates
+    ):
+        return candidates
+    mixed = thrown_together(candidates)
     said = "are of the same exercise, and may be of several students"
     for group in mixed.values():
         where = group[0].origin.download
         done.not_taken.append(f"{where}: {paths_of(group)} {said}. Next: give each student a folder, there")
-    left_out = [each for group in mixed.values() for each in group]
-    return [each for each in found if each not in left_out]
+    left_out = [candidate for group in mixed.values() for candidate in group]
+    return [other for other in candidates if other not in left_out]
 
 
 def _pages(download: Path, reader: Reader) -> list[str]:
@@ -226,12 +228,12 @@ def _returned(download: Path, feedback: Sequence[Found]) -> list[str]:
     )
 
 
-def _tell_size(done: Collected, download: Path, each: HandedIn, candidate: Candidate, most: int) -> None:
+def _tell_size(done: Collected, download: Path, handed_in: HandedIn, candidate: Candidate, most: int) -> None:
     """Say where outputs were left out, and what is too large to be graded. most: KiB."""
-    path, before = "/".join(map(shown, each.file.path)), len(each.file.content or b"")
+    path, before = "/".join(map(shown, handed_in.file.path)), len(handed_in.file.content or b"")
     if len(candidate.content) > most * 1024:
         reason = f"is laid out and will earn nothing: it has {before // 1024:,} KiB, and at most {most:,} are read"
-        _tell(done, download, [Refused(each.file.path, f"{reason}. Next: ask for a smaller file")])
+        _tell(done, download, [Refused(handed_in.file.path, f"{reason}. Next: ask for a smaller file")])
     elif len(candidate.content) < before:
         said = f"{path} has {before // 1024:,} KiB, and at most {most:,} are read: its outputs are left out"
         done.said.append(f"{shown(download.name)}: {said}")
@@ -239,7 +241,7 @@ def _tell_size(done: Collected, download: Path, each: HandedIn, candidate: Candi
 
 def _tell(done: Collected, download: Path, refused: Iterable[Refused]) -> None:
     where = shown(download.name)
-    done.not_taken += [f"{where}: {'/'.join(map(shown, each.path))} {each.reason}" for each in refused]
+    done.not_taken += [f"{where}: {'/'.join(map(shown, refusal.path))} {refusal.reason}" for refusal in refused]
 
 
 def _refuse_out(out: Path, downloads: Sequence[Path]) -> None:

@@ -182,7 +182,7 @@ class Sakai:
                 typed.append((file.path[-2] if len(file.path) > 1 else "", file))
             elif file.name.casefold() in _OWN and len(file.path) - 2 <= download.parting:
                 contents.nobodys.append(file)
-        have_handed_in = {each.person.key for each in contents.handed_in}
+        have_handed_in = {item.person.key for item in contents.handed_in}
         contents.nobodys += [file for who, file in typed if _sakai_person(who).key in have_handed_in]
         said = "is text typed into Sakai, and no file. Next: ask for the file"
         contents.others = [
@@ -263,7 +263,7 @@ class Teams:
                 versions = [int(match[1]) for match in map(_VERSION.fullmatch, file.path[place + 2 : -1]) if match]
                 person = Person(folder=student, key=f"user {student}", name=student)
                 contents.handed_in.append(HandedIn(person, file, file.name, order=float(max(versions, default=0))))
-        have_handed_in = {each.person.name for each in contents.handed_in}
+        have_handed_in = {item.person.name for item in contents.handed_in}
         contents.nobodys = [file for student, file in drafts if student in have_handed_in]
         reason = (
             f"is a draft of somebody who has handed in nothing. Next: move it to {SUBMITTED}, if it is to be graded"
@@ -274,9 +274,9 @@ class Teams:
 
 def _parents_of_submitted(files: Sequence[Found], download: Download) -> set[tuple[str, ...]]:
     """Return the folders that hold a folder of submitted files: whatever else is in them is Teams' or the teacher's."""
-    found = set()
+    parents = set()
     for file in files:
         above = download.trusted(file)[: len(file.path) - 1]
         if SUBMITTED in above:
-            found.add(file.path[: above.index(SUBMITTED)])
-    return found
+            parents.add(file.path[: above.index(SUBMITTED)])
+    return parents

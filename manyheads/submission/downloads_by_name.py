@@ -75,7 +75,7 @@ class Blackboard:
         found = [(file, match) for file, matches in parts if (match := next(filter(None, matches), None))]
         prefix = _prefix({match["who"] for _, match in found})
         handed_in = [_blackboard_handed_in(file, match, prefix) for file, match in found if not match["note"]]
-        have_handed_in = {each.person.key for each in handed_in}
+        have_handed_in = {item.person.key for item in handed_in}
         notes = [
             (file, _blackboard_handed_in(file, match, prefix).person.key) for file, match in found if match["note"]
         ]

@@ -40,7 +40,7 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
         raise SubmissionError(
             f"{submitted} is not a folder. Next: course grade FOLDER, with FOLDER/<student>/<assignment>/"
         )
-    found: list[Submission] = []
+    submissions: list[Submission] = []
     others: list[NotGraded] = []
     at_top: list[NotGraded] = []
     left_over = LeftOver(course, submitted)
@@ -53,18 +53,20 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
             at_top.append(NotGraded(path=shown(folder.name), reason=_REFUSED))
         elif closed := closed_in(course, folder):
             others += [left_over.closed(path) for path in closed]
-            found += [Submission(folder.name, each, folder / each.id) for each in _concerned(course, folder, closed)]
+            submissions += [
+                Submission(folder.name, each, folder / each.id) for each in _concerned(course, folder, closed)
+            ]
         else:
-            found += _of_student(course, folder)
+            submissions += _of_student(course, folder)
             others += left_over.of_student(folder)
     others = [*left_over.some(submitted, iter(at_top)), *others]
-    if not found and not others:
+    if not submissions and not others:
         ids = ", ".join(assignment.id for assignment in course.assignments)
         raise SubmissionError(
             f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an assignment of: {ids}). "
             f"Next: course collect DOWNLOAD --out {shlex.quote(str(submitted))}"
         )
-    return found, others
+    return submissions, others
 
 
 def is_reserved(name: str) -> bool:
@@ -81,17 +83,17 @@ def closed_in(course: Course, folder: Path) -> list[Path]:
     """Return what of a student's folder this process may not read: the folder itself, an assignment's, or attempts in it."""
     if not _is_open(folder):
         return [folder]
-    found = []
+    closed = []
     for assignment in course.assignments:
         path = folder / assignment.id
         if path.is_symlink() or not path.is_dir():
             continue
         if not _is_open(path):
-            found.append(path)
+            closed.append(path)
             continue
         attempts = [path / f"{exercise.stem}{ending}" for exercise in assignment.exercises for ending in ENDINGS]
-        found += [each for each in attempts if each.is_file() and not os.access(each, os.R_OK)]
-    return found
+        closed += [attempt for attempt in attempts if attempt.is_file() and not os.access(attempt, os.R_OK)]
+    return closed
 
 
 def _is_open(folder: Path) -> bool:

@@ -31,18 +31,21 @@ def handed_in(
     course: Course, submitted: Path, submissions: Sequence[Submission], times: Times | None = None
 ) -> dict[Submission, HandedIn]:
     """Return when each was handed in; who is not in it, nobody knows of. times: in place of course.yaml's. Raises CourseFault."""
-    memory, found, listed = read_memory(submitted), {}, times or {}
+    memory, handed, listed = read_memory(submitted), {}, times or {}
     if times is None and (path := course.beside(course.file.times)):
         listed = read_times(course, path)
     zone = course.file.time_zone or "UTC"
-    for each in submissions:
-        key, student = each.assignment.id, each.folder.parent.name
+    for submission in submissions:
+        key, student = submission.assignment.id, submission.folder.parent.name
         time = (
-            listed.get((student, key)) or listed.get((student, "")) or _stamped(each, zone) or _remembered(each, memory)
+            listed.get((student, key))
+            or listed.get((student, ""))
+            or _stamped(submission, zone)
+            or _remembered(submission, memory)
         )
         if time is not None:
-            found[each] = time
-    return found
+            handed[submission] = time
+    return handed
 
 
 def read_times(course: Course, path: Path) -> Times:

@@ -84,9 +84,9 @@ class Folders:
         """
         assert self.roster is not None
         word, _, rest = name.partition(" ")
-        found = self.roster.with_id(id=word, sis_id=word, login=word) if rest else None
-        if found is None or any(letter.isdigit() for letter in word) or found in self.roster.named(rest):
-            return found
+        student = self.roster.with_id(id=word, sis_id=word, login=word) if rest else None
+        if student is None or any(letter.isdigit() for letter in word) or student in self.roster.named(rest):
+            return student
         return None
 
     def _by_end(self, repository: str) -> Student | None:

@@ -145,11 +145,12 @@ def lay_out(candidates: Sequence[Candidate], out: Path, memory: Memory) -> list[
     The newest attempt wins. Of a script and a notebook both stay where they are of one download; else the newer alone.
     """
     ordered = sorted(candidates, key=lambda c: (c.origin.order, c.origin.modified, c.origin.path))
-    newest = {each.ending: each for each in ordered}
+    newest = {candidate.ending: candidate for candidate in ordered}
     done = [
-        Laid(each.path, each.student, each.origin, State.OLDER, each.late)
-        for each in ordered
-        if each is not newest[each.ending] and each.origin.digest != newest[each.ending].origin.digest
+        Laid(candidate.path, candidate.student, candidate.origin, State.OLDER, candidate.late)
+        for candidate in ordered
+        if candidate is not newest[candidate.ending]
+        and candidate.origin.digest != newest[candidate.ending].origin.digest
     ]
     latest = ordered[-1]
     for each in newest.values():
@@ -157,30 +158,30 @@ def lay_out(candidates: Sequence[Candidate], out: Path, memory: Memory) -> list[
             done.append(Laid(each.path, each.student, each.origin, State.OLDER, each.late))
         else:
             done.append(_one(each, out, memory))
-    return [*done, *_superseded(latest, out, memory, {each.path for each in newest.values()})]
+    return [*done, *_superseded(latest, out, memory, {candidate.path for candidate in newest.values()})]
 
 
-def _one(each: Candidate, out: Path, memory: Memory) -> Laid:
-    target, known = out / each.path, memory.files.get(each.path)
+def _one(candidate: Candidate, out: Path, memory: Memory) -> Laid:
+    target, known = out / candidate.path, memory.files.get(candidate.path)
     refuse_links(out, target)
     state = State.NEW
-    others = [memory.files[path] for path in _beside(each) if path in memory.files and path != each.path]
-    if any(other.download != each.origin.download and other.is_newer_than(each.origin) for other in others):
-        return Laid(each.path, each.student, each.origin, State.OLDER, each.late)
+    others = [memory.files[path] for path in _beside(candidate) if path in memory.files and path != candidate.path]
+    if any(other.download != candidate.origin.download and other.is_newer_than(candidate.origin) for other in others):
+        return Laid(candidate.path, candidate.student, candidate.origin, State.OLDER, candidate.late)
     if target.exists():
         there = digest_of(target.read_bytes()) if target.is_file() else ""
-        if there == each.origin.digest:
+        if there == candidate.origin.digest:
             state = State.SAME
         elif known is None or known.digest != there:
             state = State.BY_HAND
         else:
-            state = State.REPLACED if each.origin.is_newer_than(known) else State.OLDER
+            state = State.REPLACED if candidate.origin.is_newer_than(known) else State.OLDER
     if state in (State.NEW, State.REPLACED):
-        write_whole(target, each.content)
-    knows_less = known is not None and known.path == each.origin.path and not known.named  # an earlier version's
+        write_whole(target, candidate.content)
+    knows_less = known is not None and known.path == candidate.origin.path and not known.named  # an earlier version's
     if state in (State.NEW, State.REPLACED) or (state is State.SAME and (known is None or knows_less)):
-        memory.files[each.path] = each.origin
-    return Laid(each.path, each.student, each.origin, state, each.late)
+        memory.files[candidate.path] = candidate.origin
+    return Laid(candidate.path, candidate.student, candidate.origin, state, candidate.late)
 
 
 def _superseded(latest: Candidate, out: Path, memory: Memory, kept: set[str]) -> list[Laid]:
@@ -199,8 +200,8 @@ def _superseded(latest: Candidate, out: Path, memory: Memory, kept: set[str]) ->
     return removed
 
 
-def _beside(each: Candidate) -> list[str]:
-    folder = f"{each.student}/{each.assignment.id}/{each.stem}"
+def _beside(candidate: Candidate) -> list[str]:
+    folder = f"{candidate.student}/{candidate.assignment.id}/{candidate.stem}"
     return [folder + ending for ending in ENDINGS]
 
 

@@ -40,11 +40,11 @@ def shown(name: str) -> str:
     return name if name.isprintable() and "::" not in name else ascii(name)
 
 
-def write_not_graded(found: Sequence[NotGraded], results: Path) -> None:
+def write_not_graded(others: Sequence[NotGraded], results: Path) -> None:
     """Write the list into a folder of results. Raises CourseFault."""
     path = results / NAME
     try:
-        write_whole(path, _LIST.dump_json(list(found), indent=1) + b"\n")
+        write_whole(path, _LIST.dump_json(list(others), indent=1) + b"\n")
     except OSError as error:
         raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: give --out another folder") from None
 
@@ -116,12 +116,12 @@ class LeftOver:
     def of_student(self, folder: Path) -> Iterator[NotGraded]:
         """Yield what a student's folder holds beside assignments; one sentence for all of it where it holds no assignment."""
         ids = {assignment.id for assignment in self.course.assignments}
-        found = _entries(folder)
-        graded = [path for path in found if path.name in ids and path.is_dir() and not path.is_symlink()]
-        others = [path for path in found if path not in graded and not self._is_nbgraders(path)]
+        entries = _entries(folder)
+        graded = [path for path in entries if path.name in ids and path.is_dir() and not path.is_symlink()]
+        others = [path for path in entries if path not in graded and not self._is_nbgraders(path)]
         if graded or len(others) == 1:
             yield from self.some(folder, (self._said(path, self._reason(path)) for path in others))
-        elif not found:
+        elif not entries:
             yield self._said(folder, "is empty. Next: remove it, or put there what was handed in")
         elif others:
             first = min(others, key=self._weight)  # not named in the reason: it may be told under a pseudonym
@@ -129,7 +129,7 @@ class LeftOver:
                 first, f"is not graded, nor is what lies beside it ({len(others) - 1} more): it {self._reason(first)}"
             )
         for path in graded:
-            assignment = next(each for each in self.course.assignments if each.id == path.name)
+            assignment = next(other for other in self.course.assignments if other.id == path.name)
             yield from self.of_assignment(assignment, path)
 
     def of_assignment(self, assignment: Assignment, folder: Path) -> Iterator[NotGraded]:
@@ -137,11 +137,11 @@ class LeftOver:
         stems = (assignment.id, *(exercise.stem for exercise in assignment.exercises))
         known = {stem + ending for stem in stems for ending in ENDINGS}
         handed_out = {path.name for path in assignment.exercises_folder.glob("*")}
-        found = _entries(folder)
-        if not found:
+        entries = _entries(folder)
+        if not entries:
             yield self._said(folder, "is empty: every exercise counts as missing. Next: put there what was handed in")
-        there = {path.name for path in found}
-        others = [path for path in found if path.name not in known | handed_out]
+        there = {path.name for path in entries}
+        others = [path for path in entries if path.name not in known | handed_out]
         yield from self.some(folder, (self._said(path, self._misplaced(assignment, path, there)) for path in others))
 
     def some(self, folder: Path, said: Iterator[NotGraded]) -> Iterator[NotGraded]:
@@ -205,7 +205,7 @@ class LeftOver:
         ids = {plain(assignment.id) for assignment in self.course.assignments}
         level, seen = [folder], 0
         for _ in range(DEPTH):
-            below = [path for each in level for path in _entries(each)]
+            below = [path for entry in level for path in _entries(entry)]
             seen += len(below)
             if seen > MOST:
                 return True  # more than anybody can be told about

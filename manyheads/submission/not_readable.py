@@ -50,11 +50,11 @@ class Unread:
                 left_out += 1
         return left_out
 
-    def _tell(self, student: str, each: HandedIn, where: str, ids: Sequence[str], memory: Memory) -> None:
-        path = "/".join(map(shown, each.file.path))
+    def _tell(self, student: str, handed_in: HandedIn, where: str, ids: Sequence[str], memory: Memory) -> None:
+        path = "/".join(map(shown, handed_in.file.path))
         for id_ in ids:
             self.names[student, id_].append(path)
-        reason, _, _ = each.file.closed.partition(". Next: ")
+        reason, _, _ = handed_in.file.closed.partition(". Next: ")
         told = f"{shown(student)}: handed in, not readable: {where}: {path} {reason}"
         if all(is_opened(self.out, student, id_, memory) for id_ in ids):
             self.said.append(f"{told}; what you have laid into {shown(student)}/{ids[0]}/ is graded in its place")
@@ -78,14 +78,14 @@ class Unread:
             memory.not_readable.setdefault(student, {})[id_] = cut(sorted(names))
         memory.not_readable = {student: kept for student, kept in memory.not_readable.items() if kept}
 
-    def _assignments(self, each: HandedIn, where: str, beside: Collection[Assignment]) -> Sequence[Assignment]:
+    def _assignments(self, handed_in: HandedIn, where: str, beside: Collection[Assignment]) -> Sequence[Assignment]:
         """Return those that the file may be of: by its name, a folder's, what else was handed in there; else all.
 
         None where it is of another one than is asked for.
         """
         course, only = self.exercises.course, self.exercises.only
-        exercise = self.exercises.named(unwrapped(own_name(each.name)))
-        parts = {unwrapped(part).casefold().replace("-", "_") for part in (where, each.name, *each.file.path)}
+        exercise = self.exercises.named(unwrapped(own_name(handed_in.name)))
+        parts = {unwrapped(part).casefold().replace("-", "_") for part in (where, handed_in.name, *handed_in.file.path)}
         named = [a for a in course.assignments if a.id in parts or (exercise and place_of(exercise)[0] == a)]
         if only is not None:
             return [only] if only in named or not named else []

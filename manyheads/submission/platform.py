@@ -109,14 +109,14 @@ class Contents:
     @property
     def closed_of_nobody(self) -> list[Refused]:
         """What cannot be read, and nobody handed in."""
-        handed_in = {each.file.path for each in self.handed_in}
+        handed_in = {item.file.path for item in self.handed_in}
         return [Refused(f.path, f.closed) for f in self.nobodys if f.closed and f.path not in handed_in]
 
     @property
     def paths(self) -> set[tuple[str, ...]]:
         """Of all files that this says something of."""
-        files = (*(each.file for each in self.handed_in), *self.nobodys, *self.feedback)
-        return {file.path for file in files} | {each.path for each in self.others}
+        files = (*(item.file for item in self.handed_in), *self.nobodys, *self.feedback)
+        return {file.path for file in files} | {other.path for other in self.others}
 
 
 class Platform(Protocol):

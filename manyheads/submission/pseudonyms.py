@@ -39,10 +39,10 @@ class Pseudonyms:
     def hide_others(self, others: Iterable[NotGraded]) -> list[NotGraded]:
         """Return what is not graded, under pseudonyms and without names of files, which may be telling."""
         hidden = []
-        for each in others:
-            first, _, rest = each.path.partition("/")
-            hidden.append(each.model_copy(update={"path": self.of(first) + ("/…" if rest else "")}))
-        return sorted(hidden, key=lambda each: each.path)
+        for other in others:
+            first, _, rest = other.path.partition("/")
+            hidden.append(other.model_copy(update={"path": self.of(first) + ("/…" if rest else "")}))
+        return sorted(hidden, key=lambda other: other.path)
 
     def write(self) -> None:
         """Write the list, for its owner alone. Raises CourseFault."""
@@ -64,11 +64,11 @@ def read_pseudonyms(root: Path) -> Pseudonyms:
     """Return the pseudonyms of the course in this folder; none if there are none yet. Raises CourseFault."""
     path = root / FOLDER / NAME
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return Pseudonyms(path)
     except (OSError, ValueError):
-        found = None
-    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found.values()):
+        data = None
+    if not isinstance(data, dict) or not all(isinstance(name, str) for name in data.values()):
         raise CourseFault(f"{path} cannot be read. Next: bring it back from a backup, or move it away to draw new ones")
-    return Pseudonyms(path, found)
+    return Pseudonyms(path, data)

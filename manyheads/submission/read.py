@@ -123,8 +123,10 @@ def read_exercise(folder: Path, exercise: Exercise, untouched: str | None, limit
 
 def defined_in(source: str) -> frozenset[str]:
     """Return the names of the functions and classes at the top level of a text; none where Python cannot parse it."""
-    definitions = (each for each in statements_of(source) if isinstance(each, ast.FunctionDef | ast.ClassDef))
-    return frozenset(each.name for each in definitions)
+    definitions = (
+        statement for statement in statements_of(source) if isinstance(statement, ast.FunctionDef | ast.ClassDef)
+    )
+    return frozenset(definition.name for definition in definitions)
 
 
 def asked_of(exercise: Exercise) -> frozenset[str]:

@@ -60,10 +60,10 @@ class Reader:
                 return list(self._folder(download, (), 0, self._budget))
             if is_archive(download.name):
                 with download.open("rb") as file:
-                    found = list(self._archive(file, download.name, (), 1, self._budget, self.limits.members))
-                if not found and [each.path for each in self.refused] == [(download.name,)]:
+                    files = list(self._archive(file, download.name, (), 1, self._budget, self.limits.members))
+                if not files and [refusal.path for refusal in self.refused] == [(download.name,)]:
                     return [Found((download.name,), None, closed=self.refused.pop().reason, is_folder=True)]
-                return found
+                return files
             return list(self._file(download, (download.name,), self._budget, 0))
         except TooMuch as error:
             said = f"{download} is not read to its end: {error}. Next: course collect it in parts, a folder at a time"

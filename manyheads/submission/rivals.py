@@ -66,20 +66,20 @@ def thrown_together(candidates: Iterable[Candidate]) -> dict[tuple[str, ...], li
     return {
         key: group
         for key, group in groups.items()
-        if len(_contents(group)) > 1 and not all(each.is_plain for each in group)
+        if len(_contents(group)) > 1 and not all(candidate.is_plain for candidate in group)
     }
 
 
 def paths_of(candidates: Sequence[Candidate]) -> str:
     """Return where they come from, for a sentence: of several downloads, with the archive."""
-    several = len({(each.origin.download, each.archive) for each in candidates}) > 1
-    paths = [_with_archive(each) if several else each.origin.path for each in candidates[:MOST_PATHS]]
+    several = len({(candidate.origin.download, candidate.archive) for candidate in candidates}) > 1
+    paths = [_with_archive(candidate) if several else candidate.origin.path for candidate in candidates[:MOST_PATHS]]
     return " and ".join([*paths, f"{len(candidates) - MOST_PATHS} more"][: len(candidates)])
 
 
-def _with_archive(each: Candidate) -> str:
-    path = each.origin.path
-    return path if path.startswith(each.archive) else f"{each.archive}/{path}"
+def _with_archive(candidate: Candidate) -> str:
+    path = candidate.origin.path
+    return path if path.startswith(candidate.archive) else f"{candidate.archive}/{path}"
 
 
 def _of_several(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -88,9 +88,9 @@ def _of_several(candidates: Sequence[Candidate]) -> list[Candidate]:
     Students may choose their names: the newest file would take the place of somebody else's.
     """
     first: dict[str, dict[str, Candidate]] = {}
-    for each in candidates:
-        if each.person:
-            first.setdefault(each.origin.download, {}).setdefault(each.person, each)
+    for candidate in candidates:
+        if candidate.person:
+            first.setdefault(candidate.origin.download, {}).setdefault(candidate.person, candidate)
     return next(([*found.values()] for found in first.values() if len(found) > 1), [])
 
 
@@ -100,34 +100,34 @@ def _claimed(several: Sequence[Candidate]) -> str:
     return f"{first.origin.download}: {said}. Next: give --roster a file that tells them apart"
 
 
-def _age(each: Candidate) -> tuple[float, float, str]:
-    return (each.origin.order, each.origin.modified, each.origin.path)
+def _age(candidate: Candidate) -> tuple[float, float, str]:
+    return (candidate.origin.order, candidate.origin.modified, candidate.origin.path)
 
 
 def _rivals(ordered: Sequence[Candidate]) -> list[Candidate]:
     """Return the newest, and those that nothing says to be older; all of them where several archives claim to be the student's."""
     newest = ordered[-1:]
-    if len({each.archive for each in ordered if each.archive}) > 1:
+    if len({candidate.archive for candidate in ordered if candidate.archive}) > 1:
         return [*ordered]
     return [
-        each
-        for each in ordered
+        candidate
+        for candidate in ordered
         for last in newest
-        if (each.origin.platform, each.origin.order) == (last.origin.platform, last.origin.order)
-        and last.origin.modified - each.origin.modified < APART
+        if (candidate.origin.platform, candidate.origin.order) == (last.origin.platform, last.origin.order)
+        and last.origin.modified - candidate.origin.modified < APART
     ]
 
 
 def _contents(candidates: Sequence[Candidate]) -> set[str]:
-    return {each.origin.digest for each in candidates}
+    return {candidate.origin.digest for candidate in candidates}
 
 
 def _kept(candidates: Sequence[Candidate], counts: Callable[[Candidate], bool]) -> Sequence[Candidate]:
-    return [each for each in candidates if counts(each)] or candidates
+    return [candidate for candidate in candidates if counts(candidate)] or candidates
 
 
-def _is_written(each: Candidate, reading: Reading) -> bool:
-    source = reading.source(each.ending, each.content)
+def _is_written(candidate: Candidate, reading: Reading) -> bool:
+    source = reading.source(candidate.ending, candidate.content)
     return source is None or not is_unwritten(source)
 
 
@@ -137,15 +137,15 @@ def _chosen_by_hand(rivals: Sequence[Candidate], out: Path, memory: Memory) -> C
     if target.is_symlink() or not target.is_file() or rivals[0].path in memory.files:
         return None
     there = digest_of(target.read_bytes())
-    return next((each for each in rivals if each.origin.digest == there), None)
+    return next((rival for rival in rivals if rival.origin.digest == there), None)
 
 
-def _laid(each: Candidate, state: State) -> Laid:
-    return Laid(each.path, each.student, each.origin, state, each.late)
+def _laid(candidate: Candidate, state: State) -> Laid:
+    return Laid(candidate.path, candidate.student, candidate.origin, state, candidate.late)
 
 
 def _unclear(rivals: Sequence[Candidate], out: Path) -> str:
     first = rivals[0]
-    where = "" if len({each.archive for each in rivals}) > 1 else f"{first.origin.download}: "
+    where = "" if len({rival.archive for rival in rivals}) > 1 else f"{first.origin.download}: "
     said = f"{paths_of(rivals)} are of the same exercise, and nothing says which of them counts"
     return f"{where}{said}. Next: copy that one to {out / first.path}, then the same command again"

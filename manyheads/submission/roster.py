@@ -96,8 +96,8 @@ class Roster:
     def with_id(self, **ids: str) -> Student | None:
         """Return the one student who has one of these ids; None if nobody has, or more than one."""
         wanted = {(column, folded(value)) for column, value in ids.items() if value}
-        found = [s for s in self.students if any(folded(getattr(s, column)) == value for column, value in wanted)]
-        return found[0] if len(found) == 1 else None
+        students = [s for s in self.students if any(folded(getattr(s, column)) == value for column, value in wanted)]
+        return students[0] if len(students) == 1 else None
 
     def named(self, name: str) -> list[Student]:
         """Return the students of this name, in whichever order its parts stand and however they are joined."""

@@ -30,13 +30,13 @@ def main(most_bytes: int, most_members: int, endings: tuple[str, ...]) -> None:
     with py7zr.SevenZipFile(sys.stdin.buffer) as archive, tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as tar:
         if archive.needs_password():
             sys.exit(ENCRYPTED)
-        files = [each for each in archive.files if not each.is_directory]
+        files = [file for file in archive.files if not file.is_directory]
         if len(archive.files) > most_members:
             sys.exit(TOO_MANY)
-        wanted = [each for each in files if each.is_file and each.filename.lower().endswith(endings)]
+        wanted = [file for file in files if file.is_file and file.filename.lower().endswith(endings)]
         writer = _bounded_writer(most_bytes)
         if wanted:
-            archive.extract(targets=[each.filename for each in wanted], factory=writer)
+            archive.extract(targets=[name.filename for name in wanted], factory=writer)
         for each in files:
             place = get_sanitized_output_path(each.filename, None).as_posix()
             _add(tar, each, writer.members[place].content.getvalue() if each in wanted else b"")

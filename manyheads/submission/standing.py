@@ -40,9 +40,16 @@ class _Place:
 
 def told_of_file(result: ExerciseResult, source: AttemptSource) -> ExerciseResult:
     """Return the result with the place of each function that is not seen where it stands, and each line with its cell."""
-    functions = tuple(_placed(each, source) for each in result.functions)
-    told = {each.name: each.evidence for each in functions if each.state == "undefined" and each.evidence}
-    changes = {"functions": functions, "diagnosis": tuple(_not_misnamed(each, told) for each in result.diagnosis)}
+    functions = tuple(_placed(function, source) for function in result.functions)
+    told = {
+        function.name: function.evidence
+        for function in functions
+        if function.state == "undefined" and function.evidence
+    }
+    changes = {
+        "functions": functions,
+        "diagnosis": tuple(_not_misnamed(diagnosed, told) for diagnosed in result.diagnosis),
+    }
     return told_in_cells(result.model_copy(update=changes), source)
 
 
@@ -75,9 +82,9 @@ def where_it_stands(source: AttemptSource, name: str) -> str:
 
 def where_it_is_written(source: AttemptSource, name: str) -> str:
     """Say where a version stands that has content, of a function whose last definition is a stub; "" where none does."""
-    found = [p for p in _places(_statements(source)) if p.is_definition and name in _names_of(p.node)]
-    last = next((p.node for p in reversed(found) if p.within is None and not _is_guarded(p)), None)
-    for place in reversed(found):
+    places = [p for p in _places(_statements(source)) if p.is_definition and name in _names_of(p.node)]
+    last = next((p.node for p in reversed(places) if p.within is None and not _is_guarded(p)), None)
+    for place in reversed(places):
         if last is None or place.node is last or has_no_content(place.node):  # type: ignore[arg-type]
             continue
         written, stub = _line(source, place.node), _line(source, last)
@@ -109,7 +116,7 @@ def _cells(source: AttemptSource) -> Iterator[tuple[int, str]]:
 
 def _places(statements: Sequence[ast.stmt]) -> Iterator[_Place]:
     """Yield every statement, in the order of the text."""
-    left = [_Place(each) for each in reversed(statements)]
+    left = [_Place(statement) for statement in reversed(statements)]
     while left:
         place = left.pop()
         yield place

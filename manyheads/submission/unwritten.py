@@ -93,7 +93,7 @@ def left_over_raise(source: str, name: str) -> LeftOver | None:
 
 def is_beside_code(source: str, line: int) -> bool:
     """Return whether something is written above this line, or around it, in the innermost function that it stands in."""
-    around = [each for each in _functions(source) if each.first <= line <= each.last]
+    around = [function for function in _functions(source) if function.first <= line <= function.last]
     return bool(around) and line > max(around, key=lambda each: each.first).written_from
 
 
@@ -108,7 +108,9 @@ class _Function:
 def _functions(source: str) -> tuple[_Function, ...]:
     nodes = (node for part in statements_of(source) for node in ast.walk(part))
     functions = (node for node in nodes if isinstance(node, ast.FunctionDef))
-    return tuple(_Function(each.lineno, each.end_lineno or 0, _written_from(each)) for each in functions)
+    return tuple(
+        _Function(function.lineno, function.end_lineno or 0, _written_from(function)) for function in functions
+    )
 
 
 def _written_from(function: ast.FunctionDef) -> float:

@@ -78,8 +78,8 @@ class Exercises:
 
     def _by_name(self, name: str) -> Exercise | Assignment | None:
         """By the whole name, or what is left without suffixes such as (1)."""
-        known: dict[str, Exercise | Assignment] = {each.id: each for each in self.course.assignments}
-        known |= {key: each for each in self.course.exercises for key in (each.id, each.stem)}
+        known: dict[str, Exercise | Assignment] = {assignment.id: assignment for assignment in self.course.assignments}
+        known |= {key: exercise for exercise in self.course.exercises for key in (exercise.id, exercise.stem)}
         stem = _plain(PurePath(name).stem)
         while stem:
             if stem in known:
@@ -93,12 +93,12 @@ class Exercises:
     def _by_words(self, name: str) -> Exercise | None:
         """By an exercise's id within the name, where it is the only one: ada_reshape_dance."""
         stem = f"_{_plain(PurePath(name).stem)}_"
-        found = [each for each in self.course.exercises if f"_{each.id}_" in stem]
-        return found[0] if len(found) == 1 else None
+        exercises = [exercise for exercise in self.course.exercises if f"_{exercise.id}_" in stem]
+        return exercises[0] if len(exercises) == 1 else None
 
     def _by_content(self, name: str, content: bytes, reading: Reading) -> Exercise | Assignment:
         """By functions and classes that no other exercise has; of several exercises, the assignment. Raises NotPlaced."""
-        is_promising = any(each.encode() in content for each in self._owners)  # else it need not be parsed
+        is_promising = any(owner.encode() in content for owner in self._owners)  # else it need not be parsed
         source = reading.source(name, content) if is_promising else ""
         if source is None:
             raise NotPlaced(f"has no exercise's name, and so much code of one student is not looked into. {_RENAME}")
@@ -113,7 +113,7 @@ class Exercises:
         raise NotPlaced(f"has no exercise's name, and defines nothing that one exercise alone asks for. {_RENAME}")
 
     def _of(self, id_: str) -> Exercise:
-        return next(each for each in self.course.exercises if each.id == id_)
+        return next(exercise for exercise in self.course.exercises if exercise.id == id_)
 
     @cached_property
     def _narrowed(self) -> Exercises:
@@ -124,7 +124,7 @@ class Exercises:
     @cached_property
     def _owners(self) -> dict[str, Exercise]:
         """Every function and class that one exercise alone asks for."""
-        asked = [(name, each) for each in self.course.exercises for name in asked_of(each)]
+        asked = [(name, exercise) for exercise in self.course.exercises for name in asked_of(exercise)]
         times = Counter(name for name, _ in asked)
         return {name: each for name, each in asked if times[name] == 1}
 

@@ -74,7 +74,7 @@ def _of_name(name: str, page: str) -> float:
 
 def _of_wide(letter: str, before: str, after: str, page: str) -> float:
     """Return a character of two bytes; beside an ASCII letter it is hardly one."""
-    if any(each.isascii() and each.isalpha() for each in (before, after)):
+    if any(side.isascii() and side.isalpha() for side in (before, after)):
         return -3
     code, (first, last) = int.from_bytes(letter.encode(page), "big"), _FREQUENT[page]
     return 2 if first <= code <= last and letter.isalpha() else -1
@@ -82,8 +82,8 @@ def _of_wide(letter: str, before: str, after: str, page: str) -> float:
 
 def _of_letter(letter: str, before: str, after: str) -> float:
     if letter.casefold() in _CYRILLIC:
-        others = [each for each in (before, after) if each.isalpha()]
-        return 1 if others and all(each.casefold() in _CYRILLIC for each in others) else -1
+        others = [side for side in (before, after) if side.isalpha()]
+        return 1 if others and all(other.casefold() in _CYRILLIC for other in others) else -1
     if not letter.isalpha() or "LATIN" not in unicodedata.name(letter, ""):
         return -3
     if letter.isupper() and before.islower():

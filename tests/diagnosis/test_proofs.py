@@ -13,7 +13,7 @@ from manyheads.box.worker.answers import Reply
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
-from manyheads.diagnosis.compared import compared
+from manyheads.diagnosis.comparison import compared
 from manyheads.diagnosis.fingerprint import TWIN
 from manyheads.diagnosis.proofs import proven_by_answer
 from manyheads.diagnosis.recording_file import read

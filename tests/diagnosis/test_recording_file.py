@@ -13,7 +13,7 @@ from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.messages import Call
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis.aspects import is_broken
-from manyheads.diagnosis.compared import compared
+from manyheads.diagnosis.comparison import compared
 from manyheads.diagnosis.fingerprint import FACETS, PLAIN, ReplyFingerprint, fingerprint_of
 from manyheads.diagnosis.recording import ASPECTS, Content, Fingerprints, RecordedMutant
 from manyheads.diagnosis.recording_file import FORMAT, loaded, read, save

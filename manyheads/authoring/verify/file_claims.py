@@ -46,7 +46,7 @@ class _Link:
 
 def verify_lessons(course: Course, exercises: Sequence[Exercise]) -> Iterator[Claim]:
     """Yield the claims about the lessons of these exercises."""
-    released = {path for each in course.exercises for path in (each.script, each.notebook, *each.figures)}
+    released = {path for other in course.exercises for path in (other.script, other.notebook, *other.figures)}
     links = [(exercise, link) for exercise in exercises for link in _links(stub_of(exercise))]
     broken = [f"{exercise.stem}: {said}" for exercise, link in links if (said := _fault(exercise, link, released))]
     named = {exercise.notebook.parent / link.target for exercise, link in links}
@@ -158,8 +158,8 @@ def _release(course: Course, exercises: Exercises, other: Set[Path]) -> str:
 def _filled(course: Course, exercises: Exercises) -> Claim:
     """Return the claim that every place is filled in the skeletons that `course new` made."""
     files = []
-    for each in exercises:
-        files += [each.solution, *each.check_sources(), *each.mutant_sources(), *each.right_attempts()]
+    for exercise in exercises:
+        files += [exercise.solution, *exercise.check_sources(), *exercise.mutant_sources(), *exercise.right_attempts()]
     files += [course.root / "course.yaml", course.texts]
     there = [path for path in dict.fromkeys(files) if path.exists()]
     left = [
@@ -186,7 +186,7 @@ def _shapes(exercises: Exercises, contents: Mapping[Path, bytes]) -> Claim:
 
 
 def _points(catalogue: Catalogue, exercises: Exercises) -> Claim:
-    wrong = [fault for each in exercises if (fault := points_fault(each, catalogue.checks(each)))]
+    wrong = [fault for exercise in exercises if (fault := points_fault(exercise, catalogue.checks(exercise)))]
     says = "the checks' points sum to course.yaml's"
     mend = "mend the file of checks (a check's name begins with test_), or `points` in course.yaml. No other claim was tried"
     return Claim(POINTS, says, len(exercises) - len(wrong), len(exercises), tuple(wrong), next=mend)

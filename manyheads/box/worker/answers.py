@@ -55,8 +55,8 @@ class Output:
     @property
     def came(self) -> str:
         """The kind of what came, also where it stands in place of a structure."""
-        found = read_misfit(self.kind)
-        return self.kind if found is None else found[1]
+        misfit = read_misfit(self.kind)
+        return self.kind if misfit is None else misfit[1]
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ class _Only:
         """Return where the module is, None where there is none or it is not allowed."""
         if name.partition(".")[0] not in self._allowed:
             return None
-        found: ModuleSpec | None = self._finder.find_spec(name, *where)
-        return found
+        spec: ModuleSpec | None = self._finder.find_spec(name, *where)
+        return spec
 
 
 def allow_only(packages: Collection[str]) -> None:

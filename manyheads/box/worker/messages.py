@@ -161,12 +161,12 @@ class Call:
     @property
     def arguments(self) -> dict[str, object]:
         """What all steps are given, by its name in reports: "args.0", "kwargs.x", "then.0.args.1"."""
-        found: dict[str, object] = {}
+        arguments: dict[str, object] = {}
         for number, step in enumerate(self.steps):
             before = f"then.{number - 1}." if number else ""
-            found |= {f"{before}args.{place}": value for place, value in enumerate(step.args)}
-            found |= {f"{before}kwargs.{name}": value for name, value in step.kwargs.items()}
-        return found
+            arguments |= {f"{before}args.{place}": value for place, value in enumerate(step.args)}
+            arguments |= {f"{before}kwargs.{name}": value for name, value in step.kwargs.items()}
+        return arguments
 
     @property
     def given(self) -> tuple[object, ...]:

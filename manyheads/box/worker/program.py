@@ -94,4 +94,4 @@ def _parsed(text: str, name: str) -> ast.Module:
 def _line(part: ast.stmt) -> int:
     """Return the first line of a statement, that of its first decorator where it has one."""
     decorators: list[ast.expr] = getattr(part, "decorator_list", [])
-    return min([part.lineno, *(each.lineno for each in decorators)])
+    return min([part.lineno, *(decorator.lineno for decorator in decorators)])

@@ -33,7 +33,7 @@ class Run:
 
     def leaves(self) -> list[object]:
         """Return the value at each leaf of each step, up to a step of another structure."""
-        return [leaf for each in self.results if fits(each, self.form) for leaf in leaves_of(each, self.form)]
+        return [leaf for result in self.results if fits(result, self.form) for leaf in leaves_of(result, self.form)]
 
 
 def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:

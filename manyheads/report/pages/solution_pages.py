@@ -68,7 +68,7 @@ def write_solutions(title: str, solutions: Sequence[Solution], folder: Path) -> 
     texts = {INDEX: pages.get_template("solutions.html.j2").render(title=title, listed=solutions)}
     # Raw HTML stays text: a lesson has none, and a page that nothing can be put into is one thing less to think about.
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    elsewhere = {f"{each.stem}.ipynb": each.name for each in solutions}
+    elsewhere = {f"{other.stem}.ipynb": other.name for other in solutions}
     for place, solution in enumerate(solutions):
         within = elsewhere | {name: _data(name, content) for name, content in solution.figures.items()}
         parts = [_Part(_html(markdown, c, within)) if isinstance(c, str) else _Part(None, c) for c in solution.cells]
