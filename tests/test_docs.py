@@ -1,4 +1,4 @@
-"""The pages in docs/ and the README name files that there are, and link to pages and headings that there are."""
+"""The pages in docs/ and the README name what there is, and have short sentences."""
 
 from __future__ import annotations
 
@@ -60,3 +60,34 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
 )
 def test_a_name_of_nothing_is_found(text: str, name: str) -> None:
     assert list(missing(ROOT / "docs" / "faq.md", text)) == [name]
+
+
+MEAN, MOST = 15, 24  # words in a sentence of a page: on average, and in nine of ten
+_NO_SENTENCE = re.compile(r"```.*?```|^(?: {4}|#).*?$|!\[[^\]]*\]\([^)]*\)|<!--.*?-->", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"\n\s*\n|^\s*(?:[-*]|\d+\.) |\||^\|?[-| :]+$", re.MULTILINE)
+
+
+def lengths(text: str) -> list[int]:
+    """Return how many words each sentence of a page has; a cell of a table and an item of a list end one."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", _NO_SENTENCE.sub("\n\n", text))
+    blocks = (re.sub(r"`[^`]*`", "code", " ".join(block.split())) for block in _BLOCK.split(text))
+    sentences = (sentence for block in blocks for sentence in re.split(r"(?<=[.!?])[)*\"”]*\s", block))
+    counts = (len(re.findall(r"[\w'’/√·-]+", sentence)) for sentence in sentences)
+    return sorted(count for count in counts if count > 2)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_a_page_has_short_sentences(page: Path) -> None:
+    counts = lengths(page.read_text(encoding="utf-8"))
+    assert sum(counts) <= MEAN * len(counts)
+    assert counts[len(counts) * 9 // 10] <= MOST
+
+
+def test_words_are_counted_by_sentence_cell_and_item() -> None:
+    text = "# A heading\n\nOne two three. Four `five six` seven\neight!\n\n- nine ten eleven\n\n| a b c d | e |\n|---|---|\n"
+    assert lengths(text) == [3, 3, 4, 4]
+
+
+def test_the_readme_and_the_threat_model_stay_short() -> None:
+    for page, most in ((ROOT / "README.md", 90), (ROOT / "docs" / "threat-model.md", 200)):
+        assert len(page.read_text(encoding="utf-8").splitlines()) <= most

@@ -30,7 +30,7 @@ def measured(gallery: Gallery) -> str:
     seeds, steps = len(gallery.of(RIGHT_ONES[0])), max(last_step(run) for run in gallery.runs)
     beneath = (
         f"Means of {seeds} seeds after {steps} steps; in brackets the least and the most. Other first weights move the right "
-        f"one by up to {gallery.luck:.3f}: what is no more than that, or differs in sign from seed to seed, counts as not "
+        f"one by up to {gallery.luck:.3f}. What is no more than that, or differs in sign from seed to seed, counts as not "
         "measurable."
     )
     written = "\n".join(f"    {name:22}{text}" for name, text in _written(gallery))

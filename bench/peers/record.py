@@ -30,18 +30,10 @@ class Record:
             self._beside.append(cost.beside)
 
     def beneath(self, command: str) -> str:
-        """With which command, when, on what, and what was loaded beside it."""
-        words = f"`{command}`, {_today()}, {_machine()}."
-        if self._beside:
-            words += f" Cores that other programs kept busy meanwhile: {spread(self._beside)}."
-            if spread(self._beside).middle > QUIET:
-                words += " The machine was not quiet: measure again before you quote this."
-        return words
-
-
-def _today() -> str:
-    today = date.today()
-    return f"{today.day} {today:%B %Y}"
+        """Return with which command, when and on what it was measured; say on stderr where the machine was not quiet."""
+        if self._beside and spread(self._beside).middle > QUIET:
+            print("The machine was not quiet: measure again before you quote this.", file=sys.stderr)
+        return f"`{command}`, {date.today():%B %Y}, {_machine()}."
 
 
 def _machine() -> str:
