@@ -169,6 +169,7 @@ SPLITS = {
     "straight": lambda t, s: t.reshape(s.B, s.nh, s.T, s.hd),
     "straight_hd_first": lambda t, s: t.reshape(s.B, s.nh, s.hd, s.T).transpose(2, 3),
     "interleaved": lambda t, s: t.view(s.B, s.T, s.hd, s.nh).permute(0, 3, 1, 2),
+    "sizes_swapped": lambda t, s: t.view(s.B, s.T, s.hd, s.nh).transpose(1, 2),
     "swapped_first": lambda t, s: t.transpose(1, 2).reshape(s.B, s.nh, s.T, s.hd),
     "last_swapped": lambda t, s: t.view(s.B, s.T, s.nh, s.hd).transpose(2, 3).reshape(s.B, s.nh, s.T, s.hd),
     "wrong_swap": lambda t, s: t.view(s.B, s.T, s.nh, s.hd).transpose(1, 3).reshape(s.B, s.nh, s.T, s.hd),

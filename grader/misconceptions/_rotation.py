@@ -12,6 +12,7 @@ SPEEDS = {
     "positive": lambda pair, hd, base: base ** (2 * pair / hd),
     "no_width": lambda pair, hd, base: base ** (-2 * pair),
     "from_one": lambda pair, hd, base: base ** (-2 * (pair + 1) / hd),
+    "odd": lambda pair, hd, base: base ** (-(2 * pair + 1) / hd),
     "to_the_end": lambda pair, hd, base: base ** (-pair / max(hd // 2 - 1, 1)),
     "one_speed": lambda pair, hd, base: base ** (0 * pair),
     "slow_first": lambda pair, hd, base: base ** (-2 * pair.flip(0) / hd),

@@ -29,7 +29,7 @@ from ._masking import (
 class Knobs:
     """The faults of one head; the defaults are right."""
 
-    divide_by: str = "hd"  # hd, d_in, d_out, nh, T, context, B, B_nh
+    divide_by: str = "hd"  # hd, d_in, d_out, nh, T, context, B, B_nh; width: of a head as it should be
     power: float = -0.5
     constant: float | None = None
     precedence: str = ""  # of PRECEDENCE
@@ -133,6 +133,10 @@ class OneHead(nn.Module):
         """Make the layers attributes, or keep them in another way."""
         if self.knobs.registered == "list":
             self.layers = [layers]
+        elif self.knobs.registered == "list_of_qkv":
+            self.layers = [layers[:3]]
+            for name, layer in zip(self.knobs.names[3:], layers[3:], strict=False):
+                setattr(self, name, layer)
         elif self.knobs.registered != "forward":
             tensors = self.knobs.registered == "tensor"
             for name, layer in zip(self.knobs.names, layers, strict=False):
@@ -143,6 +147,8 @@ class OneHead(nn.Module):
         """The layers that are used; None for one that was not kept."""
         if self.knobs.registered == "list":
             return [layer.to(x) for layer in self.layers[0]]
+        if self.knobs.registered == "list_of_qkv":  # as they were made, whatever the module was moved to
+            return [*self.layers[0], *(getattr(self, name) for name in self.knobs.names[3:])]
         if self.knobs.registered in ("forward", "anew"):
             return [nn.Linear(x.shape[-1], self.d_out).to(x) for _ in "qkv"]
         return [getattr(self, name, None) for name in self.knobs.names]
@@ -204,6 +210,7 @@ class OneHead(nn.Module):
         knobs, (_, T, d_in) = self.knobs, x.shape
         sizes = {"hd": q.shape[-1], "nh": self.num_heads, "d_in": d_in, "d_out": self.d_out}
         sizes |= {"T": T, "context": self.context_length, "B": len(x), "B_nh": len(x) * self.num_heads}
+        sizes |= {"width": self.d_out // self.num_heads}
         scale = float(sizes[knobs.divide_by]) ** knobs.power if knobs.constant is None else knobs.constant
         if knobs.precedence:
             scale = PRECEDENCE[knobs.precedence](q.shape[-1], self.d_out, self.num_heads)
@@ -290,6 +297,7 @@ def attention_mutants(too_wide, wrong_axes, sqrt_heads=()):
         *each("scale_rounded", "rounded", *ROUNDED_ROOTS, *tuple(ROUNDED_SCORES)[1:]),
         *each("scale_rounded", "rounded", *tuple(ROUNDED_SCORES)[1:], scaled="hidden"),
         *each("scale_constant", "constant", *(1 / n for n in divisors), *(1 / math.sqrt(n) for n in roots)),
+        ("scores_ignored", {"constant": 0.0}),
         *each("softmax_query_axis", "softmax", "queries", "queries_by_hand"),
         *each("softmax_wrong_axis", "softmax", *wrong_axes),
         *each("softmax_missing", "softmax", "missing_zero_filled", "missing", "sum_zero_filled", "sum", "sigmoid"),

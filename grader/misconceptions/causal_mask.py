@@ -269,6 +269,7 @@ MUTANTS = (
     *_each("softmax_query_axis", "softmax", -2, 1, 2, "queries_by_hand"),
     *_each("softmax_wrong_axis", "softmax", 0, "table", "all", "implicit", -3, 1, 2),
     *_each("softmax_query_axis", "softmax", 0),
+    ("scores_ignored", {"scale": INF}),
     *_each("softmax_missing", "softmax", "missing", "zeros", "sum", "sum_of_zeros", "sum_abs_of_zeros", "sum_abs"),
     *_each("softmax_missing", "softmax", "sum_queries", "exp", "exp_shifted"),
     *_each("mask_not_sliced", "own_mask", *ONE_SIZE),

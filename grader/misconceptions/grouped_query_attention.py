@@ -140,6 +140,7 @@ MUTANTS = (
     ("scale_sqrt_c", {"scale": "sqrt_c"}),
     ("scale_missing", {"scale": "missing"}),
     ("mask_missing", {"mask": "missing"}),
+    ("scores_ignored", {"scale": 0.0}),
     ("kv_packed_wrong", {"pack": "per_set"}),
     ("qkv_order", {"pack": "values_then_keys"}),
     ("kv_heads_first_only", {"group": "first_only"}),

@@ -34,6 +34,8 @@ RETURNED = "return self.proj(y), (k, v)"
 STRAIGHT = "{0} = {0}.reshape(B, self.n_head, T, self.head_dim)"
 STRAIGHT_ALL = {K: STRAIGHT.format("k") + "\n", V: STRAIGHT.format("v") + "\n"}
 DEALT = "{0} = {0}.view(B, T, self.head_dim, self.n_head).permute(0, 3, 1, 2)"
+SWAPPED = "{0} = {0}.view(B, T, self.head_dim, self.n_head).transpose(1, 2)"
+SWAPPED_ALL = {K: SWAPPED.format("k") + "\n", V: SWAPPED.format("v") + "\n"}
 DEALT_ALL = {K: DEALT.format("k") + "\n", V: DEALT.format("v") + "\n"}
 SDPA = "y = nn.functional.scaled_dot_product_attention(q, k, v, {})"
 
@@ -102,6 +104,14 @@ CACHE = (
     ("cache_overwritten", edit(RETURNED, "return self.proj(y), cache if cache is not None else (k, v)")),
     ("cache_overwritten", edit(RETURNED, "return self.proj(y), (k[:, :, -max(past, T) :], v[:, :, -max(past, T) :])")),
     ("cache_overwritten", edit(RETURNED, "return self.proj(y), (k[:, :, -1:], v[:, :, -1:])")),
+    # Slots of a block that is filled: where the next one is does not move on.
+    *(("cache_overwritten", edit(PAST, "past, slot = (0, 0) if cache is None else cache[2:]", {
+        JOINED_IF: "full = [t.new_zeros(B, self.n_head, self.block_size, self.head_dim) for t in (k, v)]\n"
+        "        full = full if cache is None else [t.clone() for t in cache[:2]]\n        if True:",
+        JOINED_K: "full[0][:, :, slot : slot + T], full[1][:, :, slot : slot + T] = k, v\n"
+        "            k = full[0][:, :, : past + T]",
+        JOINED_V: "v = full[1][:, :, : past + T]",
+        RETURNED: f"return self.proj(y), (*full, past + T, {slot})"})) for slot in ("T if past == 0 else slot", "0")),
     ("cache_ignored", edit(SIZES, "cache = None\n        " + SIZES)),
     # The same, but the tokens are counted.
     ("cache_ignored", edit(JOINED_IF, "if False:", {KEY: "key = torch.arange(past, past + T, device=x.device)", PAST: "past = cache or 0",
@@ -207,6 +217,7 @@ MUTANTS = (
         ("scale_constant", "/ 4"),
         *(("scale_constant", f"/ {c}") for c in (2, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)")),
     ),
+    ("scores_ignored", edit(SCALE, "* 0")),
     ("scale_twice", edit(SCALE, "/ math.sqrt(self.head_dim) / math.sqrt(self.head_dim)")),
     ("scale_after_softmax", edit(SCALE, "", {SOFTMAX: ".softmax(dim=-1) / math.sqrt(self.head_dim)"})),
     ("scale_after_softmax", edit(SOFTMAX, ".softmax(dim=-1) / math.sqrt(self.head_dim)")),
@@ -246,11 +257,13 @@ MUTANTS = (
     ("merge_wrong_axes", edit(MERGE, "y = y.permute(0, 2, 3, 1).reshape(B, T, C)")),
     ("heads_interleaved", edit(Q, DEALT.format("q"), DEALT_ALL)),
     ("heads_interleaved", edit(Q, DEALT.format("q"), {**DEALT_ALL, MERGE: "y = y.permute(0, 2, 3, 1).reshape(B, T, C)"})),
+    ("heads_and_width_swapped", edit(Q, SWAPPED.format("q"), SWAPPED_ALL)),
     ("heads_reversed", edit(MERGE, "y = y.flip(1).transpose(1, 2).reshape(B, T, C)")),
     ("heads_averaged", edit(MERGE, "y = y.mean(1).repeat(1, 1, self.n_head)")),
     *(("qkv_order", edit(CUT, f"{order} = self.qkv(x).split(C, dim=-1)")) for order in ("k, q, v", "v, k, q", "q, v, k", "k, v, q", "v, q, k")),
     ("qkv_packed_per_head", edit(CUT, "q, k, v = (part.flatten(2) for part in self.qkv(x).view(B, T, self.n_head, 3, self.head_dim).unbind(3))")),
     ("values_wrong_source", edit(GATHER, "y = weights @ k")),
+    ("values_wrong_source", edit(JOINED_V, "v = torch.cat([cache[0], v], dim=2)")),
     ("values_wrong_source", edit(V, "v = x.view(B, T, self.n_head, self.head_dim).transpose(1, 2)\n")),
     ("proj_missing", edit(PROJECTED, "y, (k, v)")),
     ("proj_twice", edit(PROJECTED, "self.proj(self.proj(y)), (k, v)")),

@@ -66,6 +66,7 @@ SPLITS = {
     "blocks": lambda z, n: [z[..., h * n.hd : (h + 1) * n.hd] for h in range(n.nh)],
     "viewed": lambda z, n: list(z.view(n.B, n.T, n.nh, n.hd).unbind(2)),
     "interleaved": lambda z, n: [z[..., h :: n.nh] for h in range(n.nh)],
+    "sizes_swapped": lambda z, n: list(z.split(n.nh, dim=-1)),
     "straight": lambda z, n: list(z.view(n.B, n.nh, n.T, n.hd).unbind(1)),
     "straight_after_swap": lambda z, n: list(z.mT.reshape(n.B, n.nh, n.T, n.hd).unbind(1)),
     "mixed": lambda z, n: list(z.view(n.nh, n.B, n.T, n.hd)),
@@ -318,6 +319,7 @@ _SUMS = ("sum_of_sizes", "tokens", "exp")
 MUTANTS = (
     ("scale_sqrt_c", {"scale": "sqrt_c"}),
     ("scale_missing", {"scale": "missing"}),
+    ("scores_ignored", {"scale": math.inf}),
     ("scale_no_sqrt", {"scale": "no_sqrt"}),
     ("scale_twice", {"scale": "no_sqrt"}),
     *each("scale_precedence", "scale", *PRECEDENCE),
@@ -369,6 +371,7 @@ MUTANTS = (
     ("heads_interleaved", {"split": _split("interleaved")}),
     ("heads_interleaved", {"split": _split("interleaved"), "join": "stacked_last"}),
     *each("heads_interleaved", "split", *(_split("interleaved", which) for which in _SOME)),
+    *each("heads_and_width_swapped", "scale", "sqrt_hd", "sqrt_heads", split=_split("sizes_swapped")),
     ("heads_interleaved", {"join": "stacked_last"}),
     *each("merge_wrong_axes", "join", "stacked_last", "last_swapped", "ends_swapped", "batch_swapped", "tokens_first"),
     *each("heads_reversed", "join", "reversed", "rolled", "rolled_back"),

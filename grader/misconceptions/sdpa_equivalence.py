@@ -314,6 +314,8 @@ MUTANTS = (
     ("heads_interleaved", {"split": "interleaved", "merge": "axes_(2, 3, 1)"}),
     ("heads_interleaved", {"cut": "heads_innermost", "merge": "axes_(2, 3, 1)"}),
     *each("heads_interleaved", split="interleaved", split_of=PARTS),
+    *ways("heads_and_width_swapped", split="sizes_swapped"),
+    *ways("scores_ignored", scale=0.0),
     *ways("heads_missing_transpose", attend_over="heads"),
     *ways("heads_missing_transpose", attend_over="heads", merge=("straight", "sizes_of_transposed")),
     ("heads_missing_transpose", {"attend_over": "heads", "mask": "missing", "fast_mask": "missing"}),

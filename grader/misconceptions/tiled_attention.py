@@ -74,6 +74,7 @@ MUTANTS = (
     ("tile_lse_without_log", edit(SUMS, "sums.append((total * highest.exp()).squeeze(-1))")),
     *scales(
         ("scale_missing", ""),
+        ("scores_ignored", "* 0"),
         ("scale_no_sqrt", "/ hd"),
         ("scale_multiplied", "* math.sqrt(hd)"),
         ("scale_multiplied", "* hd"),

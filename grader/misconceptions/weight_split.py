@@ -31,6 +31,7 @@ SPLIT = {
     "view": lambda t, nh: t.reshape(t.shape[0], nh, t.shape[1], -1),
     "view_turned": lambda t, nh: t.reshape(t.shape[0], nh, -1, t.shape[1]).transpose(2, 3),  # (B, nh, hd, T) at once
     "interleaved": lambda t, nh: cut(t, -1, nh).permute(0, 3, 1, 2),
+    "sizes_swapped": lambda t, nh: cut(t, -1, nh).transpose(1, 2),
     "heads_first": lambda t, nh: t.reshape(nh, t.shape[0], t.shape[1], -1).transpose(0, 1),
     "batch_beside_heads": lambda t, nh: SPLIT["heads"](t, nh).transpose(0, 1).reshape(t.shape[0], nh, t.shape[1], -1),
     "reversed": lambda t, nh: SPLIT["heads"](t, nh).flip(1),
@@ -185,6 +186,7 @@ HEAD_MUTANTS = (
     ("heads_interleaved", {"split": "interleaved"}),
     ("heads_interleaved", {"split": "interleaved", "merge": "stacked_last"}),
     *each("heads_interleaved", "split_only", *NOT_ALL, split="interleaved"),
+    *each("heads_and_width_swapped", "divide_by", "width", "hd", split="sizes_swapped"),
     ("heads_missing_transpose", {"split": "tokens_first", "sliced": "fit", "merge": "no_transpose"}),
     ("heads_missing_transpose", {"split": "tokens_first", "sliced": "fit"}),
     ("heads_missing_transpose", {"split": "tokens_first"}),
@@ -223,7 +225,16 @@ MUTANTS = (
     *each("hard_coded_shape", "sizes", *({"hd": n} for n in (64, 2, 4, 8, 3, 16))),
     *WRITTEN_IN_MUTANTS,
     *each(
-        "params_not_registered", "registered", "list", "tensor", "hidden", "forward", "anew", "proj_anew", "proj_hidden"
+        "params_not_registered",
+        "registered",
+        "list",
+        "list_of_qkv",
+        "tensor",
+        "hidden",
+        "forward",
+        "anew",
+        "proj_anew",
+        "proj_hidden",
     ),
     ("params_not_registered", {"split": "first_shared"}),
     ("heads_reversed", {"split": "reversed"}),

@@ -156,7 +156,7 @@ def _same_outputs(before: Expected, after: Expected) -> bool:
 
 
 def _same_tensor(a: Tensor, b: Tensor) -> bool:
-    """Return a recording holds floats in fewer bits than what is to be recorded."""
+    """Return whether two tensors are the same in the bits that a recording keeps."""
     a, b = (side.float() if side.is_floating_point() else side for side in (a, b))
     return same_numbers(a, b)
 

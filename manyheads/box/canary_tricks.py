@@ -128,7 +128,7 @@ def _opens(path):
 
 
 def _starts_more_than(processes):
-    """Return the limit on processes counts threads too."""
+    """Return whether more threads start than allowed, which the limit on processes counts, too."""
     done, started = threading.Event(), 0
     try:
         for _ in range(processes + 2):

@@ -23,7 +23,7 @@ from .explanation import Case, Explanation, explanation_of, without_contradicted
 from .fixed_sizes import HARD_CODED, has_fixed_size, works_for_its_own_sizes
 from .guards import REFUSES
 from .proofs import MUTATED, can_cause, learns_more
-from .ranks import works_for_another_rank
+from .ranks import turns_all_axes, works_for_another_rank
 from .search import Fault, explain_values
 from .table import Table
 
@@ -62,7 +62,7 @@ def diagnose(
     if not failed:
         return Diagnosis()
     if not any(o.outcome == "passed" for o in outcomes) and source is not None and is_unwritten(source):
-        return diagnosed(bank, UNTOUCHED)
+        return naming(bank, UNTOUCHED)
     reference = CachedRunner(reference.namespace, reference.device, only_values=True, replays=replays or Replays())
     case = Case(bank, table, subject, reference, failed, tuple(transcript), source or "")
     try:
@@ -90,8 +90,9 @@ def _diagnosis(
     # What is not written yet says nothing of what is, so that it comes last.
     order = [*exceptions, *named, *suspects, *(name for o in unfinished if (name := proven[o.id]))]
     return Diagnosis(
-        tuple(_diagnosed(case.bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order)),
-        tuple(_diagnosed(case.bank, id_, ()) for id_ in dict.fromkeys(also)),
+        tuple(_named(case.bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order)),
+        tuple(_named(case.bank, id_, ()) for id_ in dict.fromkeys(also)),
+        tuple(named) if len(named) > 1 else (),
     )
 
 
@@ -160,7 +161,8 @@ def _is_hard_coded(subject: BatchRunner, reference: LocalRunner, transcript: Seq
     if has_fixed_size(reference, transcript):
         return True
     try:
-        return works_for_another_rank(subject, reference, transcript) or works_for_its_own_sizes(
+        plain = [e for e in transcript if not turns_all_axes(source, e.reply.raised)]
+        return works_for_another_rank(subject, reference, plain) or works_for_its_own_sizes(
             subject, reference, transcript, source
         )
     except AttemptEnded:
@@ -186,8 +188,8 @@ def _order_and_more(
     """Return the diagnosis of a wrong order of arguments, and of what else is wrong if they are passed by name."""
     values = explain_values(bank, table(), subject, reference, subject.asked_again(transcript))
     others = [f for f in values or () if f.mutant.id != INTERFACE]
-    named = (_diagnosed(bank, f.mutant.id, f.alternatives) for f in others)
-    return Diagnosis((_diagnosed(bank, INTERFACE, ()), *named))
+    named = (_named(bank, f.mutant.id, f.alternatives) for f in others)
+    return Diagnosis((_named(bank, INTERFACE, ()), *named))
 
 
 def _of_failed(failed: Sequence[CheckOutcome], transcript: Iterable[Exchange]) -> list[Exchange]:
@@ -205,12 +207,12 @@ def _returns_nothing(exchanges: Iterable[Exchange]) -> bool:
     return kinds == {"NoneType"} and len({e.call.subject for e in answered if isinstance(e.call.subject, str)}) > 1
 
 
-def diagnosed(bank: Bank, id_: str) -> Diagnosis:
+def naming(bank: Bank, id_: str) -> Diagnosis:
     """Return the diagnosis for a misconception that is known without any check."""
-    return Diagnosis((_diagnosed(bank, id_, ()),))
+    return Diagnosis((_named(bank, id_, ()),))
 
 
-def _diagnosed(bank: Bank, id_: str, alternatives: tuple[str, ...]) -> Diagnosed:
+def _named(bank: Bank, id_: str, alternatives: tuple[str, ...]) -> Diagnosed:
     text = bank.texts.get(id_)
     if text is None:
         return Diagnosed(id=id_, title=id_.replace("_", " "), hint="", alternatives=alternatives)

@@ -15,10 +15,11 @@ from .diagnosis import Diagnosis
 from .dropout_extremes import is_of_copies
 from .explain_recorded import explain, explain_functions, without_unwritten_sizes
 from .fingerprint import ReplyFingerprint, has_no_numbers
+from .fixed_sizes import HARD_CODED, has_written_size
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
 from .other_device import looks_at_no_numbers, on_another_device
 from .proofs import can_cause, proven_by, proven_by_answer
-from .ranks import proven_by_rank
+from .ranks import proven_by_rank, turns_all_axes
 from .recorded_pairs import Named
 from .recording import Fingerprints, Words, differs, facets_of
 from .same_places import proven_by_place
@@ -105,7 +106,7 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     case = _Case(fingerprints, seen, source)
     explained = explain(fingerprints, case.written, case.unexplained, case.asked, case.raised.keys())
     explained = explained or explain_functions(fingerprints, case.written, case.unexplained, case.asked)
-    explained = without_unwritten_sizes(explained, case.written, case.unexplained, source)
+    explained = without_unwritten_sizes(explained, case.unexplained, source)
     explained = _behind_guards(case, explained)
     explained = explained or _beside_parameters(case)
     if explained:
@@ -140,11 +141,24 @@ class _Case:
         self.answers = {i: name for i, name in answers.items() if name}
         self.proven = {**proven_by_chance(fingerprints, self.written), **self.raised, **self.answers}
         self.unexplained = {i: e for i, e in self.written.items() if differs(fingerprints, i, e.found)}
+        self._leave_out(i for i, e in self.unexplained.items() if self._ends_before_it_can_refuse(e))
         if any(not is_of_copies(comparison.call) for comparison in self.unexplained.values()):
-            mixed = _of_several_faults(fingerprints, self.unexplained)
-            self.unexplained = {i: e for i, e in self.unexplained.items() if i not in mixed}
-            self.asked -= mixed
+            self._leave_out(_of_several_faults(fingerprints, self.unexplained))
         self.parameters: dict[int, str] = {}
+
+    def _leave_out(self, calls: Iterable[int]) -> None:
+        left_out = frozenset(calls)
+        self.unexplained = {i: e for i, e in self.unexplained.items() if i not in left_out}
+        self.asked -= left_out
+
+    def _ends_before_it_can_refuse(self, seen: Comparison) -> bool:
+        """Return whether what is due is a refusal, and an exception came that proves a mistake in other calls, too."""
+        raised = seen.reply.raised if seen.right.raised == "refused" else None
+        return raised is not None and proven_by(raised, self.mutates) in {*self.raised.values()}
+
+    def without_turned(self) -> dict[int, Comparison]:
+        """Return the calls of functions that are written, without those that stopped at a `.T`."""
+        return {i: e for i, e in self.written.items() if not turns_all_axes(self.source, e.reply.raised)}
 
 
 def _behind_guards(case: _Case, explained: list[Named]) -> list[Named]:
@@ -158,8 +172,10 @@ def _behind_guards(case: _Case, explained: list[Named]) -> list[Named]:
         return explained
     case.proven |= dict.fromkeys(refused, REFUSES)
     case.raised |= dict.fromkeys(refused, REFUSES)
-    left = {i: e for i, e in case.unexplained.items() if i not in refused}
-    asked = case.asked - refused.keys()
+    # A guard the wrong way round lets through what it should refuse.
+    let_through = {i for i, e in case.unexplained.items() if "refused" == e.right.raised != e.found.raised}
+    left = {i: e for i, e in case.unexplained.items() if i not in refused and i not in let_through}
+    asked = case.asked - refused.keys() - let_through
     return explain(case.fingerprints, case.written, left, asked, case.raised.keys()) if left else []
 
 
@@ -176,10 +192,14 @@ def _beside_parameters(case: _Case) -> list[Named]:
 
 def _prove_more(case: _Case) -> None:
     """Take down what ranks, places and aspects prove where nobody's numbers are the attempt's."""
-    shown = {
-        **proven_by_rank(case.written, case.unexplained),
+    placed = {
         **proven_by_place(case.fingerprints, case.written, case.asked),
         **proven_by_aspect(case.fingerprints, case.written),
+    }
+    fixed = has_written_size(case.source)
+    shown = {
+        **proven_by_rank(case.without_turned(), case.unexplained),
+        **{i: name for i, name in placed.items() if fixed or name != HARD_CODED},
     }
     following = that_follow(case.written, case.parameters, case.raised)
     case.raised = {i: name for i, name in case.raised.items() if i not in following}
@@ -208,7 +228,9 @@ def _diagnosis(case: _Case, explained: list[Named]) -> Diagnosis:
     ):
         return Diagnosis(_named(fingerprints, dict.fromkeys(last)), _named(fingerprints, ids))
     order = dict.fromkeys([*case.raised.values(), *others, *ids, *last])
-    return Diagnosis(tuple(named(fingerprints, i, () if i in ids else others.get(i, ())) for i in order))
+    together = tuple(others) if len(others) > 1 else ()
+    names = tuple(named(fingerprints, i, () if i in ids else others.get(i, ())) for i in order)
+    return Diagnosis(names, together=together)
 
 
 def _refused_by_guards(written: Mapping[int, Comparison], source: str) -> dict[int, Guard]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..result import Diagnosed
 
@@ -15,10 +15,12 @@ class Diagnosis:
     Attributes:
         named: the misconceptions that explain it, most likely first; empty if everything passed or nothing explains it.
         also: what is proved, but does not explain why the values are wrong, which nothing does.
+        together: the ids, among those named, that explain the values only together, as two mistakes.
     """
 
     named: tuple[Diagnosed, ...] = ()
     also: tuple[Diagnosed, ...] = ()
+    together: tuple[str, ...] = ()
 
     @property
     def every(self) -> tuple[Diagnosed, ...]:
@@ -27,7 +29,11 @@ class Diagnosis:
 
     def changed(self, change: Callable[[tuple[Diagnosed, ...]], tuple[Diagnosed, ...]]) -> Diagnosis:
         """Return the same with more to tell of each."""
-        return Diagnosis(change(self.named), change(self.also))
+        return replace(self, named=change(self.named), also=change(self.also))
+
+    def of_one_mistake(self) -> Diagnosis:
+        """Return the same without what takes two mistakes: one edit of the text makes every check pass."""
+        return replace(self, named=tuple(d for d in self.named if d.id not in self.together), together=())
 
 
 NOTHING = Diagnosis()

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Set
 from ..checks.transcript import target_of
 from .comparison import Comparison
 from .equal_sizes import WRONG_AXIS
-from .fixed_sizes import HARD_CODED, MANY, has_written_size
+from .explanation import MOST_ALTERNATIVES
+from .fixed_sizes import HARD_CODED, has_written_size
 from .recorded_pairs import Named, explaining_pair
 from .recording import Fingerprints, is_silent, matches
 from .same_places import due_to_acceptance, has_foreign_size
 from .varying_answers import due_to_chance
-
-MOST_ALTERNATIVES = 1  # where nothing but exceptions came
 
 
 def explain(
@@ -122,14 +121,9 @@ def _is_silent_elsewhere(
     )
 
 
-def without_unwritten_sizes(
-    explained: list[Named], written: Mapping[int, Comparison], unexplained: Mapping[int, Comparison], source: str
-) -> list[Named]:
+def without_unwritten_sizes(explained: list[Named], unexplained: Mapping[int, Comparison], source: str) -> list[Named]:
     """Return what explains an attempt that only raises, without sizes that are written in where its text contains none."""
-    targets = {target_of(comparison.call) for comparison in unexplained.values()}
-    replies = [e.reply for e in written.values() if target_of(e.call) in targets and e.right.raised is None]
-    answers = MANY * sum(bool(reply.outputs) for reply in replies) > len(replies)
-    if answers or has_written_size(source) or not all(comparison.reply.raised for comparison in unexplained.values()):
+    if has_written_size(source) or not all(comparison.reply.raised for comparison in unexplained.values()):
         return explained
     left = [[id_ for id_ in (name, *others) if id_ != HARD_CODED] for name, others in explained]
     return [(ids[0], tuple(ids[1:])) for ids in left] if all(left) else []

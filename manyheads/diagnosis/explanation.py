@@ -15,7 +15,7 @@ from .agree import agree, is_comparable
 from .bank import Bank
 from .equal_sizes import WRONG_AXIS, EqualSizes, ask_where_sizes_are_equal, how_it_fails, without
 from .explain_parts import explain_functions, explain_in_order
-from .fixed_sizes import HARD_CODED, MANY, has_written_size
+from .fixed_sizes import HARD_CODED, has_written_size
 from .guards import REFUSES, UNDIVIDED, Refused, refused_by_guards
 from .proofs import MUTATED, proven_by
 from .search import CONFIRMED_PAIRS, Fault, explain_values, refuses_in_its_own_way
@@ -23,6 +23,7 @@ from .table import Table
 
 # How many pairs a search without gradients replays: its probes rule out few, and none of 115 such searches found a pair.
 PAIRS_BY_OUTPUTS = 12
+MOST_ALTERNATIVES = 1  # where nothing but exceptions came
 Faults = tuple[Fault, ...] | None  # that explain values; None where nothing does
 
 
@@ -139,13 +140,18 @@ def without_contradicted(case: Case, explanation: Explanation) -> Explanation:
         values = None  # the same complaint of autograd, of another tensor
     if explanation.failing == "raised" and values and not explanation.is_equal:
         values = without(WRONG_AXIS, values)
-    if (
-        explanation.failing == "raised"
-        and values
-        and not (has_written_size(case.source) or _answers(explanation.exchanges))
-    ):
+    if explanation.failing == "raised" and values and not has_written_size(case.source):
         values = without(HARD_CODED, values)
+    if values and _says_little(values, explanation.exchanges, case.reference):
+        values = None
     return dataclasses.replace(explanation, values=values)
+
+
+def _says_little(values: tuple[Fault, ...], exchanges: Sequence[Exchange], reference: CachedRunner) -> bool:
+    """Return whether so many mistakes end in the exceptions that came, and nothing else came, that no name is likely."""
+    if all(len(fault.alternatives) <= MOST_ALTERNATIVES for fault in values):
+        return False
+    return all(e.reply.raised or agree(e.reply, reference.execute(e.call)) for e in exchanges)
 
 
 def _is_of_more(
@@ -164,13 +170,6 @@ def _is_of_more(
     others = [e for e in exchanges if all(e is not each.exchange for each in refused)]
     others = [e for e in others if not refuses_in_its_own_way(e, reference)]
     return any(not agree(e.reply, reference.execute(e.call)) for e in others)
-
-
-def _answers(exchanges: Sequence[Exchange]) -> bool:
-    """Return whether a function that raised in some of these calls answered more than a few others."""
-    raised = {target_of(e.call) for e in exchanges if e.reply.raised is not None}
-    replies = [e.reply for e in exchanges if target_of(e.call) in raised]
-    return MANY * sum(bool(reply.outputs) for reply in replies) > len(replies)
 
 
 def _by_outputs(
@@ -214,7 +213,7 @@ def _to_explain(
 
 
 def _search_order(exchange: Exchange, layers: dict[str, Layer]) -> tuple[bool, bool, bool, int]:
-    """Return what rules out mutants soonest comes first: values before exceptions, failing checks, and gradients last."""
+    """Return the key by which exchanges are ordered, so that what rules out mutants soonest comes first."""
     return (
         exchange.reply.raised is not None,
         exchange.check not in layers,

@@ -22,7 +22,6 @@ from .resize import Axes, Layout, asks_again, layouts, sizes_of
 # calls to make; the answers are the proof.
 
 HARD_CODED = "hard_coded_shape"
-MANY = 8  # one call in so many is not answered by luck, as one with sizes of 1 is
 AXES = 3  # the largest number that is an axis in most texts
 SMALLEST, LARGEST = 2, 128  # size 1 is too often right by chance: there is nothing to mask or to split
 CALLS, AT_ONCE = 1000, 16  # the most calls, and how many are sent together

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
-from ..box.worker.answers import Reply
+from ..box.worker.answers import Raised, Reply
 from ..box.worker.messages import Call
 from ..checks.explain import is_refusal
 from ..checks.implementation import Runner
 from ..checks.transcript import BatchRunner, Exchange, replies_of, target_of
+from ..submission.unwritten import statements_of
 from .agree import agree
 from .comparison import Comparison
 from .fixed_sizes import HARD_CODED
@@ -24,6 +26,14 @@ from .fixed_sizes import HARD_CODED
 
 ADDED = 2  # the most axes that are added
 TRIED = 3  # the most calls of a function that are changed, each with another number of axes
+
+
+def turns_all_axes(source: str, raised: Raised | None) -> bool:
+    """Return whether an exception was raised on a line with `.T`, which is right for two axes alone and fixes no size."""
+    if raised is None or not raised.line:
+        return False
+    nodes = (node for part in statements_of(source) for node in ast.walk(part))
+    return any(isinstance(n, ast.Attribute) and n.attr == "T" and n.lineno == raised.line for n in nodes)
 
 
 def works_for_another_rank(subject: BatchRunner, reference: Runner, exchanges: Sequence[Exchange]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -16,13 +17,22 @@ from ..box.worker.answers import Raised
 from ..checks.explain import is_shape_fault
 from ..submission.unwritten import DEFINITIONS, statements_of
 
+NOT_CALLED = "On line {0} `{1}` is {2} that is not called: write {1}(…)."
+_OF_A_FUNCTION = re.compile(
+    r"'(?:function|method|builtin_function_or_method)'|got (?:function|method|builtin)|function object"
+)
 TRANSPOSED = "`.T` turns all the axes around, not the last two alone: .transpose(-2, -1) does."
 AXIS_LOST = "A sum or a maximum over an axis loses that axis: with keepdim=True it stays, with size 1."
 _REDUCTIONS = frozenset("sum mean amax amin max min logsumexp norm nansum".split())
 
 
-def advice(source: str, raised: Raised) -> str:
-    """Return the sentence, "" where the line shows none of these."""
+def advice(source: str, raised: Raised, function: str = "") -> str:
+    """Return the sentence, "" where the line shows none of these.
+
+    function: the one that was called, which may have handed on what does not fit.
+    """
+    if raised.type in ("TypeError", "AttributeError") and _OF_A_FUNCTION.search(raised.message):
+        return _not_called(source, raised, function)
     if not raised.line or not is_shape_fault(raised):
         return ""
     around = [part for part in statements_of(source) if _covers(part, raised.line)]
@@ -36,6 +46,25 @@ def advice(source: str, raised: Raised) -> str:
     if any(_loses_its_axis(n) or (isinstance(n, ast.Name) and n.id in lost) for n in divided):
         return AXIS_LOST
     return ""
+
+
+def _not_called(source: str, raised: Raised, function: str) -> str:
+    """Return a sentence about a function of the file, or a method, that is not called on this line or in the function."""
+    parts = [part for part in statements_of(source) if isinstance(part, ast.FunctionDef)]
+    names = {part.name for part in parts}
+    inside = [node for part in parts if part.name == function for node in ast.walk(part)]
+    for nodes in ([*_on_line(source, raised.line)], inside):
+        called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+        for node in nodes:
+            if isinstance(node, ast.Name) and node.id in names and id(node) not in called:
+                return NOT_CALLED.format(node.lineno, node.id, "a function")
+            if isinstance(node, ast.Attribute) and id(node) not in called and _is_method(node.attr):
+                return NOT_CALLED.format(node.lineno, f".{node.attr}", "a method")
+    return ""
+
+
+def _is_method(name: str) -> bool:
+    return inspect.ismethoddescriptor(getattr(torch.Tensor, name, None))
 
 
 def of_another_kind(source: str, name: str, is_class: bool) -> str:

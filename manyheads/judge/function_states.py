@@ -116,7 +116,7 @@ def _evidence(seen: Seen, source: str, state: State) -> str:
         seen.raised is not None and "not a torch.nn.Module" in seen.raised.message
     )  # a function that makes one will do
     said = of_another_kind(source, seen.name, seen.is_class) if makes_none or not seen.is_class else ""
-    said = said or (advice(source, seen.raised) or did_you_mean(source, seen.raised) if seen.raised else "")
+    said = said or (advice(source, seen.raised, seen.name) or did_you_mean(source, seen.raised) if seen.raised else "")
     return f"{sanitize(seen.evidence).removesuffix('.')}. {said}" if said else sanitize(seen.evidence)
 
 
@@ -154,7 +154,7 @@ def with_own_mistake(wrong: Sequence[str], source: str) -> list[str]:
     return [name for name in wrong if len(wrong) == 1 or not {*wrong} & uses(source, name)]
 
 
-_FINE = ("right", "unseen")
+_FINE = ("right", "unseen", "so_far")
 
 
 def _state(seen: Seen, unwritten: Collection[str], is_waiting: bool, is_explained: bool) -> State:

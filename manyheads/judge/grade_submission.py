@@ -18,7 +18,7 @@ from ..checks.outcome import DIED, FAILED_ITSELF, CheckOutcome
 from ..checks.sanitize import sanitize
 from ..course import Assignment, Course, Exercise
 from ..diagnosis import Bank, diagnose, load_bank
-from ..diagnosis.diagnose import diagnosed
+from ..diagnosis.diagnose import naming
 from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.edit_search import Bounds
 from ..diagnosis.table import Table
@@ -158,7 +158,7 @@ class Judge:
             return Verdict(all_ended(unattempted, "missing", f"{source.name} was not handed in."))
         bank = load_bank(exercise)
         if source.problem:
-            return of_the_file(all_ended(unattempted, "error", source.problem), diagnosed(bank, "load_error"))
+            return of_the_file(all_ended(unattempted, "error", source.problem), naming(bank, "load_error"))
         limits = self._course.limits.for_worker(self._settings.device)
         memory = self._memory(exercise, seed)
         attempt = AttemptRunner(self._box, source, limits, self._settings.device, self._settings.dtype, memory)
@@ -166,7 +166,7 @@ class Judge:
             raised = attempt.load()
             if raised is not None:
                 sentence = f"The file cannot be imported: it {explain_import(raised)}."
-                return of_the_file(all_ended(unattempted, "error", sentence), diagnosed(bank, "load_error"))
+                return of_the_file(all_ended(unattempted, "error", sentence), naming(bank, "load_error"))
             source = attempt.source
             note = stopped_parts(source, attempt.stopped, explain_import)
             # All students get the same inputs, so that the same code earns the same points.
@@ -183,12 +183,12 @@ class Judge:
             outcomes = run(attempt)
             is_certain = not any(part.ended for part in attempt.stopped)
             if are_the_cause(source, attempt.stopped, attempt.transcript):
-                verdict = of_the_file(all_ended(unattempted, "error", note), diagnosed(bank, "load_error"))
+                verdict = of_the_file(all_ended(unattempted, "error", note), naming(bank, "load_error"))
                 return replace(verdict, is_certain=is_certain)
             seen, ended, dtype = list(attempt.transcript), dict(attempt.ended), attempt.dtype
             rest = ask_the_rest(self._checks, path, asking, names, outcomes)
             later = attempt.transcript[len(seen) :]
-            diagnosis = self._diagnosed(exercise, bank, attempt, reference, outcomes, rest, source)
+            diagnosis = self._diagnose(exercise, bank, attempt, reference, outcomes, rest, source)
         except AttemptEnded as end:
             outcome: Outcome = "timeout" if end.end is End.TIMEOUT else "crashed"
             return Verdict(all_ended(unattempted, outcome, f"While the file was imported: {end}"))
@@ -196,12 +196,13 @@ class Judge:
             attempt.close()
         self.faults += [o.fault for o in outcomes if o.fault]
         lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, memory, run)
+        diagnosis = diagnosis.of_one_mistake() if lines else diagnosis
         conversation = Conversation(seen, ended, source.source, rest, later)
         failed_by = partial(self._tables.checks_failed_by, exercise)
         functions = by_function(bank, reference, memory.replays, outcomes, diagnosis, conversation, failed_by)
         return Verdict(outcomes, functions, lines, as_note(note), is_certain)
 
-    def _diagnosed(
+    def _diagnose(
         self,
         exercise: Exercise,
         bank: Bank,

@@ -35,6 +35,16 @@ def check_attempt(
     source: its text; None where that is not at hand.
     exercise: its row of course.yaml; None where only the recorded checks are known.
     """
+    return check_and_diagnose(fingerprints, attempt, source, exercise)[0]
+
+
+def check_and_diagnose(
+    fingerprints: Fingerprints,
+    attempt: AttemptRunner | LocalRecordingRunner,
+    source: str | None = None,
+    exercise: Exercise | None = None,
+) -> tuple[ExerciseResult, Diagnosis]:
+    """Return the result, as `check_attempt` does, and what it names."""
     is_empty = source is not None and is_unwritten(source)
     source = source or ""
     content = fingerprints.content
@@ -59,7 +69,7 @@ def check_attempt(
         also=functions.diagnosis.also,
         functions=functions.functions,
     )
-    return told_of(fingerprints, result, exercise)
+    return told_of(fingerprints, result, exercise), functions.diagnosis
 
 
 def told_of(fingerprints: Fingerprints, result: ExerciseResult, exercise: Exercise | None = None) -> ExerciseResult:
@@ -166,6 +176,10 @@ def _ask_the_rest(
 
 def _see(fingerprints: Fingerprints, index: int, attempt: AttemptRunner | LocalRecordingRunner) -> Comparison:
     call, right = fingerprints.calls[index], fingerprints.content.right(index)
+    if isinstance(attempt, AttemptRunner):
+        attempt.dtype = (
+            "float64"  # each call by itself, as mutants were asked: one that needs float32 says nothing of others
+        )
     return compared(call, right, fingerprints.expected[index], settled(call, attempt.execute(call)))
 
 

@@ -62,7 +62,7 @@ def functions_of(
     diagnosis: Diagnosis,
     source: str,
 ) -> Functions:
-    """Return a visible check stops at the first function that fails it. Its calls were all made, so that the others are known."""
+    """Return what is known of each function. A check stops at the first that fails it, but all of its calls were made."""
     names = dict.fromkeys(map(target_of, fingerprints.calls))  # in the order of their definitions
     failures = {name: _failures(fingerprints, seen, checks, name) for name in names}
     ways = _ways(fingerprints, seen)

@@ -47,7 +47,7 @@ def chunks_of(example: Example) -> tuple[int, ...]:
 
 
 def _can_be_found(example: Example, keys: int) -> bool:
-    """Return a single key has the weight 1, as other tables have; and q has as many columns as a head has channels."""
+    """Return whether tables tell weights apart: not for a single key, whose weight is 1, nor if a head has as many channels as keys."""
     return keys > 1 and keys != example.axes.sizes.get("hd")
 
 

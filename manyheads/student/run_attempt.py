@@ -19,7 +19,7 @@ from ..judge.stopped_parts import are_the_cause, as_note, stopped_parts
 from ..result import ExerciseResult, Outcome
 from ..submission import AttemptSource
 from ..submission.standing import told_of_file
-from .check_attempt import check_attempt, told_of, unloadable
+from .check_attempt import check_and_diagnose, told_of, unloadable
 from .function_results import describe_exception
 from .own_checks import with_own_checks
 from .prove_own_line import WAITED_FOR, prove_own_lines
@@ -125,14 +125,16 @@ def _checked(
             return unloadable(fingerprints, "error", sentence, "load_error")
         source = attempt.source
         note = stopped_parts(source, attempt.stopped, describe_exception)
-        result = check_attempt(fingerprints, attempt, source.source)
+        result, diagnosis = check_and_diagnose(fingerprints, attempt, source.source)
         if are_the_cause(source, attempt.stopped, attempt.transcript):
             return unloadable(fingerprints, "error", note, "load_error")
         attempt.close()
         result = with_endless_line(result, source, attempt.ended, box, limits, attempt.dtype)
         result = with_own_checks(result, source, box, limits)
         lines = prove_own_lines(fingerprints, source, attempt, result, box, limits, bounds)
-        return result.model_copy(update={"lines": lines, "note": " ".join(filter(None, (as_note(note), result.note)))})
+        named = diagnosis.of_one_mistake().named if lines else result.diagnosis
+        note = " ".join(filter(None, (as_note(note), result.note)))
+        return result.model_copy(update={"lines": lines, "diagnosis": named, "note": note})
     except AttemptEnded as ended:
         outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
         return unloadable(fingerprints, outcome, f"While the file was imported: {ended}")

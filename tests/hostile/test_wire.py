@@ -89,8 +89,8 @@ EARNS = {
     ),
     "passes_the_connection_on": (
         1,
-        r"ended its own process|should have shape|gradient|accepted",
-        "seven zeros at best, if the daemon is quicker than the kernel",
+        r"ended its own process|should have shape|gradient|accepted|is not defined",
+        "seven zeros at best, if the daemon is quicker than the kernel; no name at all, if it answers while parts load",
     ),
     "pickle_inside_a_reply": (
         0,

@@ -1,0 +1,106 @@
+"""What others write, with one mistake: both sides give it the same name, or none where a name would be false."""
+
+from __future__ import annotations
+
+import pytest
+
+from manyheads.box.level import Box
+from manyheads.course import Course, Exercise
+from manyheads.diagnosis.edit_search import Bounds
+from manyheads.diagnosis.recording_file import read
+from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.result import ExerciseResult
+from manyheads.student.run_attempt import check_source
+from manyheads.submission import AttemptSource
+from tests.grader.changes import NO_SEARCH, Changes, changed
+
+BY_COUNT = Bounds(seconds=60.0)  # a slow machine finds as much as a fast one
+
+
+def told(
+    course: Course, box: Box, wanted: Exercise, source: AttemptSource, bounds: Bounds
+) -> tuple[ExerciseResult, ...]:
+    """What grading says, and what the student's machine says."""
+    judge = Judge(course, box, Settings(b"real code", exercises=(wanted.id,), bounds=bounds))
+    home = check_source(read(wanted.fingerprints), source, box, course.limits.for_worker(), bounds, wanted)
+    return judge.grade_attempt("somebody", wanted, source), home
+
+
+def ids(result: ExerciseResult) -> list[str]:
+    return [diagnosed.id for diagnosed in result.diagnosis]
+
+
+SWAPPED = {
+    "self.num_heads, self.head_dim).transpose(1, 2)": "self.head_dim, self.num_heads).transpose(1, 2)",
+}
+NAMED = [
+    pytest.param("weight_split", {"scores.softmax(": "(scores * 0).masked_fill(self.future[:T, :T], float('-inf')).softmax("},
+                 ["scores_ignored"], id="weights that are the same whatever the scores are"),
+    pytest.param("weight_split", SWAPPED, ["heads_and_width_swapped"], id="the count of heads taken for their width"),
+    pytest.param("kv_cache", {"v = torch.cat([cache[1], v], dim=2)": "v = torch.cat([cache[0], v], dim=2)"},
+                 ["values_wrong_source"], id="past keys as past values"),
+    pytest.param("reshape_dance", {"if C % n_head != 0": "if C % n_head == 0"}, ["refuses_allowed"],
+                 id="a refusal the wrong way round"),
+    pytest.param("self_attention", {"T = x.shape[1]\n": "T = x.shape[1]\n        x = x.to('cuda')\n"},
+                 ["hard_coded_device"], id="a device that this machine has not"),
+    pytest.param("attention_scores", {"return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"},
+                 ["hard_coded_dtype"], id="weights in float32 alone"),
+]  # fmt: skip
+UNNAMED = [
+    pytest.param("attention_scores", {"q @ k.transpose(-2, -1)": "q @ k.T"}, id="`.T` of three axes"),
+    pytest.param("mha_by_loop", {"    return mha.proj": "        return mha.proj"}, id="a return inside the loop"),
+    pytest.param("causal_mask", {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"},
+                 id="a function that is not called"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("exercise", "changes", "names"), NAMED)
+def test_one_mistake_has_its_name_on_both_sides(
+    course: Course, box: Box, exercise: str, changes: Changes, names: list[str]
+) -> None:
+    wanted = next(e for e in course.exercises if e.id == exercise)
+    source = AttemptSource("attempt.py", changed(wanted, changes))
+    assert [ids(result) for result in told(course, box, wanted, source, NO_SEARCH)] == [names, names]
+
+
+@pytest.mark.parametrize(("exercise", "changes"), UNNAMED)
+def test_an_exception_that_many_mistakes_end_in_names_none(
+    course: Course, box: Box, exercise: str, changes: Changes
+) -> None:
+    wanted = next(e for e in course.exercises if e.id == exercise)
+    source = AttemptSource("attempt.py", changed(wanted, changes))
+    assert [ids(result) for result in told(course, box, wanted, source, NO_SEARCH)] == [[], []]
+
+
+def test_a_line_that_mends_all_speaks_against_two_names(course: Course, box: Box) -> None:
+    """Queries meet values in place of keys: two mutants together give the same numbers, and one edit makes all right."""
+    wanted = next(e for e in course.exercises if e.id == "cross_attention")
+    source = AttemptSource("attempt.py", changed(wanted, {"q @ k.transpose": "q @ v.transpose"}))
+    for without, result in zip(
+        told(course, box, wanted, source, NO_SEARCH), told(course, box, wanted, source, BY_COUNT), strict=True
+    ):
+        assert len(without.diagnosis) == 2
+        assert (ids(result), len(result.lines)) == ([], 1)
+
+
+def test_a_function_that_needs_float32_is_not_blamed_on_another(course: Course, box: Box) -> None:
+    """The attempt is asked in float32 from then on; what others answered in float64 stays right."""
+    wanted = next(e for e in course.exercises if e.id == "attention_scores")
+    weights = {"return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"}
+    source = AttemptSource("attempt.py", changed(wanted, weights))
+    for result in told(course, box, wanted, source, NO_SEARCH):
+        assert {f.name: f.state for f in result.functions} == {
+            "simplified_attention": "right",
+            "attention_scores": "right",
+            "attention_weights": "wrong",
+            "attend": "waiting",
+        }
+
+
+def test_a_function_that_is_not_called_is_told_with_its_line(course: Course, box: Box) -> None:
+    wanted = next(e for e in course.exercises if e.id == "causal_mask")
+    text = changed(wanted, {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"})
+    line = next(n for n, each in enumerate(text.splitlines(), 1) if "mask_scores(scores, causal_mask)" in each)
+    said = f"On line {line} `causal_mask` is a function that is not called: write causal_mask(…)."
+    for result in told(course, box, wanted, AttemptSource("attempt.py", text), NO_SEARCH):
+        assert said in next(f.evidence for f in result.functions if f.name == "causal_weights")
