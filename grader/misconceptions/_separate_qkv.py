@@ -298,6 +298,7 @@ def attention_mutants(too_wide, wrong_axes, sqrt_heads=()):
         *each("scale_rounded", "rounded", *tuple(ROUNDED_SCORES)[1:], scaled="hidden"),
         *each("scale_constant", "constant", *(1 / n for n in divisors), *(1 / math.sqrt(n) for n in roots)),
         ("scores_ignored", {"constant": 0.0}),
+        ("scores_ignored", {"constant": 0.0, "cut": ("scores",)}),  # zeros, or nothing at all, in place of scores
         *each("softmax_query_axis", "softmax", "queries", "queries_by_hand"),
         *each("softmax_wrong_axis", "softmax", *wrong_axes),
         *each("softmax_missing", "softmax", "missing_zero_filled", "missing", "sum_zero_filled", "sum", "sigmoid"),

@@ -210,6 +210,7 @@ MUTANTS = (
     ("scale_no_sqrt", {"scale": "hd"}),
     ("scale_twice", {"scale": "hd", "scale_place": "scores_twice"}),
     ("scores_ignored", {"scale": 0.0}),
+    ("scores_ignored", {"scale": 0.0, "cut_gradient": "scores"}),
     ("softmax_query_axis", {"softmax": "queries"}),
     ("softmax_query_axis", {"softmax_of": "keys_by_queries"}),
     ("mask_after_softmax", {"mask": "missing", "late_mask": "zeroed"}),

@@ -139,6 +139,7 @@ MUTANTS = (
     ("qkv_packed_per_head", {"cut": "per_head"}),
     ("proj_missing", {"proj": "missing"}),
     ("scores_ignored", {"scale": 0.0}),
+    ("scores_ignored", {"scale": 0.0, "cut_gradient": "scores"}),
     ("softmax_query_axis", {"softmax": "queries"}),
     ("softmax_query_axis", {"softmax_of": "keys_by_queries"}),
     ("mask_zero_fill", {"mask": "filled_0"}),

@@ -141,6 +141,7 @@ MUTANTS = (
     ("scale_missing", {"scale": "missing"}),
     ("mask_missing", {"mask": "missing"}),
     ("scores_ignored", {"scale": 0.0}),
+    ("scores_ignored", {"scale": 0.0, "cut_gradient": "scores"}),
     ("kv_packed_wrong", {"pack": "per_set"}),
     ("qkv_order", {"pack": "values_then_keys"}),
     ("kv_heads_first_only", {"group": "first_only"}),

@@ -218,6 +218,7 @@ MUTANTS = (
         *(("scale_constant", f"/ {c}") for c in (2, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)")),
     ),
     ("scores_ignored", edit(SCALE, "* 0")),
+    ("scores_ignored", edit(SCALE, "* 0", {MASKED: "scores = scores.detach()\n        " + MASKED})),
     ("scale_twice", edit(SCALE, "/ math.sqrt(self.head_dim) / math.sqrt(self.head_dim)")),
     ("scale_after_softmax", edit(SCALE, "", {SOFTMAX: ".softmax(dim=-1) / math.sqrt(self.head_dim)"})),
     ("scale_after_softmax", edit(SOFTMAX, ".softmax(dim=-1) / math.sqrt(self.head_dim)")),

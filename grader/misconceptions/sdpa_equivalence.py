@@ -316,6 +316,7 @@ MUTANTS = (
     *each("heads_interleaved", split="interleaved", split_of=PARTS),
     *ways("heads_and_width_swapped", split="sizes_swapped"),
     *ways("scores_ignored", scale=0.0),
+    ("scores_ignored", {"manual_scale": 0.0, "manual_cut_gradient": "scores"}),
     *ways("heads_missing_transpose", attend_over="heads"),
     *ways("heads_missing_transpose", attend_over="heads", merge=("straight", "sizes_of_transposed")),
     ("heads_missing_transpose", {"attend_over": "heads", "mask": "missing", "fast_mask": "missing"}),

@@ -172,8 +172,10 @@ def _behind_guards(case: _Case, explained: list[Named]) -> list[Named]:
         return explained
     case.proven |= dict.fromkeys(refused, REFUSES)
     case.raised |= dict.fromkeys(refused, REFUSES)
-    # A guard the wrong way round lets through what it should refuse.
-    let_through = {i for i, e in case.unexplained.items() if "refused" == e.right.raised != e.found.raised}
+    # A guard the wrong way round lets through what it should refuse, which then fails somewhere else.
+    let_through = {
+        i for i, e in case.unexplained.items() if e.reply.raised and "refused" == e.right.raised != e.found.raised
+    }
     left = {i: e for i, e in case.unexplained.items() if i not in refused and i not in let_through}
     asked = case.asked - refused.keys() - let_through
     return explain(case.fingerprints, case.written, left, asked, case.raised.keys()) if left else []

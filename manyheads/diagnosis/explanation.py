@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from ..checks.explain import is_refusal
 from ..checks.local import CachedRunner
 from ..checks.marks import Layer
 from ..checks.outcome import CheckOutcome
@@ -123,12 +124,18 @@ def _behind_guards(case: Case, explanation: Explanation) -> Explanation:
     refused = refused_by_guards(case.comparable, case.reference, case.source)
     if not refused:
         return explanation
-    accepting = {e.check for e in case.everything if e.reply.raised is None and case.reference.execute(e.call).raised}
+    accepting = {
+        e.check
+        for e in case.everything
+        if case.reference.execute(e.call).raised and not (e.reply.raised and is_refusal(e.reply.raised))
+    }
     follows = any(case.proven[o.id] and o.raised is None and o.id not in accepting for o in case.failed)
     if follows or _is_of_more(explanation.values, refused, explanation.exchanges, case.reference, case.proven.values()):
         return explanation
     by_guards = [each.exchange for each in refused]
     case.proven |= {o.id: REFUSES for o in case.failed if o.raised in [e.reply.raised for e in by_guards]}
+    if any(each.guard.divides for each in refused):  # the wrong way round: what it lets through fails somewhere else
+        case.proven |= {o.id: REFUSES for o in case.failed if o.raised and case.proven[o.id] == UNDIVIDED}
     exchanges = case.to_explain(e for e in case.comparable if all(e is not guard for guard in by_guards))
     return dataclasses.replace(explanation, values=case.explained_by_mutants(exchanges), exchanges=exchanges)
 
