@@ -173,8 +173,11 @@ def _behind_guards(case: _Case, explained: list[Named]) -> list[Named]:
     case.proven |= dict.fromkeys(refused, REFUSES)
     case.raised |= dict.fromkeys(refused, REFUSES)
     # A guard the wrong way round lets through what it should refuse, which then fails somewhere else.
+    inverted = any(guard.inverted for guard in refused.values())
     let_through = {
-        i for i, e in case.unexplained.items() if e.reply.raised and "refused" == e.right.raised != e.found.raised
+        i
+        for i, e in case.unexplained.items()
+        if inverted and e.reply.raised and "refused" == e.right.raised != e.found.raised
     }
     left = {i: e for i, e in case.unexplained.items() if i not in refused and i not in let_through}
     asked = case.asked - refused.keys() - let_through
@@ -246,7 +249,11 @@ def _is_of_more(
 ) -> bool:
     """Return whether what explains the calls says more than that allowed inputs are refused, which mutants do, too."""
     names = {name for name, _ in explained}
-    if not names or names <= {*answers} or (names == {UNDIVIDED} and any(g.divides for g in refused.values())):
+    if (
+        not names
+        or names <= {*answers}
+        or (names == {UNDIVIDED} and any(g.divides and not g.inverted for g in refused.values()))
+    ):
         return bool(names)
     return not refused.keys() >= {*unexplained}
 

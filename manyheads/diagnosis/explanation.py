@@ -134,8 +134,8 @@ def _behind_guards(case: Case, explanation: Explanation) -> Explanation:
         return explanation
     by_guards = [each.exchange for each in refused]
     case.proven |= {o.id: REFUSES for o in case.failed if o.raised in [e.reply.raised for e in by_guards]}
-    if any(each.guard.divides for each in refused):  # the wrong way round: what it lets through fails somewhere else
-        case.proven |= {o.id: REFUSES for o in case.failed if o.raised and case.proven[o.id] == UNDIVIDED}
+    if any(each.guard.inverted for each in refused):  # what it lets through fails somewhere else
+        case.proven |= {o.id: REFUSES for o in case.failed if o.raised and o.suspect}
     exchanges = case.to_explain(e for e in case.comparable if all(e is not guard for guard in by_guards))
     return dataclasses.replace(explanation, values=case.explained_by_mutants(exchanges), exchanges=exchanges)
 
@@ -172,7 +172,9 @@ def _is_of_more(
     if values is None:
         return False
     ids = {fault.mutant.id for fault in values}
-    if ids <= {*proven} or (ids == {UNDIVIDED} and any(each.guard.divides for each in refused)):
+    if ids <= {*proven} or (
+        ids == {UNDIVIDED} and any(each.guard.divides and not each.guard.inverted for each in refused)
+    ):
         return True
     others = [e for e in exchanges if all(e is not each.exchange for each in refused)]
     others = [e for e in others if not refuses_in_its_own_way(e, reference)]

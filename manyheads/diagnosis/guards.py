@@ -32,10 +32,11 @@ _PARTS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Tuple,
 
 @dataclass(frozen=True)
 class Guard:
-    """A guard that raised. divides: it asks whether one size divides another."""
+    """A guard that raised. divides: it asks whether one size divides another. inverted: and raises where it does."""
 
     line: int
     divides: bool
+    inverted: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def _guard(function: ast.FunctionDef, line: int) -> Guard | None:
         return None
     tests = _tests(function.body, line)
     decided = tests and all(map(_Sizes(function, line).decide, tests))
-    return Guard(line, any(map(_divides, tests))) if decided else None
+    return Guard(line, any(map(_divides, tests)), any(map(_asks_for_no_rest, tests))) if decided else None
 
 
 def _functions(source: str, target: str) -> Iterator[ast.FunctionDef]:
@@ -110,13 +111,14 @@ def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
         if not statement.lineno <= line <= (statement.end_lineno or 0):
             continue
         if isinstance(statement, ast.Assert):
-            return [statement.test]
+            return [ast.UnaryOp(ast.Not(), statement.test)]
         if isinstance(statement, ast.If):
-            for part in (statement.body, statement.orelse):
+            otherwise = ast.UnaryOp(ast.Not(), statement.test)
+            for part, test in ((statement.body, statement.test), (statement.orelse, otherwise)):
                 if any(isinstance(node, ast.Raise) and node.lineno <= line <= (node.end_lineno or 0) for node in part):
-                    return [statement.test]
+                    return [test]
                 if within := _tests(part, line):
-                    return [statement.test, *within]
+                    return [test, *within]
     return []
 
 
@@ -125,6 +127,16 @@ def _divides(test: ast.expr) -> bool:
     operators = (node.op for node in nodes if isinstance(node, ast.BinOp))
     named = any(isinstance(node, ast.Name) and node.id == "divmod" for node in nodes)
     return named or any(isinstance(operator, ast.Mod | ast.FloorDiv) for operator in operators)
+
+
+def _asks_for_no_rest(test: ast.expr) -> bool:
+    """Return whether an `if` raises where nothing is left over: `C % n == 0`, `not C % n`."""
+    match test:
+        case ast.Compare(left=ast.BinOp(op=ast.Mod()), ops=[ast.Eq()], comparators=[ast.Constant(value=0)]):
+            return True
+        case ast.UnaryOp(op=ast.Not(), operand=ast.BinOp(op=ast.Mod())):
+            return True
+    return False
 
 
 class _Sizes:

@@ -89,6 +89,27 @@ def test_a_guard_says_whether_it_divides(mark: str, target: str, divides: bool) 
     assert guard.divides is divides
 
 
+@pytest.mark.parametrize(
+    ("guard", "is_inverted"),
+    [
+        pytest.param("if C % n == 0: raise ValueError", True, id="raises where nothing is left over"),
+        pytest.param("if not C % n: raise ValueError", True, id="the same with not"),
+        pytest.param("assert C % n", True, id="asserts that something is left over"),
+        pytest.param("if C % n != 0: raise ValueError", False, id="raises where something is left over"),
+        pytest.param("if C % n: raise ValueError", False, id="the same without a comparison"),
+        pytest.param("assert C % n == 0", False, id="asserts that nothing is left over"),
+        pytest.param("if C % n == 0: pass\n    else: raise ValueError", False, id="raises in the other case"),
+    ],
+)
+def test_a_guard_the_wrong_way_round_is_seen(guard: str, is_inverted: bool) -> None:
+    text = f"def f(C, n):\n    {guard}\n"
+    line = 3 if "else" in guard else 2
+    kind = "AssertionError" if "assert" in guard else "ValueError"
+    found = guard_of(text, "f", Raised(kind, (kind, "Exception"), "", "call", line))
+    assert found is not None
+    assert found.inverted is is_inverted
+
+
 def test_another_exception_on_its_line_is_none() -> None:
     error = raised_on(MODULE, "# limit", ("RuntimeError", "Exception", "BaseException", "object"))
     assert guard_of(MODULE, "Attention", error) is None

@@ -19,7 +19,7 @@ from tests.diagnosis.told_at_home import COURSE, checked, exercise
         pytest.param("self_attention", "if self.context_length < T:", "if self.context_length <= T:", ["refuses_allowed"], id="the limit"),
         pytest.param("weight_split", "if self.context_length < T:", "if self.context_length > T:", ["refuses_allowed"], id="the wrong way round"),
         pytest.param("sliding_window", "if T_q > T_k:", "if T_q == T_k:", ["refuses_allowed", "argument_unchecked"], id="through another function"),
-        pytest.param("rotary", "if hd % 2:", "if not hd % 2:", ["refuses_allowed", "argument_unchecked"], id="even for odd"),
+        pytest.param("rotary", "if hd % 2:", "if not hd % 2:", ["refuses_allowed"], id="even for odd"),
         pytest.param("kv_cache", "q, k, v = self.qkv(x).split(C, dim=-1)", "q, k, v = self.qkv(x).split(C, dim=-1)\n        assert q.shape == (B, C, T)", [], id="an assertion about what is computed"),
     ],
 )  # fmt: skip
