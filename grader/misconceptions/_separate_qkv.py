@@ -133,10 +133,6 @@ class OneHead(nn.Module):
         """Make the layers attributes, or keep them in another way."""
         if self.knobs.registered == "list":
             self.layers = [layers]
-        elif self.knobs.registered == "list_of_qkv":
-            self.layers = [layers[:3]]
-            for name, layer in zip(self.knobs.names[3:], layers[3:], strict=False):
-                setattr(self, name, layer)
         elif self.knobs.registered != "forward":
             tensors = self.knobs.registered == "tensor"
             for name, layer in zip(self.knobs.names, layers, strict=False):
@@ -147,8 +143,6 @@ class OneHead(nn.Module):
         """The layers that are used; None for one that was not kept."""
         if self.knobs.registered == "list":
             return [layer.to(x) for layer in self.layers[0]]
-        if self.knobs.registered == "list_of_qkv":  # as they were made, whatever the module was moved to
-            return [*self.layers[0], *(getattr(self, name) for name in self.knobs.names[3:])]
         if self.knobs.registered in ("forward", "anew"):
             return [nn.Linear(x.shape[-1], self.d_out).to(x) for _ in "qkv"]
         return [getattr(self, name, None) for name in self.knobs.names]

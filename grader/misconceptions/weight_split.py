@@ -228,7 +228,6 @@ MUTANTS = (
         "params_not_registered",
         "registered",
         "list",
-        "list_of_qkv",
         "tensor",
         "hidden",
         "forward",

@@ -176,10 +176,6 @@ def _ask_the_rest(
 
 def _see(fingerprints: Fingerprints, index: int, attempt: AttemptRunner | LocalRecordingRunner) -> Comparison:
     call, right = fingerprints.calls[index], fingerprints.content.right(index)
-    if isinstance(attempt, AttemptRunner):
-        attempt.dtype = (
-            "float64"  # each call by itself, as mutants were asked: one that needs float32 says nothing of others
-        )
     return compared(call, right, fingerprints.expected[index], settled(call, attempt.execute(call)))
 
 

@@ -15,6 +15,7 @@ from ..checks.transcript import target_of
 from ..diagnosis.aspects import compare
 from ..diagnosis.comparison import Comparison
 from ..diagnosis.diagnosis import Diagnosis
+from ..diagnosis.fingerprint import ReplyFingerprint
 from ..diagnosis.proofs import proven_by_answer
 from ..diagnosis.recording import Fingerprints, PublicCheck, RecordedMutant, differs, facets_of
 from ..judge.function_states import Seen, function_results, with_own_mistake, written_and_wrong
@@ -204,13 +205,19 @@ def _proven_by(fingerprints: Fingerprints, index: int, comparison: Comparison) -
     yield from filter(None, (kind.misconception if kind else "", proven_by_answer(fingerprints, index, comparison)))
 
 
+def _as_asked(seen: Comparison) -> ReplyFingerprint:
+    """Return what came, in the dtype that is due if the attempt was asked in float32 for what another function cannot do."""
+    single = seen.call.dtype is None and {*seen.found.dtype} == {"float32"}
+    return replace(seen.found, dtype=seen.right.dtype) if single else seen.found
+
+
 def _ways(fingerprints: Fingerprints, seen: Mapping[int, Comparison]) -> Ways[RecordedMutant, int]:
     """Return how the recorded mutants show themselves in functions. Calls are told by their numbers."""
     content = fingerprints.content
     calls: dict[tuple[str, bool], list[int]] = {}
     for i, each in seen.items():
         if i in fingerprints.facets:
-            calls.setdefault((target_of(each.call), not differs(fingerprints, i, each.found)), []).append(i)
+            calls.setdefault((target_of(each.call), not differs(fingerprints, i, _as_asked(each))), []).append(i)
 
     def is_wrong(mutant: RecordedMutant, call: int) -> bool:
         answer = content.answer(mutant, call) if call in fingerprints.facets else None  # else mutants are not compared
