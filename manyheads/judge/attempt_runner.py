@@ -108,6 +108,7 @@ class AttemptRunner:
         self.ended: dict[str, Call] = {}  # by the id of a check, the call that ended the process
         self.stopped: tuple[Stopped, ...] = ()  # parts of the file that did not run to their end
         self.dtype = dtype
+        self.in_single: set[int] = set()  # the ids of calls that were answered in float32, though any dtype would do
         self.source = source
         self._box, self._limits = box, limits
         self._memory = memory or Memory()
@@ -192,6 +193,8 @@ class AttemptRunner:
                 self.dtype, reply = "float32", in_single
             elif reply.raised is not None and is_dtype_fault(reply.raised):
                 reply = in_single
+        if call.dtype is None and self.dtype == "float32":
+            self.in_single.add(id(call))
         self.transcript.append(Exchange(question.check, call, reply))
         return reply
 

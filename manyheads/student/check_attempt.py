@@ -59,7 +59,9 @@ def check_and_diagnose(
         _ask_the_rest(fingerprints, attempt, seen)
         diagnosis = diagnose_from_recordings(fingerprints, seen, source)
     results = tuple(sorted(checks, key=lambda c: c.outcome == "passed"))
-    functions = functions_of(fingerprints, seen, results, diagnosis, source)
+    asked_in_single = attempt.in_single if isinstance(attempt, AttemptRunner) else frozenset[int]()
+    in_single = {i for i in seen if id(fingerprints.calls[i]) in asked_in_single}
+    functions = functions_of(fingerprints, seen, results, diagnosis, source, in_single)
     result = ExerciseResult(
         id=content.exercise,
         score=0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,7 +15,6 @@ from ..checks.transcript import target_of
 from ..diagnosis.aspects import compare
 from ..diagnosis.comparison import Comparison
 from ..diagnosis.diagnosis import Diagnosis
-from ..diagnosis.fingerprint import ReplyFingerprint
 from ..diagnosis.proofs import proven_by_answer
 from ..diagnosis.recording import Fingerprints, PublicCheck, RecordedMutant, differs, facets_of
 from ..judge.function_states import Seen, function_results, with_own_mistake, written_and_wrong
@@ -62,11 +61,16 @@ def functions_of(
     checks: Sequence[CheckResult],
     diagnosis: Diagnosis,
     source: str,
+    in_single: Set[int] = frozenset(),
 ) -> Functions:
-    """Return what is known of each function. A check stops at the first that fails it, but all of its calls were made."""
+    """Return what is known of each function. A check stops at the first that fails it, but all of its calls were made.
+
+    in_single: the calls that were asked in float32 because the attempt cannot do float64 somewhere: their dtype says nothing.
+    """
     names = dict.fromkeys(map(target_of, fingerprints.calls))  # in the order of their definitions
     failures = {name: _failures(fingerprints, seen, checks, name) for name in names}
-    ways = _ways(fingerprints, seen)
+    due = {i: replace(e, found=replace(e.found, dtype=e.right.dtype)) for i, e in seen.items() if i in in_single}
+    ways = _ways(fingerprints, {**seen, **due})
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
     shown = {next((name for name in names if ways.is_seen(each.id, name)), "") for each in diagnosis.named}
     found = [_seen(name, seen, is_wrong=bool(failures[name]) or name in shown) for name in names]
@@ -205,19 +209,13 @@ def _proven_by(fingerprints: Fingerprints, index: int, comparison: Comparison) -
     yield from filter(None, (kind.misconception if kind else "", proven_by_answer(fingerprints, index, comparison)))
 
 
-def _as_asked(seen: Comparison) -> ReplyFingerprint:
-    """Return what came, in the dtype that is due if the attempt was asked in float32 for what another function cannot do."""
-    single = seen.call.dtype is None and {*seen.found.dtype} == {"float32"}
-    return replace(seen.found, dtype=seen.right.dtype) if single else seen.found
-
-
 def _ways(fingerprints: Fingerprints, seen: Mapping[int, Comparison]) -> Ways[RecordedMutant, int]:
     """Return how the recorded mutants show themselves in functions. Calls are told by their numbers."""
     content = fingerprints.content
     calls: dict[tuple[str, bool], list[int]] = {}
     for i, each in seen.items():
         if i in fingerprints.facets:
-            calls.setdefault((target_of(each.call), not differs(fingerprints, i, _as_asked(each))), []).append(i)
+            calls.setdefault((target_of(each.call), not differs(fingerprints, i, each.found)), []).append(i)
 
     def is_wrong(mutant: RecordedMutant, call: int) -> bool:
         answer = content.answer(mutant, call) if call in fingerprints.facets else None  # else mutants are not compared
