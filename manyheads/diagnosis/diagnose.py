@@ -23,7 +23,7 @@ from .explanation import Case, Explanation, explanation_of, without_contradicted
 from .fixed_sizes import HARD_CODED, has_fixed_size, works_for_its_own_sizes
 from .guards import REFUSES
 from .proofs import MUTATED, can_cause, learns_more
-from .ranks import turns_all_axes, works_for_another_rank
+from .ranks import lines_that_turn_all_axes, works_for_another_rank
 from .search import Fault, explain_values
 from .table import Table
 
@@ -161,7 +161,8 @@ def _is_hard_coded(subject: BatchRunner, reference: LocalRunner, transcript: Seq
     if has_fixed_size(reference, transcript):
         return True
     try:
-        plain = [e for e in transcript if not turns_all_axes(source, e.reply.raised)]
+        turned = lines_that_turn_all_axes(source)
+        plain = [e for e in transcript if not (e.reply.raised and e.reply.raised.line in turned)]
         return works_for_another_rank(subject, reference, plain) or works_for_its_own_sizes(
             subject, reference, transcript, source
         )

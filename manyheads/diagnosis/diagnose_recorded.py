@@ -19,7 +19,7 @@ from .fixed_sizes import HARD_CODED, has_written_size
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
 from .other_device import looks_at_no_numbers, on_another_device
 from .proofs import can_cause, proven_by, proven_by_answer
-from .ranks import proven_by_rank, turns_all_axes
+from .ranks import lines_that_turn_all_axes, proven_by_rank
 from .recorded_pairs import Named
 from .recording import Fingerprints, Words, differs, facets_of
 from .same_places import proven_by_place
@@ -158,7 +158,8 @@ class _Case:
 
     def without_turned(self) -> dict[int, Comparison]:
         """Return the calls of functions that are written, without those that stopped at a `.T`."""
-        return {i: e for i, e in self.written.items() if not turns_all_axes(self.source, e.reply.raised)}
+        turned = lines_that_turn_all_axes(self.source)
+        return {i: e for i, e in self.written.items() if not (e.reply.raised and e.reply.raised.line in turned)}
 
 
 def _behind_guards(case: _Case, explained: list[Named]) -> list[Named]:
@@ -249,11 +250,7 @@ def _is_of_more(
 ) -> bool:
     """Return whether what explains the calls says more than that allowed inputs are refused, which mutants do, too."""
     names = {name for name, _ in explained}
-    if (
-        not names
-        or names <= {*answers}
-        or (names == {UNDIVIDED} and any(g.divides and not g.inverted for g in refused.values()))
-    ):
+    if not names or names <= {*answers} or (names == {UNDIVIDED} and any(g.divides for g in refused.values())):
         return bool(names)
     return not refused.keys() >= {*unexplained}
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Set
 from ..checks.transcript import target_of
 from .comparison import Comparison
 from .equal_sizes import WRONG_AXIS
-from .explanation import MOST_ALTERNATIVES
 from .fixed_sizes import HARD_CODED, has_written_size
+from .proofs import MOST_ALTERNATIVES
 from .recorded_pairs import Named, explaining_pair
 from .recording import Fingerprints, is_silent, matches
 from .same_places import due_to_acceptance, has_foreign_size

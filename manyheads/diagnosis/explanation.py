@@ -18,13 +18,12 @@ from .equal_sizes import WRONG_AXIS, EqualSizes, ask_where_sizes_are_equal, how_
 from .explain_parts import explain_functions, explain_in_order
 from .fixed_sizes import HARD_CODED, has_written_size
 from .guards import REFUSES, UNDIVIDED, Refused, refused_by_guards
-from .proofs import MUTATED, proven_by
+from .proofs import MOST_ALTERNATIVES, MUTATED, proven_by
 from .search import CONFIRMED_PAIRS, Fault, explain_values, refuses_in_its_own_way
 from .table import Table
 
 # How many pairs a search without gradients replays: its probes rule out few, and none of 115 such searches found a pair.
 PAIRS_BY_OUTPUTS = 12
-MOST_ALTERNATIVES = 1  # where nothing but exceptions came
 Faults = tuple[Fault, ...] | None  # that explain values; None where nothing does
 
 
@@ -155,7 +154,7 @@ def without_contradicted(case: Case, explanation: Explanation) -> Explanation:
 
 
 def _says_little(values: tuple[Fault, ...], exchanges: Sequence[Exchange], reference: CachedRunner) -> bool:
-    """Return whether so many mistakes end in the exceptions that came, and nothing else came, that no name is likely."""
+    """Return whether nothing but exceptions is wrong, and several mistakes end in them: then no name is likely."""
     if all(len(fault.alternatives) <= MOST_ALTERNATIVES for fault in values):
         return False
     return all(e.reply.raised or agree(e.reply, reference.execute(e.call)) for e in exchanges)
@@ -172,9 +171,7 @@ def _is_of_more(
     if values is None:
         return False
     ids = {fault.mutant.id for fault in values}
-    if ids <= {*proven} or (
-        ids == {UNDIVIDED} and any(each.guard.divides and not each.guard.inverted for each in refused)
-    ):
+    if ids <= {*proven} or (ids == {UNDIVIDED} and any(each.guard.divides for each in refused)):
         return True
     others = [e for e in exchanges if all(e is not each.exchange for each in refused)]
     others = [e for e in others if not refuses_in_its_own_way(e, reference)]

@@ -32,7 +32,7 @@ _PARTS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Tuple,
 
 @dataclass(frozen=True)
 class Guard:
-    """A guard that raised. divides: it asks whether one size divides another. inverted: and raises where it does."""
+    """A guard that raised. divides: it refuses a size that another does not divide. inverted: one that another divides."""
 
     line: int
     divides: bool
@@ -88,7 +88,8 @@ def _guard(function: ast.FunctionDef, line: int) -> Guard | None:
         return None
     tests = _tests(function.body, line)
     decided = tests and all(map(_Sizes(function, line).decide, tests))
-    return Guard(line, any(map(_divides, tests)), any(map(_asks_for_no_rest, tests))) if decided else None
+    inverted = any(map(_asks_for_no_rest, tests))
+    return Guard(line, not inverted and any(map(_divides, tests)), inverted) if decided else None
 
 
 def _functions(source: str, target: str) -> Iterator[ast.FunctionDef]:

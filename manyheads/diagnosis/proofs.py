@@ -17,6 +17,7 @@ from .recording import Fingerprints, RecordedMutant
 # What an exception proves by itself.
 
 MUTATED = "input_mutated"
+MOST_ALTERNATIVES = 1  # of a name for which nothing but exceptions speaks
 
 
 def proven_by(raised: Raised | None, mutates: bool) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from ..box.worker.answers import Raised, Reply
+from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
 from ..checks.explain import is_refusal
 from ..checks.implementation import Runner
@@ -28,12 +28,10 @@ ADDED = 2  # the most axes that are added
 TRIED = 3  # the most calls of a function that are changed, each with another number of axes
 
 
-def turns_all_axes(source: str, raised: Raised | None) -> bool:
-    """Return whether an exception was raised on a line with `.T`, which is right for two axes alone and fixes no size."""
-    if raised is None or not raised.line:
-        return False
+def lines_that_turn_all_axes(source: str) -> set[int]:
+    """Return the lines with a `.T`: an exception there is of more axes than two, and of no fixed size."""
     nodes = (node for part in statements_of(source) for node in ast.walk(part))
-    return any(isinstance(n, ast.Attribute) and n.attr == "T" and n.lineno == raised.line for n in nodes)
+    return {node.lineno for node in nodes if isinstance(node, ast.Attribute) and node.attr == "T"}
 
 
 def works_for_another_rank(subject: BatchRunner, reference: Runner, exchanges: Sequence[Exchange]) -> bool:
