@@ -60,6 +60,20 @@ def keeps_in_default(attempt, s, weights, x):
     return bool(left_out.raised) or bool(differs(left_out["y"].output, given["y"].output).any())
 
 
+HEARS_THE_LAST = "a call without a cache is answered otherwise when the sequence before it was another one"
+
+
+def hears_the_last(attempt, s, weights, a, b):
+    """Whether one instance answers b without a cache by what the sequence before it was. Both have the same batch."""
+    found = []
+    for first in (a, -a):
+        calls = made(attempt, s, weights).sequence()
+        calls(first)
+        calls(b)
+        found.append(calls.ask()[-1])
+    return not any(each.raised for each in found) and bool(differs(*(each["y"].output for each in found)).any())
+
+
 def refuses(answer):
     try:
         assert_refused(answer, "")

@@ -192,13 +192,14 @@ def test_leading_dimensions(attempt, draw):
 def test_causal_weights(attempt, reference, draw):
     """shares out attention over itself and the past"""
     s = sizes_of(draw)
-    for offset, size in ((0.0, s.T), (DEEP, s.T), (0.0, large(draw))):
-        scores = draw(s.B, size, size) + offset
+    ordinary, low, many = draw(s.B, s.T, s.T), draw(s.B, s.T, s.T) + DEEP, draw(s.B, *2 * (large(draw),))
+    with_zeros = ordinary * (torch.arange(s.T) % 3 > 0)
+    told = ("", " of low scores", " of scores of which some are 0", "")
+    for scores, which in zip((ordinary, low, with_zeros, many), told, strict=True):
         got, want = (c.call("causal_weights", scores) for c in (attempt, reference))
         assert_shape(got, scores.shape, "the weights")
-        low = " of low scores" if offset else ""
         expect(difference(got.output, after_softmax(scores)) > TOLERANCE, "the weights are those without any mask")
-        assert_matches(got, want, "the weights" + low)
+        assert_matches(got, want, "the weights" + which)
 
 
 @check(points=0.25, layer=Layer.GRADIENTS)

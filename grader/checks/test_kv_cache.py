@@ -22,11 +22,13 @@ from manyheads.checks import (
 from . import _undropped as shared
 from ._cached import (
     CACHED,
+    HEARS_THE_LAST,
     KEPT_IN_DEFAULT,
     TARGET,
     differs,
     fed,
     forgets,
+    hears_the_last,
     keeps_in_default,
     made,
     sizes_of,
@@ -203,6 +205,7 @@ def test_starts_anew(attempt, reference, draw):
             assert_matches(got["y"], want["y"], f"where two sequences take turns, y of call {n}")
         except CheckFailed:
             expect(not keeps_in_default(attempt, s, weights, a), KEPT_IN_DEFAULT, "cache_shared")
+            expect(not hears_the_last(attempt, s, weights, a, b), HEARS_THE_LAST, "cache_shared")
             raise
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from .answer import Answer, answers_of
-from .outcome import AttemptRaised, CheckFailed
+from .outcome import REFUSAL_DUE, AttemptRaised, CheckFailed
 
 _SIZE_SHOWN, _AXES_SHOWN = 100_000, 8
 TOLERANCE = 1e-5  # of the largest expected value: room for rounding in any order of operations
@@ -117,7 +117,7 @@ def assert_refused(got: Answer, what: str, *, also: tuple[str, ...] = (), suspec
     if raised is None:
         raise CheckFailed(f"{what} is accepted in silence: raise a ValueError that names the numbers", suspect)
     if "NotImplementedError" in raised.bases or not set(raised.bases) & {*REFUSALS, *also}:
-        raise AttemptRaised(raised)
+        raise AttemptRaised(raised, REFUSAL_DUE)
 
 
 def assert_unmutated(got: Answer, suspect: str = "") -> None:

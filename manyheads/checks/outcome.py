@@ -8,6 +8,7 @@ from typing import Any
 
 from ..box.worker.answers import Raised
 from ..result import Outcome
+from .explain import is_unfinished
 from .marks import Layer
 
 # The outcome of one check.
@@ -58,9 +59,16 @@ class CheckFailed(AssertionError):
         self.expected = tuple(expected)
 
 
-class AttemptRaised(CheckFailed):
-    """The attempt raised an exception in place of an answer."""
+REFUSAL_DUE = "What is due here is a refusal: a ValueError that says why"
 
-    def __init__(self, raised: Raised) -> None:
+
+class AttemptRaised(CheckFailed):
+    """The attempt raised an exception in place of an answer, or of a refusal.
+
+    due: a sentence about what is due in its place; empty for an answer.
+    """
+
+    def __init__(self, raised: Raised, due: str = "") -> None:
         super().__init__(raised.type)
         self.raised = raised
+        self.due = "" if is_unfinished(raised) else due

@@ -11,7 +11,7 @@ from torch import Tensor
 from ..box.worker.answers import Output
 from ..checks.answer import Answer, answers_of
 from ..checks.asserts import NONE, assert_finite, assert_matches, assert_shape, label
-from ..checks.outcome import AttemptRaised, CheckFailed
+from ..checks.outcome import REFUSAL_DUE, AttemptRaised, CheckFailed
 from ..checks.projection import with_extremes
 from ..checks.sanitize import kind_name
 from .comparison import Comparison, first_of
@@ -138,7 +138,7 @@ def _refused(comparison: Comparison) -> None:
             "this should be refused, and is accepted in silence: raise a ValueError that names the numbers"
         )
     if comparison.found.raised != "refused":
-        raise AttemptRaised(comparison.reply.raised)
+        raise AttemptRaised(comparison.reply.raised, REFUSAL_DUE)
 
 
 def _kind(comparison: Comparison) -> None:

@@ -38,11 +38,30 @@ def proven_by_aspect(fingerprints: Fingerprints, seen: Mapping[int, Comparison])
         ask, calls = broken
         name, tells = _BY_NUMBERS.get(ask.aspect, ("", bool))
         name = ask.means or (name if tells(calls) else "")
+        of_numbers = "" if name else _of_plain_numbers(fingerprints, ask, calls)
+        name = name or of_numbers
         of_another_kind = any([o.kind for o in e.found.outputs] != [o.kind for o in e.right.outputs] for e in calls)
         if of_another_kind and ask.aspect != "kind":
             name = ""
         found[next(i for i, each in seen.items() if each is calls[-1])] = name if name in ids else ""
+        if of_numbers:
+            found |= {i: name for (i,) in ask.calls if i in seen and is_broken(ask.aspect, [seen[i]])}
     return {i: name for i, name in found.items() if name}
+
+
+def _of_plain_numbers(fingerprints: Fingerprints, ask: Ask, calls: Sequence[Comparison]) -> str:
+    """Return the misconception of all mutants that give other plain numbers here, "" where there are several, or tensors."""
+    kinds = [output.kind for output in calls[-1].right.outputs]
+    if ask.aspect != "values" or "tensor" in kinds:
+        return ""
+    content, asked = fingerprints.content, {i for group in ask.calls for i in group}
+    ids = set[str]()
+    for mutant in content.mutants:
+        answers = ((content.right(i), content.answer(mutant, i)) for i in asked)
+        wrong = (answer for right, answer in answers if answer is not None and not answer.agrees(right, ("outputs",)))
+        if any([output.kind for output in answer.outputs] == kinds for answer in wrong):
+            ids.add(mutant.id)
+    return ids.pop() if len(ids) == 1 else ""
 
 
 def _added(calls: Sequence[Comparison]) -> list[Pair]:

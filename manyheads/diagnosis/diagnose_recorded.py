@@ -13,7 +13,7 @@ from .broken_aspect import proven_beside, proven_by_aspect
 from .comparison import Comparison
 from .diagnosis import Diagnosis
 from .dropout_extremes import is_of_copies
-from .explain_recorded import explain, explain_functions, without_unwritten_sizes
+from .explain_recorded import explain, explain_functions, explain_nearly, without_unwritten_sizes
 from .fingerprint import ReplyFingerprint, has_no_numbers
 from .fixed_sizes import HARD_CODED, has_written_size
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
@@ -29,6 +29,7 @@ from .varying_answers import proven_by_chance
 #
 # Layers that are not registered keep weights of their own: then the numbers of all calls are others, and no mutant's.
 
+UNREGISTERED = "params_not_registered"
 Names = tuple[frozenset[str], frozenset[str]]  # of parameters that are too many, and of those that are missing
 
 
@@ -51,7 +52,15 @@ def proven_by_parameters(fingerprints: Fingerprints, seen: Mapping[int, Comparis
 
     alike = (mutant.id for mutant in content.mutants if all(has(content.answer(mutant, i), i) for i in asked))
     names = {*alike} - {UNTOUCHED} if wrong else set[str]()  # who answers has written something
+    if not names and UNREGISTERED in {mutant.id for mutant in content.mutants} and _hides_layers(mine.values(), seen):
+        names = {UNREGISTERED}
     return dict.fromkeys(wrong, names.pop()) if len(names) == 1 else {}
+
+
+def _hides_layers(others: Collection[Names], seen: Mapping[int, Comparison]) -> bool:
+    """Return whether parameters are missing, none are too many, and tensors of another dtype take part: no `.to` reaches them."""
+    raised = (comparison.reply.raised for comparison in seen.values())
+    return all(missing and not extra for extra, missing in others) and any(r and is_dtype_fault(r) for r in raised)
 
 
 def without_more(seen: Mapping[int, Comparison], kept: Collection[int]) -> dict[int, Comparison]:
@@ -79,7 +88,8 @@ def that_follow(seen: Mapping[int, Comparison], kept: Collection[int], raised: C
 
     kept: the calls that are asked for their parameters, and have others. raised: those that raise.
     """
-    unregistered = bool(kept) and not any(seen[i].found.parameters for i in kept)
+    names = [_others(seen[i].right, seen[i].found) for i in kept]
+    unregistered = bool(names) and all(missing and not extra for extra, missing in names)
     replies = {i: seen[i].reply.raised for i in raised}
     return {i for i, each in replies.items() if unregistered and each is not None and is_dtype_fault(each)}
 
@@ -105,6 +115,7 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     """
     case = _Case(fingerprints, seen, source)
     explained = explain(fingerprints, case.written, case.unexplained, case.asked, case.raised.keys())
+    explained = explained or explain_nearly(fingerprints, case.written, case.unexplained, case.asked)
     explained = explained or explain_functions(fingerprints, case.written, case.unexplained, case.asked)
     explained = without_unwritten_sizes(explained, case.unexplained, source)
     explained = _behind_guards(case, explained)
@@ -123,7 +134,7 @@ class _Case:
     unfinished: the calls that reach a function which is not written. written: the others, by their numbers.
     asked: the calls that are compared with mutants'. unexplained: those in which the attempt differs from the reference.
     raised, answers: the misconception that an exception, or an answer, proves by itself; raised is part of proven.
-    parameters: the same of parameters that are missing or too many.
+    parameters: the same of parameters that are missing or too many. hides_layers: whether it computes with weights of its own.
     """
 
     def __init__(self, fingerprints: Fingerprints, seen: Mapping[int, Comparison], source: str) -> None:
@@ -145,6 +156,7 @@ class _Case:
         if any(not is_of_copies(comparison.call) for comparison in self.unexplained.values()):
             self._leave_out(_of_several_faults(fingerprints, self.unexplained))
         self.parameters: dict[int, str] = {}
+        self.hides_layers = False
 
     def _leave_out(self, calls: Iterable[int]) -> None:
         left_out = frozenset(calls)
@@ -208,6 +220,7 @@ def _prove_more(case: _Case) -> None:
         **{i: name for i, name in placed.items() if fixed or name != HARD_CODED},
     }
     following = that_follow(case.written, case.parameters, case.raised)
+    case.hides_layers = bool(following)
     case.raised = {i: name for i, name in case.raised.items() if i not in following}
     left = {i: name for i, name in case.proven.items() if i not in following}
     case.proven = {**case.parameters, **shown, **left}
@@ -226,10 +239,11 @@ def _diagnosis(case: _Case, explained: list[Named]) -> Diagnosis:
         if {name, *same}.isdisjoint(ids):  # of mutants with the same answers the proof tells which it is
             others.setdefault(name, same)  # two mutants of one misconception may explain two calls
     wrong = case.unexplained.keys()
-    # What a guard keeps from being run need not be explained.
+    # What a guard keeps from being run need not be explained, nor the numbers of weights that nobody gave it.
     if (
         not explained
         and REFUSES not in ids
+        and not case.hides_layers
         and not can_cause(ids, wrong - case.proven.keys(), wrong, lambda: _differing(fingerprints, wrong, case.asked))
     ):
         return Diagnosis(_named(fingerprints, dict.fromkeys(last)), _named(fingerprints, ids))

@@ -18,6 +18,7 @@ from .recording import Fingerprints, RecordedMutant
 
 MUTATED = "input_mutated"
 MOST_ALTERNATIVES = 1  # of a name for which nothing but exceptions speaks
+EDGE, FEW = 12, 6  # one in 12 calls, and one in 6 wrong ones, may differ in an edge case of a mistake
 
 
 def proven_by(raised: Raised | None, mutates: bool) -> str:

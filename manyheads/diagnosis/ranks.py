@@ -74,9 +74,12 @@ def _is_right_elsewhere(subject: BatchRunner, reference: Runner, call: Call) -> 
 
 
 def _other_ranks(call: Call) -> Iterator[Call]:
-    """Yield the call with fewer and with more leading axes in the tensors that have most axes."""
+    """Yield the call with fewer and with more leading axes in the tensors that have most axes.
+
+    Two axes are left: with one, a sum that has lost its axis is right by chance.
+    """
     rank = rank_of(call)
-    for more in (*range(-1, -rank, -1), *range(1, ADDED + 1)):
+    for more in (*range(-1, 1 - rank, -1), *range(1, ADDED + 1)):
         yield dataclasses.replace(
             call,
             args=tuple(_with_axes(value, rank, more) for value in call.args),

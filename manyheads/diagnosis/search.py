@@ -20,6 +20,7 @@ from .bank import Bank, Mutant
 from .family import to_fit
 from .pair_answers import Sketches, brief
 from .pair_candidates import Members, members_of, possible_pairs, simplest
+from .proofs import EDGE, FEW
 from .table import Table, combined
 
 CONFIRMED_PAIRS = 500  # the most pairs that are replayed: of 590 pairs that were found, the last one was the 470th
@@ -27,7 +28,6 @@ OF_ERRORS = 64  # the most pairs if the attempt raised in every call: errors dis
 # Bytes of answers in one diagnosis that are too large to be kept, after which no more pairs are replayed: with a mask of 1024
 # tokens a single token of 35 heads gets 140 MB, from a thousand pairs one after the other.
 MOST_LARGE = 2**30
-EDGE, FEW = 12, 6  # one in 12 exchanges, and one in 6 wrong ones, may differ in an edge case of a mistake
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import builtins
 import inspect
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import islice
 
@@ -86,6 +86,29 @@ def of_another_kind(source: str, name: str, is_class: bool) -> str:
             return f"A `yield` makes it a generator, written on line {yields}: return the answer"
         case [ast.FunctionDef() | ast.AsyncFunctionDef() as last] if is_class:
             return f"It is a function, written on line {last.lineno}, and a class is asked for"
+    return ""
+
+
+def arguments_of(source: str, name: str) -> tuple[str, ...]:
+    """Return the names of a function's positional arguments, as the text has them; none where it has no such function."""
+    found = [part for part in statements_of(source) if isinstance(part, ast.FunctionDef) and part.name == name]
+    return tuple(arg.arg for each in found[-1:] for arg in (*each.args.posonlyargs, *each.args.args))
+
+
+def in_another_order(source: str, name: str, due: Sequence[str]) -> str:
+    """Return a sentence where a function takes the arguments that are due in another order; else ""."""
+    own = arguments_of(source, name)
+    if list(own) == list(due) or sorted(own) != sorted(due):
+        return ""
+    return f"It is written as {name}({', '.join(own)}), and called as {name}({', '.join(due)})"
+
+
+def refuses_nothing(source: str, name: str) -> str:
+    """Return a sentence where an assert of a function or class holds a pair in brackets, which is always true; else ""."""
+    inside = (node for part in statements_of(source) if getattr(part, "name", "") == name for node in ast.walk(part))
+    for node in inside:
+        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Tuple) and node.test.elts:
+            return f"The assert on line {node.lineno} refuses nothing: condition and message in one pair of brackets are always true"
     return ""
 
 

@@ -18,7 +18,7 @@ from ..checks.transcript import Exchange, target_of
 from ..diagnosis.agree import asks_for_a_gpu, is_comparable
 from ..result import FunctionResult, State
 from ..submission.unwritten import left_over_raise, statements_of, unwritten_methods, unwritten_names
-from .advice import advice, did_you_mean, of_another_kind
+from .advice import advice, did_you_mean, in_another_order, of_another_kind, refuses_nothing
 
 # Which of an attempt's own functions and classes each of them uses, read from its text.
 
@@ -78,6 +78,7 @@ class Seen:
     evidence: str = ""
     raised: Raised | None = None
     is_class: bool = False  # it is asked for as one
+    arguments: tuple[str, ...] = ()  # of a function, as the exercise names them, where that is known
 
 
 def function_results(seen: Sequence[Seen], source: str, explained: Collection[str]) -> tuple[FunctionResult, ...]:
@@ -116,6 +117,7 @@ def _evidence(seen: Seen, source: str, state: State) -> str:
         seen.raised is not None and "not a torch.nn.Module" in seen.raised.message
     )  # a function that makes one will do
     said = of_another_kind(source, seen.name, seen.is_class) if makes_none or not seen.is_class else ""
+    said = said or in_another_order(source, seen.name, seen.arguments) or refuses_nothing(source, seen.name)
     said = said or (advice(source, seen.raised, seen.name) or did_you_mean(source, seen.raised) if seen.raised else "")
     return f"{sanitize(seen.evidence).removesuffix('.')}. {said}" if said else sanitize(seen.evidence)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
@@ -84,7 +85,13 @@ def by_function(
     proven = proven_in([*((places.get(o.id, ""), o) for o in outcomes), *conversation.rest])
     placed = diagnosis.changed(lambda found: with_titles(located(found, wrong, own, proven, ways), titles))
     seen = [_with_what_shows(function, outcomes, places, placed, checks_failed_by) for function in seen]
+    seen = [replace(each, arguments=_arguments(reference.namespace.get(each.name))) for each in seen]
     return ByFunction(function_results(seen, conversation.source, {d.function for d in placed.every}), placed, places)
+
+
+def _arguments(function: object) -> tuple[str, ...]:
+    """Return the names of a function's arguments; of anything else none."""
+    return tuple(inspect.signature(function).parameters) if inspect.isfunction(function) else ()
 
 
 def _with_what_shows(

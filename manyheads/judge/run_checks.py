@@ -164,7 +164,8 @@ def outcome_of(check: CheckOutcome, error: BaseException | None) -> CheckOutcome
     if error is None:
         return replace(check, outcome="passed")
     if isinstance(error, AttemptRaised):
-        return replace(check, outcome="error", evidence=explain(error.raised), raised=error.raised)
+        evidence = ". ".join(filter(None, (explain(error.raised), error.due)))
+        return replace(check, outcome="error", evidence=evidence, raised=error.raised)
     if isinstance(error, CheckFailed):
         return replace(check, outcome="failed", evidence=str(error), suspect=error.suspect)
     if isinstance(error, AttemptEnded):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ..box.connection import AttemptEnded, End
 from ..checks.local import LocalRecordingRunner
@@ -17,9 +18,11 @@ from ..diagnosis.diagnose_recorded import diagnose_from_recordings, named
 from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.dropout_extremes import settled
 from ..diagnosis.recording import Content, Fingerprints, PublicCheck
+from ..judge.advice import in_another_order
 from ..judge.attempt_runner import AttemptRunner
 from ..judge.locate import with_start
 from ..result import CheckResult, ExerciseResult, Outcome
+from ..submission.standing import INTERFACE
 from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .function_results import describe_exception, functions_of
 
@@ -46,7 +49,7 @@ def check_and_diagnose(
 ) -> tuple[ExerciseResult, Diagnosis]:
     """Return the result, as `check_attempt` does, and what it names."""
     is_empty = source is not None and is_unwritten(source)
-    source = source or ""
+    source, arguments = source or "", _arguments(exercise)
     content = fingerprints.content
     seen: dict[int, Comparison] = {}
     checks = list(_checks(fingerprints, attempt, seen))
@@ -57,11 +60,14 @@ def check_and_diagnose(
         diagnosis = Diagnosis()
     else:
         _ask_the_rest(fingerprints, attempt, seen)
-        diagnosis = diagnose_from_recordings(fingerprints, seen, source)
+        by_name = _right_by_name(fingerprints, attempt, seen, source, arguments)
+        diagnosis = diagnose_from_recordings(fingerprints, {**seen, **by_name}, source)
+        if by_name:
+            diagnosis = replace(diagnosis, named=(named(fingerprints, INTERFACE), *diagnosis.named))
     results = tuple(sorted(checks, key=lambda c: c.outcome == "passed"))
     asked_in_single = attempt.in_single if isinstance(attempt, AttemptRunner) else frozenset[int]()
     in_single = {i for i in seen if id(fingerprints.calls[i]) in asked_in_single}
-    functions = functions_of(fingerprints, seen, results, diagnosis, source, in_single)
+    functions = functions_of(fingerprints, seen, results, diagnosis, source, in_single, arguments)
     result = ExerciseResult(
         id=content.exercise,
         score=0,
@@ -159,7 +165,7 @@ def _check(
         place = target_of(call) if call else ""
         return _result(check, "timeout" if ended.end is End.TIMEOUT else "crashed", str(ended), place)
     except AttemptRaised as error:
-        return _result(check, "error", describe_exception(error.raised), place)
+        return _result(check, "error", describe_exception(error.raised, error.due), place)
     except CheckFailed as error:
         return _result(check, "failed", str(error), place)
     return _result(check, "passed", "", targets[0] if len(targets) == 1 else "")
@@ -174,6 +180,38 @@ def _ask_the_rest(
             for index in check.calls:
                 if index not in seen:
                     seen[index] = _see(fingerprints, index, attempt)
+
+
+def _right_by_name(
+    fingerprints: Fingerprints,
+    attempt: AttemptRunner | LocalRecordingRunner,
+    seen: Mapping[int, Comparison],
+    source: str,
+    arguments: Mapping[str, tuple[str, ...]],
+) -> dict[int, Comparison]:
+    """Return the calls of functions that take their arguments in another order, and are right where they are passed by name."""
+    found: dict[int, Comparison] = {}
+    for name in (name for name, due in arguments.items() if in_another_order(source, name, due)):
+        calls = {i: each for i, each in seen.items() if target_of(each.call) == name and each.right.raised is None}
+        again: dict[int, Comparison] = {}
+        with contextlib.suppress(AttemptEnded):
+            again = {i: _by_name(attempt, each, arguments[name]) for i, each in calls.items()}
+        if all(each.found.agrees(each.right, ("outputs",)) for each in again.values()):
+            found |= {i: replace(each, call=calls[i].call, found=each.right) for i, each in again.items()}
+    return found
+
+
+def _by_name(attempt: AttemptRunner | LocalRecordingRunner, seen: Comparison, names: Sequence[str]) -> Comparison:
+    """Return the call with its arguments passed by name, without gradients, which are reported by position."""
+    kwargs = {**dict(zip(names, seen.call.args, strict=False)), **seen.call.kwargs}
+    call = replace(seen.call, args=(), kwargs=kwargs, cotangent=None, second=False)
+    return compared(call, seen.right, seen.expected, settled(call, attempt.execute(call)))
+
+
+def _arguments(exercise: Exercise | None) -> dict[str, tuple[str, ...]]:
+    """Return the names of each function's arguments, as course.yaml has them."""
+    found = {name: exercise.signatures(name)[0] for name in exercise.shapes} if exercise else {}
+    return {name: tuple(each.name for each in s.call) for name, s in found.items() if s.build is None}
 
 
 def _see(fingerprints: Fingerprints, index: int, attempt: AttemptRunner | LocalRecordingRunner) -> Comparison:

@@ -24,11 +24,14 @@ from ..result import CheckResult, FunctionResult
 # Describe an exception of a student's code to the student, on the student's own machine.
 
 
-def describe_exception(raised: Raised) -> str:
-    """Return one sentence with the exception's message. On a student's own machine the message reveals nothing hidden."""
+def describe_exception(raised: Raised, due: str = "") -> str:
+    """Return one sentence with the exception's message. On a student's own machine the message reveals nothing hidden.
+
+    due: a sentence about what is due in its place.
+    """
     says_nothing = says_unwritten(raised) or raised.type == "SystemExit"  # whose message is a number, or None
     own = "" if says_nothing else sanitize(raised.message)
-    return f"{explain(raised)}. Python says: {own}" if own else explain(raised)
+    return ". ".join(filter(None, (explain(raised), own and f"Python says: {own}".removesuffix("."), due)))
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,12 @@ def functions_of(
     diagnosis: Diagnosis,
     source: str,
     in_single: Set[int] = frozenset(),
+    arguments: Mapping[str, tuple[str, ...]] = {},
 ) -> Functions:
     """Return what is known of each function. A check stops at the first that fails it, but all of its calls were made.
 
     in_single: the calls that were asked in float32 because the attempt cannot do float64 somewhere: their dtype says nothing.
+    arguments: of each function the names of its arguments, where they are known.
     """
     names = dict.fromkeys(map(target_of, fingerprints.calls))  # in the order of their definitions
     failures = {name: _failures(fingerprints, seen, checks, name) for name in names}
@@ -82,6 +87,7 @@ def functions_of(
     placed = diagnosis.changed(lambda those: with_titles(located(those, wrong, own, proven, ways), titles))
     shows = partial(_shows, fingerprints, seen, ways)
     found = [_told(other, _to_tell(failures[other.name], _of(other.name, placed), shows)) for other in found]
+    found = [replace(each, arguments=arguments.get(each.name, ())) for each in found]
     functions = function_results(found, source, {part.function for part in placed.every})
     wrong = [function.name for function in functions if function.state == "wrong"]
     return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), placed)
@@ -171,7 +177,7 @@ def _failure(
         try:
             compare(ask.aspect, [seen[i] for i in group])
         except AttemptRaised as error:
-            told = describe_exception(error.raised)
+            told = describe_exception(error.raised, error.due)
             return FunctionFailure(check.id, check.title, told, error.raised, group, ask.means)
         except CheckFailed as error:
             return FunctionFailure(check.id, check.title, str(error), calls=group, means=ask.means)

@@ -49,7 +49,8 @@ def prove_own_lines(
     is_over = any(check.outcome not in _SEARCHED for check in result.checks)
     if not failed or is_over or something_is_unwritten(source.source, attempt.transcript):
         return ()
-    asked = [e for e in attempt.transcript if e.check in failed]
+    recorded = {id(call) for call in fingerprints.calls}
+    asked = [e for e in attempt.transcript if e.check in failed and id(e.call) in recorded]
 
     def runner(edited: AttemptSource, short: Limits) -> AttemptRunner:
         return AttemptRunner(box, edited, short, dtype=attempt.dtype)

@@ -106,12 +106,18 @@ def check_source(
 
     bounds: of the search for its line. exercise: its row of course.yaml.
     """
-    result = _checked(fingerprints, source, box, limits, bounds)
-    return told_of_file(told_of(fingerprints, result, exercise), source)
+    return told_of_file(
+        told_of(fingerprints, _checked(fingerprints, source, box, limits, bounds, exercise), exercise), source
+    )
 
 
 def _checked(
-    fingerprints: Fingerprints, source: AttemptSource, box: Box, limits: Limits, bounds: Bounds
+    fingerprints: Fingerprints,
+    source: AttemptSource,
+    box: Box,
+    limits: Limits,
+    bounds: Bounds,
+    exercise: Exercise | None,
 ) -> ExerciseResult:
     if source.missing:
         return unloadable(fingerprints, "missing", f"{source.name} is not here.")
@@ -125,7 +131,7 @@ def _checked(
             return unloadable(fingerprints, "error", sentence, "load_error")
         source = attempt.source
         note = stopped_parts(source, attempt.stopped, describe_exception)
-        result, diagnosis = check_and_diagnose(fingerprints, attempt, source.source)
+        result, diagnosis = check_and_diagnose(fingerprints, attempt, source.source, exercise)
         if are_the_cause(source, attempt.stopped, attempt.transcript):
             return unloadable(fingerprints, "error", note, "load_error")
         attempt.close()
