@@ -35,8 +35,10 @@ RunCourse = Callable[..., subprocess.CompletedProcess[str]]
 def pytest_configure(config: pytest.Config) -> None:
     """Let Ctrl-C reach what tests start: `make test &` begins with it ignored, and every child would inherit that.
 
-    And use what the controller has started for all workers, if this is one of them.
+    Let the shell know the command `course`, as where .venv is activated. And use what the controller has started for all
+    workers, if this is one of them.
     """
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if servers := getattr(config, "workerinput", {}).get("warm"):

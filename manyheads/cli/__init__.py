@@ -128,6 +128,9 @@ def _say(sentences: str) -> None:
     A terminal would end its lines within a word. What is to be done next begins a line, so that its command can be copied
     whole where it fits one.
     """
+    from ..report.called import as_called
+
+    sentences = as_called(sentences)
     if sys.stderr.isatty():
         from shutil import get_terminal_size
         from textwrap import fill

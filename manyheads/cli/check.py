@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
-from shlex import quote
-from shutil import which
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -62,8 +58,7 @@ def check(
         renamed = {e for e, source in started if source.missing and other_names(loaded, e)}
         started = [entry for entry in started if entry[0] in renamed or is_started(*entry)]
     if not started:
-        *said, following_command = welcome(loaded, str(from_here(loaded.exercises[0].script)))
-        for line in (*said, *_where_course_is(), following_command):
+        for line in welcome(loaded, str(from_here(loaded.exercises[0].script))):
             console.print(line, soft_wrap=not console.is_terminal, markup=False)
         return
     with ExitStack() as stack:
@@ -72,14 +67,6 @@ def check(
     _say_how_far(console, loaded, passed)
     if not all(passed.values()):
         raise typer.Exit(1)
-
-
-def _where_course_is() -> list[str]:
-    """Return how a terminal that does not know the command `course` learns of it."""
-    activate = Path(sys.executable).with_name("activate")
-    if which("course") or not activate.exists():
-        return []
-    return [f"In each new terminal, so that it knows the command course: . {quote(str(from_here(activate)))}"]
 
 
 def _meant(course: Course, names: list[str], attempts: list[_Attempt]) -> list[_Attempt]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
 
 from ..course import Assignment, Course, CourseError, Exercise, find_course, load_course
 from ..course.named import UnknownAssignment, assignment_named, exercises_called, exercises_of, unknown
 from ..errors import CourseFault
+from ..report.called import text_as_called
 from ..result import Result
 
 # Options that several commands share.
@@ -111,6 +114,10 @@ def exercise_named(course: Course, name: str, command: str) -> Exercise:
 
 
 class _Console(Console):
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render a text with the command as it is called here."""
+        return super().render(text_as_called(renderable) if isinstance(renderable, Text) else renderable, options)
+
     def on_broken_pipe(self) -> None:
         """Raise CourseFault, and let nothing more be written: whoever read the output is gone."""
         self.quiet = True

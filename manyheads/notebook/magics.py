@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ..checks.local import LocalRecordingRunner
 from ..errors import CourseFault
+from ..report.called import as_called
 from ..report.labels import label_of
 from ..report.ladder import after_done
 from ..report.notebook_html import NotebookView, checked, hanging, pictured, shown
@@ -128,7 +129,9 @@ def _after_done(notebook: NotebookExercise) -> list[str]:
     every = notebook.course.exercises
     following = every[every.index(notebook.exercise) + 1 :][:1]
     lines = [f"Next: {each.title}, in {each.notebook.name}" for each in following]
-    return [*after_done(notebook.exercise), *(lines or ["Next, in a terminal: course status"])]
+    return [
+        as_called(line) for line in (*after_done(notebook.exercise), *(lines or ["Next, in a terminal: course status"]))
+    ]
 
 
 def _with_unrun(result: ExerciseResult) -> ExerciseResult:

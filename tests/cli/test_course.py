@@ -17,7 +17,6 @@ import typer
 
 from manyheads import cli
 from manyheads.cli.app import app
-from manyheads.cli.check import _where_course_is
 from tests.conftest import REPOSITORY
 from tests.progress_lines import besides_progress
 
@@ -216,19 +215,6 @@ def test_who_has_begun_nothing_is_welcomed_and_told_what_is_next(run_course: Run
     assert status.returncode == 0
     assert "Averages · 01 The running mean – / 4 untouched 0 of 1 done, 0 of 4 points" in words(status.stdout)
     assert status.stdout.endswith(f"Next: fill the stubs of {SCRIPT}, then: course check running_mean\n")
-
-
-@pytest.mark.parametrize("known", [None, "/usr/bin/course"])
-def test_who_begins_learns_how_a_terminal_gets_to_know_the_command(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, known: str | None
-) -> None:
-    (tmp_path / "my venv" / "bin").mkdir(parents=True)
-    (tmp_path / "my venv" / "bin" / "activate").touch()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("manyheads.cli.check.sys.executable", str(tmp_path / "my venv" / "bin" / "python"))
-    monkeypatch.setattr("manyheads.cli.check.which", lambda command: known)
-    said = [] if known else ["In each new terminal, so that it knows the command course: . 'my venv/bin/activate'"]
-    assert _where_course_is() == said
 
 
 def test_a_mistake_is_named_until_it_is_mended(run_course: Run, student_copy: Path) -> None:

@@ -33,7 +33,21 @@ def ids(result: ExerciseResult) -> list[str]:
 SWAPPED = {
     "self.num_heads, self.head_dim).transpose(1, 2)": "self.head_dim, self.num_heads).transpose(1, 2)",
 }
+ON_THE_MODULE = {
+    "past = 0 if cache is None else cache[0].shape[2]": "cache = getattr(self, 'kept', None)\n"
+    "        past = 0 if cache is None or cache[0].shape[0] != B else cache[0].shape[2]",
+    "if cache is not None:": "if past:",
+    "query = torch.arange": "self.kept = (k.detach(), v.detach())\n        query = torch.arange",
+}
 NAMED = [
+    pytest.param("attention_scores", {"attend(q: torch.Tensor, k: torch.Tensor, v": "attend(q: torch.Tensor, v: torch.Tensor, k"}, ["interface"],
+                 id="the arguments in another order"),
+    pytest.param("cross_attention", {"keep[:, None, None, :]": "keep[:, None, :, None]"}, ["keep_on_queries"],
+                 id="keep along the rows of the scores"),
+    pytest.param("grouped_query_attention",
+                 {"2 * n_layer * n_kv_head * head_dim * T  #": "2 * n_layer * n_head * (n_head // head_dim) * T  #"},
+                 ["cache_bytes"], id="a count that is right where two sizes happen to fit"),
+    pytest.param("kv_cache", ON_THE_MODULE, ["cache_shared"], id="keys and values kept on the module"),
     pytest.param("weight_split", {"scores.softmax(": "(scores * 0).masked_fill(self.future[:T, :T], float('-inf')).softmax("},
                  ["scores_ignored"], id="weights that are the same whatever the scores are"),
     pytest.param("weight_split", SWAPPED, ["heads_and_width_swapped"], id="the count of heads taken for their width"),
@@ -104,3 +118,70 @@ def test_a_function_that_is_not_called_is_told_with_its_line(course: Course, box
     said = f"On line {line} `causal_mask` is a function that is not called: write causal_mask(…)."
     for result in told(course, box, wanted, AttemptSource("attempt.py", text), NO_SEARCH):
         assert said in next(f.evidence for f in result.functions if f.name == "causal_weights")
+
+
+LAYERS_IN_A_LIST = """
+import torch
+from torch import nn
+
+
+class Head(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (nn.Linear(d_in, d_out, bias=qkv_bias) for _ in range(3))
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("future", torch.ones(context_length, context_length).triu(1).bool())
+
+    def forward(self, x):
+        T, k = x.shape[1], self.W_key(x)
+        scores = (self.W_query(x) @ k.transpose(1, 2)).masked_fill(self.future[:T, :T], -torch.inf)
+        return self.dropout(torch.softmax(scores / k.shape[-1] ** 0.5, dim=-1)) @ self.W_value(x)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, num_heads, dropout=0.0, qkv_bias=False):
+        super().__init__()
+        sizes = d_in, d_out // num_heads, context_length, dropout, qkv_bias
+        self.heads = [Head(*sizes) for _ in range(num_heads)]
+        self.out_proj = nn.Linear(d_out, d_out)
+
+    def forward(self, x):
+        return self.out_proj(torch.cat([head(x) for head in self.heads], dim=-1))
+"""
+
+
+def test_layers_in_a_plain_list_come_first_on_both_sides(course: Course, box: Box) -> None:
+    """No `.to` reaches them, so that dtypes and devices differ, too: that only follows."""
+    wanted = next(e for e in course.exercises if e.id == "weight_split")
+    for result in told(course, box, wanted, AttemptSource("attempt.py", LAYERS_IN_A_LIST), NO_SEARCH):
+        assert ids(result)[0] == "params_not_registered"
+        assert not {*ids(result)} & {"hard_coded_dtype", "hard_coded_device"}
+
+
+def test_a_wrong_order_of_arguments_is_told_with_both_orders(course: Course, box: Box) -> None:
+    wanted = next(e for e in course.exercises if e.id == "attention_scores")
+    source = AttemptSource(
+        "attempt.py",
+        changed(wanted, {"attend(q: torch.Tensor, k: torch.Tensor, v": "attend(q: torch.Tensor, v: torch.Tensor, k"}),
+    )
+    for result in told(course, box, wanted, source, NO_SEARCH):
+        evidence = next(f.evidence for f in result.functions if f.name == "attend")
+        assert "written as attend(q, v, k), and called as attend(q, k, v)" in evidence
+
+
+def test_an_exception_of_another_type_is_no_refusal(course: Course, box: Box) -> None:
+    wanted = next(e for e in course.exercises if e.id == "fused_qkv")
+    source = AttemptSource("attempt.py", changed(wanted, {"if size not in sizes:": "if False:"}))
+    for result in told(course, box, wanted, source, NO_SEARCH):
+        evidence = next(f.evidence for f in result.functions if f.name == "gpt2_attention")
+        assert "KeyError" in evidence
+        assert "What is due here is a refusal: a ValueError that says why" in evidence
+
+
+def test_an_assert_of_a_pair_is_told_to_refuse_nothing(course: Course, box: Box) -> None:
+    wanted = next(e for e in course.exercises if e.id == "reshape_dance")
+    text = changed(wanted, {"if C % n_head != 0:": "assert (C % n_head == 0, 'does not divide')\n    if False:"})
+    line = next(n for n, each in enumerate(text.splitlines(), 1) if "assert (" in each)
+    for result in told(course, box, wanted, AttemptSource("attempt.py", text), NO_SEARCH):
+        evidence = next(f.evidence for f in result.functions if f.name == "split_heads")
+        assert f"The assert on line {line} refuses nothing" in evidence
