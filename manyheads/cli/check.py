@@ -20,6 +20,7 @@ from ..submission import AttemptSource
 from .last_check import keep, last_result
 from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named, open_console
 from .own import check_one, done_exercises, from_here, is_started, missing_message, other_names, own_attempt
+from .progress import waiting
 from .watch import watch_exercises
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class _Checking:
             from ..box.forked import open_own_box
 
             self.box = self.stack.enter_context(open_own_box(meta=True))
-        with self.console.status(f"checking {label_of(exercise)}"):  # an endless loop takes until its limit
+        with waiting(self.console, f"checking {label_of(exercise)}"):  # an endless loop takes until its limit
             return check_one(self.course, exercise, source, self.box)
 
 

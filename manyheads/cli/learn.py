@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -21,6 +23,7 @@ from ..submission import AttemptSource
 from .last_check import CHECKED_LAST, exercise_meant, facts, fingerprint_path, last_result
 from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named, open_console
 from .own import check_one, from_here, is_started, missing_message, own_attempt
+from .progress import waiting
 from .trace import follow_own_attempt
 
 # `course hint`: one step closer to the answer each time.
@@ -54,7 +57,7 @@ def hint(
 
         with (
             open_own_box(meta=True) as box,
-            console.status(f"checking {wanted.id}"),
+            waiting(console, f"checking {wanted.id}"),
         ):  # the box first: it may fork only while there is no other thread, and the spinner is one
             result = check_one(loaded, wanted, source, box)
     if result.is_done:
@@ -67,7 +70,8 @@ def hint(
     given = next_hint(content, result, wanted.hint, loaded.root / FOLDER / NOTE, again=again)
     if given.title:
         console.print(given.title, soft_wrap=not console.is_terminal, markup=False)
-    _print(console, given.sentence, f"course {'check' if given.last else 'hint'} {wanted.id}")
+    following = "trace" if given.repeats else "check" if given.last else "hint"
+    _print(console, given.sentence, f"course {following} {wanted.id}")
 
 
 def _print(console: Console, sentence: str, following: str) -> None:
@@ -108,7 +112,7 @@ def _results(
     if changed:
         from ..box.forked import open_own_box
 
-        with open_own_box(meta=True) as box, console.status("checking what has changed"):
+        with open_own_box(meta=True) as box, waiting(console, "checking what has changed"):
             results |= {e: check_one(course, e, source, box) for e, source in changed}
     return results
 
@@ -129,10 +133,13 @@ def _rung(exercise: Exercise, source: AttemptSource, result: ExerciseResult | No
 
 
 def write_picture(path: Path, data: bytes) -> None:
-    """Write the file, and make its folder. Raises CourseFault."""
+    """Write the file. Raises CourseFault."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
+    except FileNotFoundError:
+        raise CourseFault(
+            f"there is no folder {path.parent} to draw in. Next: mkdir -p {quote(str(path.parent))}"
+        ) from None
     except OSError as error:
         raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: pass --out FILE.png") from None
 
@@ -140,6 +147,12 @@ def write_picture(path: Path, data: bytes) -> None:
 # `course plot`: a picture of the expected values, yours and the difference.
 
 PLOTS = "plots"  # in the course's folder, ignored by git
+
+
+def _plots(root: Path) -> Path:
+    with suppress(OSError):  # whoever writes there will say so
+        (root / PLOTS).mkdir(exist_ok=True)
+    return root / PLOTS
 
 
 def plot(
@@ -166,7 +179,7 @@ def plot(
     if seen.followed.ended:
         console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=not console.is_terminal, markup=False)
     if shown:
-        path = out or loaded.root / PLOTS / f"{seen.exercise.id}.png"
+        path = out or _plots(loaded.root) / f"{seen.exercise.id}.png"
         write_picture(path, png(shown, f"{seen.exercise.title}: expected, yours, difference"))
         console.print(f"Drawn in {path}", soft_wrap=True, markup=False)
     console.print(f"Next: course check {seen.exercise.id}")

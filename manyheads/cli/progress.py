@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 PLAIN_SECONDS = 5.0  # between two lines without a terminal
+
+
+def waiting(console: Console, doing: str) -> AbstractContextManager[object]:
+    """Show on a terminal what is waited for, and for how many seconds already."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    shown = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    shown.add_task(escape(doing), total=None)
+    return shown
 
 
 class ProgressDisplay(Protocol):

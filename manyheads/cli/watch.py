@@ -15,6 +15,7 @@ from ..report.ladder import after_done, how_far
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
 from .own import check_one, done_exercises, from_here, own_attempt
+from .progress import waiting
 
 if TYPE_CHECKING:
     from ..box.level import Box
@@ -29,9 +30,6 @@ def watch_exercises(course: Course, named: Sequence[Named], box: Box, console: C
     done: dict[str, bool] = {}
     saved = {exercise.id: _state(exercise) for exercise in named}  # before the first check: a save meanwhile counts
     chosen = _first_to_do(course, named, box, console, done)
-    if chosen is None:
-        console.print("All done. Next: course status")
-        return
     with suppress(KeyboardInterrupt):  # Ctrl-C ends watching
         _show(console, course, named, *chosen, done)
         for exercise in _saves(named, saved):
@@ -40,18 +38,18 @@ def watch_exercises(course: Course, named: Sequence[Named], box: Box, console: C
 
 def _first_to_do(
     course: Course, named: Sequence[Named], box: Box, console: Console, done: dict[str, bool]
-) -> tuple[Named, ExerciseResult] | None:
-    """Return the first exercise that is not done, and what was seen of it. Records the others in `done`."""
+) -> tuple[Named, ExerciseResult]:
+    """Return the first exercise that is not done, or the last one, and what was seen of it. Records the others in `done`."""
     for exercise in named:
         result = _checked(course, exercise, box, console)
         done[exercise.id] = result.is_done
         if not done[exercise.id]:
-            return exercise, result
-    return None
+            break
+    return exercise, result
 
 
 def _checked(course: Course, exercise: Exercise, box: Box, console: Console) -> ExerciseResult:
-    with console.status(f"checking {label_of(exercise)}"):  # an endless loop takes until its limit
+    with waiting(console, f"checking {label_of(exercise)}"):  # an endless loop takes until its limit
         return check_one(course, exercise, own_attempt(course, exercise), box)
 
 
@@ -71,7 +69,7 @@ def _show(
     )
     if result.is_done:
         console.print(how_far(course, done_exercises(course)))
-    console.print(_what_next(named, exercise, done), style="dim", soft_wrap=True)
+    console.print(_what_next(named, exercise, done), style="dim", soft_wrap=not console.is_terminal)
 
 
 def _what_next(named: Sequence[Named], current: Named, done: dict[str, bool]) -> str:
@@ -79,7 +77,7 @@ def _what_next(named: Sequence[Named], current: Named, done: dict[str, bool]) ->
     undone = (e for e in named if not done.get(e.id))
     following = current if not done[current.id] else next(undone, None)
     if following is None:
-        return "All done. Ctrl-C ends this."
+        return "All done. What you save is checked again. Ctrl-C ends this."
     title = "" if following == current else f"{following.title}, in "
     return f"Next: {title}{from_here(following.script)}. Save it, and it is checked. Ctrl-C ends this."
 

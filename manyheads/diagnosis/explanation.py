@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from ..box.worker.answers import Reply
 from ..checks.explain import is_refusal
 from ..checks.local import CachedRunner
 from ..checks.marks import Layer
@@ -150,7 +151,23 @@ def without_contradicted(case: Case, explanation: Explanation) -> Explanation:
         values = without(HARD_CODED, values)
     if values and _says_little(values, explanation.exchanges, case.reference):
         values = None
+    if values and any(_has_other_parameters(case, fault) for fault in values):
+        values = None
     return dataclasses.replace(explanation, values=values)
+
+
+def _has_other_parameters(case: Case, fault: Fault) -> bool:
+    """Return whether a module of the mutant has parameters that neither the attempt's has nor the reference's."""
+    mutant = case.reference.of(fault.mutant.namespace)
+    for exchange in (e for e in case.everything if e.call.only_build):
+        right, its = (_parameters(each.execute(exchange.call)) for each in (case.reference, mutant))
+        if its not in (right, _parameters(exchange.reply)):
+            return True
+    return False
+
+
+def _parameters(reply: Reply) -> list[str]:
+    return sorted(name for module in reply.modules for name in module.parameters)
 
 
 def _says_little(values: tuple[Fault, ...], exchanges: Sequence[Exchange], reference: CachedRunner) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ..box.worker.messages import Call
 from ..checks.explain import says_unwritten
@@ -23,10 +24,11 @@ from .function_states import (
     failed_in,
     function_results,
     seen_by_checks,
+    uses,
     with_own_mistake,
     written_and_wrong,
 )
-from .locate import located, proven_in, ways_of, with_titles
+from .locate import located, proven_in, ways_of, with_titles, without_followers
 from .other_functions import Rest, function_that_fails
 
 ChecksFailedBy = Callable[[], Mapping[str, Sequence[Set[str]]]]
@@ -84,6 +86,8 @@ def by_function(
     titles = {id_: text.title for id_, text in bank.texts.items()}
     proven = proven_in([*((places.get(o.id, ""), o) for o in outcomes), *conversation.rest])
     placed = diagnosis.changed(lambda found: with_titles(located(found, wrong, own, proven, ways), titles))
+    used = partial(uses, conversation.source)
+    placed = placed.changed(lambda found: without_followers(found, placed.every, wrong, used, proven))
     seen = [_with_what_shows(function, outcomes, places, placed, checks_failed_by) for function in seen]
     seen = [replace(each, arguments=_arguments(reference.namespace.get(each.name))) for each in seen]
     return ByFunction(function_results(seen, conversation.source, {d.function for d in placed.every}), placed, places)

@@ -85,6 +85,29 @@ def located(
     )
 
 
+def without_followers(
+    placed: Sequence[Diagnosed],
+    every: Sequence[Diagnosed],
+    wrong: Sequence[str],
+    used: Callable[[str], Set[str]],
+    proven: Mapping[str, Set[str]],
+) -> tuple[Diagnosed, ...]:
+    """Return the same without names in functions that use another one that is wrong and has no name.
+
+    What such a function answers may follow from that. What a check or an exception proves stays.
+
+    Args:
+        placed: names with their functions.
+        every: those, and all others.
+        wrong: the functions that are wrong.
+        used: the functions that one uses.
+        proven: by a misconception's id, the functions of the checks or exceptions that prove it.
+    """
+    named = {name for each in every for name in (each.function, *each.also_in)}
+    unnamed = {*wrong} - named
+    return tuple(d for d in placed if d.id in proven or not d.function or unnamed.isdisjoint(used(d.function)))
+
+
 def _is_also_in(id_: str, name: str, proven: Mapping[str, Set[str]], ways: Ways[Any, Any]) -> bool:
     return id_ != UNTOUCHED and (name in proven.get(id_, ()) or ways.is_all(id_, name))
 

@@ -47,9 +47,10 @@ class Rung:
 def ladder(rungs: Sequence[Rung]) -> RenderableType:
     """Return every exercise, the points so far, and the checklist of the first exercise that is not done."""
     done = f"{sum(rung.state == 'done' for rung in rungs)} of {len(rungs)} done"
-    total = f"{done}, {points(sum(r.score for r in rungs))} of {points(sum(r.max_score for r in rungs))} points"
     unseen = sum(r.unseen for r in rungs)
-    beside = f"; {points(unseen)} more for what only grading sees" if unseen else ""
+    most = points(round(sum(r.max_score for r in rungs) - unseen, 9))
+    total = f"{done}, {points(sum(r.score for r in rungs))} of {most} points"
+    beside = f"; grading gives {points(unseen)} more, for what only it sees" if unseen else ""
     parts: list[RenderableType] = [_Rungs(rungs), Text(f"{total} by the visible checks{beside}", style="bold")]
     upcoming = next((rung for rung in rungs if rung.state != "done"), None)
     if upcoming is not None:
@@ -83,7 +84,7 @@ def _table(rungs: Sequence[Rung], *, short: bool) -> Table:
         table.add_row(
             Text(mark, style=style),
             Text(rung.label, style=style),
-            Text(f"{score} / {points(rung.max_score)}", justify="right", no_wrap=True),
+            Text(f"{score} / {points(rung.max_score - rung.unseen)}", justify="right", no_wrap=True),
             Text(state, style=style),
         )
     return table

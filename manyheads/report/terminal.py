@@ -142,7 +142,9 @@ def exercise_report(result: ExerciseResult, *, label: str = "", after: Sequence[
     label: the exercise's number and title. after: sentences for an attempt that is done.
     """
     words = attempt_words(result)
-    head = _Scored(f"{words.mark} ", label or result.id, result.score, result.max_score, _STYLES[words.mark])
+    head = _Scored(
+        f"{words.mark} ", label or result.id, result.score, result.max_score - result.unseen, _STYLES[words.mark]
+    )
     parts: list[RenderableType] = [head]
     for function in words.functions:
         if not words.passed or function.own_check:

@@ -61,10 +61,8 @@ class FunctionReport:
 
     @property
     def rest_waits(self) -> str:
-        """One line for the others, where they could only end as the first did; "" where each has its own line."""
-        seen = {check.evidence for check in self.failed}
-        ended = all(c.outcome in _STOPPED or (c.outcome in _WHOLE and len(seen) == 1) for c in self.rest)
-        return f"and {len(self.rest)} other checks, which wait for that" if ended and len(self.rest) > 1 else ""
+        """One line for the others, for what is mended first may be their cause; "" where there is one at most."""
+        return f"and {len(self.rest)} other checks wait for this" if len(self.rest) > 1 else ""
 
 
 def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
@@ -208,7 +206,7 @@ class AttemptWords:
     mark: ✓ where it is done, … where all that is written is right, ? where it is not graded, else ✗.
     functions: those of the file, in its order; without a name what is about the whole file.
     waiting: the failed checks that wait for what is not written, or for another function. passed: the others.
-    total: how many points are seen here, where grading sees more.
+    total: how many points grading gives beside those that are seen here.
     """
 
     mark: str
@@ -258,10 +256,8 @@ def counted(number: int, one: str, more: str) -> str:
 def _total(result: ExerciseResult) -> str:
     if not result.unseen:
         return ""
-    seen = f"{points(result.max_score - result.unseen)} of {points(result.max_score)} points are seen here"
-    if not result.unseen_checks:
-        return f"{seen}; {points(result.unseen)} only grading gives."
-    return f"{seen}; {points(result.unseen)} is for what only grading sees: {'; '.join(result.unseen_checks)}."
+    more = f"Grading gives {points(result.unseen)} more"
+    return f"{more}, for what only it sees: {'; '.join(result.unseen_checks)}." if result.unseen_checks else f"{more}."
 
 
 def points(value: float) -> str:

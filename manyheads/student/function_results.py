@@ -17,8 +17,8 @@ from ..diagnosis.comparison import Comparison
 from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.proofs import proven_by_answer
 from ..diagnosis.recording import Fingerprints, PublicCheck, RecordedMutant, differs, facets_of
-from ..judge.function_states import Seen, function_results, with_own_mistake, written_and_wrong
-from ..judge.locate import Ways, located, with_titles
+from ..judge.function_states import Seen, function_results, uses, with_own_mistake, written_and_wrong
+from ..judge.locate import Ways, located, with_titles, without_followers
 from ..result import CheckResult, FunctionResult
 
 # Describe an exception of a student's code to the student, on the student's own machine.
@@ -85,6 +85,8 @@ def functions_of(
     own = with_own_mistake(wrong, source)
     titles = {id_: each.title for id_, each in fingerprints.content.words.items()}
     placed = diagnosis.changed(lambda those: with_titles(located(those, wrong, own, proven, ways), titles))
+    used = partial(uses, source)
+    placed = placed.changed(lambda those: without_followers(those, placed.every, wrong, used, proven))
     shows = partial(_shows, fingerprints, seen, ways)
     found = [_told(other, _to_tell(failures[other.name], _of(other.name, placed), shows)) for other in found]
     found = [replace(each, arguments=arguments.get(each.name, ())) for each in found]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..diagnosis.recording import Content
 from ..judge.function_states import STUB_ENDS
-from ..result import Diagnosed, ExerciseResult, Outcome
+from ..result import Diagnosed, ExerciseResult, FunctionResult, Outcome
 from ..submission.unwritten import UNTOUCHED
 
 Steps = tuple[str, ...]
@@ -22,20 +23,22 @@ _ENDED: dict[Outcome, Steps] = {  # for attempts that no check could examine
         "Run the file by itself: python says where. Look for exit, abort, and shapes far too large.",
     ),
 }
+_RAISED = re.compile(r"^raised [\w ]+ on ((?:cell \d+, )?line \d+)")
 _STUB_ENDS: Steps = ("On which line does Python stop when you run the file, and what of yours stands below that line?",)
 _UNEXPLAINED: Steps = (  # true of every mistake: a hint about another one would lead astray
-    "course trace {exercise} shows what each line makes. Which is the first line that surprises you?",
-    "Take the smallest input that you can work out by hand, and print what each line makes of it.",
+    "{where}Which shape, and which numbers, did you mean to have there?",
+    "Take the smallest input that you can work out by hand, and compare it with what course trace {exercise} --values shows.",
 )
 
 
 @dataclass(frozen=True)
 class Hint:
-    """A hint. `title`: the misconception or the failing check. `last`: whether there is no further step."""
+    """A hint. `title`: the misconception or the failing check. `last`: whether there is no further step. `repeats`: whether it was given."""
 
     title: str
     sentence: str
     last: bool
+    repeats: bool = False
 
 
 def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, *, again: bool = False) -> Hint:
@@ -44,12 +47,14 @@ def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, 
     start: the exercise's own hint, for an attempt of which nothing is written. note: the file that records which steps were shown.
     """
     about, title, steps = _steps(content, result, start)
-    last, forgets = len(steps), ""
+    last, forgets, repeats = len(steps), "", False
     try:
-        given = next_step(note, content.exercise, about, last, again=again)
+        step = next_step(note, content.exercise, about, last, again=again)
+        given, repeats = min(step, last), step > last
     except OSError as error:
         given, forgets = 1, f"\nThe step is not remembered: {note} cannot be written ({error.strerror})."
-    return Hint(title, f"Hint {given} of {last}: {steps[given - 1]}{forgets}", given == last)
+    before = "You have seen every hint to this; here is the last one once more.\n" if repeats else ""
+    return Hint(title, f"{before}Hint {given} of {last}: {steps[given - 1]}{forgets}", given == last, repeats)
 
 
 def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, str, Steps]:
@@ -75,7 +80,7 @@ def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, s
         return (
             title,
             f"This does not hold yet: {about}{title}",
-            tuple(step.format(exercise=result.id) for step in _UNEXPLAINED),
+            tuple(step.format(exercise=result.id, where=_where(result, wrong)) for step in _UNEXPLAINED),
         )
     if begun:
         return (
@@ -87,6 +92,15 @@ def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, s
     return UNTOUCHED, f"{name} is not written yet.", content.words[UNTOUCHED].hints
 
 
+def _where(result: ExerciseResult, wrong: FunctionResult | None) -> str:
+    """Return a sentence about the line to look at: one that is proved, or that raised; else how to find it."""
+    if result.lines:
+        return f"Look at {result.lines[0].place}: one small change there makes every check pass. "
+    if wrong and (raised := _RAISED.search(wrong.evidence)):
+        return f"Python stopped on {raised[1]}. Look at what goes into it. "
+    return f"course trace {result.id} shows what each line makes. Find the first line that surprises you. "
+
+
 def _as_in_the_file(result: ExerciseResult) -> list[Diagnosed]:
     """Return the misconceptions in the order in which `course check` shows them: of the whole file, then function by function."""
     names = [function.name for function in result.functions]
@@ -94,7 +108,9 @@ def _as_in_the_file(result: ExerciseResult) -> list[Diagnosed]:
 
 
 def next_step(path: Path, exercise: str, about: str, steps: int, *, again: bool = False) -> int:
-    """Return the number of the step to show, which is recorded in this file. Another mistake starts with its own first step.
+    """Return the number of the step to show, which is recorded in this file; one more than there are where all were shown.
+
+    Another mistake starts with its own first step.
 
     Raises OSError if the file cannot be written.
     """
@@ -104,8 +120,8 @@ def next_step(path: Path, exercise: str, about: str, steps: int, *, again: bool 
         seen = int(before["step"]) if before.get("about") == about and not again else 0
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         noted, seen = {}, 0  # no record yet, or a damaged one: start with the first step
-    step = min(seen + 1, steps)
-    noted[exercise] = {"about": about, "step": step}
+    step = min(seen, steps) + 1
+    noted[exercise] = {"about": about, "step": min(step, steps)}
     path.parent.mkdir(mode=0o700, exist_ok=True)
     path.write_text(json.dumps(noted), encoding="utf-8")
     return step

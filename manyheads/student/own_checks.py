@@ -34,7 +34,7 @@ class Block:
     first: int
     last: int
     names: frozenset[str]
-    said: frozenset[str]  # the texts that the block itself prints
+    said: frozenset[str]  # patterns of the texts that the block itself prints
     test: tuple[int, int]
 
 
@@ -87,16 +87,21 @@ def _blocks(body: Sequence[ast.stmt]) -> Iterator[Block]:
                     first=each.lineno,
                     last=each.end_lineno or each.lineno,
                     names=frozenset(node.id for node in nodes if isinstance(node, ast.Name)),
-                    said=frozenset(_constants(nodes)),
+                    said=frozenset(_texts(nodes)),
                     test=(test.col_offset, test.end_col_offset),
                 )
 
 
-def _constants(nodes: Sequence[ast.AST]) -> Iterator[str]:
+def _texts(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    """Yield a pattern for each text that is printed, in which a value may be anything."""
     for node in nodes:
         match node:
             case ast.Call(func=ast.Name("print"), args=[ast.Constant(value=str(text))]):
-                yield text
+                yield re.escape(text)
+            case ast.Call(func=ast.Name("print"), args=[ast.JoinedStr(values=parts)]):
+                texts = [part.value if isinstance(part, ast.Constant) else None for part in parts]
+                if any(isinstance(text, str) and text.strip() for text in texts):
+                    yield "".join(re.escape(text) if isinstance(text, str) else ".*" for text in texts)
 
 
 def _text(source: AttemptSource, blocks: Sequence[Block]) -> AttemptSource:
@@ -135,10 +140,11 @@ def _about(block: Block, definitions: dict[str, int], functions: Sequence[Functi
 def printed_lines(printed: str, own: Collection[str] = ()) -> tuple[str, ...]:
     """Return the first lines that a student's code printed, as they were: a tensor's rows below each other.
 
-    What is printed at every call is shown once: each line with those below it that are indented. own: lines of the checks
-    themselves, which are left out.
+    What is printed at every call is shown once: each line with those below it that are indented. own: patterns of what the
+    checks themselves print, which is left out.
     """
     once = dict.fromkeys(re.split(r"\n+(?=\S)", printed.rstrip()))
-    lines = [line for part in once for line in part.splitlines() if line.strip() and line not in own]
+    others = (part for part in once if not any(re.fullmatch(text, part, re.DOTALL) for text in own))
+    lines = [line for part in others for line in part.splitlines() if line.strip()]
     shown = (sanitize(line, WIDTH, keeps_blanks=True) for line in lines[:LINES])
     return (*shown, *(["… and more"] if len(lines) > LINES else []))

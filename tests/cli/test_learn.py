@@ -76,7 +76,21 @@ def test_a_mistake_without_a_name_gets_no_hint_about_another_one(ask: Ask, stude
     (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".mean() * 0.731"), encoding="utf-8")
     title, hint, _ = ask()
     assert title.startswith("This does not hold yet: ")
-    assert hint.startswith("Hint 1 of 2: course trace running_mean shows what each line makes.")
+    assert hint.startswith("Hint 1 of 2: Look at line 7: one small change there makes every check pass.")
+
+
+def test_after_the_last_hint_the_same_is_not_repeated_in_silence(ask: Ask, student_copy: Path) -> None:
+    (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".mean() * 0.731"), encoding="utf-8")
+    said = [ask() for _ in range(3)]
+    assert [each[-1] for each in said] == [f"Next: course {c} running_mean" for c in ("hint", "check", "trace")]
+    assert said[2][1] == "You have seen every hint to this; here is the last one once more."
+
+
+def test_a_hint_about_an_exception_names_its_line(ask: Ask, student_copy: Path) -> None:
+    (student_copy / SCRIPT).write_text(
+        "import torch\n\n\ndef running_mean(x):\n    return x + {}[1]\n", encoding="utf-8"
+    )
+    assert ask()[1].startswith("Hint 1 of 2: Python stopped on line 5. Look at what goes into it.")
 
 
 def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: Ask, student_copy: Path) -> None:

@@ -77,7 +77,7 @@ def test_an_exception_is_status_1_after_the_lines_that_led_to_it(run_course: Run
     assert "cumsum        (T) → (T)" in done.stdout
     assert "✗ view         (T)" in done.stdout
     assert "It raised RuntimeError on line 3: a reshape to a shape with another number of elements." in done.stdout
-    assert done.stdout.endswith("Next: course hint running_mean\n")
+    assert done.stdout.endswith("Next: change the first line that surprises you, then: course check running_mean\n")
 
 
 @pytest.fixture

@@ -72,7 +72,10 @@ def save(folder: Path, text: str) -> None:
     new.replace(folder / SCRIPT)
 
 
-def test_every_save_is_checked_until_all_is_done(folder: Path) -> None:
+DONE = r"All done. What you save is checked again. Ctrl-C ends this"
+
+
+def test_every_save_is_checked(folder: Path) -> None:
     terminal = Terminal(folder)
     assert "not written yet" in terminal.read_until("Ctrl-C ends this")
     save(folder, WRONG)  # once, at once: what is saved before it watches counts as well
@@ -82,7 +85,9 @@ def test_every_save_is_checked_until_all_is_done(folder: Path) -> None:
     save(folder, "def running_mean(x:\n")
     assert "cannot be imported" in terminal.read_until("Ctrl-C ends this")
     save(folder, RIGHT)
-    assert "✓ 01 The running mean" in terminal.read_until("All done. Ctrl-C ends this")
+    assert "✓ 01 The running mean" in terminal.read_until(DONE)
+    save(folder, WRONG)
+    assert "divided by" in terminal.read_until("Ctrl-C ends this").lower()
     assert terminal.interrupt() == 0
 
 
@@ -93,11 +98,13 @@ def test_what_is_saved_while_the_first_check_runs_is_checked(folder: Path) -> No
     assert next(_saves([exercise], saved)) == exercise
 
 
-def test_where_all_is_done_there_is_nothing_to_watch(folder: Path) -> None:
+def test_where_all_is_done_what_is_saved_is_checked_all_the_same(folder: Path) -> None:
     save(folder, RIGHT)
     terminal = Terminal(folder)
-    terminal.read_until("All done. Next: course status")
-    assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) == 0
+    terminal.read_until(DONE)
+    save(folder, WRONG)
+    assert "divided by" in terminal.read_until("Ctrl-C ends this").lower()
+    assert terminal.interrupt() == 0
 
 
 def test_what_is_not_done_is_checked_once_at_the_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

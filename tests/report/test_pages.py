@@ -152,7 +152,7 @@ def test_checks_that_only_wait_for_the_first_are_one_line(tmp_path: Path) -> Non
     nothing = exercise(*(check(id_, outcome="missing", evidence="dance.py was not handed in.") for id_ in "abc"))
     write_pages([graded("ada", nothing)], [], tmp_path)
     text = Seen(tmp_path / "students" / "ada.html").text
-    assert "and 2 other checks, which wait for that: 0 / 4" in text
+    assert "and 2 other checks wait for this: 0 / 4" in text
     assert text.count("dance.py was not handed in.") == 1
 
 

@@ -81,10 +81,15 @@ if __name__ == "__main__":
     except NotImplementedError:
         print("it waits")
     else:
-        print(f"the last is {last}")
+        print("the last is", last)
 """
     assert check(HEAD + guessed + FAILS).printed == ("as many as 3",)
-    assert check(HEAD + guessed.replace("NotImplementedError", "KeyError")).printed[-1] == "the last is 1.0"
+    assert check(HEAD + guessed.replace("NotImplementedError", "KeyError")).printed[-1].startswith("the last is")
+
+
+def test_what_a_check_of_the_course_says_is_not_the_students(check: Check) -> None:
+    told = 'if __name__ == "__main__":\n    print(f"of {running_mean(torch.ones(3))} the last")\n    print("fits")\n'
+    assert check(HEAD + told).printed == ("as many as 3",)
 
 
 def test_many_lines_are_cut(check: Check) -> None:
