@@ -102,6 +102,10 @@ class CrossAttention(nn.Module):
 # *queries*. Two axes have to be put in between, and which two is the whole question: `(B, 1, 1, T_k)` hides
 # columns, `(B, 1, T_k, 1)` would hide rows. If T_q happens to equal T_k, both run.
 #
+# Self-attention over padded sentences needs both masks at once. A query may look where *each* of them lets it:
+# `causal & keep[:, None, None, :]`, of shape `(B, 1, T, T)`. Mind the padding in front: if a sentence begins with
+# padding, its first row sees nobody, and a softmax over nothing but −∞ is NaN.
+#
 # ## One walk through, with numbers
 #
 # One head of two channels, and every layer passes on what it gets. Two tokens ask, three are in the context, and the

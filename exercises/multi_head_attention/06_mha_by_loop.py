@@ -207,5 +207,5 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Onward
 #
-# Now you have an oracle. Ask it about the fast version: go on with
-# [7 · The fused QKV](07_fused_qkv.ipynb).
+# Now you have an oracle. Ask it about the fast version: the last cell of
+# [7 · The fused QKV](07_fused_qkv.ipynb) runs your loop on your own batched module, and prints how far they are apart.

@@ -5,17 +5,129 @@
 # time](06_mha_by_loop.ipynb). After this: [8 · The fast path](08_sdpa_equivalence.ipynb).*
 #
 # Three projections of the same `x` are three trips through memory. GPT-2 makes one, with a single layer of width
-# 3C whose output is cut into q, k and v. So does Karpathy's nanoGPT, and tonight so do you.
+# 3C whose output is cut into q, k and v. So does Karpathy's nanoGPT, and tonight so do you. (GPT-2's own layers
+# have biases, too, and keep their weights turned over, as (in, out). To load them you would have to mind both.)
 #
-# ## Your turn: `CausalSelfAttention`
+# ## One weight, three names
 #
-# About ten lines; below the code stand the details. In the end the shape comments should tell the story.
+# You know the stacked weight from exercise 6: C rows for q, C for k, C for v. What comes out of it has 3C
+# channels, for every token in that order:
+#
+# ```text
+# x (B, T, C) ─ Linear ─▶ (B, T, 3C)
+#
+# channels  0 … C−1      q   h0 h1 … hN
+#           C … 2C−1     k   h0 h1 … hN
+#           2C … 3C−1    v   h0 h1 … hN
+# ```
+#
+# Same mathematics, same number of parameters, fewer kernel launches. Two ways to get it wrong run without a
+# murmur:
+#
+# - *Another order.* Swap k and v and the shapes cannot tell. A network trained from scratch in your order
+#   would even learn; one that loads GPT-2's weights talks nonsense.
+# - *Packed per head.* If you unfold 3C straight into heads of 3·hd, you read "q, k, v of head 0, then q, k, v
+#   of head 1". Some published models do store it so. This one does not: first three, then heads. The two look
+#   alike: `view(B, T, 3, nh, hd).permute(2, 0, 3, 1, 4)` unpacks three and then heads, which is right here;
+#   `view(B, T, nh, 3, hd).permute(3, 0, 2, 1, 4)` unpacks heads and then three.
+#
+# ## Count it
+#
+# No biases anywhere, and nothing else is learned:
+#
+# | C = 64 | weight | parameters |
+# |---|---|---|
+# | fused projection | 192 × 64 | 12,288 |
+# | output projection | 64 × 64 | 4,096 |
+# | together | 4 C² | **16,384** |
+#
+# *Attention costs four C × C matrices*, however many heads you cut them into. If your count is larger, look
+# for a bias that you did not switch off (192 + 64 = 256 more), or for a mask that became a parameter.
+#
+# ## The mask is luggage
+#
+# Which token may see which is known when the module is made: a square of `block_size`. Make it once. It is
+# not learned, so it is not a parameter; but it has to be where the computation is. As a plain attribute it
+# stays behind on the CPU when the module moves, and you read *Expected all tensors to be on the same device*
+# at the worst hour. Registered as a *buffer* it travels along.
+#
+# At run time you need the corner of that square for the T tokens that came: five tokens, 5 × 5. This is what
+# makes generation work, where the text grows by one token a step. And T > `block_size`? A slice past the end
+# is no error in Python; it quietly gives you all there is, and the complaint comes later, from somewhere
+# else, about sizes. Say it yourself, early, with both numbers.
+#
+# ## The scores, and why √hd
+#
+# If the entries of q and k have variance 1, a dot product over hd of them has variance hd. For C = 64 and 4
+# heads, hd = 16: scores of typical size 4. Divide by √16 = 4, and they are of size 1 again, where softmax is
+# neither flat nor a spike. √C = 8 would divide by twice too much: every head starts out too even-handed. From
+# scratch our small model learned as well all the same; one that had learned with √hd had a loss of 1.77 then, not 1.57.
+#
+# (Fresh layers do not start at variance 1. PyTorch draws their weights so that each entry of q and k has variance ⅓
+# where x has 1, and the scores start with a spread of ⅓. They grow as the layers learn.)
+#
+# You can do the smallest case in your head. C = 12, three heads, so hd = 4; a token of zeros, then a token of
+# ones; q, k and v are the tokens themselves. The second token scores 0 for the first and 1 + 1 + 1 + 1 = 4
+# for itself, in every head. 4 / √4 = 2, softmax gives 0.1192 and 0.8808, so every channel carries 0.8808.
+# Divided by √12 it would be 0.7604; not divided at all, 0.9820.
+#
+# ## Two dropouts
+#
+# One falls on the *weights*, after the softmax: whole edges of "who looks at whom" vanish for a step. The
+# other falls on the *output*, after the projection, just before the block adds it to the residual stream.
+# Both only in training.
+#
+# They multiply. With p = 0.5 each survivor is doubled, twice. Take a single token and let it pass straight
+# through (values and projection the identity): it can only look at itself, with weight 1, so each output
+# channel is 0, or 4 times what came in. Never 2 times. If you ever see a 2, one of the two dropouts is
+# missing.
+#
+# ## The four sizes of GPT-2
+#
+# | name | n_embd | n_head | hd | 4 C² | layers | parameters in all |
+# |---|---|---|---|---|---|---|
+# | small | 768 | 12 | 64 | 2,359,296 | 12 | 124,439,808 |
+# | medium | 1024 | 16 | 64 | 4,194,304 | 24 | 354,823,168 |
+# | large | 1280 | 20 | 64 | 6,553,600 | 36 | 774,030,080 |
+# | xl | 1600 | 25 | 64 | 10,240,000 | 48 | 1,557,611,200 |
+#
+# The `block_size` of all four is 1024, their vocabulary has 50,257 entries, and they were trained with a dropout of
+# 0.1. With its biases one attention of GPT-2 has 4 C² + 4 C parameters: 3 C for q, k and v, and C for the output.
+# You will meet tables that give medium 24 heads and large 36. Those are the numbers of *layers*, slipped into the
+# wrong column. You need not look it up: 1024 / 24 and 1280 / 36 are
+# not whole, so such a module refuses to be made. And there is a rhyme to remember: in GPT-2 a head is 64
+# channels wide, always.
+#
+# ## What lurks
+#
+# - The view that goes straight to four axes with heads ahead of tokens (exercise 4). The shapes look right,
+#   the code runs, the model learns garbage.
+# - Heads joined without moving them back beside their channels first.
+# - An `nn.Module` whose parent was not woken: it is an *AttributeError*, and it comes with the first layer
+#   you assign.
+# - Letting PyTorch's fused attention function do the work. That is exercise 8. Here you own the arithmetic:
+#   scores, mask, softmax, weighted sum, each on a line of its own.
+#
+# ## What it is good for
+#
+# Two blocks with this module were trained for 600 steps on a story, letter by letter. From the last letter of
+# *cabinet*, head 0 of the first block looks one letter back and nearly nowhere else; head 3 of the second block
+# looks at the gaps between words, most of all at the one where this word began. Nobody told them to. Train
+# yours and see: `course train fused_qkv`, then `course plot fused_qkv`.
+#
+# ![What eight heads of a trained model look at from the last letter of cabinet: head 0 of block 1 one letter
+# back with 0.98, head 3 of block 2 at the blank before the word with 0.40](figures/07_fused_qkv.svg)
 
 # %% tags=["setup"]
 import math
 
 import torch
 from torch import nn
+
+# %% [markdown]
+# ## Your turn: `CausalSelfAttention`
+#
+# About ten lines, and the shape comments should tell the story.
 
 
 # %% tags=["solution"]
@@ -57,110 +169,6 @@ class CausalSelfAttention(nn.Module):
         # YOUR CODE HERE
         raise NotImplementedError()
 
-
-# %% [markdown]
-# ## One weight, three names
-#
-# You know the stacked weight from exercise 6: C rows for q, C for k, C for v. What comes out of it has 3C
-# channels, for every token in that order:
-#
-# ```text
-# x (B, T, C) ─ Linear ─▶ (B, T, 3C)
-#
-# channels  0 … C−1      q   h0 h1 … hN
-#           C … 2C−1     k   h0 h1 … hN
-#           2C … 3C−1    v   h0 h1 … hN
-# ```
-#
-# Same mathematics, same number of parameters, fewer kernel launches. Two ways to get it wrong run without a
-# murmur:
-#
-# - *Another order.* Swap k and v and the shapes cannot tell. A network trained from scratch in your order
-#   would even learn; one that loads GPT-2's weights talks nonsense.
-# - *Packed per head.* If you unfold 3C straight into heads of 3·hd, you read "q, k, v of head 0, then q, k, v
-#   of head 1". Some published models do store it so. This one does not: first three, then heads.
-#
-# ## Count it
-#
-# No biases anywhere, and nothing else is learned:
-#
-# | C = 64 | weight | parameters |
-# |---|---|---|
-# | fused projection | 192 × 64 | 12,288 |
-# | output projection | 64 × 64 | 4,096 |
-# | together | 4 C² | **16,384** |
-#
-# *Attention costs four C × C matrices*, however many heads you cut them into. If your count is larger, look
-# for a bias that you did not switch off (192 + 64 = 256 more), or for a mask that became a parameter.
-#
-# ## The mask is luggage
-#
-# Which token may see which is known when the module is made: a square of `block_size`. Make it once. It is
-# not learned, so it is not a parameter; but it has to be where the computation is. As a plain attribute it
-# stays behind on the CPU when the module moves, and you read *Expected all tensors to be on the same device*
-# at the worst hour. Registered as a *buffer* it travels along.
-#
-# At run time you need the corner of that square for the T tokens that came: five tokens, 5 × 5. This is what
-# makes generation work, where the text grows by one token a step. And T > `block_size`? A slice past the end
-# is no error in Python; it quietly gives you all there is, and the complaint comes later, from somewhere
-# else, about sizes. Say it yourself, early, with both numbers.
-#
-# ## The scores, and why √hd
-#
-# If the entries of q and k have variance 1, a dot product over hd of them has variance hd. For C = 64 and 4
-# heads, hd = 16: scores of typical size 4. Divide by √16 = 4, and they are of size 1 again, where softmax is
-# neither flat nor a spike. √C = 8 would divide by twice too much: every head starts out too even-handed, and
-# training drags.
-#
-# You can do the smallest case in your head. C = 12, three heads, so hd = 4; a token of zeros, then a token of
-# ones; q, k and v are the tokens themselves. The second token scores 0 for the first and 1 + 1 + 1 + 1 = 4
-# for itself, in every head. 4 / √4 = 2, softmax gives 0.1192 and 0.8808, so every channel carries 0.8808.
-# Divided by √12 it would be 0.7604; not divided at all, 0.9820.
-#
-# ## Two dropouts
-#
-# One falls on the *weights*, after the softmax: whole edges of "who looks at whom" vanish for a step. The
-# other falls on the *output*, after the projection, just before the block adds it to the residual stream.
-# Both only in training.
-#
-# They multiply. With p = 0.5 each survivor is doubled, twice. Take a single token and let it pass straight
-# through (values and projection the identity): it can only look at itself, with weight 1, so each output
-# channel is 0, or 4 times what came in. Never 2 times. If you ever see a 2, one of the two dropouts is
-# missing.
-#
-# ## The four sizes of GPT-2
-#
-# | name | n_embd | n_head | hd | 4 C² |
-# |---|---|---|---|---|
-# | small | 768 | 12 | 64 | 2,359,296 |
-# | medium | 1024 | 16 | 64 | 4,194,304 |
-# | large | 1280 | 20 | 64 | 6,553,600 |
-# | xl | 1600 | 25 | 64 | 10,240,000 |
-#
-# The `block_size` of all four is 1024. You will meet tables that give medium 24 heads and large 36. Those are
-# the numbers of *layers*, slipped into the wrong column. You need not look it up: 1024 / 24 and 1280 / 36 are
-# not whole, so such a module refuses to be made. And there is a rhyme to remember: in GPT-2 a head is 64
-# channels wide, always.
-#
-# ## What lurks
-#
-# - The view that goes straight to four axes with heads ahead of tokens (exercise 4). The shapes look right,
-#   the code runs, the model learns garbage.
-# - Heads joined without moving them back beside their channels first.
-# - An `nn.Module` whose parent was not woken: it is an *AttributeError*, and it comes with the first layer
-#   you assign.
-# - Letting PyTorch's fused attention function do the work. That is exercise 8. Here you own the arithmetic:
-#   scores, mask, softmax, weighted sum, each on a line of its own.
-#
-# ## What it is good for
-#
-# Two blocks with this module were trained for 600 steps on a story, letter by letter. From the last letter of
-# *cabinet*, head 0 of the first block looks one letter back and nearly nowhere else; head 3 of the second block
-# looks at the gaps between words, most of all at the one where this word began. Nobody told them to. Train
-# yours and see: `course train fused_qkv`, then `course plot fused_qkv`.
-#
-# ![What eight heads of a trained model look at from the last letter of cabinet: head 0 of block 1 one letter
-# back with 0.98, head 3 of block 2 at the blank before the word with 0.40](figures/07_fused_qkv.svg)
 
 # %% [markdown]
 # ### See for yourself: `CausalSelfAttention`
@@ -304,6 +312,33 @@ if __name__ == "__main__":
         print(f"gpt2_attention refuses what it does not know: {error}")
     else:
         raise AssertionError('gpt2_attention("big") went through; the docstring asks for a ValueError')
+
+# %% [markdown]
+# ### Ask your oracle
+#
+# If you have written [exercise 6](06_mha_by_loop.ipynb) in the file beside this one, your loop can check your batched
+# module: the same weights, the same input, two ways through. In float32 they should be some 1e-7 apart.
+
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        import importlib.util
+        from pathlib import Path
+
+        beside = Path(globals().get("__file__", "07_fused_qkv.py")).resolve().with_name("06_mha_by_loop.py")
+        loop = importlib.util.module_from_spec(importlib.util.spec_from_file_location("loop", beside))
+        loop.__loader__.exec_module(loop)
+        torch.manual_seed(67)
+        batched, x = CausalSelfAttention(n_embd=64, n_head=4, block_size=32).eval(), torch.randn(2, 32, 64)
+        batched.n_head, batched.head_dim = 4, 16
+        with torch.no_grad():
+            gap = (loop.mha_by_loop(batched, x) - batched(x)).abs().max().item()
+    except NotImplementedError:
+        print("CausalSelfAttention or mha_by_loop is not written yet, so the comparison waits.")
+    except FileNotFoundError:
+        print("06_mha_by_loop.py is not beside this file, so the comparison waits.")
+    else:
+        print(f"loop and batch are at most {gap:.1e} apart; 1e-5 is the line")
 
 # %% [markdown]
 # ## Onward
