@@ -7,9 +7,95 @@
 # wants q, k and v as `(B, nh, T, hd)`, just how yours lie about. Calling it is half of the exercise; the other
 # half is to *know* that your call is right.
 #
-# ## Your turn: `CausalSelfAttention`, with a fork
+# ## What it saves
 #
-# Copy your module of exercise 7 in here, add the flag, and part the ways. The small print stands below.
+# The hand-written path makes a square of scores for every head of every sequence, writes it to memory, reads
+# it back to mask it, again for the softmax, again for the sum. The square grows with T².
+#
+# With B = 16, nh = 12, T = 4096 and float32 that is 16 · 12 · 4096 · 4096 · 4 bytes, about 12.9 GB, for one layer.
+#
+# A fused kernel such as FlashAttention works in tiles. It holds a few rows of q and a few of k and v close to
+# the arithmetic, keeps a running maximum and a running sum for the softmax, and never has the square in
+# memory at all. The same numbers come out; memory grows with T.
+#
+# ![By hand 144 scores are in memory at once; fused, 16 at a time, while a running maximum and a running
+# sum are carried along](figures/08_sdpa_equivalence.svg)
+#
+# How much faster is that? Somebody measured on an A100:
+#
+# | T | by hand | SDPA | times faster | square not made |
+# |---|---|---|---|---|
+# | 256 | 0.31 ms | 0.11 ms | 2.8 | 3 MB |
+# | 1024 | 3.9 ms | 0.9 ms | 4.3 | 50 MB |
+# | 4096 | 71 ms | 11 ms | 6.5 | 805 MB |
+#
+# Source of the times: Kader Mohideen, *Day 5 — Multi-Head Attention: Many Perspectives in Parallel*, a post that gives
+# neither the batch, nor the heads, nor the dtype: conditions unpublished, not reproduced. The last column is
+# arithmetic for one sequence, 12 heads and float32: 12 · T² · 4 bytes. On your machine the times will differ, so
+# measure: `course bench` prints both, and this A100 beside them.
+#
+# Which kernel runs depends on the dtype. On a GPU, PyTorch's FlashAttention needs float16 or bfloat16; in float32
+# SDPA takes its memory-efficient kernel, which makes no square either. A CPU has a fused kernel as well these days,
+# for float32, too, so do not expect nothing there.
+#
+# ## Four small prints
+#
+# **It scales for you.** SDPA divides by √hd, read off the last axis of q. If your own division survives
+# somewhere in front of it, scores are divided by hd altogether. Nothing looks wrong: with hd = 16 the scores
+# are a quarter of what they should be, and every head is too even-handed. A small model trained so from scratch was
+# no worse; one that had learned with √hd went from a loss of 1.57 to 2.55 (the course's gallery of silent bugs).
+#
+# **It does not know about `eval()`.** Its `dropout_p` is a number, not a module, and nobody tells it that you
+# stopped training. Give it the probability while `self.training` holds, and 0.0 otherwise. Forget it, and the
+# "deterministic" model answers differently every time you ask.
+#
+# **It can mask for you.** Say `is_causal=True` and no mask is made at all. With a mask of your own, two
+# things can go wrong: in a boolean mask True means *may look* (in `masked_fill`, True means the reverse), and
+# a mask is itself a (T, T) tensor, which you came here to avoid, and may send you to a slower kernel.
+#
+# **It does not know your context.** The hand-written path stumbles when T exceeds the mask. SDPA has no mask
+# to stumble over and computes on, cheerfully, past `block_size`, on positions for which the model has no
+# embedding. Refuse such a T before the paths part, so that both do.
+#
+# ```text
+# x ─▶ T ≤ block_size? ─▶ qkv ─▶ heads
+#  ├─ flash=True    SDPA
+#  └─ flash=False   scores, mask,
+#                   softmax, sum
+#                   (T × T, only here)
+#  ▶ join ─▶ proj ─▶ dropout
+# ```
+#
+# Everything outside the fork is shared, the weights too. That is the point of the flag: one module, one set
+# of weights, two ways through.
+#
+# ## How near is equal?
+#
+# Not bit for bit. The fused kernel adds in another order, and floating-point addition cares about order. In
+# float32:
+#
+# | largest difference | what it means |
+# |---|---|
+# | about 1e-7 | round-off; all is well |
+# | up to 1e-5 | still round-off, for larger numbers or longer sums |
+# | 0.1 to 0.2 | a scale done twice |
+# | 0.2 to 0.8 | dropout left on |
+# | about 1 | no mask on one of the paths, or you compare different things |
+#
+# So the comparison needs some manners, and you write it as a function, `max_path_difference`:
+#
+# - dropout must be *off*: two random draws never agree, and you would measure the dice;
+# - no gradients: nobody will ask for them, and they keep every square in memory;
+# - and it must leave no trace. Whoever calls it in the middle of training wants the module back as it was:
+#   same flag, same mode, same weights. If a path raises an exception half way, too. (Python has a word for
+#   "whatever happens".)
+#
+# A comparison of a path with itself is 0.0, always, and proves nothing. Make sure that the flag really flips
+# between the two calls.
+#
+# The habit outlives the exercise: *write the naive version until you own it, swap in the fused one, and check
+# the one against the other with numbers.* That is the difference between "I use FlashAttention" and "I know
+# that my call is right".
 
 # %% tags=["setup"]
 import math
@@ -17,6 +103,11 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+# %% [markdown]
+# ## Your turn: `CausalSelfAttention`, with a fork
+#
+# Copy your module of exercise 7 in here, add the flag, and part the ways. Mind the four small prints.
 
 
 # %% tags=["solution"]
@@ -62,91 +153,6 @@ class CausalSelfAttention(nn.Module):
         # YOUR CODE HERE
         raise NotImplementedError()
 
-
-# %% [markdown]
-# ## What it saves
-#
-# The hand-written path makes a square of scores for every head of every sequence, writes it to memory, reads
-# it back to mask it, again for the softmax, again for the sum. The square grows with T².
-#
-# With B = 16, nh = 12, T = 4096 and float32 that is 16 · 12 · 4096 · 4096 · 4 bytes, about 12.9 GB, for one layer.
-#
-# A fused kernel such as FlashAttention works in tiles. It holds a few rows of q and a few of k and v close to
-# the arithmetic, keeps a running maximum and a running sum for the softmax, and never has the square in
-# memory at all. The same numbers come out; memory grows with T.
-#
-# ![By hand 144 scores are in memory at once; fused, 16 at a time, while a running maximum and a running
-# sum are carried along](figures/08_sdpa_equivalence.svg)
-#
-# How much faster is that? On an A100, with B = 1, 12 heads and float32:
-#
-# | T | by hand | SDPA | times faster | square not made |
-# |---|---|---|---|---|
-# | 256 | 0.31 ms | 0.11 ms | 2.8 | 3 MB |
-# | 1024 | 3.9 ms | 0.9 ms | 4.3 | 50 MB |
-# | 4096 | 71 ms | 11 ms | 6.5 | 805 MB |
-#
-# Source of the times: Kader Mohideen, *Day 5 — Multi-Head Attention: Many Perspectives in Parallel*, a post
-# that measured them on one A100. The last column is arithmetic: 12 · T² · 4 bytes. On your machine the times
-# will differ, so measure: `course bench` prints both, and this A100 beside them. A CPU has a fused
-# kernel as well these days, so do not expect nothing there.
-#
-# ## Four small prints
-#
-# **It scales for you.** SDPA divides by √hd, read off the last axis of q. If your own division survives
-# somewhere in front of it, scores are divided by hd altogether. Nothing looks wrong: with hd = 16 the scores
-# are a quarter of what they should be, every head is too even-handed, and the loss goes down, only slowly.
-#
-# **It does not know about `eval()`.** Its `dropout_p` is a number, not a module, and nobody tells it that you
-# stopped training. Give it the probability while `self.training` holds, and 0.0 otherwise. Forget it, and the
-# "deterministic" model answers differently every time you ask.
-#
-# **It can mask for you.** Say `is_causal=True` and no mask is made at all. With a mask of your own, two
-# things can go wrong: in a boolean mask True means *may look* (in `masked_fill`, True means the reverse), and
-# a mask is itself a (T, T) tensor, which you came here to avoid, and may send you to a slower kernel.
-#
-# **It does not know your context.** The hand-written path stumbles when T exceeds the mask. SDPA has no mask
-# to stumble over and computes on, cheerfully, past `block_size`, on positions for which the model has no
-# embedding. Refuse such a T before the paths part, so that both do.
-#
-# ```text
-# x ─▶ T ≤ block_size? ─▶ qkv ─▶ heads
-#  ├─ flash=True    SDPA
-#  └─ flash=False   scores, mask,
-#                   softmax, sum
-#                   (T × T, only here)
-#  ▶ join ─▶ proj ─▶ dropout
-# ```
-#
-# Everything outside the fork is shared, the weights too. That is the point of the flag: one module, one set
-# of weights, two ways through.
-#
-# ## How near is equal?
-#
-# Not bit for bit. The fused kernel adds in another order, and floating-point addition cares about order. In
-# float32:
-#
-# | largest difference | what it means |
-# |---|---|
-# | about 1e-7 | round-off; all is well |
-# | up to 1e-5 | still round-off, for larger numbers or longer sums |
-# | 1e-2 or more | a scale done twice, or a mask mangled |
-# | about 1 | dropout left on, or you compare different things |
-#
-# So the comparison needs some manners, and you write it as a function, `max_path_difference`:
-#
-# - dropout must be *off*: two random draws never agree, and you would measure the dice;
-# - no gradients: nobody will ask for them, and they keep every square in memory;
-# - and it must leave no trace. Whoever calls it in the middle of training wants the module back as it was:
-#   same flag, same mode, same weights. If a path raises an exception half way, too. (Python has a word for
-#   "whatever happens".)
-#
-# A comparison of a path with itself is 0.0, always, and proves nothing. Make sure that the flag really flips
-# between the two calls.
-#
-# The habit outlives the exercise: *write the naive version until you own it, swap in the fused one, and check
-# the one against the other with numbers.* That is the difference between "I use FlashAttention" and "I know
-# that my call is right".
 
 # %% [markdown]
 # ### See for yourself: `CausalSelfAttention`

@@ -309,7 +309,7 @@ def test_gpt2_refuses(attempt):
     """refuses any other GPT-2, and lists the four"""
     for size in ("big", "tiny"):
         answer = attempt.asking(dtype="float32").module("gpt2_attention", size).without_init().built()
-        assert_refused(answer, f'gpt2_attention("{size}")', suspect="gpt2_sizes")
+        assert_refused(answer, f'gpt2_attention("{size}")', suspect="argument_unchecked")
         missing = [name for name in GPT2 if name not in answer.message]
         expect(not missing, f"the message does not list {' and '.join(missing)}: say which names there are")
     small = attempt.asking(dtype="float32").module("gpt2_attention", "small").without_init()

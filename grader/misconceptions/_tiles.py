@@ -114,6 +114,9 @@ NOT_CARRIED = (
     edit(PARTS, PARTS.replace("(piece - highest)", "(piece - piece.amax(-1, keepdim=True))")),
     edit(PARTS, "last = piece.amax(-1, keepdim=True)\n    " + PARTS.replace("(piece - highest)", "(piece - last)")),
     edit(SUMS, "sums.append((tile.amax(-1, keepdim=True) + total.log()).squeeze(-1))"),
+    # The block's own maximum kept in place of the running one.
+    edit(KEPT, KEPT.replace("highest = higher", "highest = tile.amax(-1, keepdim=True)")),
+    edit(ONLINE_KEPT, ONLINE_KEPT.replace("highest = higher", "highest = piece.amax(-1, keepdim=True)")),
     # Measured from the block's own maximum, with and without a factor for what came before.
     edit(ONLINE_TOTAL, "total = total + (piece - higher).exp().sum(-1, keepdim=True)", {
         ONLINE_HIGHER: "higher = piece.amax(-1, keepdim=True)"}),

@@ -234,7 +234,7 @@ MUTANTS = (
     *HARD_CODED,
     *each("delegated", delegated=list(DELEGATES)),
     *each("gpt2_sizes", gpt2=[way for way in FACTORIES if way != "right"]),
-    ("gpt2_sizes", {"gpt2_unknown": "small"}),
+    ("argument_unchecked", {"gpt2_unknown": "small"}),
     *each("gpt2_sizes", gpt2_block=(512, 2048, 1000, 256)),
     *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
 )
