@@ -120,6 +120,7 @@ def report(
         not_graded=others,
         absent=absent,
         labels=labels,
+        members=members,
     )
     console.print(f"Pages: {page}", markup=False, soft_wrap=True)
     if others:

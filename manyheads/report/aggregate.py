@@ -7,10 +7,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from ..result import Diagnosed, Outcome, Result
+from ..result import Diagnosed, ExerciseResult, Outcome, Result
+from ..submission.standing import LOAD_ERROR
+from ..submission.unwritten import UNTOUCHED
 from .labels import IDS, Labels
 
 SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")  # shares of the points, as classes of scores
+
+
+# Diagnoses of attempts in which there is nothing to misunderstand: groups of their own beside the misconceptions.
+NOT_GRADED_GROUP, NOT_BEGUN, NOT_IMPORTED = "not graded", "not begun", "cannot be imported"
+UNEXPLAINED = "wrong in a way that no misconception explains"
+_GROUPS = {UNTOUCHED: NOT_BEGUN, LOAD_ERROR: NOT_IMPORTED}
+
+
+def misconceptions_of(exercise: ExerciseResult) -> tuple[Diagnosed, ...]:
+    """Return what the student misunderstood, as far as it is named."""
+    return tuple(diagnosed for diagnosed in exercise.diagnosis if diagnosed.id not in _GROUPS)
+
+
+def group_of(exercise: ExerciseResult) -> str:
+    """Return why an attempt that was handed in shows no misconception; "" where it shows one, or is right."""
+    if not exercise.is_graded:
+        return NOT_GRADED_GROUP
+    if misconceptions_of(exercise) or all(check.outcome in ("passed", "missing") for check in exercise.checks):
+        return ""
+    return next((_GROUPS[each.id] for each in exercise.diagnosis), UNEXPLAINED)
 
 
 @dataclass(frozen=True)
@@ -41,6 +63,7 @@ class ExerciseView:
     spread: tuple[int, ...]  # the number of students in each of SHARES
     misconceptions: tuple[MisconceptionCount, ...]
     unexplained: int  # the number of attempts that fail a check and have no diagnosis
+    begun: tuple[tuple[str, int], ...]  # how many are not begun, or cannot be imported
     outcomes: dict[Outcome, int]  # the number of attempts with at least one check of this outcome
     not_graded: int = 0
 
@@ -71,11 +94,11 @@ def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
     every = [exercise for exercise in counting if exercise.is_graded]
     scores = [exercise.score for exercise in every if exercise.score is not None]
     handed_in = [e for e in counting if any(c.outcome != "missing" for c in e.checks)]
-    named = [d for e in every for d in e.diagnosis]
+    named = [d for e in every for d in misconceptions_of(e)]
+    groups = Counter(group_of(e) for e in handed_in)
     counts = Counter(d.id for d in named)
     titles = {d.id: d.title for d in named}
     same = {name: Counter(other for d in named if d.id == name for other in other_titles(d)) for name in counts}
-    failed = [e for e in handed_in if e in every and any(c.outcome != "passed" for c in e.checks)]  # whatever the score
     spread = Counter(share(e.score, e.max_score) for e in every if e.score is not None)
     return ExerciseView(
         id=id_,
@@ -88,7 +111,8 @@ def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
             MisconceptionCount(name, titles[name], count, tuple(same[name].most_common()))
             for name, count in counts.most_common()
         ),
-        unexplained=sum(not e.diagnosis for e in failed),
+        unexplained=groups[UNEXPLAINED],
+        begun=tuple((group, groups[group]) for group in _GROUPS.values() if groups[group]),
         outcomes=dict(
             Counter(o for e in every for o in {c.outcome for c in e.checks} if o not in ("passed", "failed"))
         ),

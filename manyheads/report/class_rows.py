@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..result import ExerciseResult, Outcome, Result
 from ..submission.roster import Roster, Student
 from .adjustments import at_unknown_times, changed, sentences
+from .aggregate import misconceptions_of
 from .labels import IDS, Labels
 from .words import score_note, was_not_run
 
@@ -56,7 +57,7 @@ class Row:
 
 def row_of(result: Result, labels: Labels = IDS) -> Row:
     """Return the row of a submission."""
-    named = [(exercise.id, diagnosed) for exercise in result.exercises for diagnosed in exercise.diagnosis]
+    named = [(exercise.id, diagnosed) for exercise in result.exercises for diagnosed in misconceptions_of(exercise)]
     return Row(
         student=result.student,
         assignment=result.assignment,

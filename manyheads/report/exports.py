@@ -14,6 +14,7 @@ from typing import Protocol
 
 from ..result import CheckResult, ExerciseResult, Result
 from .adjustments import own, sentences, told
+from .aggregate import group_of, misconceptions_of
 from .class_rows import NOBODY, ClassList, absent_by_assignment, not_graded
 from .labels import IDS, Labels, file_stems
 from .words import attempt_words
@@ -153,26 +154,45 @@ _JUNIT = {"passed": "", "skipped": "skipped", "error": "error", "timeout": "erro
 def to_csv(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:
     """CSV with a row for every student and exercise, assignment by assignment: ids for programs, titles for people."""
     header = ("student", "assignment", "exercise", "score", "max_score", "misconceptions", "isolation", "decided",
-              "assignment_title", "exercise_title")  # fmt: skip
+              "assignment_title", "exercise_title", "name", "section", "group")  # fmt: skip
     rows, absent, nothing = [header], absent_by_assignment(results, members), number(0) if members.zero else ""
     for id_, own_results in labels.by_assignment(results):
         rows += [
             (
                 *(r.student, id_, e.id),
                 *(("", "") if e.excused else (number_or_blank(e.score), number(e.max_score))),
-                *(" ".join(d.id for d in e.diagnosis), r.isolation),
+                *(" ".join(d.id for d in misconceptions_of(e)), r.isolation),
                 "; ".join(told(each) for each in (*r.adjustments, *own(e, r))),
-                *(labels.assignment(id_), labels.exercise(e.id)),
+                *(labels.assignment(id_), labels.exercise(e.id), *_person(members, r.student), group_of(e)),
             )
             for r in own_results
             for e in r.exercises
         ]
         rows += [
-            (name, id_, e.id, nothing, number(e.max_score), "", "", "", labels.assignment(id_), labels.exercise(e.id))
+            (
+                name,
+                id_,
+                e.id,
+                nothing,
+                number(e.max_score),
+                "",
+                "",
+                "",
+                labels.assignment(id_),
+                labels.exercise(e.id),
+                *_person(members, name),
+                "",
+            )
             for name in absent.get(id_, ())
             for e in own_results[-1].exercises
         ]
     return table(rows)
+
+
+def _person(members: ClassList, student: str) -> tuple[str, str]:
+    """Return the name and the section, as the roster has them."""
+    row = members.row_of(student)
+    return ("" if row.name == student else row.name), row.section
 
 
 def to_gradescope(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:

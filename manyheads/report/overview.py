@@ -10,7 +10,17 @@ from statistics import mean, median
 from ..box.names import Level
 from ..result import CheckResult, Diagnosed, Outcome, Result
 from .adjustments import Decided, decided
-from .aggregate import ExerciseView, class_view, other_titles
+from .aggregate import (
+    NOT_BEGUN,
+    NOT_GRADED_GROUP,
+    NOT_IMPORTED,
+    UNEXPLAINED,
+    ExerciseView,
+    class_view,
+    group_of,
+    misconceptions_of,
+    other_titles,
+)
 from .class_rows import not_graded
 from .labels import IDS, Labels
 
@@ -25,6 +35,7 @@ class Ranked:
     exercises: how many attempts have it in each exercise.
     alternatives: in how many of them another misconception has the same values, by its title.
     together: how many of them have another misconception as well, by its title.
+    names: the students, in the order of the results.
     """
 
     id: str
@@ -34,6 +45,7 @@ class Ranked:
     exercises: tuple[tuple[str, int], ...]
     alternatives: tuple[tuple[str, int], ...]
     together: tuple[tuple[str, int], ...]
+    names: tuple[str, ...]
 
 
 def ranked(results: Sequence[Result]) -> list[Ranked]:
@@ -41,8 +53,8 @@ def ranked(results: Sequence[Result]) -> list[Ranked]:
     seen: dict[str, list[tuple[str, str, Diagnosed, tuple[str, ...]]]] = defaultdict(list)
     for result in results:
         for exercise in result.exercises:
-            for diagnosed in exercise.diagnosis:
-                others = tuple(other.title for other in exercise.diagnosis if other.id != diagnosed.id)
+            for diagnosed in misconceptions_of(exercise):
+                others = tuple(other.title for other in misconceptions_of(exercise) if other.id != diagnosed.id)
                 seen[diagnosed.id].append((result.student, exercise.id, diagnosed, others))
     found = [
         Ranked(
@@ -53,10 +65,32 @@ def ranked(results: Sequence[Result]) -> list[Ranked]:
             exercises=tuple(Counter(exercise for _, exercise, _, _ in every).items()),
             alternatives=tuple(Counter(other for _, _, d, _ in every for other in other_titles(d)).most_common()),
             together=tuple(Counter(other for *_, others in every for other in others).most_common()),
+            names=tuple(dict.fromkeys(student for student, *_ in every)),
         )
         for id_, every in seen.items()
     ]
     return sorted(found, key=lambda r: (-r.students, -r.attempts))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Attempts that show no misconception for one reason: each student, with the exercises."""
+
+    title: str
+    attempts: int
+    students: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def grouped(results: Sequence[Result]) -> Iterator[Group]:
+    """Yield the groups that have anybody, in a fixed order."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for result in results:
+        for exercise in result.exercises:
+            if group := group_of(exercise):
+                found.setdefault(group, {}).setdefault(result.student, []).append(exercise.id)
+    for title in (NOT_BEGUN, NOT_IMPORTED, UNEXPLAINED, NOT_GRADED_GROUP):
+        if own := found.get(title):
+            yield Group(title, sum(map(len, own.values())), tuple((name, tuple(ids)) for name, ids in own.items()))
 
 
 # Tables of students and checks: who passed what, for each exercise.
@@ -159,7 +193,7 @@ class Overview:
     exercises: tuple[ExerciseView, ...]
     grids: tuple[Grid, ...]
     misconceptions: tuple[Ranked, ...]
-    unexplained: int
+    groups: tuple[Group, ...]
     troubles: tuple[Trouble, ...]
     lines: tuple[WrongLine, ...]
     decided: tuple[Decided, ...]
@@ -188,7 +222,7 @@ def _overview(assignment: str, results: Sequence[Result], labels: Labels) -> Ove
         exercises=tuple(views),
         grids=tuple(grids(results, labels)),
         misconceptions=tuple(ranked(results)),
-        unexplained=sum(view.unexplained for view in views),
+        groups=tuple(grouped(results)),
         troubles=tuple(_troubles(results)),
         lines=tuple(_lines(results)),
         decided=tuple(adjustment for result in results for adjustment in decided(result, labels)),

@@ -15,7 +15,7 @@ from .read import AttemptSource, proved_line, told_in_cells
 from .source_text import lines_of
 from .unwritten import DEFINITIONS, has_no_content, names_main, read_statements, tree_of
 
-INTERFACE = "interface"  # the misconception's id
+INTERFACE, LOAD_ERROR = "interface", "load_error"  # ids of misconceptions
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _INDENTED = "Move it to the left margin"
 _HOLDERS = {ast.If: "if", ast.Try: "try", ast.For: "for", ast.While: "while", ast.With: "with", ast.Match: "match"}

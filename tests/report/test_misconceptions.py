@@ -48,7 +48,7 @@ def test_what_gives_the_same_numbers_and_what_came_along_are_counted_apart() -> 
         student("c", one=(named("view"),)),
     ]
     view, scale = ranked(results)
-    assert view == Ranked("view", ("view",), 3, 3, (("one", 3),), (("mix", 2),), (("scale", 1),))
+    assert view == Ranked("view", ("view",), 3, 3, (("one", 3),), (("mix", 2),), (("scale", 1),), ("a", "b", "c"))
     assert (scale.alternatives, scale.together) == ((), (("view", 1),))
 
 

@@ -43,7 +43,7 @@ def environment(labels: Labels = IDS) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    css = (_HERE / "style.css").read_text(encoding="utf-8")
+    css, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "class.js"))
     pages = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
@@ -53,7 +53,10 @@ def environment(labels: Labels = IDS) -> Environment:
     )
     pages.globals |= {
         "css": Markup(css),
-        # Allow only this style and images in the page itself. Nothing else is loaded or run, whatever a page contains.
+        "script": Markup(script),
+        "script_digest": f"sha256-{_digest(script)}",
+        # Allow only this style and images in the page itself, and on the class page its one script. Nothing else is loaded
+        # or run, whatever a page contains.
         "policy": f"default-src 'none'; style-src 'sha256-{_digest(css)}'; img-src data:",
         "generator": GENERATOR,
         "SHARES": SHARES,

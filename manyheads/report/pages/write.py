@@ -13,6 +13,7 @@ from ...result import Result
 from ...submission import NotGraded
 from ...submission.roster import folded
 from ...whole import write_whole
+from ..class_rows import NOBODY, ClassList
 from ..labels import IDS, Labels, file_stems
 from ..overview import overviews
 from .environment import GENERATOR, environment, picture
@@ -34,11 +35,13 @@ def write_pages(
     not_graded: Sequence[NotGraded] = (),
     absent: Mapping[str, Sequence[str]] = MappingProxyType({}),
     labels: Labels = IDS,
+    members: ClassList = NOBODY,
 ) -> Path:
     """Write the class page and a page for each student. Returns the path of the class page. Raises CourseFault.
 
     left_out: a sentence for each file that could not be read; the class page shows them.
     not_graded, absent: what was handed in and not graded, and who handed in nothing, by assignment; for the class page.
+    members: whose names and sections the class page shows.
     drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
     """
     pages = environment(labels)
@@ -48,6 +51,8 @@ def write_pages(
         return f"{stem_of(student)}.html"
 
     pages.globals["page_of"] = page_of
+    pages.globals["person_of"] = members.row_of
+    pages.globals["sections"] = sorted({section for r in results if (section := members.row_of(r.student).section)})
     pages.globals["pictures_of"] = lambda *key: [picture(band) for band in drawn.get(key, ())]
     of_student: dict[str, list[Result]] = defaultdict(list)
     for result in results:
