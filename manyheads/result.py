@@ -141,6 +141,7 @@ class ExerciseResult(_Model):
         adjustments: what decisions changed, in their order; never in what `course grade` writes.
         excused: whether it counts for nothing, by a decision.
         not_readable: names of what was handed in and cannot be read, where nothing else was.
+        digest: of the file that was graded, by which a question about it finds it again.
     """
 
     id: str
@@ -158,6 +159,7 @@ class ExerciseResult(_Model):
     adjustments: tuple[Adjustment, ...] = ()
     excused: bool = False
     not_readable: tuple[str, ...] = ()
+    digest: str = ""
 
     @property
     def is_graded(self) -> bool:

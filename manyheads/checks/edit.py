@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+_SOLUTIONS = re.compile(r"### BEGIN SOLUTION.*?### END SOLUTION", re.DOTALL)
 
 
 class EditError(ValueError):
@@ -17,12 +20,22 @@ class Edit:
     changes: Mapping[str, str]
 
     def apply(self, source: str) -> str:
-        """Return the edited source. Raises EditError if a text does not occur exactly once."""
+        """Return the edited source. Raises EditError if a text occurs exactly once neither there nor between the solution's marks."""
         for old, new in self.changes.items():
-            if (count := source.count(old)) != 1:
-                raise EditError(f"{old!r} occurs {count} times, and an edit needs it exactly once")
-            source = source.replace(old, new)
+            place = _place(source, old)
+            source = source[:place] + new + source[place + len(old) :]
         return source
+
+
+def _place(source: str, old: str) -> int:
+    """Return where the text stands. A text of the lesson may have it, too: then the one between the solution's marks counts."""
+    spans = [(0, len(source)), *(found.span() for found in _SOLUTIONS.finditer(source))]
+    counts = [source.count(old, *span) for span in spans]
+    if counts[0] == 1:
+        return source.index(old)
+    if sum(counts[1:]) == 1:
+        return source.index(old, *spans[1 + counts[1:].index(1)])
+    raise EditError(f"{old!r} occurs {counts[0]} times, and an edit needs it exactly once")
 
 
 def edit(old: str, new: str, more: Mapping[str, str] | None = None) -> Edit:
@@ -31,7 +44,7 @@ def edit(old: str, new: str, more: Mapping[str, str] | None = None) -> Edit:
     Example: `("scale_missing", edit("/ math.sqrt(head_dim)", ""))`
 
     Args:
-        old: a text of the solution file, with its blanks. It must occur exactly once.
+        old: a text of the solution file, with its blanks. It must occur exactly once, in the file or between the solution's marks.
         new: its replacement in the mutant.
         more: further replacements of the same fault.
     """

@@ -24,7 +24,7 @@ from ..judge.journal import alone_in, open_journal
 from ..judge.judge_process import GradePlan
 from ..judge.process_ties import usable
 from ..judge.record_results import Record, with_known_times
-from ..report.class_rows import ClassList, Row, absent_rows, row_of
+from ..report.class_rows import NOBODY, ClassList, Row, absent_rows, row_of
 from ..report.labels import Labels, labels_of
 from ..report.terminal import class_misconceptions, class_table
 from ..report.words import counted
@@ -169,6 +169,12 @@ def grade(
         str | None, typer.Option(help="Also write to nbgrader's database, such as sqlite:///gradebook.db.")
     ] = None,
     lines: Annotated[bool, typer.Option(help="Search a wrong attempt for its wrong line, two seconds at most.")] = True,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STUDENT/EXERCISE", help="Grade this one attempt again, on the same inputs, and nothing else."
+        ),
+    ] = None,
     regrade: Annotated[
         bool, typer.Option(help="Grade again what is graded already and has not changed, on newly drawn inputs.")
     ] = False,
@@ -195,9 +201,11 @@ def grade(
     """
     loaded = instructors_course_of(course, "grade")
     wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
-    chosen = tuple(e.id for e in exercises_named(loaded, exercise, assignment)) if exercise else ()
+    student, named = _one_attempt(only, exercise)
+    chosen = tuple(e.id for e in exercises_named(loaded, named, assignment)) if named else ()
     found, others = find_submissions(loaded, submitted)
-    unread = not_readable(loaded, submitted, found)
+    found, others = _of_one(found, others, student, submitted)
+    unread = {s: names for s, names in not_readable(loaded, submitted, found).items() if student in ("", s.student)}
     found = sorted({*found, *unread}, key=lambda each: (each.student, loaded.assignments.index(each.assignment)))
     empty = {f"{s.student}/{s.assignment.id}" for s in unread if not closed_in(loaded, s.folder.parent)}
     others = [other for other in others if other.path not in empty]  # what cannot be read is told of these
@@ -207,8 +215,12 @@ def grade(
     submissions = [s for s in submissions if not chosen or any(e.id in chosen for e in s.assignment.exercises)]
     when = handed_in(loaded, submitted, found, None if times is None else read_times(loaded, times))
     pseudonyms = _pseudonyms(loaded, gradebook) if anonymous else None
-    members = class_list(
-        loaded, roster, [pseudonyms.of(s.student) if pseudonyms else s.student for s in submissions], pseudonyms
+    members = (
+        NOBODY
+        if only
+        else class_list(
+            loaded, roster, [pseudonyms.of(s.student) if pseudonyms else s.student for s in submissions], pseudonyms
+        )
     )
     if pseudonyms is not None:
         submissions, others = pseudonyms.hide(submissions), pseudonyms.hide_others(others)
@@ -235,7 +247,7 @@ def grade(
         known_times = {(each.student, each.assignment.id): given.time for each, given in when.items() if given.time}
         counting = Counting(loaded, members, known_times)
         record = Record(out, journal, book, chosen, when, counting.final, unread)
-        known = record.known(submissions, regrade=regrade)
+        known = record.known(submissions, regrade=regrade or bool(only))
         rows = {submission: row_of(counting.count(result), labels) for submission, result in known}
         before, waiting = len(rows), [s for s in submissions if s not in rows]
         try:
@@ -258,7 +270,8 @@ def grade(
     counts = counted_up(len(rows), before, record.in_part)
     console.print(f"{counts} {how}. Results: {out}/", markup=False, soft_wrap=True)
     name_absent(console, [row.student for row in rows.values()], members)
-    write_not_graded(others, out)
+    if not only:
+        write_not_graded(others, out)
     name_others(console, others, out)
     is_whole = name_not_graded(console, counted)
     console.print(f"Next: course report {quote(str(out))}", markup=False, soft_wrap=True)
@@ -268,6 +281,32 @@ def grade(
         console.print(f"course: {fault}", style="red", markup=False, soft_wrap=True)
     if faults or others or not is_whole:
         raise typer.Exit(2 if faults else 1)
+
+
+def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, list[str]]:
+    """Return the student and the exercises that are meant; "" for everybody. Raises CourseFault."""
+    if only is None:
+        return "", exercises or []
+    student, slash, exercise = only.rpartition("/")
+    if not slash or not student or exercises:
+        raise CourseFault(
+            f"--only {only} should be STUDENT/EXERCISE, without --exercise. Next: course grade … --only ada/ID"
+        )
+    return student, [exercise]
+
+
+def _of_one(
+    found: list[Submission], others: list[NotGraded], student: str, submitted: Path
+) -> tuple[list[Submission], list[NotGraded]]:
+    """Return what this student handed in, all where none is named. Raises CourseFault where that is nothing."""
+    if not student:
+        return found, others
+    own = [submission for submission in found if submission.student == student]
+    if not own:
+        raise CourseFault(
+            f"{submitted} has nothing of {student}. Next: course grade … --only STUDENT/EXERCISE, as in results/"
+        )
+    return own, []
 
 
 def _graded(

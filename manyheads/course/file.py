@@ -13,6 +13,7 @@ from .plot_and_bench import Drawn, Measurement, refuse_undrawable, refuse_unknow
 from .shapes import parse_signature
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", description="lower case, digits and underscores")]
+EarlierName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
 
 
 def _signature(text: str) -> str:
@@ -103,6 +104,9 @@ class ExerciseRow(_Model):
 
     id: Identifier
     title: str = Field(min_length=1)
+    was: tuple[EarlierName, ...] = Field(
+        (), description="earlier ids, or names of files without their endings: what was handed in under them is graded"
+    )
     points: float = Field(gt=0, description="the sum of its checks' points")
     hint: str = Field(min_length=1, description="shown where a check has no hint of its own")
     why: str = Field("", description="shown once every check passes: in one sentence, why it works")

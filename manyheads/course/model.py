@@ -67,6 +67,12 @@ class Exercise:
         return f"{self.number:02d}_{self.id}"
 
     @property
+    def stems(self) -> tuple[str, ...]:
+        """The names that its file may have, without suffix: its own, then the earlier ones."""
+        earlier = (name if name[:2].isdigit() else f"{self.number:02d}_{name}" for name in self.row.was)
+        return (self.stem, *earlier)
+
+    @property
     def title(self) -> str:
         """A few words for people."""
         return self.row.title

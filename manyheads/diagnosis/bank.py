@@ -174,9 +174,28 @@ def _read(path: Path) -> dict[str, _TextFile]:
     try:
         raw = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         return TypeAdapter(dict[str, _TextFile]).validate_python(raw or {})
-    except (yaml.YAMLError, ValidationError) as error:
+    except yaml.YAMLError as error:
         problem = " ".join(str(error).split())[:300]
         raise CourseError(f"{path}: {problem}. Next: mend it, then course verify") from None
+    except ValidationError as error:
+        raise CourseError(f"{path}, {_in_words(error, path)}. Next: mend it, then course verify") from None
+
+
+def _in_words(error: ValidationError, path: Path) -> str:
+    """Return the first problem as a sentence, with the line of the misconception that has it."""
+    first = error.errors()[0]
+    keys = [str(key) for key in first["loc"]]
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    line = next((n for n, text in enumerate(lines, 1) if keys and text.partition(":")[0].strip("\"' ") == keys[0]), 1)
+    about = ", ".join(keys[:-1] if first["type"] in ("extra_forbidden", "missing") else keys)
+    where = f"line {line}: {about}" if about else f"line {line}"
+    if "hints" in keys:
+        return f"{where} needs three hints: a question, a pointer, and almost the answer"
+    if first["type"] == "extra_forbidden":
+        return f"{where} has {keys[-1]!r}, which nothing reads; it may have title, explanation, hints and overrides"
+    if first["type"].startswith(("dict", "model")):
+        return f"{where} should hold titles, explanations and hints by their ids"
+    return f"{where} is not as it should be: {first['msg']}"
 
 
 def _text(*sources: _Words) -> MisconceptionText:

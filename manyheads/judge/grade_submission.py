@@ -58,6 +58,9 @@ class Settings:
     bounds: Bounds = GRADED  # of that search
 
 
+DIGITS = 12  # of a file's digest in a result
+
+
 class Judge:
     """Grades submissions with the checks of a course and a box."""
 
@@ -131,7 +134,8 @@ class Judge:
             self.faults.append(sanitize(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
             verdict = self._not_graded(exercise, FAILED_ITSELF)
         self.seconds += time.perf_counter() - started
-        return told_of_file(verdict.result(exercise, source.note), source)
+        result = told_of_file(verdict.result(exercise, source.note), source)
+        return result if source.missing else result.model_copy(update={"digest": source.digest[:DIGITS]})
 
     def _not_graded(self, exercise: Exercise, sentence: str) -> Verdict:
         """Return the verdict on an attempt that the grader could not judge."""

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 from ..result import CheckResult, ExerciseResult, Result, with_total
 from .adjustments import own, told
 from .labels import IDS, Labels
-from .words import FunctionReport, attempt_words, counted, out_of, out_of_all, points, waiting_line
+from .words import ASK, FunctionReport, attempt_words, counted, out_of, out_of_all, points, question_about, waiting_line
 
 WIDTH = 84  # columns
 SENTENCE = 64  # columns for a check's title
@@ -146,6 +146,9 @@ def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
         decided += [f"{label}: {told(adjustment)}" for adjustment in own(exercise, result)]
         decided += [f"{label}: {exercise.note}"] if exercise.note else []
     parts = [results_section(labels.assignment(result.assignment), [result], labels=labels)]
+    questions = list(filter(None, (question_about(result, exercise) for exercise in result.exercises)))
+    if questions:
+        parts.append(f"Is something wrong here? {ASK.removesuffix(':')}.\n\n" + text_block("\n".join(questions)))
     return "\n\n".join([*parts, text_block("\n".join(decided))] if decided else parts) + "\n"
 
 

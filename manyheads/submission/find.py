@@ -91,7 +91,8 @@ def closed_in(course: Course, folder: Path) -> list[Path]:
         if not _is_open(path):
             closed.append(path)
             continue
-        attempts = [path / f"{exercise.stem}{ending}" for exercise in assignment.exercises for ending in ENDINGS]
+        stems = (stem for exercise in assignment.exercises for stem in exercise.stems)
+        attempts = [path / f"{stem}{ending}" for stem in stems for ending in ENDINGS]
         closed += [attempt for attempt in attempts if attempt.is_file() and not os.access(attempt, os.R_OK)]
     return closed
 

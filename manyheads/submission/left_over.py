@@ -134,7 +134,7 @@ class LeftOver:
 
     def of_assignment(self, assignment: Assignment, folder: Path) -> Iterator[NotGraded]:
         """Yield what an assignment's folder holds beside files that have an exercise's name."""
-        stems = (assignment.id, *(exercise.stem for exercise in assignment.exercises))
+        stems = (assignment.id, *(stem for exercise in assignment.exercises for stem in exercise.stems))
         known = {stem + ending for stem in stems for ending in ENDINGS}
         handed_out = {path.name for path in assignment.exercises_folder.glob("*")}
         entries = _entries(folder)

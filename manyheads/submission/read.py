@@ -45,6 +45,7 @@ _READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "
 LINE_LIMIT = 5_000  # ten times the longest attempt that we have seen
 NOTEBOOK_TIMES = 8  # a notebook holds pictures and outputs, too; how much code it may have is limited where it is read
 BOTH = "Both {} and {} were worked on: the .py counts."
+EARLIER = "Graded from {}: this exercise is called {} now."
 WHOLE = "Graded from {}, which holds the whole assignment."
 
 
@@ -107,12 +108,16 @@ def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int)
 
 
 def read_exercise(folder: Path, exercise: Exercise, untouched: str | None, limit_kib: int) -> AttemptSource:
-    """Read the attempt at an exercise: its own file, or the one of the whole assignment that defines what it asks for.
+    """Read the attempt at an exercise: its own file, one by an earlier name, or the whole assignment's that defines what it asks.
 
     The file of all exercises is called as the assignment is: multi_head_attention.ipynb, or .py. An exercise's own file counts
     where it is worked on; the note says where it does not. Of names that two exercises ask for, the last definition is both's.
     """
     own = read_attempt(folder, exercise.stem, untouched, limit_kib)
+    for stem in exercise.stems[1:] if own.missing else ():
+        earlier = read_attempt(folder, stem, None, limit_kib)
+        if not earlier.missing:
+            return replace(earlier, note=f"{EARLIER.format(earlier.name, exercise.stem)} {earlier.note}".strip())
     if not own.missing and _is_worked_on(own, untouched):
         return own
     whole = read_attempt(folder, exercise.assignment.id, None, limit_kib)

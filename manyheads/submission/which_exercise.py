@@ -79,7 +79,9 @@ class Exercises:
     def _by_name(self, name: str) -> Exercise | Assignment | None:
         """By the whole name, or what is left without suffixes such as (1)."""
         known: dict[str, Exercise | Assignment] = {assignment.id: assignment for assignment in self.course.assignments}
-        known |= {key: exercise for exercise in self.course.exercises for key in (exercise.id, exercise.stem)}
+        earlier = {key: exercise for exercise in self.course.exercises for key in (*exercise.row.was, *exercise.stems)}
+        own = {key: exercise for exercise in self.course.exercises for key in (exercise.id, exercise.stem)}
+        known |= earlier | own
         stem = _plain(PurePath(name).stem)
         while stem:
             if stem in known:

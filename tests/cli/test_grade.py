@@ -118,3 +118,40 @@ def running_mean(x):
     if len(x) == 0: raise ValueError("no numbers")
     return x.cumsum(0) / torch.arange(2, len(x) + 1, dtype=x.dtype)
 """
+
+
+def test_one_attempt_alone_is_graded_again_on_the_same_inputs(
+    run_course: Run, tiny_copy: Path, tmp_path: Path, submitted: Path
+) -> None:
+    """A student's page has the line to send; the instructor repeats that alone, and what was found of others stays."""
+    where = ("--course", tiny_copy, "--out", tmp_path / "out", "--no-lines")
+    assert run_course("grade", submitted, *where).returncode == 0
+    assert run_course("report", tmp_path / "out", "--course", tiny_copy).returncode == 0
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("out/*/averages.json")}
+    ada = tmp_path / "out" / "ada" / "averages.json"
+    first = json.loads(ada.read_text(encoding="utf-8"))
+    page = (tmp_path / "out" / "report" / "students" / "ada.html").read_text(encoding="utf-8")
+    check = next(c["id"] for c in first["exercises"][0]["checks"] if c["outcome"] != "passed")
+    line = f"ada/running_mean, check {check}, seed {first['seed']}, file {first['exercises'][0]['digest']}"
+    assert line in page
+    done = run_course("grade", submitted, *where, "--only", line.partition(",")[0])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {path.parent.name for path, then in before.items() if path.stat().st_mtime_ns != then} == {"ada"}
+    assert json.loads(ada.read_text(encoding="utf-8")) == first
+
+
+@pytest.mark.parametrize(
+    ("only", "says"),
+    [
+        ("ada", "--only ada should be STUDENT/EXERCISE"),
+        ("nobody/running_mean", "has nothing of nobody"),
+        ("ada/median", "median"),
+    ],
+)
+def test_what_is_no_attempt_is_one_sentence(
+    run_course: Run, tiny_copy: Path, tmp_path: Path, submitted: Path, only: str, says: str
+) -> None:
+    done = run_course("grade", submitted, "--course", tiny_copy, "--out", tmp_path / "out", "--only", only)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+    assert "Next: " in done.stderr

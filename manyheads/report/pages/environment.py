@@ -12,6 +12,7 @@ from ..adjustments import changed, own, told
 from ..aggregate import SHARES, share
 from ..labels import IDS, Labels
 from ..words import (
+    ASK,
     DECIDED,
     EXCUSED,
     MARKS,
@@ -23,6 +24,7 @@ from ..words import (
     counted,
     out_of,
     points,
+    question_about,
     score_note,
     score_words,
     waiting_line,
@@ -70,6 +72,8 @@ def environment(labels: Labels = IDS) -> Environment:
         "counted": counted,
         "waiting_line": waiting_line,
         "score_note": score_note,
+        "question_about": question_about,
+        "ASK": ASK,
         "share": share,
         "out_of": out_of,
         "own": own,
