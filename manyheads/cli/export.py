@@ -73,6 +73,10 @@ def export(
                 f"left out: {name} is not on the roster. Next: complete the roster, if that is a mistake",
                 file=sys.stderr,
             )
+    if out is None and format is Format.GRADESCOPE and len(found) > 1:
+        raise CourseFault(
+            f"Gradescope reads a file for each of these {len(found)} submissions. Next: the same with --out FOLDER"
+        )
     if out is None:
         sys.stdout.write(FORMATS[format.value](found, members, labels))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from ..course.shapes import Axis, Parameter, Signature
 
 SAME = 100  # the ambiguity of two axes with the same size
 Signatures = Mapping[str, Sequence[Signature]]
+_NUMBERS = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,12 @@ class Axes:
             if math.isclose(value, known, rel_tol=1e-5):
                 return f"{shown} ({title})"
         return shown
+
+    def said(self, message: str) -> str:
+        """Return "Here 13 is T_k, 9 is T_q" for the numbers in an exception's message that are sizes; "" where none is."""
+        numbers = dict.fromkeys(map(int, _NUMBERS.findall(message)))
+        named = [f"{size} is {self.name(size)}" for size in numbers if self.name(size) != str(size)]
+        return f"Here {', '.join(named)}" if named else ""
 
     @property
     def ambiguity(self) -> int:

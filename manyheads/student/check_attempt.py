@@ -24,7 +24,8 @@ from ..judge.locate import with_start
 from ..result import CheckResult, ExerciseResult, Outcome
 from ..submission.standing import INTERFACE
 from ..submission.unwritten import UNTOUCHED, is_unwritten
-from .function_results import describe_exception, functions_of
+from .axes import Signatures
+from .function_results import arguments_due, describe_exception, functions_of
 
 
 def check_attempt(
@@ -49,7 +50,8 @@ def check_and_diagnose(
 ) -> tuple[ExerciseResult, Diagnosis]:
     """Return the result, as `check_attempt` does, and what it names."""
     is_empty = source is not None and is_unwritten(source)
-    source, arguments = source or "", _arguments(exercise)
+    source = source or ""
+    signatures = {name: exercise.signatures(name) for name in exercise.shapes} if exercise else {}
     content = fingerprints.content
     seen: dict[int, Comparison] = {}
     checks = list(_checks(fingerprints, attempt, seen))
@@ -60,14 +62,14 @@ def check_and_diagnose(
         diagnosis = Diagnosis()
     else:
         _ask_the_rest(fingerprints, attempt, seen)
-        by_name = _right_by_name(fingerprints, attempt, seen, source, arguments)
+        by_name = _right_by_name(fingerprints, attempt, seen, source, signatures)
         diagnosis = diagnose_from_recordings(fingerprints, {**seen, **by_name}, source)
         if by_name:
             diagnosis = replace(diagnosis, named=(named(fingerprints, INTERFACE), *diagnosis.named))
     results = tuple(sorted(checks, key=lambda c: c.outcome == "passed"))
     asked_in_single = attempt.in_single if isinstance(attempt, AttemptRunner) else frozenset[int]()
     in_single = {i for i in seen if id(fingerprints.calls[i]) in asked_in_single}
-    functions = functions_of(fingerprints, seen, results, diagnosis, source, in_single, arguments)
+    functions = functions_of(fingerprints, seen, results, diagnosis, source, in_single, signatures)
     result = ExerciseResult(
         id=content.exercise,
         score=0,
@@ -187,15 +189,16 @@ def _right_by_name(
     attempt: AttemptRunner | LocalRecordingRunner,
     seen: Mapping[int, Comparison],
     source: str,
-    arguments: Mapping[str, tuple[str, ...]],
+    signatures: Signatures,
 ) -> dict[int, Comparison]:
     """Return the calls of functions that take their arguments in another order, and are right where they are passed by name."""
     found: dict[int, Comparison] = {}
-    for name in (name for name, due in arguments.items() if in_another_order(source, name, due)):
+    due = {name: arguments_due(listed) for name, listed in signatures.items()}
+    for name in (name for name, names in due.items() if in_another_order(source, name, names)):
         calls = {i: each for i, each in seen.items() if target_of(each.call) == name and each.right.raised is None}
         again: dict[int, Comparison] = {}
         with contextlib.suppress(AttemptEnded):
-            again = {i: _by_name(attempt, each, arguments[name]) for i, each in calls.items()}
+            again = {i: _by_name(attempt, each, due[name]) for i, each in calls.items()}
         if all(each.found.agrees(each.right, ("outputs",)) for each in again.values()):
             found |= {i: replace(each, call=calls[i].call, found=each.right) for i, each in again.items()}
     return found
@@ -206,12 +209,6 @@ def _by_name(attempt: AttemptRunner | LocalRecordingRunner, seen: Comparison, na
     kwargs = {**dict(zip(names, seen.call.args, strict=False)), **seen.call.kwargs}
     call = replace(seen.call, args=(), kwargs=kwargs, cotangent=None, second=False)
     return compared(call, seen.right, seen.expected, settled(call, attempt.execute(call)))
-
-
-def _arguments(exercise: Exercise | None) -> dict[str, tuple[str, ...]]:
-    """Return the names of each function's arguments, as course.yaml has them."""
-    found = {name: exercise.signatures(name)[0] for name in exercise.shapes} if exercise else {}
-    return {name: tuple(each.name for each in s.call) for name, s in found.items() if s.build is None}
 
 
 def _see(fingerprints: Fingerprints, index: int, attempt: AttemptRunner | LocalRecordingRunner) -> Comparison:

@@ -58,7 +58,7 @@ def _rank(example: Example, layers: set[int], by_head: bool) -> tuple[int, ...]:
     names = (ambiguity >= SAME, unusual or _is_extreme(example.call), ambiguity) if by_head else (ambiguity, unusual)
     last = (_left_out(example), _elements(example.call))
     shows = grid_of(example) + (chunks_of(example) if by_head else ())
-    dull = (by_head and not heads, Layer.FINITE in layers, *shows)
+    dull = (by_head and not heads, Layer.FINITE in layers, _is_made_up(example.call), *shows)
     return (not example.compares_values, *dull, *names, *last)
 
 
@@ -66,6 +66,17 @@ def _left_out(example: Example) -> int:
     """Return how many tensors the signature names that the call does not give: what is done with those cannot be seen in it."""
     named = [p.name for p in example.signature.call if p.shape is not None] if example.signature else []
     return sum(example.arguments.get(name) is None for name in named)
+
+
+def _is_made_up(call: Call) -> bool:
+    """Return whether half of a tensor's numbers are 0, or a channel of an input is one number: nothing is seen in such a call."""
+    state = call.subject.state if isinstance(call.subject, Build) else None
+    inputs = [value for value in call.given if isinstance(value, Tensor) and value.is_floating_point()]
+    every = [*inputs, *(each for each in (state or {}).values() if isinstance(each, Tensor))]
+    if any(2 * int((each == 0).sum()) >= each.numel() > 0 for each in every):
+        return True
+    tables = [each.reshape(-1, each.shape[-1]) for each in inputs if each.dim() > 1 and each.shape[-2] > 1]
+    return any(bool((table == table[0]).all(0).any()) for table in tables)
 
 
 def _is_extreme(call: Call) -> bool:

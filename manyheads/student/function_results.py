@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 from ..box.worker.answers import Raised
 from ..box.worker.messages import Build
-from ..checks.explain import explain, is_undefined, kind_of, says_unwritten
+from ..checks.explain import explain, is_shape_fault, is_undefined, kind_of, says_unwritten
 from ..checks.outcome import AttemptRaised, CheckFailed
 from ..checks.sanitize import sanitize
 from ..checks.transcript import target_of
+from ..course.shapes import Signature
 from ..diagnosis.aspects import compare
 from ..diagnosis.comparison import Comparison
 from ..diagnosis.diagnosis import Diagnosis
@@ -20,6 +22,7 @@ from ..diagnosis.recording import Fingerprints, PublicCheck, RecordedMutant, dif
 from ..judge.function_states import Seen, function_results, uses, with_own_mistake, written_and_wrong
 from ..judge.locate import Ways, located, with_titles, without_followers
 from ..result import CheckResult, FunctionResult
+from .axes import Signatures, axes_of
 
 # Describe an exception of a student's code to the student, on the student's own machine.
 
@@ -65,12 +68,12 @@ def functions_of(
     diagnosis: Diagnosis,
     source: str,
     in_single: Set[int] = frozenset(),
-    arguments: Mapping[str, tuple[str, ...]] = {},
+    signatures: Signatures = MappingProxyType({}),
 ) -> Functions:
     """Return what is known of each function. A check stops at the first that fails it, but all of its calls were made.
 
     in_single: the calls that were asked in float32 because the attempt cannot do float64 somewhere: their dtype says nothing.
-    arguments: of each function the names of its arguments, where they are known.
+    signatures: of each function, where they are known.
     """
     names = dict.fromkeys(map(target_of, fingerprints.calls))  # in the order of their definitions
     failures = {name: _failures(fingerprints, seen, checks, name) for name in names}
@@ -89,7 +92,8 @@ def functions_of(
     placed = placed.changed(lambda those: without_followers(those, placed.every, wrong, used, proven))
     shows = partial(_shows, fingerprints, seen, ways)
     found = [_told(other, _to_tell(failures[other.name], _of(other.name, placed), shows)) for other in found]
-    found = [replace(each, arguments=arguments.get(each.name, ())) for each in found]
+    found = [_with_sizes(each, failures[each.name], seen, signatures) for each in found]
+    found = [replace(each, arguments=arguments_due(signatures.get(each.name, ()))) for each in found]
     functions = function_results(found, source, {part.function for part in placed.every})
     wrong = [function.name for function in functions if function.state == "wrong"]
     return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), placed)
@@ -156,6 +160,30 @@ def _told(seen: Seen, failure: FunctionFailure | None) -> Seen:
     if failure is None:
         return seen
     return replace(seen, check=failure.title, evidence=failure.evidence, raised=failure.raised)
+
+
+def _with_sizes(
+    function: Seen, failures: Sequence[FunctionFailure], seen: Mapping[int, Comparison], signatures: Signatures
+) -> Seen:
+    """Return the same; where shapes do not fit, its evidence says which sizes of the call the exception's numbers are."""
+    failure = next((each for each in failures if each.evidence == function.evidence and each.calls), None)
+    if failure is None or function.raised is None or not _tells_sizes(function.raised):
+        return function
+    at = next(i for i in failure.calls if seen[i].reply.raised is not None)
+    returned = next((tensor.shape for tensor in seen[at].expected if tensor is not None), ())
+    every = (axes_of(each, seen[at].call, returned, signatures) for each in signatures.get(function.name, ()))
+    said = next((axes.said(function.raised.message) for axes in every if axes is not None), "")
+    return replace(function, evidence=f"{function.evidence.removesuffix('.')}. {said}") if said else function
+
+
+def _tells_sizes(raised: Raised) -> bool:
+    """Return whether the message holds sizes that do not fit each other."""
+    return is_shape_fault(raised) or "is invalid for input of size" in raised.message
+
+
+def arguments_due(signatures: Sequence[Signature]) -> tuple[str, ...]:
+    """Return the names of a function's arguments; of a class none."""
+    return tuple(each.name for s in signatures[:1] if s.build is None for each in s.call)
 
 
 def _failures(

@@ -132,7 +132,8 @@ def test_so_has_every_export(run_course: Run, here: Path) -> None:
     }  # fmt: skip
     assert next(csv.reader(io.StringIO(exported("canvas"))))[5:] == ["Adding up", "The middle"]
     assert next(csv.reader(io.StringIO(exported("moodle", "--assignment", "middle"))))[3:] == ["The middle"]
-    tests = json.loads(exported("gradescope", "--assignment", "z_sums"))["ada/z_sums"]["tests"]
+    exported("gradescope", "--assignment", "z_sums", "--out", "files")
+    tests = json.loads((here / "files" / "ada" / "z_sums" / "results.json").read_text(encoding="utf-8"))["tests"]
     assert [(test["name"], test["number"]) for test in tests] == [
         ("02 Subtotals: has the values", "2.1"), ("01 The total: has the values", "1.1")
     ]  # fmt: skip

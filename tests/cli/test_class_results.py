@@ -95,9 +95,13 @@ def test_canvas_and_moodle_get_a_score_of_all_points_and_say_the_rules_beside(ru
 
 
 def test_gradescope_and_junit_have_score_and_rules(run_course: Run, here: Path) -> None:
-    gradescope = json.loads(exported(run_course, "gradescope"))
-    assert gradescope["ada/averages"]["score"] == 8
-    assert f"Averages: {LATE} (10 → 8)" in gradescope["ada/averages"]["output"].splitlines()
+    done = run_course("export", "results", "--format", "gradescope")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "a file for each of these" in done.stderr
+    assert run_course("export", "results", "--format", "gradescope", "--out", here / "files").returncode == 0
+    gradescope = json.loads((here / "files" / "ada" / "averages" / "results.json").read_text(encoding="utf-8"))
+    assert gradescope["score"] == 8
+    assert f"Averages: {LATE} (10 → 8)" in gradescope["output"].splitlines()
     suites = ET.fromstring(exported(run_course, "junit")).findall("testsuite")
     said = {suite.get("name"): suite.findtext("system-out") for suite in suites}
     assert "extension until 2026-12-08 18:00 UTC" in (said["bela: Averages: 01 The mean"] or "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from manyheads.box.level import Box
@@ -185,3 +187,10 @@ def test_an_assert_of_a_pair_is_told_to_refuse_nothing(course: Course, box: Box)
     for result in told(course, box, wanted, AttemptSource("attempt.py", text), NO_SEARCH):
         evidence = next(f.evidence for f in result.functions if f.name == "split_heads")
         assert f"The assert on line {line} refuses nothing" in evidence
+
+
+def test_sizes_in_an_exception_have_the_names_of_the_lesson(course: Course, box: Box) -> None:
+    wanted = next(e for e in course.exercises if e.id == "cross_attention")
+    source = AttemptSource("attempt.py", changed(wanted, {"keep[:, None, None, :]": "keep[:, None, :, None]"}))
+    _, home = told(course, box, wanted, source, NO_SEARCH)
+    assert re.search(r"size of tensor a \((\d+)\).* Here \1 is T_k, \d+ is T_q$", home.functions[0].evidence)
