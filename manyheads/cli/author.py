@@ -30,7 +30,9 @@ def init(
     made = init_course(folder, title)
     console = open_console()
     console.print(
-        f"{len(made)} files in {folder}. Next: cd {quote(str(folder))} && course release", soft_wrap=True, markup=False
+        f"{len(made)} files in {folder}. Next: course release --course {quote(str(folder))}",
+        soft_wrap=True,
+        markup=False,
     )
 
 

@@ -26,15 +26,15 @@ from ..student.measure_own import MeasuredExercise, Point
 NONE = "–"
 _COLUMNS = (  # header, least width
     ("T", 5),
-    ("by hand", 8),
-    ("SDPA", 8),
+    ("by hand\nms", 8),
+    ("SDPA\nms", 8),
     ("faster", 6),
-    (f"{LESSON_DEVICE}:\nby hand", 7),
-    ("SDPA", 5),
+    (f"{LESSON_DEVICE} by\nhand, ms", 8),
+    ("SDPA\nms", 5),
     ("faster", 6),
-    ("matrix\navoided", 8),
-    ("peak:\nby hand", 8),
-    ("SDPA", 8),
+    ("matrix\nMB", 8),
+    ("peak by\nhand, MB", 8),
+    ("SDPA\nMB", 8),
 )
 _BOLD, _LESSONS = (3,), (4, 5, 6)  # columns
 
@@ -69,10 +69,10 @@ def remarks(bench: Bench) -> Iterator[str]:
     """Yield the explanation of the columns."""
     runs = [len(row.by_hand.times) for row in bench.rows if row.by_hand]
     if runs:
-        yield f"Times: ms, medians of {_range(min(runs), max(runs))} runs, by hand and SDPA alternately."
-    yield "Matrix: MB of one (B, nh, T, T) tensor, which SDPA does not need."
-    yield "Peak: MB that a run holds beyond q, k and v."
-    yield f"{LESSON_DEVICE}: the lesson's own figures, for float32; it does not say whether forward only."
+        yield f"Times: medians of {_range(min(runs), max(runs))} runs, by hand and SDPA alternately."
+    yield "Matrix: one (B, nh, T, T) tensor, which SDPA does not need."
+    yield "Peak: what a run holds beyond q, k and v."
+    yield f"{LESSON_DEVICE}: what the lesson quotes, under unpublished conditions; not reproduced."
     agree = ", ".join(f"{difference:.0e} in {dtype}" for dtype, difference in bench.apart.items())
     if agree:
         yield f"The outputs of the two differ by at most {agree}."

@@ -52,7 +52,7 @@ def made(course: Run, once: Callable[..., Path]) -> Path:
         folder.mkdir()
         said = course(folder, "init", folder / "mine", "--title", "My course")
         assert (said.returncode, said.stderr) == (0, "")
-        assert f"Next: cd {folder / 'mine'} && course release" in said.stdout
+        assert f"release --course {folder / 'mine'}" in said.stdout
         released = course(folder / "mine", "release", "--out", folder / "class", "--owner", "@ada")
         assert (released.returncode, besides_progress(released.stderr)) == (0, "")
 

@@ -58,7 +58,7 @@ def test_it_says_on_what_and_how_it_was_measured() -> None:
         "Attention itself, causal: B = 1, 12 heads, head_dim 64",
         "cpu: Some Processor, 2 threads; torch 2.13.0",
     ]
-    assert "Times: ms, medians of 3 runs, by hand and SDPA alternately." in lines
+    assert "Times: medians of 3 runs, by hand and SDPA alternately." in lines
     assert "The outputs of the two differ by at most 5e-07 in float32." in lines
     assert shown(bench(on="cuda"))[1] == "cuda: Some Processor; torch 2.13.0"
 
