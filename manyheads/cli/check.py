@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ from rich.console import Console
 
 from ..course import Course, Exercise
 from ..course.named import exercises_called
+from ..course.secret import FOLDER
 from ..report.labels import label_of
 from ..report.ladder import after_done, all_done, following, how_far, welcome
 from ..report.terminal import exercise_report
+from ..report.words import attempt_words
 from ..result import ExerciseResult
-from ..submission import AttemptSource
-from .last_check import keep, last_result
+from ..submission import AttemptSource, proved_line
+from .last_check import NOTE, keep, last_result
 from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named, open_console
 from .own import check_one, done_exercises, from_here, is_started, missing_message, other_names, own_attempt
 from .progress import waiting
@@ -99,6 +102,16 @@ def _say_how_far(console: Console, course: Course, passed: Mapping[Exercise, boo
         console.print(line, soft_wrap=not console.is_terminal, markup=False)
 
 
+def _next_function(result: ExerciseResult, source: AttemptSource) -> str:
+    """Return the function to write next, with its line, where all that is written is right; "" else."""
+    if result.is_done or any(f.state not in ("right", "so_far", "waiting", "unwritten") for f in result.functions):
+        return ""
+    name = next((function.name for function in result.functions if function.state == "unwritten"), "")
+    lines = source.source.splitlines()
+    line = next((n for n, text in enumerate(lines, 1) if re.match(rf"(def|class) {re.escape(name)}\b", text)), 0)
+    return f"{name}, on {proved_line(source, line).place}" if name and line else name
+
+
 @dataclass
 class _Checking:
     """Shows one attempt after the other. The box is opened for the first that has to be run.
@@ -125,11 +138,22 @@ class _Checking:
         self.console.print(
             exercise_report(result, label=label_of(exercise), after=after_done(exercise) if tells_why else ())
         )
+        if following := _next_function(result, source):
+            self._print(f"Next: {following}, then: course check {exercise.id}")
+        elif not result.is_done and attempt_words(result).gives_hint:
+            self._print(f"Next: course hint {exercise.id}")
+            if not unchanged:
+                from ..student.hints import shown_first
+
+                shown_first(result, self.course.root / FOLDER / NOTE)
         if unchanged:
             keep(exercise, source, result)  # it was checked last
             again = f"  unchanged since its last check; course check {exercise.id} --fresh runs it again"
             self.console.print(again, style="dim", soft_wrap=not self.console.is_terminal)
         return result.is_done
+
+    def _print(self, sentence: str) -> None:
+        self.console.print(sentence, soft_wrap=not self.console.is_terminal, markup=False)
 
     def _run(self, exercise: Exercise, source: AttemptSource) -> ExerciseResult:
         if self.box is None:

@@ -20,15 +20,13 @@ from ..report.words import function_reports
 from ..result import ExerciseResult
 from ..student.crops import TABLES, TIMES
 from ..submission import AttemptSource
-from .last_check import CHECKED_LAST, exercise_meant, facts, fingerprint_path, last_result
+from .last_check import CHECKED_LAST, NOTE, exercise_meant, facts, fingerprint_path, last_result
 from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named, open_console
 from .own import check_one, from_here, is_started, missing_message, own_attempt
 from .progress import waiting
 from .trace import follow_own_attempt
 
 # `course hint`: one step closer to the answer each time.
-
-NOTE = "hints.json"  # records which steps were shown
 
 
 def hint(
@@ -49,7 +47,9 @@ def hint(
         console.print(missing_message(loaded, wanted), soft_wrap=True, markup=False)
         raise typer.Exit(1)
     if not is_started(wanted, source):
-        _print(console, wanted.hint, f"course check {wanted.id}")
+        _print(
+            console, wanted.hint, f"fill the first stub of {from_here(wanted.script)}, then: course check {wanted.id}"
+        )
         return
     result = last_result(wanted, source)
     if result is None:
@@ -70,7 +70,7 @@ def hint(
     given = next_hint(content, result, wanted.hint, loaded.root / FOLDER / NOTE, again=again)
     if given.title:
         console.print(given.title, soft_wrap=not console.is_terminal, markup=False)
-    following = "trace" if given.repeats else "check" if given.last else "hint"
+    following = "trace" if given.shows_more else "check" if given.last else "hint"
     _print(console, given.sentence, f"course {following} {wanted.id}")
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -16,7 +16,7 @@ from rich.text import Text
 from ..course import Assignment, Course, CourseError, Exercise, find_course, load_course
 from ..course.named import UnknownAssignment, assignment_named, exercises_called, exercises_of, unknown
 from ..errors import CourseFault
-from ..report.called import text_as_called
+from ..report.called import as_called, on_its_own_line, text_as_called
 from ..result import Result
 
 # Options that several commands share.
@@ -75,7 +75,9 @@ def results_of(course: Course | None, results: Sequence[Result], assignment: str
 
 
 def exercises_named(course: Course, names: list[str], assignment: str | None = None) -> list[Exercise]:
-    """Return the exercises with these ids or file names, or of the assignment with this name; all if none is named. Raises CourseError.
+    """Return the exercises with these ids, files or functions, or of the assignment with this name; all if none is named.
+
+    Raises CourseError.
 
     assignment: only of the assignment with this name.
     """
@@ -84,7 +86,8 @@ def exercises_named(course: Course, names: list[str], assignment: str | None = N
         return every
     exercises = []
     for name in names:
-        match = exercises_called(every, name) or exercises_of(every, name)
+        of_function = [exercise for exercise in every if name in exercise.shapes]
+        match = exercises_called(every, name) or exercises_of(every, name) or of_function[:1]
         if not match:
             raise CourseError(f"{unknown(every, name)} Next: course status")
         _refuse_other_files(Path(name), match)
@@ -114,6 +117,13 @@ def exercise_named(course: Course, name: str, command: str) -> Exercise:
 
 
 class _Console(Console):
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print; where a sentence is wider than the terminal, the command in it begins a line, so that it can be copied."""
+        if self.is_terminal and len(objects) == 1 and isinstance(objects[0], str):
+            text = as_called(objects[0])
+            objects = (on_its_own_line(text) if len(text) > self.width else text,)
+        super().print(*objects, **options)
+
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render a text with the command as it is called here."""
         return super().render(text_as_called(renderable) if isinstance(renderable, Text) else renderable, options)

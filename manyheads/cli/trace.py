@@ -52,7 +52,7 @@ def trace(
     if explanations:
         console.print(LEGEND, style="bright_black", soft_wrap=not console.is_terminal)
     well = not seen.followed.ended and all(explanation.right for explanation in explanations)
-    first = "" if well else "change the first line that surprises you, then: "
+    first = "" if well or not explanations else "change the first line that surprises you, then: "
     console.print(f"Next: {first}course check {seen.exercise.id}")
     if seen.followed.ended or any(explanation.raised for explanation in explanations):
         raise typer.Exit(1)

@@ -37,6 +37,12 @@ def as_called(text: str) -> str:
     return _CALL.sub(lambda _: command(), text)
 
 
+def on_its_own_line(text: str) -> str:
+    """Return the text with a line break before the command at its end, where it names one."""
+    head, found, tail = text.rpartition(f": {command()} ")
+    return f"{head}:\n  {command()} {tail}" if found else text
+
+
 def text_as_called(text: Text) -> Text:
     """Return the text with the command as it is called here, and its styles."""
     name = command()

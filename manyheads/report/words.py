@@ -62,7 +62,8 @@ class FunctionReport:
     @property
     def rest_waits(self) -> str:
         """One line for the others, for what is mended first may be their cause; "" where there is one at most."""
-        return f"and {len(self.rest)} other checks wait for this" if len(self.rest) > 1 else ""
+        others = f"and {len(self.rest)} other checks wait" if self.check else f"{len(self.rest)} checks wait"
+        return f"{others} for this" if len(self.rest) > 1 else ""
 
 
 def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
@@ -151,7 +152,7 @@ def _wrong(
     own_check: str = "",
 ) -> FunctionReport:
     """Return what is wrong: what the student did and where, what was seen, and one hint that belongs to it or none."""
-    place = where_wrong(lines)
+    place = where_wrong(sorted(lines, key=lambda proved: f"on {proved.place}" not in seen[1]))
     besides = [d for d in result.also if name in (d.function, "")]
     if name and any(check.title == seen[0] and check.outcome in _ENDED for check in failed):
         named, besides = [], [*named, *besides]  # no mistake that has a name lets a function run on for ever
@@ -162,6 +163,8 @@ def _wrong(
     ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
     following = "" if named or ended else f"course trace {result.id}"
     ordered = sorted(failed, key=lambda check: check.title != seen[0])
+    if any(check.title == seen[0] and check.outcome == "error" for check in ordered[:1]) and len(ordered) > 1:
+        seen = ("", seen[1])  # what it asks for is not what is wrong
     return FunctionReport(name, WRONG, says, *seen, own_check, also, hint, following, tuple(ordered))
 
 
@@ -216,6 +219,11 @@ class AttemptWords:
     passed_checks: tuple[CheckResult, ...]
     hint: str  # to get started, where nothing is written
     total: str
+
+    @property
+    def gives_hint(self) -> bool:
+        """Whether a function has a hint that belongs to its mistake."""
+        return any(function.hint for function in self.functions)
 
     @property
     def first(self) -> FunctionReport | None:

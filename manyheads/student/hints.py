@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,12 +34,15 @@ _UNEXPLAINED: Steps = (  # true of every mistake: a hint about another one would
 
 @dataclass(frozen=True)
 class Hint:
-    """A hint. `title`: the misconception or the failing check. `last`: whether there is no further step. `repeats`: whether it was given."""
+    """A hint.
+
+    title: the misconception or the failing check. last: whether there is no further step. shows_more: whether a trace does.
+    """
 
     title: str
     sentence: str
     last: bool
-    repeats: bool = False
+    shows_more: bool = False
 
 
 def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, *, again: bool = False) -> Hint:
@@ -54,7 +58,31 @@ def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, 
     except OSError as error:
         given, forgets = 1, f"\nThe step is not remembered: {note} cannot be written ({error.strerror})."
     before = "You have seen every hint to this; here is the last one once more.\n" if repeats else ""
-    return Hint(title, f"{before}Hint {given} of {last}: {steps[given - 1]}{forgets}", given == last, repeats)
+    return Hint(
+        title,
+        f"{before}Hint {given} of {last}: {steps[given - 1]}{forgets}",
+        given == last,
+        repeats or (given == last and "course trace" in steps[-1]),
+    )
+
+
+def shown_first(result: ExerciseResult, note: Path) -> bool:
+    """Record that the first hint to the first misconception was shown with the check. Returns whether there is one."""
+    named = next((each for each in _as_in_the_file(result) if each.hint and each.id != UNTOUCHED), None)
+    if named is None:
+        return False
+    with suppress(OSError):  # then it is shown again
+        if _known(note).get(result.id, {}).get("about") != named.id:
+            next_step(note, result.id, named.id, 3)
+    return True
+
+
+def _known(path: Path) -> dict[str, dict[str, object]]:
+    try:
+        noted = dict(json.loads(path.read_text(encoding="utf-8")))
+        return {exercise: dict(each) for exercise, each in noted.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
 
 
 def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, str, Steps]:
@@ -94,10 +122,10 @@ def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, s
 
 def _where(result: ExerciseResult, wrong: FunctionResult | None) -> str:
     """Return a sentence about the line to look at: one that is proved, or that raised; else how to find it."""
-    if result.lines:
-        return f"Look at {result.lines[0].place}: one small change there makes every check pass. "
     if wrong and (raised := _RAISED.search(wrong.evidence)):
         return f"Python stopped on {raised[1]}. Look at what goes into it. "
+    if result.lines:
+        return f"Look at {result.lines[0].place}: one small change there makes every check pass. "
     return f"course trace {result.id} shows what each line makes. Find the first line that surprises you. "
 
 
