@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -131,10 +130,14 @@ def _rung(exercise: Exercise, source: AttemptSource, result: ExerciseResult | No
 
 # Write a picture to a file.
 
+PLOTS = "plots"  # in the course's folder, ignored by git
+
 
 def write_picture(path: Path, data: bytes) -> None:
-    """Write the file. Raises CourseFault."""
+    """Write the file; of folders the course's own is made, and no other. Raises CourseFault."""
     try:
+        if path.parent.name == PLOTS:
+            path.parent.mkdir(exist_ok=True)
         path.write_bytes(data)
     except FileNotFoundError:
         raise CourseFault(
@@ -145,14 +148,6 @@ def write_picture(path: Path, data: bytes) -> None:
 
 
 # `course plot`: a picture of the expected values, yours and the difference.
-
-PLOTS = "plots"  # in the course's folder, ignored by git
-
-
-def _plots(root: Path) -> Path:
-    with suppress(OSError):  # whoever writes there will say so
-        (root / PLOTS).mkdir(exist_ok=True)
-    return root / PLOTS
 
 
 def plot(
@@ -179,7 +174,7 @@ def plot(
     if seen.followed.ended:
         console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=not console.is_terminal, markup=False)
     if shown:
-        path = out or _plots(loaded.root) / f"{seen.exercise.id}.png"
+        path = out or loaded.root / PLOTS / f"{seen.exercise.id}.png"
         write_picture(path, png(shown, f"{seen.exercise.title}: expected, yours, difference"))
         console.print(f"Drawn in {path}", soft_wrap=True, markup=False)
     console.print(f"Next: course check {seen.exercise.id}")

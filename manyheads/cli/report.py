@@ -120,7 +120,7 @@ def report(
         not_graded=others,
         absent=absent,
         labels=labels,
-        members=members,
+        members=NOBODY if near is None or pseudonyms_in(near, found) is not None else members,  # no name beside one
     )
     console.print(f"Pages: {page}", markup=False, soft_wrap=True)
     if others:

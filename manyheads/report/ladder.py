@@ -54,8 +54,26 @@ def ladder(rungs: Sequence[Rung]) -> RenderableType:
     parts: list[RenderableType] = [_Rungs(rungs), Text(f"{total} by the visible checks{beside}", style="bold")]
     upcoming = next((rung for rung in rungs if rung.state != "done"), None)
     if upcoming is not None:
-        parts += [*_functions(upcoming), *_checklist(upcoming)]
+        above = len(rungs) + len({rung.assignment for rung in rungs}) + BESIDE
+        parts.append(_Fitted((*_functions(upcoming), *_checklist(upcoming)), above))
     return Group(*parts)
+
+
+BESIDE = 6  # lines of the screen: the total, what comes next, the prompt, and how many lines are left out
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """As many lines as the screen has room for. above: how many stand above them. What is not a terminal gets all."""
+
+    lines: tuple[RenderableType, ...]
+    above: int
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        room = max(console.height - self.above, 4) if console.is_terminal else len(self.lines)
+        yield from self.lines[:room]
+        if left := len(self.lines) - room if room < len(self.lines) else 0:
+            yield Text(f"  … and {left} more lines: course status | cat", style="bright_black")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def test_a_quick_run_fills_the_lessons_first_row_and_draws_it(run_course: Run, tmp_path: Path) -> None:
-    picture = tmp_path / "new" / "bench.png"
+    picture = tmp_path / "bench.png"
     done = run_course("bench", "--quick", "--out", picture)
     assert (done.returncode, done.stderr) == (0, "")
     rows = [line.split() for line in done.stdout.splitlines() if line[:5].strip().isdigit()]
@@ -38,3 +38,10 @@ def test_on_a_gpu_a_quick_run_names_the_device(run_course: Run) -> None:
     done = run_course("bench", "--quick", "--device", "cuda")
     assert (done.returncode, done.stderr) == (0, "")
     assert f"cuda: {torch.cuda.get_device_name()}" in done.stdout
+
+
+def test_no_folder_is_made_that_nobody_asked_for(run_course: Run, tmp_path: Path) -> None:
+    done = run_course("bench", "--quick", "--out", tmp_path / "new" / "bench.png")
+    assert done.returncode == 2
+    assert f"there is no folder {tmp_path / 'new'} to draw in. Next: mkdir -p" in done.stderr
+    assert not (tmp_path / "new").exists()

@@ -82,7 +82,7 @@ def test_a_mistake_without_a_name_gets_no_hint_about_another_one(ask: Ask, stude
 def test_after_the_last_hint_the_same_is_not_repeated_in_silence(ask: Ask, student_copy: Path) -> None:
     (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".mean() * 0.731"), encoding="utf-8")
     said = [ask() for _ in range(3)]
-    assert [each[-1] for each in said] == [f"Next: course {c} running_mean" for c in ("hint", "check", "trace")]
+    assert [each[-1] for each in said] == [f"Next: course {c} running_mean" for c in ("hint", "trace", "trace")]
     assert said[2][1] == "You have seen every hint to this; here is the last one once more."
 
 

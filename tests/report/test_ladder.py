@@ -65,3 +65,14 @@ def test_a_narrow_terminal_has_shorter_lines_and_folds_the_checklist_below_itsel
         "  ☐ lets every token see itself and the",
         "    past",
     ]
+
+
+def test_on_a_terminal_the_checklist_is_cut_where_the_screen_ends_and_elsewhere_whole() -> None:
+    rung = Rung("Heads", "01 One", "in progress", 0, 4, tuple((f"does {n}", False) for n in range(30)))
+    out = io.StringIO()
+    for is_terminal in (True, False):
+        Console(file=out, width=80, height=24, force_terminal=is_terminal, no_color=True).print(ladder([rung]))
+    shown, whole = out.getvalue().split("Heads")[1:]
+    assert shown.count("\n") <= 22
+    assert "more lines: course status | cat" in shown
+    assert whole.count("does") == 30
