@@ -118,7 +118,10 @@ class Adjustment(_Model):
 
 
 class HandedIn(_Model):
-    """When a submission was handed in, and who says so. late: the platform says that it was late, and not when."""
+    """When a submission was handed in, and who says so.
+
+    late: the platform says that it was late, and not when. Where there is neither, it says that it was in time.
+    """
 
     source: str
     time: AwareDatetime | None = None

@@ -18,6 +18,7 @@ TINY = ROOT / "tests" / "tiny_course"
 FILLED = {
     "DOWNLOAD": "submissions.zip",
     "ASSIGNMENT/EXERCISE": "averages/running_median",
+    "ASSIGNMENT": "averages",
     "ada/EXERCISE": "lovelaceada_12345/running_mean",
 }
 _COMMAND = re.compile(r"^    \.venv/bin/course (.*?)(?:  +#.*)?$", re.MULTILINE)

@@ -63,7 +63,7 @@ def export(
     members = _members(near if roster is None else course_of(course), roster, found)
     labels = labels_of(near)
     if gradebook is None:  # which has been given what counts
-        found = decided(near, found, members)
+        found = decided(near, found, _decided_about(near, members, found))
     found = results_of(near, found, assignment)
     if format in TELLS_NOTHING:
         for sentence in (f"{result.student}: {said}" for result in found for said in sentences(result, labels)):
@@ -112,6 +112,13 @@ def _members(course: Course | None, roster: Path | None, results: list[Result]) 
             return NOBODY
         raise CourseFault("these results are under pseudonyms. Next: course export … --resolve")
     return class_list(course, roster, [result.student for result in results])
+
+
+def _decided_about(course: Course | None, members: ClassList, results: list[Result]) -> ClassList:
+    """Return the class of which rows of overrides.yaml may be: under pseudonyms, too, where an export names nobody."""
+    if course is None or members is not NOBODY or (pseudonyms := pseudonyms_in(course, results)) is None:
+        return members
+    return class_list(course, None, [result.student for result in results], pseudonyms)
 
 
 def _from_gradebook(url: str, course: Path | None) -> list[Result]:

@@ -215,12 +215,8 @@ def grade(
     submissions = [s for s in submissions if not chosen or any(e.id in chosen for e in s.assignment.exercises)]
     when = handed_in(loaded, submitted, found, None if times is None else read_times(loaded, times))
     pseudonyms = _pseudonyms(loaded, gradebook) if anonymous else None
-    members = (
-        NOBODY
-        if only
-        else class_list(
-            loaded, roster, [pseudonyms.of(s.student) if pseudonyms else s.student for s in submissions], pseudonyms
-        )
+    members = class_list(
+        loaded, roster, [pseudonyms.of(s.student) if pseudonyms else s.student for s in submissions], pseudonyms
     )
     if pseudonyms is not None:
         submissions, others = pseudonyms.hide(submissions), pseudonyms.hide_others(others)
@@ -259,17 +255,17 @@ def grade(
             done = f"{len(rows)} of {len(submissions)} submissions are graded"
             console.print(f"Stopped: {done}. Next: run the same command again, and it goes on from there.")
             raise typer.Exit(130) from None
-        absent = counting.of_the_absent()
+        absent = [] if only else counting.of_the_absent()
         if book is not None:
             for nothing in absent:
                 book.write(nothing)
     counted = [*rows.values(), *(row_of(student, labels) for student in absent)]
-    show_rows(console, counted, members, labels)
+    show_rows(console, counted, NOBODY if only else members, labels)
     name_decisions(console, counted)
     how = f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}"
     counts = counted_up(len(rows), before, record.in_part)
     console.print(f"{counts} {how}. Results: {out}/", markup=False, soft_wrap=True)
-    name_absent(console, [row.student for row in rows.values()], members)
+    name_absent(console, [row.student for row in rows.values()], NOBODY if only else members)
     if not only:
         write_not_graded(others, out)
     name_others(console, others, out)
@@ -287,7 +283,7 @@ def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, li
     """Return the student and the exercises that are meant; "" for everybody. Raises CourseFault."""
     if only is None:
         return "", exercises or []
-    student, slash, exercise = only.rpartition("/")
+    student, slash, exercise = only.partition(",")[0].strip().rpartition("/")  # of the line on a student's page
     if not slash or not student or exercises:
         raise CourseFault(
             f"--only {only} should be STUDENT/EXERCISE, without --exercise. Next: course grade … --only ada/ID"

@@ -96,7 +96,9 @@ def _dated(result: Result, decisions: Decisions, about: Sequence[Decision]) -> _
     if handed_in is not None and handed_in.time is not None:
         free = decisions.free_left(result.student, result.assignment)
         return _Dated(handed_in, dates.late(handed_in.time, extension, free), tuple(said))
-    if handed_in is not None and handed_in.late and extension is None:
+    if handed_in is not None and not handed_in.late:  # the platform says so, whatever the extension
+        return _Dated(handed_in, None, tuple(said))
+    if handed_in is not None and extension is None:
         words = f"{handed_in.source} says late, and not by how much: nothing is taken off"
     else:
         words = "handed in at an unknown time: not counted as late"

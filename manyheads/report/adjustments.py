@@ -67,5 +67,6 @@ def told(adjustment: Adjustment) -> str:
 
 
 def at_unknown_times(results: Sequence[Result]) -> list[str]:
-    """Whose submissions were handed in nobody knows when, where that matters."""
-    return [r.student for r in results if any(adjustment.rule == "unknown time" for adjustment in r.adjustments)]
+    """Whose submissions were handed in nobody knows when, where that matters. Of whom a platform says late, that is told."""
+    unknown = (r for r in results if not (r.handed_in and r.handed_in.late))
+    return [r.student for r in unknown if any(adjustment.rule == "unknown time" for adjustment in r.adjustments)]

@@ -22,6 +22,7 @@ from .lay_out import Memory, read_memory
 
 TIMESTAMP = "timestamp.txt"
 LARGEST = 8 * 1024 * 1024  # bytes of a CSV file
+MARKS_LATE = ("Canvas",)  # what such a platform does not call late was in time
 _FORM = "Its first line names its columns: student, handed_in, and assignment where there are several"
 
 Times = Mapping[tuple[str, str], HandedIn]  # by the student's folder and the assignment; "" for any
@@ -100,7 +101,7 @@ def _stamped(submission: Submission, zone: str) -> HandedIn | None:
 
 
 def _remembered(submission: Submission, memory: Memory) -> HandedIn | None:
-    """Return the latest time of the files that were collected; None where of one no time is known, and nothing says late."""
+    """Return the latest time of the files that were collected, or what a platform says that marks what is late; else None."""
     start = f"{submission.folder.parent.name}/{submission.assignment.id}/"
     origins = [origin for path, origin in memory.files.items() if path.startswith(start)]
     late = next((origin for origin in origins if origin.late), None)
@@ -108,4 +109,7 @@ def _remembered(submission: Submission, memory: Memory) -> HandedIn | None:
     if origins and all(times):
         when = max(datetime.fromisoformat(time).astimezone(UTC) for time in times)
         return HandedIn(source=origins[0].platform, time=when)
-    return None if late is None else HandedIn(source=late.platform, late=True)
+    if late is not None:
+        return HandedIn(source=late.platform, late=True)
+    marked = bool(origins) and all(o.platform in MARKS_LATE and o.late is not None for o in origins)
+    return HandedIn(source=origins[0].platform) if marked else None

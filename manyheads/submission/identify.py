@@ -49,7 +49,14 @@ class Folders:
             )
         self._take(name, f"{platform} {person.key}")
         if self.roster is not None:
-            self.said[name] = "is not on the roster: no id, e-mail address or name fits. Next: complete the roster"
+            same = [row.id for row in self.roster.students if folded(row.name) == folded(person.folder)]
+            fits = (
+                f"{len(same)} on the roster have this name: {', '.join(same)}"
+                if same
+                else "no id, e-mail address or name fits"
+            )
+            following = "name the folder as one of these, and grade that" if same else "complete the roster"
+            self.said[name] = f"is not on the roster: {fits}. Next: {following}"
         return name
 
     def is_known(self, name: str) -> bool:

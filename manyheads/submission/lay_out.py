@@ -23,7 +23,7 @@ NAME = ".collected.json"
 class Origin(BaseModel):
     """Where a file came from. order: as its platform orders attempts.
 
-    handed_in: when, in ISO 8601, where the platform says. late: whether it says late.
+    handed_in: when, in ISO 8601, where the platform says. late: whether it says late; None where that was not kept.
     named: what the platform called it, for feedback that goes back.
     """
 
@@ -36,7 +36,7 @@ class Origin(BaseModel):
     download: str
     path: str
     handed_in: str = ""
-    late: bool = False
+    late: bool | None = None
     named: str = ""
 
     def is_newer_than(self, other: Origin) -> bool:

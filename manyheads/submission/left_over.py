@@ -187,7 +187,9 @@ class LeftOver:
             return DOT
         if not path.is_dir():
             if path.name.lower().endswith(ENDINGS):
-                return f"lies outside an assignment's folder. {self._collect}"
+                of = next((e.assignment.id for e in self.course.exercises if is_of(path.name, e)), "")
+                move = f"Next: move it into a folder {of} beside it, then run the same command again" if of else self._collect
+                return f"lies outside an assignment's folder. {move}"
             return "is of no assignment. Next: remove it, then run the same command again"
         if not _entries(path):
             return "is an empty folder. Next: remove it, or put there what was handed in"
