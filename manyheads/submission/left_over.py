@@ -188,7 +188,11 @@ class LeftOver:
         if not path.is_dir():
             if path.name.lower().endswith(ENDINGS):
                 of = next((e.assignment.id for e in self.course.exercises if is_of(path.name, e)), "")
-                move = f"Next: move it into a folder {of} beside it, then run the same command again" if of else self._collect
+                move = (
+                    f"Next: move it into a folder {of} beside it, then run the same command again"
+                    if of
+                    else self._collect
+                )
                 return f"lies outside an assignment's folder. {move}"
             return "is of no assignment. Next: remove it, then run the same command again"
         if not _entries(path):

@@ -139,7 +139,9 @@ def test_gradescopes_time_counts_where_it_has_a_zone(run: Collect, zipped: Zippe
     assert when() == {"ada": same, "chen": same}, "Ruby writes UTC as a Z after a blank"
 
 
-def test_canvas_says_late_and_not_when_and_of_all_others_that_they_are_in_time(run: Collect, zipped: Zipped, when: WHEN) -> None:
+def test_canvas_says_late_and_not_when_and_of_all_others_that_they_are_in_time(
+    run: Collect, zipped: Zipped, when: WHEN
+) -> None:
     run(zipped(["ada_LATE_1_10_04_reshape_dance.py", "bela_2_11_04_reshape_dance.py"]))
     assert when() == {"ada_1": ("late", "Canvas"), "bela_2": ("in time", "Canvas")}
 
