@@ -81,6 +81,7 @@ def printed() -> list[str]:
             "TERM": "xterm-256color",
             "TTY_INTERACTIVE": "0",
             "PYTHONPATH": str(REPOSITORY),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",  # as where .venv is activated
         }
         environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | colours
         return [

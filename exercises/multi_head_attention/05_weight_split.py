@@ -17,10 +17,11 @@
 # layer answers with their answers laid side by side: head 0's channels, then head 1's. They learn as
 # separate layers do, too: the gradient of a row comes from its own output channel and from no other.
 #
-# In one line, as Vaswani and others wrote it in 2017, with W^O for the last layer:
+# As Vaswani and others wrote it in 2017, with W^O for the last layer:
 #
 # ```text
-# MultiHead(x) = Concat(head_0, …, head_{nh−1}) · W^O,   head_h = softmax(Q_h K_hᵀ / √hd) V_h
+# head_h = softmax(Q_h K_hᵀ / √hd) V_h
+# answer = Concat(head_0, …) W^O
 # ```
 #
 # ![W_query times one token gives four numbers; cut after the second row they are two queries, and each

@@ -102,7 +102,9 @@ def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Comparison], 
     names = {mutant.id for mutant in fingerprints.content.mutants if is_alike(mutant)} if found else set()
     # Who refuses by an exception of another type does less than is asked, and not what else may be wrong there.
     refused = [i for i, way in found.items() if way == NOT_REFUSED and seen[i].reply.raised is not None]
-    names = {name for name in names if not refused or _is_about(fingerprints, name, refused)}
+    names = {
+        n for n in names if not refused or (_is_about(fingerprints, n, refused) and _stops(fingerprints, n, refused))
+    }
     return dict.fromkeys(found, names.pop()) if len(names) == 1 else {}
 
 
@@ -132,6 +134,13 @@ def _is_about(fingerprints: Fingerprints, name: str, calls: Collection[int]) -> 
     mutants = [number for number, each in enumerate(fingerprints.content.mutants) if each.id == name]
     here = [m for m in mutants if not any(is_silent(fingerprints, m, i) for i in calls)]
     return len(here) > FEW * len(mutants)
+
+
+def _stops(fingerprints: Fingerprints, name: str, calls: Collection[int]) -> bool:
+    """Return whether a mutant of a misconception raises in these calls: who stops there accepts nothing."""
+    content = fingerprints.content
+    answers = (content.answer(mutant, i) for mutant in content.mutants if mutant.id == name for i in calls)
+    return any(answer is not None and answer.raised for answer in answers)
 
 
 def _of_parameters(way: Way) -> Way:

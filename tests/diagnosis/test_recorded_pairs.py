@@ -111,7 +111,8 @@ def test_of_chunks_both_mistakes_are_named_though_the_first_chunk_shows_one(
 def test_what_one_mistake_answers_is_no_evidence_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
     # Dropout that is paid for in eval mode is nobody's; without dropout the scores are merely not scaled.
     paid = (" @ v", " @ (v if self.training else (1 - self.p) * v)")
-    assert checked(exercise("weight_split"), edited(RIGHT, UNSCALED, paid), monkeypatch).diagnosis == ()
+    found = checked(exercise("weight_split"), edited(RIGHT, UNSCALED, paid), monkeypatch)
+    assert [each.id for each in found.diagnosis] == ["scale_missing"]
 
 
 def test_weights_of_its_own_are_no_evidence_of_two_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
