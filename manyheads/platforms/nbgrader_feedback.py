@@ -75,8 +75,8 @@ def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment
 def _said(function: FunctionReport) -> Iterator[str]:
     if function.head:
         yield f"{function.mark} {function.head}" if function.name else function.head
-    if function.check:
-        yield f"{function.check}: {function.evidence}"
+    if seen := ": ".join(filter(None, (function.check, function.evidence))):
+        yield seen
     if function.also:
         yield function.also
     if function.hint:

@@ -197,7 +197,7 @@ def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
         check=True,
     ).stdout.splitlines()
     assert says[0].split() == ["EXTRAS=[plot]", "sh", "tools/build-venv", '"python3"', '".venv"', '""']
-    assert says[-1] == ".venv/bin/course check running_mean"
+    assert says[-1].startswith(".venv/bin/course check running_mean || [ $? -eq 1 ]")  # a mistake is no fault of make's
 
 
 @pytest.mark.parametrize("arguments", [("release", "--out", "elsewhere"), ("verify",), ("grade", "exercises")])
