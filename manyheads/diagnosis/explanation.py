@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..box.worker.answers import Reply
 from ..checks.explain import is_refusal
+from ..checks.implementation import LocalRunner
 from ..checks.local import CachedRunner
 from ..checks.marks import Layer
 from ..checks.outcome import CheckOutcome
@@ -158,9 +159,9 @@ def without_contradicted(case: Case, explanation: Explanation) -> Explanation:
 
 def _has_other_parameters(case: Case, fault: Fault) -> bool:
     """Return whether a module of the mutant has parameters that neither the attempt's has nor the reference's."""
-    mutant = case.reference.of(fault.mutant.namespace)
+    both = [LocalRunner(names) for names in (case.reference.namespace, fault.mutant.namespace)]
     for exchange in (e for e in case.everything if e.call.only_build):
-        right, its = (_parameters(each.execute(exchange.call)) for each in (case.reference, mutant))
+        right, its = (_parameters(runner.execute(exchange.call)) for runner in both)
         if its not in (right, _parameters(exchange.reply)):
             return True
     return False

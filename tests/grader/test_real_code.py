@@ -67,6 +67,9 @@ UNNAMED = [
     pytest.param("mha_by_loop", {"    return mha.proj": "        return mha.proj"}, id="a return inside the loop"),
     pytest.param("causal_mask", {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"},
                  id="a function that is not called"),
+    pytest.param("weight_split",
+                 {"return self.out_proj(context)": "return nn.functional.layer_norm(self.out_proj(context), (self.out_proj.out_features,))"},
+                 id="a norm without parameters of its own"),
 ]  # fmt: skip
 
 
