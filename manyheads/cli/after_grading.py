@@ -22,7 +22,7 @@ from ..submission.lay_out import read_memory
 from ..submission.pseudonyms import read_pseudonyms
 from ..whole import write_whole
 from .class_results import class_list, course_near, decided, pseudonyms_in, resolved
-from .grade import name_not_graded
+from .class_told import name_not_graded
 from .options import (
     AssignmentOption,
     CourseOption,

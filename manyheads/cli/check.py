@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from ..report.terminal import exercise_report
 from ..report.words import attempt_words
 from ..result import ExerciseResult
 from ..submission import AttemptSource, proved_line
+from ..submission.unwritten import DEFINITIONS, statements_of
 from .last_check import NOTE, keep, last_result
 from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named, open_console
 from .own import check_one, done_exercises, from_here, is_started, missing_message, other_names, own_attempt
@@ -107,9 +107,9 @@ def _next_function(result: ExerciseResult, source: AttemptSource) -> str:
     if result.is_done or any(f.state not in ("right", "so_far", "waiting", "unwritten") for f in result.functions):
         return ""
     name = next((function.name for function in result.functions if function.state == "unwritten"), "")
-    lines = source.source.splitlines()
-    line = next((n for n, text in enumerate(lines, 1) if re.match(rf"(def|class) {re.escape(name)}\b", text)), 0)
-    return f"{name}, on {proved_line(source, line).place}" if name and line else name
+    defined = (part for part in statements_of(source.source) if isinstance(part, DEFINITIONS) and part.name == name)
+    line = next((part.lineno for part in defined), 0)
+    return f"{name}, on {proved_line(source, line).place}" if line else name
 
 
 @dataclass
@@ -143,9 +143,9 @@ class _Checking:
         elif not result.is_done and attempt_words(result).gives_hint:
             self._print(f"Next: course hint {exercise.id}")
             if not unchanged:
-                from ..student.hints import shown_first
+                from ..student.hints import note_first
 
-                shown_first(result, self.course.root / FOLDER / NOTE)
+                note_first(result, self.course.root / FOLDER / NOTE)
         if unchanged:
             keep(exercise, source, result)  # it was checked last
             again = f"  unchanged since its last check; course check {exercise.id} --fresh runs it again"

@@ -115,7 +115,7 @@ def _members(course: Course | None, roster: Path | None, results: list[Result]) 
 
 
 def _decided_about(course: Course | None, members: ClassList, results: list[Result]) -> ClassList:
-    """Return the class of which rows of overrides.yaml may be: under pseudonyms, too, where an export names nobody."""
+    """Return the class that overrides.yaml may name, also where results are under pseudonyms and the export names nobody."""
     if course is None or members is not NOBODY or (pseudonyms := pseudonyms_in(course, results)) is None:
         return members
     return class_list(course, None, [result.student for result in results], pseudonyms)

@@ -19,7 +19,7 @@ from ..report.terminal import class_exercises, class_table
 from ..result import Result, read_results_and_errors, students_in
 from ..submission import find_submissions, read_not_graded
 from .class_results import class_list, course_near, decided, pseudonyms_in
-from .grade import name_absent, name_decisions, name_not_graded
+from .class_told import name_absent, name_decisions, name_not_graded
 from .options import AssignmentOption, CourseOption, RosterOption, course_of, open_console, results_of
 from .progress import progress
 

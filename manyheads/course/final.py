@@ -96,7 +96,7 @@ def _dated(result: Result, decisions: Decisions, about: Sequence[Decision]) -> _
     if handed_in is not None and handed_in.time is not None:
         free = decisions.free_left(result.student, result.assignment)
         return _Dated(handed_in, dates.late(handed_in.time, extension, free), tuple(said))
-    if handed_in is not None and not handed_in.late:  # the platform says so, whatever the extension
+    if handed_in is not None and not handed_in.late:  # in time, as the platform says
         return _Dated(handed_in, None, tuple(said))
     if handed_in is not None and extension is None:
         words = f"{handed_in.source} says late, and not by how much: nothing is taken off"

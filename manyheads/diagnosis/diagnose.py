@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from ..box.connection import AttemptEnded
-from ..checks.explain import is_dtype_fault, is_unfinished
+from ..checks.explain import is_unfinished
 from ..checks.implementation import LocalRunner
 from ..checks.local import CachedRunner, Replays
 from ..checks.marks import Layer
@@ -83,16 +83,12 @@ def _diagnosis(
     unfinished = [o for o in case.failed if proven[o.id] == UNTOUCHED or (o.raised and is_unfinished(o.raised))]
     written = [o for o in case.failed if proven[o.id] and o not in unfinished]
     exceptions = [proven[o.id] for o in written if o.raised is not None]
-    # What is kept from another call may be of another dtype: where a check of values proves a mistake, that only follows.
-    of_values = any(o.raised is None and o.layer == Layer.VALUES for o in written)
-    following = [proven[o.id] for o in written if of_values and o.raised is not None and is_dtype_fault(o.raised)]
-    exceptions = [name for name in exceptions if name not in following]
     suspects = _suspects(case, explanation, written)
     also: list[str] = []
     if values is None and not _are_the_cause(case, explanation, exceptions, suspects, checks_failed_by):
         exceptions, suspects, also = [], [], [*exceptions, *suspects]
     # What is not written yet says nothing of what is, so that it comes last.
-    order = [*exceptions, *named, *suspects, *following, *(name for o in unfinished if (name := proven[o.id]))]
+    order = [*exceptions, *named, *suspects, *(name for o in unfinished if (name := proven[o.id]))]
     return Diagnosis(
         tuple(_named(case.bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order)),
         tuple(_named(case.bank, id_, ()) for id_ in dict.fromkeys(also)),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import replace
 
-from ..checks.explain import is_dtype_fault, is_unfinished
+from ..checks.explain import is_unfinished
 from ..checks.transcript import target_of
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
@@ -14,93 +13,17 @@ from .comparison import Comparison
 from .diagnosis import Diagnosis
 from .dropout_extremes import is_of_copies
 from .explain_recorded import explain, explain_functions, explain_nearly, without_unwritten_sizes
-from .fingerprint import ReplyFingerprint, has_no_numbers
+from .fingerprint import has_no_numbers
 from .fixed_sizes import HARD_CODED, has_written_size
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
 from .other_device import looks_at_no_numbers, on_another_device
+from .parameters import proven_by_parameters, that_follow, without_more
 from .proofs import can_cause, proven_by, proven_by_answer
 from .ranks import lines_that_turn_all_axes, proven_by_rank
 from .recorded_pairs import Named
 from .recording import Fingerprints, Words, differs, facets_of
 from .same_places import proven_by_place
 from .varying_answers import proven_by_chance
-
-# Which parameters an attempt has tells its mistake, where mutants of one misconception alone have the same ones.
-#
-# Layers that are not registered keep weights of their own: then the numbers of all calls are others, and no mutant's.
-
-UNREGISTERED = "params_not_registered"
-Names = tuple[frozenset[str], frozenset[str]]  # of parameters that are too many, and of those that are missing
-
-
-def proven_by_parameters(fingerprints: Fingerprints, seen: Mapping[int, Comparison]) -> dict[int, str]:
-    """By the number of each call that is asked for its parameters, and has others.
-
-    The misconception of all mutants that have those in the same calls. Nothing where there are several such
-    misconceptions, or none.
-    """
-    content = fingerprints.content
-    asks = [ask for check in content.visible for ask in check.asks if ask.aspect == "parameters"]
-    asked = sorted({i for ask in asks for group in ask.calls for i in group})
-    if any(i not in seen or seen[i].found.raised for i in asked):
-        return {}
-    mine = {i: _others(content.right(i), seen[i].found) for i in asked}
-    wrong = [i for i, names in mine.items() if any(names)]
-
-    def has(answer: ReplyFingerprint | None, i: int) -> bool:
-        return answer is not None and not answer.raised and _others(content.right(i), answer) == mine[i]
-
-    alike = (mutant.id for mutant in content.mutants if all(has(content.answer(mutant, i), i) for i in asked))
-    names = {*alike} - {UNTOUCHED} if wrong else set[str]()  # who answers has written something
-    if not names and UNREGISTERED in {mutant.id for mutant in content.mutants} and _hides_layers(mine.values(), seen):
-        names = {UNREGISTERED}
-    return dict.fromkeys(wrong, names.pop()) if len(names) == 1 else {}
-
-
-def _hides_layers(others: Collection[Names], seen: Mapping[int, Comparison]) -> bool:
-    """Return whether parameters are missing, none are too many, and tensors of another dtype take part: no `.to` reaches them."""
-    raised = (comparison.reply.raised for comparison in seen.values())
-    return all(missing and not extra for extra, missing in others) and any(r and is_dtype_fault(r) for r in raised)
-
-
-def without_more(seen: Mapping[int, Comparison], kept: Collection[int]) -> dict[int, Comparison]:
-    """Return the calls as though the parameters that are too many were not there; nothing where one is missing, or none too many.
-
-    Those are zero, so that what else is wrong is seen beside them. kept: the calls that are asked for their parameters, and
-    have others.
-    """
-    if not kept or any(
-        comparison.right.parameters.keys() - comparison.found.parameters for comparison in seen.values()
-    ):
-        return {}
-    return {i: _without_more(each) for i, each in seen.items()}
-
-
-def _without_more(seen: Comparison) -> Comparison:
-    right, found = seen.right, seen.found
-    gradients = {name: each for name, each in found.gradients.items() if name in right.gradients}
-    parameters = {name: found.parameters[name] for name in right.parameters}
-    return replace(seen, found=replace(found, gradients=gradients, parameters=parameters))
-
-
-def that_follow(seen: Mapping[int, Comparison], kept: Collection[int], raised: Collection[int]) -> set[int]:
-    """Return the calls whose exception of two dtypes follows from layers that are not registered: no `.to` reaches them.
-
-    kept: the calls that are asked for their parameters, and have others. raised: those that raise.
-    """
-    names = [_others(seen[i].right, seen[i].found) for i in kept]
-    unregistered = bool(names) and all(missing and not extra for extra, missing in names)
-    replies = {i: seen[i].reply.raised for i in raised}
-    return {i for i, each in replies.items() if unregistered and each is not None and is_dtype_fault(each)}
-
-
-def _others(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> Names:
-    return frozenset(fingerprint.parameters.keys() - right.parameters), frozenset(
-        right.parameters.keys() - fingerprint.parameters
-    )
-
-
-# Name the misconceptions that an attempt's answers show, held against recorded answers of mutants.
 
 
 def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comparison], source: str) -> Diagnosis:

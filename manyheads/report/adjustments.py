@@ -67,6 +67,6 @@ def told(adjustment: Adjustment) -> str:
 
 
 def at_unknown_times(results: Sequence[Result]) -> list[str]:
-    """Whose submissions were handed in nobody knows when, where that matters. Of whom a platform says late, that is told."""
+    """Return whose submissions came at an unknown time, where that matters; not those that a platform calls late."""
     unknown = (r for r in results if not (r.handed_in and r.handed_in.late))
     return [r.student for r in unknown if any(adjustment.rule == "unknown time" for adjustment in r.adjustments)]

@@ -18,6 +18,7 @@ SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")  # s
 # Diagnoses of attempts in which there is nothing to misunderstand: groups of their own beside the misconceptions.
 NOT_GRADED_GROUP, NOT_BEGUN, NOT_IMPORTED = "not graded", "not begun", "cannot be imported"
 UNEXPLAINED = "wrong in a way that no misconception explains"
+GROUPS = (NOT_BEGUN, NOT_IMPORTED, UNEXPLAINED, NOT_GRADED_GROUP)  # in this order
 _GROUPS = {UNTOUCHED: NOT_BEGUN, LOAD_ERROR: NOT_IMPORTED}
 
 
@@ -62,10 +63,14 @@ class ExerciseView:
     max_score: float
     spread: tuple[int, ...]  # the number of students in each of SHARES
     misconceptions: tuple[MisconceptionCount, ...]
-    unexplained: int  # the number of attempts that fail a check and have no diagnosis
-    begun: tuple[tuple[str, int], ...]  # how many are not begun, or cannot be imported
+    groups: dict[str, int]  # the number of attempts in each of GROUPS that has any
     outcomes: dict[Outcome, int]  # the number of attempts with at least one check of this outcome
     not_graded: int = 0
+
+    @property
+    def unexplained(self) -> int:
+        """The number of attempts that fail a check and have no diagnosis."""
+        return self.groups.get(UNEXPLAINED, 0)
 
 
 def class_view(results: Sequence[Result], labels: Labels = IDS) -> list[ExerciseView]:
@@ -95,7 +100,7 @@ def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
     scores = [exercise.score for exercise in every if exercise.score is not None]
     handed_in = [e for e in counting if any(c.outcome != "missing" for c in e.checks)]
     named = [d for e in every for d in misconceptions_of(e)]
-    groups = Counter(group_of(e) for e in handed_in)
+    found = Counter(group_of(e) for e in handed_in)
     counts = Counter(d.id for d in named)
     titles = {d.id: d.title for d in named}
     same = {name: Counter(other for d in named if d.id == name for other in other_titles(d)) for name in counts}
@@ -111,8 +116,7 @@ def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
             MisconceptionCount(name, titles[name], count, tuple(same[name].most_common()))
             for name, count in counts.most_common()
         ),
-        unexplained=groups[UNEXPLAINED],
-        begun=tuple((group, groups[group]) for group in _GROUPS.values() if groups[group]),
+        groups={group: found[group] for group in GROUPS if found[group]},
         outcomes=dict(
             Counter(o for e in every for o in {c.outcome for c in e.checks} if o not in ("passed", "failed"))
         ),

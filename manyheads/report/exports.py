@@ -170,18 +170,9 @@ def to_csv(results: Sequence[Result], members: ClassList = NOBODY, labels: Label
         ]
         rows += [
             (
-                name,
-                id_,
-                e.id,
-                nothing,
-                number(e.max_score),
-                "",
-                "",
-                "",
-                labels.assignment(id_),
-                labels.exercise(e.id),
-                *_person(members, name),
-                "",
+                *(name, id_, e.id),
+                *(nothing, number(e.max_score), "", "", ""),
+                *(labels.assignment(id_), labels.exercise(e.id), *_person(members, name), ""),
             )
             for name in absent.get(id_, ())
             for e in own_results[-1].exercises

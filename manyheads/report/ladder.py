@@ -72,7 +72,8 @@ class _Fitted:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         room = max(console.height - self.above, 4) if console.is_terminal else len(self.lines)
         yield from self.lines[:room]
-        if left := len(self.lines) - room if room < len(self.lines) else 0:
+        left = len(self.lines) - room
+        if left > 0:
             yield Text(f"  … and {left} more lines: course status | cat", style="bright_black")
 
 

@@ -10,17 +10,7 @@ from statistics import mean, median
 from ..box.names import Level
 from ..result import CheckResult, Diagnosed, Outcome, Result
 from .adjustments import Decided, decided
-from .aggregate import (
-    NOT_BEGUN,
-    NOT_GRADED_GROUP,
-    NOT_IMPORTED,
-    UNEXPLAINED,
-    ExerciseView,
-    class_view,
-    group_of,
-    misconceptions_of,
-    other_titles,
-)
+from .aggregate import GROUPS, ExerciseView, class_view, group_of, misconceptions_of, other_titles
 from .class_rows import not_graded
 from .labels import IDS, Labels
 
@@ -88,7 +78,7 @@ def grouped(results: Sequence[Result]) -> Iterator[Group]:
         for exercise in result.exercises:
             if group := group_of(exercise):
                 found.setdefault(group, {}).setdefault(result.student, []).append(exercise.id)
-    for title in (NOT_BEGUN, NOT_IMPORTED, UNEXPLAINED, NOT_GRADED_GROUP):
+    for title in GROUPS:
         if own := found.get(title):
             yield Group(title, sum(map(len, own.values())), tuple((name, tuple(ids)) for name, ids in own.items()))
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..result import CheckResult, ExerciseResult
-from .aggregate import UNEXPLAINED, ExerciseView, MisconceptionCount
+from .aggregate import ExerciseView, MisconceptionCount
 from .class_rows import Cell, Row
 from .labels import IDS, Labels
 from .words import (
@@ -106,10 +106,8 @@ def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for shared in view.misconceptions:
         table.add_row(str(shared.students), Text(shared.title + _or_else(shared)))
-    for group, count in (*view.begun, *[(UNEXPLAINED, view.unexplained)][: bool(view.unexplained)]):
+    for group, count in view.groups.items():
         table.add_row(str(count), group)
-    if view.not_graded:
-        table.add_row(str(view.not_graded), "not graded")
     for outcome, count in view.outcomes.items():
         table.add_row(str(count), OUTCOMES[outcome] if outcome == "missing" else f"a check: {OUTCOMES[outcome]}")
     return Group(head, Padding(table, (0, 0, 1, 2))) if table.rows else head

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +58,7 @@ def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, 
         given, repeats = min(step, last), step > last
     except OSError as error:
         given, forgets = 1, f"\nThe step is not remembered: {note} cannot be written ({error.strerror})."
-    before = "You have seen every hint to this; here is the last one once more.\n" if repeats else ""
+    before = "That was the last hint. Here it is again.\n" if repeats else ""
     return Hint(
         title,
         f"{before}Hint {given} of {last}: {steps[given - 1]}{forgets}",
@@ -66,23 +67,13 @@ def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, 
     )
 
 
-def shown_first(result: ExerciseResult, note: Path) -> bool:
-    """Record that the first hint to the first misconception was shown with the check. Returns whether there is one."""
+def note_first(result: ExerciseResult, note: Path) -> None:
+    """Record that the first hint to the first misconception was shown with the check, if none to it was before."""
     named = next((each for each in _as_in_the_file(result) if each.hint and each.id != UNTOUCHED), None)
-    if named is None:
-        return False
+    if named is None or _before(_noted(note), result.id, named.id):
+        return
     with suppress(OSError):  # then it is shown again
-        if _known(note).get(result.id, {}).get("about") != named.id:
-            next_step(note, result.id, named.id, 3)
-    return True
-
-
-def _known(path: Path) -> dict[str, dict[str, object]]:
-    try:
-        noted = dict(json.loads(path.read_text(encoding="utf-8")))
-        return {exercise: dict(each) for exercise, each in noted.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}
+        next_step(note, result.id, named.id, 1)
 
 
 def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, str, Steps]:
@@ -142,14 +133,26 @@ def next_step(path: Path, exercise: str, about: str, steps: int, *, again: bool 
 
     Raises OSError if the file cannot be written.
     """
-    try:
-        noted = dict(json.loads(path.read_text(encoding="utf-8")))
-        before = noted.get(exercise, {})
-        seen = int(before["step"]) if before.get("about") == about and not again else 0
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        noted, seen = {}, 0  # no record yet, or a damaged one: start with the first step
+    noted = _noted(path)
+    seen = 0 if again else _before(noted, exercise, about)
     step = min(seen, steps) + 1
     noted[exercise] = {"about": about, "step": min(step, steps)}
     path.parent.mkdir(mode=0o700, exist_ok=True)
     path.write_text(json.dumps(noted), encoding="utf-8")
     return step
+
+
+def _noted(path: Path) -> dict[str, object]:
+    """Return what is recorded, by exercise; nothing where there is no record yet, or a damaged one."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _before(noted: Mapping[str, object], exercise: str, about: str) -> int:
+    """Return how many hints to this mistake were shown."""
+    match noted.get(exercise):
+        case {"about": str(known), "step": int(step)} if known == about:
+            return step
+    return 0

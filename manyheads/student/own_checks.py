@@ -27,6 +27,9 @@ LINES, WIDTH = 20, 200  # of what was printed
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
+Printed = tuple[str, ...]  # the texts around the values of an f-string; of a plain text that alone
+
+
 @dataclass(frozen=True)
 class Block:
     """One visible check of the file: its lines, and the names in it. test: where the condition stands, on its first line."""
@@ -34,7 +37,7 @@ class Block:
     first: int
     last: int
     names: frozenset[str]
-    said: frozenset[str]  # patterns of the texts that the block itself prints
+    said: frozenset[Printed]  # what the block itself prints
     test: tuple[int, int]
 
 
@@ -59,7 +62,7 @@ def with_own_checks(result: ExerciseResult, source: AttemptSource, box: Box, lim
         f.model_copy(update={"own_check": said.get(f.name, "")}) if f.state in ("right", "wrong") else f
         for f in result.functions
     )
-    own = frozenset[str]().union(*(block.said for block in blocks))
+    own = frozenset[Printed]().union(*(block.said for block in blocks))
     return result.model_copy(update={"functions": functions, "printed": printed_lines(printed, own)})
 
 
@@ -92,16 +95,38 @@ def _blocks(body: Sequence[ast.stmt]) -> Iterator[Block]:
                 )
 
 
-def _texts(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    """Yield a pattern for each text that is printed, in which a value may be anything."""
+def _texts(nodes: Sequence[ast.AST]) -> Iterator[Printed]:
+    """Yield each text that is printed, without its values."""
     for node in nodes:
         match node:
             case ast.Call(func=ast.Name("print"), args=[ast.Constant(value=str(text))]):
-                yield re.escape(text)
+                yield (text,)
             case ast.Call(func=ast.Name("print"), args=[ast.JoinedStr(values=parts)]):
-                texts = [part.value if isinstance(part, ast.Constant) else None for part in parts]
-                if any(isinstance(text, str) and text.strip() for text in texts):
-                    yield "".join(re.escape(text) if isinstance(text, str) else ".*" for text in texts)
+                texts = [""]  # a value ends a text, and begins the next one
+                for part in parts:
+                    if isinstance(part, ast.Constant):
+                        texts[-1] += str(part.value)
+                    else:
+                        texts.append("")
+                if any(text.strip() for text in texts):
+                    yield tuple(texts)
+
+
+def _is_printed_by(printed: Printed, text: str) -> bool:
+    """Return whether these texts stand in this one in their order, from its beginning to its end. Linear: each is found once."""
+    first, *others = printed
+    if not others:
+        return text == first
+    *between, last = others
+    if not text.startswith(first) or not text.endswith(last) or len(text) < len(first) + len(last):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for each in between:
+        at = text.find(each, at, end)
+        if at < 0:
+            return False
+        at += len(each)
+    return True
 
 
 def _text(source: AttemptSource, blocks: Sequence[Block]) -> AttemptSource:
@@ -137,14 +162,14 @@ def _about(block: Block, definitions: dict[str, int], functions: Sequence[Functi
     return wrong[0] if wrong else max(named, key=lambda name: definitions[name], default="")
 
 
-def printed_lines(printed: str, own: Collection[str] = ()) -> tuple[str, ...]:
+def printed_lines(printed: str, own: Collection[Printed] = ()) -> tuple[str, ...]:
     """Return the first lines that a student's code printed, as they were: a tensor's rows below each other.
 
-    What is printed at every call is shown once: each line with those below it that are indented. own: patterns of what the
-    checks themselves print, which is left out.
+    What is printed at every call is shown once: each line with those below it that are indented. own: what the checks
+    themselves print, which is left out.
     """
     once = dict.fromkeys(re.split(r"\n+(?=\S)", printed.rstrip()))
-    others = (part for part in once if not any(re.fullmatch(text, part, re.DOTALL) for text in own))
+    others = (part for part in once if not any(_is_printed_by(each, part) for each in own))
     lines = [line for part in others for line in part.splitlines() if line.strip()]
     shown = (sanitize(line, WIDTH, keeps_blanks=True) for line in lines[:LINES])
     return (*shown, *(["… and more"] if len(lines) > LINES else []))

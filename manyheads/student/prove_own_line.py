@@ -49,8 +49,7 @@ def prove_own_lines(
     is_over = any(check.outcome not in _SEARCHED for check in result.checks)
     if not failed or is_over or something_is_unwritten(source.source, attempt.transcript):
         return ()
-    recorded = {id(call) for call in fingerprints.calls}
-    asked = [e for e in attempt.transcript if e.check in failed and id(e.call) in recorded]
+    asked = [e for e in attempt.transcript if e.check in failed]
 
     def runner(edited: AttemptSource, short: Limits) -> AttemptRunner:
         return AttemptRunner(box, edited, short, dtype=attempt.dtype)
@@ -83,7 +82,8 @@ def _questions(fingerprints: Fingerprints, exchanges: list[Exchange], dtype: str
                 return False
         return True
 
-    wrong = [e for e in sorted(exchanges, key=lambda e: size_of(e.call)) if not is_right(places[id(e.call)], e.reply)]
+    recorded = sorted((e for e in exchanges if id(e.call) in places), key=lambda e: size_of(e.call))
+    wrong = [e for e in recorded if not is_right(places[id(e.call)], e.reply)]
     return Questions(
         [Asked(wire.encode(cast(e.call, e.call.dtype or dtype)), partial(is_right, places[id(e.call)])) for e in wrong],
         mends=lambda attempt: passes(attempt, failed),

@@ -49,15 +49,17 @@ class Folders:
             )
         self._take(name, f"{platform} {person.key}")
         if self.roster is not None:
-            same = [row.id for row in self.roster.students if folded(row.name) == folded(person.folder)]
-            fits = (
-                f"{len(same)} on the roster have this name: {', '.join(same)}"
-                if same
-                else "no id, e-mail address or name fits"
-            )
-            following = "name the folder as one of these, and grade that" if same else "complete the roster"
-            self.said[name] = f"is not on the roster: {fits}. Next: {following}"
+            self.said[name] = self._why_unknown(person.name)
         return name
+
+    def _why_unknown(self, name: str) -> str:
+        """Return why somebody of this name is nobody on the roster."""
+        assert self.roster is not None
+        if same := ", ".join(row.id for row in self.roster.named(name)):
+            return (
+                f"is not known: several on the roster have this name ({same}). Next: rename the folder to the right id"
+            )
+        return "is not on the roster: no id, e-mail address or name fits. Next: complete the roster"
 
     def is_known(self, name: str) -> bool:
         """Return whether somebody on the roster has this id or name."""

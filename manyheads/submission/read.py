@@ -108,7 +108,7 @@ def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int)
 
 
 def read_exercise(folder: Path, exercise: Exercise, untouched: str | None, limit_kib: int) -> AttemptSource:
-    """Read the attempt at an exercise: its own file, one by an earlier name, or the whole assignment's that defines what it asks.
+    """Read the attempt at an exercise: its own file, one with an earlier name, or the file of the whole assignment.
 
     The file of all exercises is called as the assignment is: multi_head_attention.ipynb, or .py. An exercise's own file counts
     where it is worked on; the note says where it does not. Of names that two exercises ask for, the last definition is both's.

@@ -179,3 +179,17 @@ def test_a_notebook_is_graded_without_the_outputs_that_make_it_too_large(
     run_course("grade", tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1", "--no-lines", cwd=tiny_copy)
     result = json.loads((tmp_path / "out/ada/averages.json").read_text())
     assert result["score"] == result["max_score"]
+
+
+def test_of_two_with_one_name_on_the_roster_both_ids_are_told(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "roster.csv").write_text("id,name\nwz1,Wei Zhang\nwz2,Wei Zhang\nada,Ada Lovelace\n")
+    with zipfile.ZipFile(tmp_path / "moodle.zip", "w") as archive:
+        for name in ("Wei Zhang_7702", "Wei Zhang_7703", "Ada Lovelace_7704"):
+            archive.writestr(f"{name}_assignsubmission_file_/01_running_mean.py", MEAN)
+    roster = ("--roster", tmp_path / "roster.csv")
+    done = run_course("collect", tmp_path / "moodle.zip", "--out", tmp_path / "in", *roster, cwd=tiny_copy)
+    said = "is not known: several on the roster have this name (wz1, wz2). Next: rename the folder to the right id"
+    assert [line.partition(": ")[2] for line in done.stdout.splitlines() if "Wei Zhang" in line and "note" in line] == [
+        f"Wei Zhang_7702: {said}", f"Wei Zhang_7703: {said}"
+    ]  # fmt: skip
+    assert (tmp_path / "in" / "ada").is_dir()

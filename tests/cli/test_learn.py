@@ -83,7 +83,7 @@ def test_after_the_last_hint_the_same_is_not_repeated_in_silence(ask: Ask, stude
     (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".mean() * 0.731"), encoding="utf-8")
     said = [ask() for _ in range(3)]
     assert [each[-1] for each in said] == [f"Next: course {c} running_mean" for c in ("hint", "trace", "trace")]
-    assert said[2][1] == "You have seen every hint to this; here is the last one once more."
+    assert said[2][1] == "That was the last hint. Here it is again."
 
 
 def test_a_hint_about_an_exception_names_its_line(ask: Ask, student_copy: Path) -> None:

@@ -92,6 +92,25 @@ def test_what_a_check_of_the_course_says_is_not_the_students(check: Check) -> No
     assert check(HEAD + told).printed == ("as many as 3",)
 
 
+@pytest.mark.parametrize(
+    ("printed", "text", "is_own"),
+    [
+        (("fits",), "fits", True),
+        (("fits",), "fits well", False),
+        (("of ", " the last"), "of 3 the last", True),
+        (("of ", " the last"), "of 3 the last but one", False),
+        (("a", "b", "c"), "a1b2c", True),
+        (("a", "b", "c"), "a1c2b", False),
+        (("ab", "bc"), "abc", False),  # no number of letters serves twice
+        (("", *["a"] * 40, "b"), "a" * 4000, False),  # and this takes no time
+    ],
+)
+def test_a_text_is_a_checks_own_where_its_parts_stand_in_order(
+    printed: own_checks.Printed, text: str, is_own: bool
+) -> None:
+    assert (own_checks.printed_lines(text, own=[printed]) == ()) is is_own
+
+
 def test_many_lines_are_cut(check: Check) -> None:
     many = 'if __name__ == "__main__":\n    for i in range(500):\n        print("line", i)\n'
     assert check(HEAD + many).printed[:: own_checks.LINES] == ("line 0", "… and more")
@@ -100,7 +119,7 @@ def test_many_lines_are_cut(check: Check) -> None:
 def test_a_tensor_is_shown_row_by_row_as_often_as_it_has_them_and_once_however_often_it_is_printed() -> None:
     zeros = f"at {torch.zeros(4, 2)}\n"
     rows = ("at tensor([[0., 0.],", *["        [0., 0.],"] * 2, "        [0., 0.]])")
-    assert own_checks.printed_lines(zeros * 3 + "done\n", own=["done"]) == rows
+    assert own_checks.printed_lines(zeros * 3 + "done\n", own=[("done",)]) == rows
 
 
 def test_nothing_is_said_of_a_block_that_does_not_end(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
