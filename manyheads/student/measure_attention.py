@@ -8,6 +8,7 @@ import math
 import platform
 import re
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -87,6 +88,7 @@ def _kilobytes(name: str, text: str) -> int | None:
 
 FEWEST, MOST = 3, 50  # the least and the most runs of each path
 WARM = 1000.0  # ms: a shorter first run is a warm-up and does not count
+_NO_CONTEXT_YET = "Attempting to run cuBLAS, but there was no current CUDA context"  # autograd's own thread makes one
 SQUARES = 5  # how many matrices the path by hand holds at most, with gradients
 
 Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -135,7 +137,9 @@ def _row(setting: BenchSetting, device: str, enough: float) -> tuple[BenchRow, f
     shape, dtype = (BATCH, HEADS, setting.T, HEAD_DIM), getattr(torch, setting.dtype)
     q, k, v, upstream = (torch.randn(shape, generator=generator).to(device, dtype) for _ in range(4))
     runs = [_run(path, (q, k, v), upstream, setting.backward) for path in (_by_hand(setting.T, device), _sdpa)]
-    by_hand, sdpa = alternate([_clock(run, device) for run in runs], enough)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", _NO_CONTEXT_YET)
+        by_hand, sdpa = alternate([_clock(run, device) for run in runs], enough)
     (out, by_hand_peak), (other, sdpa_peak) = (peak_of(run, device) for run in runs)
     difference = float((out.float() - other.float()).abs().max())
     return BenchRow(setting, Measured(by_hand, by_hand_peak), Measured(sdpa, sdpa_peak)), difference

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,13 @@ def answer(box: Box, body: str, limits: Limits = LIMITS) -> float:
 )
 def test_an_attempt_gets_so_much_and_no_more(box, body, least, most):
     assert least <= answer(box, body) <= most
+
+
+def test_limits_for_a_gpu_can_be_read_by_a_new_interpreter_whatever_named_the_device():
+    class Device(StrEnum):
+        CUDA = "cuda"
+
+    assert "device='cuda'" in repr(Limits().on(Device.CUDA))
 
 
 def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(box):
