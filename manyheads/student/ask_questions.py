@@ -1,0 +1,73 @@
+"""Draw questions about an attempt, and prove them again in other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+
+from ..judge.attempt_runner import AttemptRunner
+from ..result import Diagnosed
+from .check_attempt import check_and_diagnose
+from .question import Option, Question
+from .question_edits import easy_row, edit_outcome, edit_with_outcome, positions_moved, telling_call
+from .question_trace import axis_at_line, memory_at_line, origin_at_line, shape_at_line
+from .question_versions import Material
+
+ASKED = 5  # questions at a time
+MOST = 6  # of one template, from which one is drawn
+Template = Callable[[Material], Iterator[Question | None]]
+TEMPLATES: dict[str, Template] = {
+    "shape_at_line": shape_at_line,
+    "axis_at_line": axis_at_line,
+    "memory_at_line": memory_at_line,
+    "origin_at_line": origin_at_line,
+    "edit_outcome": edit_outcome,
+    "edit_with_outcome": edit_with_outcome,
+    "positions_moved": positions_moved,
+    "easy_row": easy_row,
+    "telling_call": telling_call,
+}
+
+
+def draw(material: Material, count: int = ASKED) -> list[Question]:
+    """Return so many questions, of as many templates as there are. Fewer where the attempt gives no more."""
+    drawn: list[Question] = []
+    texts: set[str] = set()
+    names = list(TEMPLATES)
+    material.rng.shuffle(names)
+    waiting = {name: _shuffled(material, TEMPLATES[name]) for name in names}
+    while waiting and len(drawn) < count:
+        for name in list(waiting):
+            question = next(waiting[name], None)
+            if question is None:
+                del waiting[name]
+            elif question.text not in texts and len(drawn) < count:
+                texts.add(question.text)
+                drawn.append(question)
+    return drawn
+
+
+def _shuffled(material: Material, template: Template) -> Iterator[Question]:
+    """Yield some questions of a template in a random order, made when the first is asked for."""
+    found = list(islice((q for q in template(material) if q is not None), MOST))
+    material.rng.shuffle(found)
+    yield from found
+
+
+# What a wrong option is an instance of.
+
+
+def misconception_of(material: Material, option: Option) -> Diagnosed | None:
+    """Return the misconception of the version that gives an option; None where it has none by itself."""
+    if option.edit is None:
+        return None
+    edited = replace(material.source, source=option.edit.after)
+    attempt = AttemptRunner(material.box, edited, material.limits)
+    try:
+        if attempt.load() is not None:
+            return None
+        diagnosis = check_and_diagnose(material.fingerprints, attempt, edited.source, material.exercise)[1]
+    finally:
+        attempt.close()
+    return diagnosis.named[0] if len(diagnosis.named) == 1 else None

@@ -1,0 +1,495 @@
+"""Questions whose wrong options are what other code would give: edits of the student's own, and recorded misconceptions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import torch
+from torch import Tensor
+
+from ..box.worker.answers import Reply
+from ..box.worker.messages import Build, Call, StandIn
+from ..checks.transcript import target_of
+from ..diagnosis.fixed_sizes import HARD_CODED
+from ..diagnosis.recording import differs, facets_of, is_silent
+from .example import Example
+from .question import Observe, Option, Question, Version, ask
+from .question_trace import shown
+from .question_versions import ChangedLine, Material, Small
+
+SAME_TO = 1e-5  # the largest difference of numbers that count as the same, relative to the largest of them
+
+# What an edit of one line does.
+
+RAISES, SHAPE, NUMBERS, NOTHING = (
+    "an exception",
+    "a result of another shape",
+    "the same shape with other numbers",
+    "the same result as before",
+)
+_WHY_NOT = {
+    RAISES: "It would raise if sizes met that do not fit. Here they fit.",
+    SHAPE: "The shape would change if an axis were added, dropped or moved. Here none is.",
+    NUMBERS: "Numbers would change if something were computed or moved otherwise. Here nothing is.",
+    NOTHING: "It would stay the same if the line did not matter for this call. Here it does.",
+}
+
+
+def outcome(reply: Reply | None, own: Reply) -> str:
+    """Return what a version does beside the student's own; "" where it does not come back."""
+    if reply is None:
+        return ""
+    if reply.raised is not None or len(reply.outputs) != len(own.outputs):
+        return RAISES
+    mine, theirs = [o.tensor for o in own.outputs], [o.tensor for o in reply.outputs]
+    if any(
+        (a is None) != (b is None) or (a is not None and b is not None and a.shape != b.shape)
+        for a, b in zip(mine, theirs, strict=True)
+    ):
+        return SHAPE
+    same = all(a is None or b is None or _is_same(a, b) for a, b in zip(mine, theirs, strict=True))
+    return NOTHING if same else NUMBERS
+
+
+def _is_same(a: Tensor, b: Tensor) -> bool:
+    a, b = a.double(), b.double()
+    largest = max(float(a[a.isfinite()].abs().max()) if a.isfinite().any() else 0.0, 1.0)
+    return bool(torch.allclose(a, b, rtol=0.0, atol=SAME_TO * largest, equal_nan=True))
+
+
+def _outcome_of(call: Call) -> Observe:
+    def observe(version: Version, own: Version) -> str:
+        return outcome(version.reply(call), own.reply(call))
+
+    return observe
+
+
+def _outcomes(material: Material, small: Small) -> dict[str, list[ChangedLine]]:
+    """Return the versions by what they do to this call."""
+    replies = material.replies(small.call, [v.edit.after for v in small.versions])
+    found: dict[str, list[ChangedLine]] = {}
+    for version, reply in zip(small.versions, replies, strict=True):
+        found.setdefault(outcome(reply, small.reply), []).append(version)
+    found.pop("", None)
+    return found
+
+
+def _becomes(version: ChangedLine) -> str:
+    return f"line {version.number} becomes `{version.after}`"
+
+
+def _in_mode(small: Small) -> str:
+    mode = ", in eval mode" if isinstance(small.call.subject, Build) else ""
+    tables = [f" {name} is {text}." for name, value in small.example.arguments.items() if (text := _table(value))]
+    return f"{small.example.title} runs with {small.sizes}{mode}.{''.join(tables)}"
+
+
+def _table(value: object) -> str:
+    """Return the whole numbers or truth values of a tensor, 1 for True."""
+    if not isinstance(value, Tensor) or value.is_floating_point() or value.numel() > _EASY:
+        return ""
+    return str(value.long().tolist())
+
+
+def edit_outcome(material: Material) -> Iterator[Question | None]:
+    """Ask what one edit of the code changes."""
+    for small in material.smalls:
+        outcomes = _outcomes(material, small)
+        for seen, versions in outcomes.items():
+            for version in versions[:3]:
+                observe = _outcome_of(small.call)
+                right = Option(seen, f"Your code was run with that edit: {seen}.", version.edit, observe=observe)
+                wrong = [Option(other, why) for other, why in _WHY_NOT.items() if other != seen]
+                text = f"{_in_mode(small)} In your code {_becomes(version)}. What comes of it?"
+                yield ask("edit_outcome", text, right, wrong, material.rng, material.line(version.number))
+
+
+_ASKED_OUTCOMES = {
+    RAISES: "raises an exception",
+    SHAPE: "gives a result of another shape",
+    NUMBERS: "keeps the shape and gives other numbers",
+    NOTHING: "gives the same result as before",
+}
+
+
+def edit_with_outcome(material: Material) -> Iterator[Question | None]:
+    """Ask which of four edits has one outcome."""
+    for small in material.smalls:
+        outcomes = _outcomes(material, small)
+        for wanted, versions in outcomes.items():
+            others = [v for seen, some in outcomes.items() if seen != wanted for v in some]
+            if not versions or len(others) < 3:
+                continue
+            material.rng.shuffle(others)
+            options = [
+                Option(
+                    f"L{_becomes(v)[1:]}",
+                    f"With that edit it {_ASKED_OUTCOMES[seen]}.",
+                    v.edit,
+                    observe=_outcome_of(small.call),
+                    shows=seen,
+                )
+                for seen, some in outcomes.items()
+                for v in some
+            ]
+            right = next(o for o in options if o.edit is versions[0].edit)
+            wrong = [next(o for o in options if o.edit is v.edit) for v in others]
+            text = f"{_in_mode(small)} Which of these edits of your code {_ASKED_OUTCOMES[wanted]}?"
+            yield ask("edit_with_outcome", text, right, wrong, material.rng)
+
+
+# What a small input shows.
+
+
+def positions_moved(material: Material) -> Iterator[Question | None]:
+    """Ask where the result changes if one position of an input does."""
+    for small in material.smalls:
+        for name, value, axis, out_axis in _moving_axes(small.example):
+            size = value.shape[axis]
+            place = material.rng.randrange(1, size - 1) if size > 2 else 1
+            moved = _with(small.call, value, _moved_at(value, axis, place))
+
+            def observe(
+                version: Version, own: Version, small: Small = small, moved: Call = moved, out: int = out_axis
+            ) -> str:
+                return _changed_places(version.reply(small.call), version.reply(moved), out)
+
+            count = small.reply.outputs[0].tensor.shape[out_axis]  # type: ignore[union-attr]
+            right_text = observe(material.own, material.own)
+            if not right_text:
+                continue
+            wrong = [
+                *_versions_that_show(material, small, [small.call, moved], observe, right_text),
+                *_sets(place, count),
+            ]
+            says = small.example.returns[out_axis].factors[0]
+            text = (
+                f"{_in_mode(small)} Then it runs again, and only position {place} of {name} along its axis {axis} is another. "
+                f"At which positions along {says}, axis {out_axis} of the result, does it change?"
+            )
+            right = Option(right_text, "Your code was run both times.", observe=observe)
+            yield ask("positions_moved", text, right, wrong, material.rng)
+
+
+def _moving_axes(example: Example) -> Iterator[tuple[str, Tensor, int, int]]:
+    """Yield an argument, its value, an axis of it, and the axis of the result along which positions are asked."""
+    names = [axis.factors[0] if len(axis.factors) == 1 else "" for axis in example.returns]
+    for parameter in example.signature.call if example.signature else ():
+        value = example.arguments.get(parameter.name)
+        if not isinstance(value, Tensor) or not value.is_floating_point() or not parameter.shape:
+            continue
+        for axis, each in enumerate(parameter.shape):
+            name = each.factors[0]
+            outs = [
+                out
+                for out, other in enumerate(names)
+                if other and str(other)[0] == "T" and example.expected.shape[out] > 2
+            ]
+            if str(name)[0] == "T" and value.shape[axis] > 2 and outs:
+                out = next((o for o in outs if names[o] == name), outs[0])
+                yield parameter.name, value, axis, out
+
+
+def _moved_at(value: Tensor, axis: int, place: int) -> Tensor:
+    moved = value.clone()
+    moved.select(axis, place).add_(
+        1.0 + torch.arange(moved.select(axis, place).numel()).view_as(moved.select(axis, place)) / 7
+    )
+    return moved
+
+
+def _with(call: Call, value: Tensor, other: Tensor) -> Call:
+    return call.map(lambda given: other if given is value else given)
+
+
+def _changed_places(before: Reply, after: Reply, axis: int) -> str:
+    if before.raised or after.raised or not before.outputs or not after.outputs:
+        return ""
+    a, b = before.outputs[0].tensor, after.outputs[0].tensor
+    if a is None or b is None or a.shape != b.shape or a.dim() <= axis:
+        return ""
+    moved = [not _is_same(a.select(axis, i), b.select(axis, i)) for i in range(a.shape[axis])]
+    return _places([i for i, changed in enumerate(moved) if changed], len(moved))
+
+
+def _places(places: Sequence[int], count: int) -> str:
+    if not places:
+        return "at none"
+    return f"at all {count}" if len(places) == count else f"only at {', '.join(map(str, places))}"
+
+
+def _sets(place: int, count: int) -> Iterator[Option]:
+    yield Option(_places(range(count), count), "That is so where every position is heard at every other.")
+    yield Option(
+        _places([place], count) if place < count else "at none", "That is so where each position hears itself alone."
+    )
+    yield Option(
+        _places(range(place, count), count), "That is so where each position hears itself and what comes before it."
+    )
+    yield Option(
+        _places(range(min(place + 1, count)), count),
+        "That is so where each position hears itself and what comes after it.",
+    )
+    yield Option(
+        _places(range(place + 1, count), count),
+        "That is so where each position hears what comes before it, and not itself.",
+    )
+
+
+def _versions_that_show(
+    material: Material, small: Small, calls: Sequence[Call], observe: Observe, right: str
+) -> list[Option]:
+    """Return an option for each other thing that a version shows, in their random order."""
+    for call in calls:
+        material.replies(call, [v.edit.after for v in small.versions])
+    found: dict[str, Option] = {}
+    for version in small.versions:
+        seen = observe(material.version(version.edit), material.own)
+        if seen and seen != right and seen not in found:
+            found[seen] = Option(seen, f"That is what you get if {_becomes(version)}.", version.edit, observe=observe)
+    return list(found.values())
+
+
+# What a row of numbers is, for inputs that are easy to compute with.
+
+_EASY = 24  # numbers that are easy are multiples of 1/2, 1/3 or 1/4 below this
+_LONGEST_ROW = 6
+
+
+def easy_row(material: Material) -> Iterator[Question | None]:
+    """Ask for a row of the result where inputs are zeros, ones or counted, so that the numbers can be found in one's head."""
+    for small in material.smalls:
+        for call, words in _easy_calls(small):
+            reply = material.own.reply(call)
+            rows = _rows(reply)
+            if rows is None or not _is_easy(rows):
+                continue
+            place = material.rng.randrange(min(1, len(rows) - 1), len(rows))
+
+            def observe(version: Version, own: Version, call: Call = call, place: int = place) -> str:
+                found = _rows(version.reply(call))
+                return _row_text(found[place]) if found is not None and place < len(found) else ""
+
+            right_text = _row_text(rows[place])
+            others = [Option(_row_text(row), f"That is row {i}.") for i, row in enumerate(rows) if i != place]
+            flipped = Option(_row_text(rows[place].flip(0)), "That is the row from its end to its start.")
+            wrong = [*_versions_that_show(material, small, [call], observe, right_text), *others, flipped]
+            what = (
+                "",
+                "the result",
+                f"row {place} of the result",
+                f"row {place} of the result, at index 0 of the axes before",
+            )
+            asked = what[min(small.example.expected.dim(), 3)]
+            text = f"{_in_mode(small)} {words}What is {asked}?"
+            yield ask(
+                "easy_row",
+                text,
+                Option(right_text, "Your code was run with these inputs.", observe=observe),
+                wrong,
+                material.rng,
+            )
+            break
+
+
+def _rows(reply: Reply) -> Tensor | None:
+    table = reply.outputs[0].tensor if reply.outputs and reply.raised is None else None
+    if table is None or not table.dim() or not table.numel():
+        return None
+    while table.dim() > 2:
+        table = table[0]
+    return table.view(-1, table.shape[-1])[:, :_LONGEST_ROW]
+
+
+def _row_text(row: Tensor) -> str:
+    if row.dtype == torch.bool:
+        return f"[{', '.join(str(bool(v)) for v in row)}]"
+    return f"[{', '.join(_number(float(v)) for v in row)}]"
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        return str(value).replace("-", "−")
+    return f"{round(value, 2) + 0.0:g}".replace("-", "−")
+
+
+def _is_easy(rows: Tensor) -> bool:
+    numbers = rows.double()[rows.double().isfinite()]
+    if rows.dtype == torch.bool or not numbers.numel():
+        return len({_row_text(row) for row in rows}) > 1 or len(rows) == 1
+    near = (numbers * 12 - (numbers * 12).round()).abs().max() < 1e-3
+    small = numbers.abs().max() < _EASY and numbers.abs().max() > 0
+    return bool(near and small) and (len(rows) == 1 or len({_row_text(row) for row in rows}) > 1)
+
+
+def _easy_calls(small: Small) -> Iterator[tuple[Call, str]]:
+    """Yield the call with easy tensors, and what they are."""
+    names = [
+        n for n, v in small.example.arguments.items() if isinstance(v, Tensor) and v.is_floating_point() and v.dim()
+    ]
+    layers = _layers(small.call)
+    weights: list[tuple[frozenset[str], str]] = [(frozenset(), "")]
+    if layers:
+        weights = [(frozenset(zero), _of_layers(zero)) for n in (1, 2, 0) for zero in combinations(layers, n)][:12]
+    for zeros, of_layers in weights:
+        for counted in (names[-1:], names) if len(names) > 1 else (names,):
+            yield _easy(small, counted, zeros), f"{_of_inputs(names, counted)}{of_layers}"
+
+
+def _of_inputs(names: Sequence[str], counted: Sequence[str]) -> str:
+    zeros = [n for n in names if n not in counted]
+    first = f"All numbers of {', '.join(zeros)} are 0. " if zeros else ""
+    return (
+        f"{first}In {', '.join(counted)} all numbers of position 0 are 1, those of position 1 are 2, and so on. "
+        if counted
+        else first
+    )
+
+
+def _of_layers(zero: Sequence[str]) -> str:
+    others = "Every other weight is" if zero else "Every weight is"
+    first = f"The weights {', '.join(zero)} are 0. " if zero else ""
+    return f"{first}{others} the identity, or several of it one below the other, and every bias is 0. "
+
+
+def _layers(call: Call) -> list[str]:
+    if isinstance(call.subject, Build):
+        return [
+            name for name, value in (call.subject.state or {}).items() if isinstance(value, Tensor) and value.dim() == 2
+        ]
+    given = [value for value in call.args if isinstance(value, StandIn)]
+    return list(given[0].linears) if given else []
+
+
+def _easy(small: Small, counted: Sequence[str], zeros: frozenset[str]) -> Call:
+    by_value = {id(value): name for name, value in small.example.arguments.items()}
+
+    def easy(value: object) -> object:
+        if isinstance(value, StandIn):
+            return replace(value, linears={n: _weight(w, n in zeros) for n, w in value.linears.items()})
+        if not isinstance(value, Tensor) or not value.is_floating_point() or not value.dim():
+            return value
+        return _counted(value) if by_value.get(id(value)) in counted else torch.zeros_like(value)
+
+    call = small.call.map(easy)
+    if isinstance(call.subject, Build) and call.subject.state is not None:
+        state = {n: _weight(w, n in zeros) if isinstance(w, Tensor) else w for n, w in call.subject.state.items()}
+        call = replace(call, subject=replace(call.subject, state=state))
+    return call
+
+
+def _counted(value: Tensor) -> Tensor:
+    if value.dim() < 2:
+        return torch.arange(1, value.numel() + 1, dtype=value.dtype).view(value.shape)
+    rows = torch.arange(1, value.shape[-2] + 1, dtype=value.dtype)
+    return rows.unsqueeze(-1).expand(value.shape).contiguous()
+
+
+def _weight(value: Tensor, zero: bool) -> Tensor:
+    if zero or value.dim() != 2:
+        return torch.zeros_like(value)
+    return torch.eye(value.shape[1], dtype=value.dtype).repeat(-(-value.shape[0] // value.shape[1]), 1)[
+        : value.shape[0]
+    ]
+
+
+# Which call shows a misconception.
+
+
+def telling_call(material: Material) -> Iterator[Question | None]:
+    """Ask which of four calls would show a misconception: at the others its answers are right."""
+    fingerprints, content = material.fingerprints, material.fingerprints.content
+    calls = fingerprints.calls
+    compared = (i for i in fingerprints.facets if "outputs" in facets_of(fingerprints, i))
+    places = [i for i in compared if _is_plain(calls[i]) and content.right(i).raised is None]
+    targets = {target_of(fingerprints.calls[i]) for i in places}
+    mutants = material.rng.sample(range(len(content.mutants)), min(40, len(content.mutants)))
+    for mutant in mutants:
+        words = content.words.get(content.mutants[mutant].id)
+        if words is None or content.mutants[mutant].id == HARD_CODED:  # which size, nobody could know
+            continue
+        for target in sorted(targets):
+            mine = [i for i in places if target_of(fingerprints.calls[i]) == target]
+            texts = {i: _call_text(fingerprints.calls[i]) for i in mine}
+            silent = [
+                i for i in mine if is_silent(fingerprints, mutant, i) and content.answer(content.mutants[mutant], i)
+            ]
+            telling = [i for i in mine if i not in silent and not is_silent(fingerprints, mutant, i)]
+            silent = [i for i in silent if texts[i] not in {texts[t] for t in telling}]
+            if not telling or len({texts[i] for i in silent}) < 3:
+                continue
+            material.rng.shuffle(silent)
+            right = Option(
+                texts[telling[0]],
+                "There its answer is another than that of right code.",
+                mutant=mutant,
+                shows="differs",
+                observe=_differs_at(material, telling[0]),
+            )
+            wrong = [
+                Option(
+                    texts[i],
+                    "There that code gives the right answer.",
+                    mutant=mutant,
+                    shows="the same",
+                    observe=_differs_at(material, i),
+                )
+                for i in silent
+            ]
+            text = (
+                f"Somebody else's code has this fault: “{words.title}” Which of these calls of {target} would show it?"
+            )
+            yield ask("telling_call", text, right, wrong, material.rng)
+
+
+def _differs_at(material: Material, index: int) -> Observe:
+    call = material.fingerprints.calls[index]
+
+    def observe(version: Version, own: Version) -> str:
+        from ..diagnosis.fingerprint import fingerprint_beside
+
+        found = fingerprint_beside(material.fingerprints.content.right(index), call, version.reply(call))
+        return "differs" if differs(material.fingerprints, index, found) else "the same"
+
+    return observe
+
+
+def _is_plain(call: Call) -> bool:
+    """Return whether a call is described by its sizes: it is made once, and its numbers are nothing special."""
+    state = call.subject.state if isinstance(call.subject, Build) else None
+    tensors = [v for v in (*call.given, *(state or {}).values()) if isinstance(v, Tensor)]
+    once = call.runs == 1 and not (call.then or call.only_build or call.random) and call.cotangent is None
+    return once and all(t.device.type == "cpu" and _is_usual(t) for t in tensors)
+
+
+def _is_usual(tensor: Tensor) -> bool:
+    if not tensor.is_floating_point() or tensor.numel() < _EASY:
+        return tensor.is_floating_point()
+    return bool(tensor.isfinite().all()) and 0.05 < float(tensor.std()) < 3 and float(tensor.abs().max()) < 6
+
+
+def _call_text(call: Call) -> str:
+    """Return a call by its sizes: n_head=3 with inputs (2, 5, 12)."""
+    build = call.subject if isinstance(call.subject, Build) else None
+    numbers = [f"{n}={v}" for n, v in (build.kwargs if build else {}).items() if isinstance(v, int)]
+    numbers += [str(v) for v in (build.args if build else ()) if isinstance(v, int)]
+    given = [_given(value) for value in (*call.args, *call.kwargs.values())]
+    made = f"({', '.join(numbers)})" if build else ""
+    return f"{target_of(call)}{made}({', '.join(filter(None, given))})"
+
+
+def _given(value: object) -> str:
+    if isinstance(value, Tensor):
+        kinds = {0.0: "zeros", 1.0: "ones"}
+        plain = (
+            kinds.get(float(value.flatten()[0]))
+            if value.numel() and bool((value == value.flatten()[0]).all())
+            else None
+        )
+        return f"{plain or 'random'} {shown(tuple(value.shape))}"
+    if isinstance(value, StandIn):
+        return ", ".join(f"{name}={size}" for name, size in value.attributes.items())
+    return "" if value is None else str(value)

@@ -1,0 +1,288 @@
+"""What questions are made from: small calls, the attempt's answers and trace, and the answers of edited versions of it."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+import torch
+from torch import Tensor
+
+from ..box.connection import AttemptEnded, Connection
+from ..box.level import Box
+from ..box.loading import load
+from ..box.replies import read_reply
+from ..box.traces import read_traced
+from ..box.worker import wire
+from ..box.worker.answers import Reply, Traced
+from ..box.worker.limits import Limits
+from ..box.worker.messages import Call, TraceCall
+from ..checks.cast import cast, map_call
+from ..checks.transcript import target_of
+from ..course import Exercise
+from ..diagnosis.edit_candidates import candidates
+from ..diagnosis.edit_text import Edit
+from ..diagnosis.recording import Fingerprints
+from ..diagnosis.resize import layouts
+from ..submission import AttemptSource, lines_of
+from ..submission.source_text import printable
+from .axes import Axes, axes_of
+from .choose_example import examples
+from .example import Example
+from .question import Version
+
+EDITS, TOGETHER = 32, 16  # versions of what one call reaches, and how many a process answers for together
+SECONDS = 2.0  # for the versions that one process answers for: each needs some milliseconds
+CROP = (9, 9, 9, 9)  # the numbers of a traced tensor, all of them where a call is small
+# New sizes, in the order of the old ones. Some exercises need even ones, or multiples.
+_SIZES = ((4,), (2, 4), (2, 3, 4, 5, 6, 7, 8), (2, 3, 5, 4, 6, 7, 9), (2, 4, 6, 8, 10, 12, 14), (1, 2, 3, 4, 5, 6, 7))
+
+_COMMENT = re.compile(r"(?<=\S)\s+#[^'\"]*$")
+
+
+@dataclass(frozen=True)
+class ChangedLine:
+    """An edit of one line: its number, and its text before and after."""
+
+    edit: Edit
+    number: int
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Small:
+    """A small call of one function. traced: the attempt's own run of it. versions: of what it reaches, in a random order."""
+
+    example: Example
+    traced: Traced
+    versions: tuple[ChangedLine, ...] = ()
+
+    @property
+    def call(self) -> Call:
+        """The call, in float32."""
+        return self.example.call
+
+    @property
+    def reply(self) -> Reply:
+        """The attempt's own answer."""
+        return self.traced.reply
+
+    @property
+    def axes(self) -> Axes:
+        """The sizes by name."""
+        return self.example.axes
+
+    @property
+    def sizes(self) -> str:
+        """The sizes in words: B = 2, T = 4."""
+        return ", ".join(f"{name} = {size}" for name, size in self.axes.sizes.items())
+
+
+@dataclass
+class Material:
+    """All that templates may look at."""
+
+    exercise: Exercise
+    fingerprints: Fingerprints
+    source: AttemptSource
+    smalls: tuple[Small, ...]
+    rng: random.Random
+    box: Box
+    limits: Limits
+    _processes: _Processes
+    _known: dict[tuple[int, str], Reply | None] = field(default_factory=dict)
+    _calls: list[Call] = field(default_factory=list)  # keeps their ids
+
+    @property
+    def own(self) -> Version:
+        """The student's own version."""
+        return _Known(self, "")
+
+    def version(self, edit: Edit) -> Version:
+        """Return the version with this edit."""
+        return _Known(self, edit.after)
+
+    def replies(self, call: Call, texts: Sequence[str]) -> list[Reply | None]:
+        """Return the replies to a call of the versions with these texts; None where one does not come back."""
+        new = [text for text in texts if (id(call), text) not in self._known]
+        self._calls.append(call)
+        for text, reply in zip(new, self._processes.replies(call, new), strict=True):
+            self._known[id(call), text] = reply
+        return [self._known[id(call), text] for text in texts]
+
+    def traced(self, call: TraceCall, text: str) -> Traced:
+        """Return the trace of a version. Raises AttemptEnded."""
+        return self._processes.traced(call, text)
+
+    def line(self, number: int) -> str:
+        """Return what a line is called, and its code."""
+        lines = lines_of(self.source.source)
+        return f"Line {number}: {_code(lines[number - 1])}" if 0 < number <= len(lines) else ""
+
+    def close(self) -> None:
+        """End all processes."""
+        self._processes.close()
+
+
+@dataclass(frozen=True)
+class _Known:
+    material: Material
+    text: str
+
+    def reply(self, call: Call) -> Reply:
+        (reply,) = self.material.replies(call, [self.text])
+        return reply or Reply()
+
+    def traced(self, call: TraceCall) -> Traced:
+        return self.material.traced(call, self.text)
+
+
+class _Processes:
+    """The versions in the box. Many are loaded into one process, one after the other, and answer one call each."""
+
+    def __init__(self, box: Box, limits: Limits, source: AttemptSource) -> None:
+        self._box, self._limits, self._source = box, limits, source
+        self._own: Connection | None = None
+        self._shared: Connection | None = None
+
+    def replies(self, call: Call, texts: Sequence[str]) -> list[Reply | None]:
+        found: list[Reply | None] = []
+        rest = iter(texts)
+        while some := list(islice(rest, TOGETHER)):
+            try:
+                found += self._together(call, some, SECONDS)
+            except AttemptEnded:
+                for text in some:
+                    one: list[Reply | None] = [None]
+                    with suppress(AttemptEnded):
+                        one = self._together(call, [text], SECONDS / 2)
+                    found += one
+        return found
+
+    def traced(self, call: TraceCall, text: str = "") -> Traced:
+        if text:
+            connection = load(self._box, self._limits, replace(self._source, source=text).load()).connection
+            try:
+                return connection.ask_for(read_traced, call, self._limits.seconds_per_call)
+            finally:
+                connection.close()
+        if self._own is None:
+            self._own = load(self._box, self._limits, self._source.load()).connection
+        return self._own.ask_for(read_traced, call, self._limits.seconds_per_call)
+
+    def _together(self, call: Call, texts: list[str], seconds: float) -> list[Reply | None]:
+        message = wire.encode(call)
+        sources = [replace(self._source, source=text) if text else self._source for text in texts]
+        packed = [part for source in sources for part in (wire.encode(source.load()), message)]
+        first = 0.0 if self._shared else self._box.start_seconds
+        self._shared = self._shared or self._box.attempt(self._limits)
+        try:
+            replies = self._shared.ask_all(packed, read_reply, seconds + first)
+        except AttemptEnded:
+            self._shared = None
+            raise
+        self._shared.received = 0
+        return [None if loaded.raised else reply for loaded, reply in zip(replies[::2], replies[1::2], strict=True)]
+
+    def close(self) -> None:
+        for connection in (self._own, self._shared):
+            if connection is not None:
+                connection.close()
+        self._own = self._shared = None
+
+
+def material_of(
+    box: Box, limits: Limits, exercise: Exercise, fingerprints: Fingerprints, source: AttemptSource, seed: int
+) -> Material:
+    """Gather what questions about this attempt are made from. The same code and seed give the same.
+
+    Raises AttemptEnded where the attempt does not come back.
+    """
+    digest = hashlib.sha256(source.source.encode("utf-8", "surrogatepass")).hexdigest()
+    rng = random.Random(f"{seed} {exercise.id} {digest}")
+    processes = _Processes(box, limits, source)
+    try:
+        chosen = (_small(processes, exercise, example) for example in examples(exercise, fingerprints))
+        smalls = tuple(
+            replace(small, versions=_versions(source, target_of(small.call), rng))
+            for small in chosen
+            if small is not None
+        )
+    except AttemptEnded:
+        processes.close()
+        raise
+    return Material(exercise, fingerprints, source, smalls, rng, box, limits, processes)
+
+
+def _versions(source: AttemptSource, target: str, rng: random.Random) -> tuple[ChangedLine, ...]:
+    edits = candidates(source.source, [target])
+    changed = [line for edit in edits if (line := _changed_line(edit)) is not None]
+    return tuple(rng.sample(changed, min(EDITS, len(changed))))
+
+
+def _small(processes: _Processes, exercise: Exercise, example: Example) -> Small | None:
+    """Return the example with small sizes that have names, else as it is recorded; None where the attempt fails on it.
+
+    Sizes are preferred of which no two are equal.
+    """
+    found = None
+    for call in (*_resized(example.call), cast(example.call, "float32")):
+        traced = processes.traced(TraceCall(call, CROP))
+        output = traced.reply.outputs[0].tensor if traced.reply.outputs else None
+        if traced.reply.raised is not None or output is None:
+            continue
+        axes = _axes(exercise, call, output) if exercise.shapes else example.axes
+        if axes is None:
+            continue
+        small = Small(replace(example, call=call, expected=output, axes=axes, others=(), instead=()), traced)
+        if len(set(axes.sizes.values())) == len(axes.sizes):
+            return small
+        found = found or small
+    return found
+
+
+def _axes(exercise: Exercise, call: Call, output: Tensor) -> Axes | None:
+    signatures = {name: exercise.signatures(name) for name in exercise.shapes}
+    fits = (axes_of(one, call, output.shape, signatures) for one in signatures.get(target_of(call), ()))
+    return next((axes for axes in fits if axes is not None), None)
+
+
+def _resized(call: Call) -> Iterator[Call]:
+    for layout in layouts(replace(call, then=())) if not call.then else ():
+        for sizes in _SIZES:
+            if len(layout.axes) <= len(sizes):
+                yield map_call(layout.at(dict(zip(layout.axes, sizes, strict=False))), _filled)
+
+
+def _filled(tensor: Tensor) -> Tensor:
+    """Return a tensor as it is; whole numbers count upwards, and of truth values some are False, never the first of a row."""
+    if tensor.dtype == torch.bool and tensor.dim():
+        numbers = torch.arange(tensor.numel()).view(tensor.shape)
+        return (numbers % 3 != 2) | (torch.arange(tensor.shape[-1]) == 0)
+    if not tensor.is_floating_point() and tensor.dim():
+        return torch.arange(tensor.shape[-1], dtype=tensor.dtype).expand(tensor.shape).contiguous()
+    return tensor
+
+
+def _changed_line(edit: Edit) -> ChangedLine | None:
+    """Return the line that an edit changes; None where it changes several, or none."""
+    before, after = edit.before.split("\n"), edit.after.split("\n")
+    if len(before) != len(after):
+        return None
+    places = [place for place, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
+    if len(places) != 1:
+        return None
+    (place,) = places
+    old, new = _code(before[place]), _code(after[place])
+    return ChangedLine(edit, place + 1, old, new) if old != new else None
+
+
+def _code(line: str) -> str:
+    """Return a line as it can be shown, without its comment, which may say what is asked."""
+    return printable(_COMMENT.sub("", line).strip())
