@@ -38,7 +38,7 @@ from .question import Version
 
 EDITS, TOGETHER = 32, 16  # versions of what one call reaches, and how many a process answers for together
 SECONDS = 2.0  # for the versions that one process answers for: each needs some milliseconds
-CROP = (9, 9, 9, 9)  # the numbers of a traced tensor, all of them where a call is small
+CROP = (24, 24, 24, 24)  # the numbers of a traced tensor, all of them where a call is small
 # New sizes, in the order of the old ones. Some exercises need even ones, or multiples.
 _SIZES = ((4,), (2, 4), (2, 3, 4, 5, 6, 7, 8), (2, 3, 5, 4, 6, 7, 9), (2, 4, 6, 8, 10, 12, 14), (1, 2, 3, 4, 5, 6, 7))
 
