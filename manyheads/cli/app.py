@@ -9,6 +9,7 @@ import typer
 
 from ..course import CourseError, find_course
 from .after_grading import compare, feedback, resolve, similar
+from .ask import ask
 from .author import doctor, init, new, verify
 from .bench import bench
 from .check import check
@@ -31,7 +32,7 @@ INSTRUCTORS = (
     f"Example: `course status` (students), `course collect DOWNLOAD`, then\n`course grade submitted` (instructors). {EACH}"
 )
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "For students": (status, check, hint, trace, plot, train, generate, bench),
+    "For students": (status, check, hint, trace, plot, ask, train, generate, bench),
     "To grade a class": (collect, grade, overrides, report, compare, similar, export, feedback, resolve),
     "To make a course": (init, new, release, verify),
     "For everybody": (doctor,),

@@ -19,6 +19,7 @@ from ..report.words import function_reports
 from ..result import ExerciseResult
 from ..student.crops import TABLES, TIMES
 from ..submission import AttemptSource
+from .ask import from_the_record
 from .last_check import CHECKED_LAST, NOTE, exercise_meant, facts, fingerprint_path, last_result
 from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named, open_console
 from .own import check_one, from_here, is_started, missing_message, own_attempt
@@ -92,6 +93,8 @@ def status(assignment: AssignmentOption = None, course: CourseOption = None, *, 
     results = _results(loaded, [a for a in attempts if is_started(*a)], console, fresh=fresh)
     rungs = [(e, _rung(e, source, results.get(e))) for e, source in attempts]
     console.print(ladder([rung for _, rung in rungs]))
+    for sentence in from_the_record(loaded):
+        console.print(sentence, soft_wrap=not console.is_terminal, markup=False)
     upcoming = next(((exercise, rung) for exercise, rung in rungs if rung.state != "done"), None)
     if upcoming is None:
         for line in all_done(loaded):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 
 from ..judge.attempt_runner import AttemptRunner
 from ..result import Diagnosed
+from ..submission import proved_line
 from .check_attempt import check_and_diagnose
 from .question import Option, Question
 from .question_edits import easy_row, edit_outcome, edit_with_outcome, positions_moved, telling_call
 from .question_trace import axis_at_line, memory_at_line, origin_at_line, shape_at_line
 from .question_versions import Material
 
+_LINE = re.compile(r"\b([Ll])ine (\d+)\b")
 ASKED = 5  # questions at a time
 MOST = 6  # of one template, from which one is drawn
 Template = Callable[[Material], Iterator[Question | None]]
@@ -44,7 +47,7 @@ def draw(material: Material, count: int = ASKED) -> list[Question]:
                 del waiting[name]
             elif question.text not in texts and len(drawn) < count:
                 texts.add(question.text)
-                drawn.append(question)
+                drawn.append(_as_the_student_sees(material, question))
     return drawn
 
 
@@ -71,3 +74,30 @@ def misconception_of(material: Material, option: Option) -> Diagnosed | None:
     finally:
         attempt.close()
     return diagnosis.named[0] if len(diagnosis.named) == 1 else None
+
+
+def why_wrong(material: Material, option: Option) -> str:
+    """Return why a wrong option is wrong, with the misconception that gives it and its first hint."""
+    named = misconception_of(material, option)
+    return option.cause if named is None else f"{option.cause} {named.title} {named.hint}"
+
+
+def _as_the_student_sees(material: Material, question: Question) -> Question:
+    """Return the question with lines of a notebook called by their cells."""
+
+    def told(text: str) -> str:
+        return _LINE.sub(lambda found: _place(found, material), text)
+
+    if not material.source.cells:
+        return question
+    options = tuple(
+        replace(o, text=told(o.text), cause=told(o.cause), shows=told(o.shows) if o.shows == o.text else o.shows)
+        for o in question.options
+    )
+    wanted = told(question.wanted) if question.wanted == question.options[question.right].text else question.wanted
+    return replace(question, text=told(question.text), code=told(question.code), options=options, wanted=wanted)
+
+
+def _place(found: re.Match[str], material: Material) -> str:
+    place = proved_line(material.source, int(found[2])).place
+    return f"{found[1]}{place[1:]}"

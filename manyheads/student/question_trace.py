@@ -258,4 +258,8 @@ def _origin(
 
 def _place(material: Material, table: Tensor) -> tuple[int, ...]:
     """Return a place whose index is not 0 along most axes."""
-    return tuple(material.rng.randrange(min(1, size - 1), size) for size in table.shape)
+    first = 0 if table.dim() > 2 else 1
+    return tuple(
+        material.rng.randrange(min(first if axis == 0 else 1, size - 1), size if axis or first else 1)
+        for axis, size in enumerate(table.shape)
+    )

@@ -1,0 +1,207 @@
+"""`course ask`: questions about a student's own running code."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from ..course import Course, CourseError, Exercise
+from ..student.learning_record import begin_record, forget_record, note_asked, read_record
+from ..submission import AttemptSource
+from .last_check import exercise_meant, fingerprint_path, last_result
+from .options import CourseOption, course_of, open_console
+from .own import check_one, done_exercises, own_attempt
+from .progress import waiting
+
+if TYPE_CHECKING:
+    from ..box.level import Box
+    from ..student.question import Question
+    from ..student.question_versions import Material
+
+LETTERS = "ABCD"
+DONE_LAST = "the one that was done last"
+_STOP = "Q"
+_LARGEST_SEED = 1_000_000
+
+
+def ask(
+    exercise: Annotated[str | None, typer.Argument(help="Its id or file.", show_default=DONE_LAST)] = None,
+    course: CourseOption = None,
+    *,
+    count: Annotated[int, typer.Option(min=1, max=20, help="How many questions.")] = 5,
+    seed: Annotated[int | None, typer.Option(min=0, help="The same questions again [default: others].")] = None,
+    answers: Annotated[
+        str | None, typer.Option("--answer", help="Your letters, such as BADCA, in place of being asked.")
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep a record in .course/, so that status can ask again later.")
+    ] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Delete that record.")] = False,
+) -> None:
+    """Answer questions about your own code: what each line makes, and what an edit of it would do.
+
+    Example: `course ask reshape_dance`
+    """
+    loaded, console = course_of(course), open_console()
+    if forget:
+        there_was = forget_record(loaded.root)
+        console.print("The record is deleted." if there_was else "There is no record.")
+        return
+    if keep:
+        begin_record(loaded.root)
+    wanted = _exercise_asked(loaded, exercise)
+    seed = random.randrange(_LARGEST_SEED) if seed is None else seed
+    with _questions(loaded, wanted, seed, count, console) as (material, questions):
+        asking = _Asking(console, material, questions)
+        right = asking.evaluate(answers) if answers is not None else asking.ask_all()
+    note_asked(loaded.root, wanted.id, right, len(questions))
+    same = f"course ask {wanted.id} --seed {seed}"
+    console.print(
+        f"{right} of {len(questions)} at the first try. The same questions again: {same}",
+        soft_wrap=not console.is_terminal,
+    )
+    if right < len(questions) and answers is not None:
+        raise typer.Exit(1)
+
+
+def _exercise_asked(course: Course, name: str | None) -> Exercise:
+    """Return the exercise with this name; without one, that which was done last. Raises CourseError."""
+    if name is not None:
+        return exercise_meant(course, name, "ask")
+    done = done_exercises(course)
+    if not done:
+        raise CourseError("no exercise is done yet, and questions come after a ✓. Next: course check")
+    return max(done, key=lambda e: max(p.stat().st_mtime_ns for p in (e.script, e.notebook) if p.exists()))
+
+
+@contextmanager
+def _questions(
+    course: Course, exercise: Exercise, seed: int, count: int, console: Console
+) -> Iterator[tuple[Material, list[Question]]]:
+    """Make the questions. Raises CourseError where the exercise is not done, or its code gives none."""
+    from ..box.forked import open_own_box
+
+    source = own_attempt(course, exercise)
+    with open_own_box(meta=True) as box:
+        with waiting(console, "reading your code"):
+            _refuse_undone(course, exercise, source, box)
+            from ..diagnosis.recording_file import read
+            from ..student.ask_questions import draw
+            from ..student.question_versions import material_of
+
+            fingerprints = read(fingerprint_path(exercise))
+            material = material_of(box, course.limits.for_worker(), exercise, fingerprints, source, seed)
+            questions = draw(material, count)
+        try:
+            if not questions:
+                raise CourseError(f"no question fits your code of {exercise.id}. Next: course trace {exercise.id}")
+            yield material, questions
+        finally:
+            material.close()
+
+
+def _refuse_undone(course: Course, exercise: Exercise, source: AttemptSource, box: Box) -> None:
+    result = None if source.missing else last_result(exercise, source) or check_one(course, exercise, source, box)
+    if result is None or not result.is_done:
+        raise CourseError(
+            f"{exercise.id} is not done yet, and questions come after a ✓. Next: course check {exercise.id}"
+        )
+
+
+class _Asking:
+    """Questions on a terminal."""
+
+    def __init__(self, console: Console, material: Material, questions: list[Question]) -> None:
+        self._console, self._material, self._all = console, material, questions
+
+    def ask_all(self) -> int:
+        """Ask each question, a second time after a wrong answer. Returns how many were right at the first try."""
+        right = 0
+        for number, question in enumerate(self._all, 1):
+            self._show(number, question)
+            letter = self._letter()
+            first = self._tell(question, letter)
+            right += first
+            if letter in LETTERS and not first:
+                letter = self._letter()
+                self._tell(question, letter, shows_right=True)
+            elif not first:
+                self._show_right(question)
+            if letter == _STOP:
+                break
+        return right
+
+    def evaluate(self, letters: str) -> int:
+        """Hold letters against the questions. Returns how many are right. Raises CourseError."""
+        given = re.sub(r"[\s,]", "", letters).upper()
+        if not re.fullmatch(rf"[{LETTERS}-]{{{len(self._all)}}}", given):
+            raise CourseError(
+                f"{letters!r} is not {len(self._all)} letters from A to D. Next: the same with --answer {'A' * len(self._all)}"
+            )
+        right = 0
+        for number, (question, letter) in enumerate(zip(self._all, given, strict=True), 1):
+            self._show(number, question)
+            right += self._tell(question, letter, shows_right=True)
+        return right
+
+    def _show(self, number: int, question: Question) -> None:
+        self._print(f"\nQuestion {number} of {len(self._all)}", style="bold")
+        if question.code:
+            self._print(f"  {question.code}", style="cyan")
+        self._print(question.text)
+        for letter, option in zip(LETTERS, question.options, strict=True):
+            self._print(f"  {letter}  {option.text}")
+
+    def _letter(self) -> str:
+        while True:
+            self._console.print("A, B, C or D (Enter: show it, q: stop): ", end="")
+            try:
+                said = input().strip().upper()
+            except EOFError:
+                return _STOP
+            if said in ("", _STOP, *LETTERS):
+                return said or "-"
+
+    def _tell(self, question: Question, letter: str, *, shows_right: bool = False) -> bool:
+        """Say why an answer is right, or what it would be the answer to. Returns whether it is right."""
+        from ..student.ask_questions import why_wrong
+
+        if letter == LETTERS[question.right]:
+            self._print(f"✓ {question.options[question.right].cause}", style="green")
+            return True
+        if letter in LETTERS:
+            self._print(f"✗ {why_wrong(self._material, question.options[LETTERS.index(letter)])}", style="red")
+        if shows_right:
+            self._show_right(question)
+        return False
+
+    def _show_right(self, question: Question) -> None:
+        right = question.options[question.right]
+        self._print(f"  It is {LETTERS[question.right]}: {right.text}. {right.cause}")
+
+    def _print(self, text: str, style: str | None = None) -> None:
+        self._console.print(text, style=style, soft_wrap=not self._console.is_terminal, markup=False)
+
+
+# What `course status` says of the record.
+
+
+def from_the_record(course: Course) -> Iterator[str]:
+    """Yield the exercise about which a question is due, and each misconception that came back."""
+    record = read_record(course.root)
+    if record is None:
+        return
+    ids = [exercise.id for exercise in course.exercises]
+    due = [(exercise, since) for exercise, since in record.due(datetime.now(UTC)) if exercise in ids]
+    for exercise, since in due[:1]:
+        ago = "a day" if since.days == 1 else f"{since.days} days"
+        yield f"Your last questions on {exercise} were {ago} ago. Next: course ask {exercise} --count 1"
+    for title, first, again in record.came_back(ids):
+        yield f"It came back in {again}, after {first}: {title}"
