@@ -62,7 +62,7 @@ def _stub(course: Course, judge: Judge, exercise: Exercise) -> Claim:
 
 
 def _right(judge: Judge, exercise: Exercise, seeds: int, dtype: str) -> Claim:
-    paths, failures = _right_paths(exercise), []
+    paths, failures = right_paths(exercise), []
     for path in paths:
         for seed in range(seeds):
             result = _grade(judge, exercise, path, seed)
@@ -76,9 +76,9 @@ def _right(judge: Judge, exercise: Exercise, seeds: int, dtype: str) -> Claim:
 def _checked(course: Course, box: Box, exercise: Exercise) -> Claim:
     """Return the claim about what `course check` reports for right attempts."""
     fingerprints = read(exercise.fingerprints)
-    paths, failures = _right_paths(exercise), []
+    paths, failures = right_paths(exercise), []
     for path in paths:
-        result = check_source(fingerprints, _source(path), box, course.limits.for_worker())
+        result = check_source(fingerprints, source_of(path), box, course.limits.for_worker())
         if any(c.outcome != "passed" for c in result.checks):
             failures.append(f"{path.name}: {_problems(result)}")
     says = "every right attempt passes `course check`"
@@ -89,7 +89,7 @@ def _checked(course: Course, box: Box, exercise: Exercise) -> Claim:
 
 def verify_watched(catalogue: Catalogue, exercise: Exercise) -> Claim:
     """Claim that watching changes no answer of a right attempt: what is watched must not become impossible."""
-    paths, failures = _right_paths(exercise), []
+    paths, failures = right_paths(exercise), []
     for path in paths:
         attempt = LocalRecordingRunner(namespace_of(path))
         catalogue.run(exercise, attempt, catalogue.reference(exercise), SECRET, exercise.id)
@@ -123,7 +123,7 @@ def _wrong_at_home(course: Course, box: Box, exercise: Exercise) -> Claim:
     fingerprints = read(exercise.fingerprints)
     paths, failures = exercise.wrong_attempts(), []
     for path in paths:
-        result = check_source(fingerprints, _source(path), box, course.limits.for_worker())
+        result = check_source(fingerprints, source_of(path), box, course.limits.for_worker())
         if all(c.outcome == "passed" for c in result.checks):
             failures.append(f"{path.name} passes")
         elif result.diagnosis:
@@ -134,14 +134,16 @@ def _wrong_at_home(course: Course, box: Box, exercise: Exercise) -> Claim:
 
 
 def _grade(judge: Judge, exercise: Exercise, path: Path, seed: int = 0) -> ExerciseResult:
-    return judge.grade_attempt(path.name, exercise, _source(path), seed)
+    return judge.grade_attempt(path.name, exercise, source_of(path), seed)
 
 
-def _right_paths(exercise: Exercise) -> list[Path]:
+def right_paths(exercise: Exercise) -> list[Path]:
+    """Return the paths of the solution and of the right attempts beside it."""
     return [exercise.solution, *exercise.right_attempts()]
 
 
-def _source(path: Path) -> AttemptSource:
+def source_of(path: Path) -> AttemptSource:
+    """Return a file as an attempt."""
     return AttemptSource(path.name, path.read_text(encoding="utf-8"))
 
 
