@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from ..course import Course, CourseError, Exercise
 from ..student.learning_record import begin_record, forget_record, note_asked, read_record
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..student.question import Question
     from ..student.question_versions import Material
 
-LETTERS = "ABCD"
 DONE_LAST = "the one that was done last"
 _STOP = "Q"
 _LARGEST_SEED = 1_000_000
@@ -127,37 +126,33 @@ class _Asking:
         for number, question in enumerate(self._all, 1):
             self._show(number, question)
             letter = self._letter()
-            first = self._tell(question, letter)
+            first = self._tell(question, letter, shows_right=letter == "-")
             right += first
-            if letter in LETTERS and not first:
+            if letter not in ("-", _STOP) and not first:
                 letter = self._letter()
                 self._tell(question, letter, shows_right=True)
-            elif not first:
-                self._show_right(question)
             if letter == _STOP:
                 break
         return right
 
     def evaluate(self, letters: str) -> int:
-        """Hold letters against the questions. Returns how many are right. Raises CourseError."""
-        given = re.sub(r"[\s,]", "", letters).upper()
-        if not re.fullmatch(rf"[{LETTERS}-]{{{len(self._all)}}}", given):
-            raise CourseError(
-                f"{letters!r} is not {len(self._all)} letters from A to D. Next: the same with --answer {'A' * len(self._all)}"
-            )
+        """Hold letters against the questions. Returns how many are right. Raises CourseFault."""
+        from ..student.ask_questions import read_letters
+
         right = 0
-        for number, (question, letter) in enumerate(zip(self._all, given, strict=True), 1):
+        for number, (question, letter) in enumerate(
+            zip(self._all, read_letters(letters, len(self._all)), strict=True), 1
+        ):
             self._show(number, question)
             right += self._tell(question, letter, shows_right=True)
         return right
 
     def _show(self, number: int, question: Question) -> None:
-        self._print(f"\nQuestion {number} of {len(self._all)}", style="bold")
-        if question.code:
-            self._print(f"  {question.code}", style="cyan")
-        self._print(question.text)
-        for letter, option in zip(LETTERS, question.options, strict=True):
-            self._print(f"  {letter}  {option.text}")
+        from ..report.question_text import question_lines
+
+        self._console.print()
+        for line in question_lines(number, len(self._all), question):
+            self._print(line)
 
     def _letter(self) -> str:
         while True:
@@ -166,28 +161,21 @@ class _Asking:
                 said = input().strip().upper()
             except EOFError:
                 return _STOP
-            if said in ("", _STOP, *LETTERS):
+            if said in ("", _STOP, *"ABCD"):
                 return said or "-"
 
-    def _tell(self, question: Question, letter: str, *, shows_right: bool = False) -> bool:
-        """Say why an answer is right, or what it would be the answer to. Returns whether it is right."""
-        from ..student.ask_questions import why_wrong
+    def _tell(self, question: Question, letter: str, *, shows_right: bool) -> bool:
+        """Say what there is to say of an answer. Returns whether it is right."""
+        from ..report.question_text import answer_lines
+        from ..student.ask_questions import answered
 
-        if letter == LETTERS[question.right]:
-            self._print(f"✓ {question.options[question.right].cause}", style="green")
-            return True
-        if letter in LETTERS:
-            self._print(f"✗ {why_wrong(self._material, question.options[LETTERS.index(letter)])}", style="red")
-        if shows_right:
-            self._show_right(question)
-        return False
+        answer = answered(self._material, question, letter)
+        for line in answer_lines(question, answer, shows_right=shows_right):
+            self._print(line)
+        return answer.is_right
 
-    def _show_right(self, question: Question) -> None:
-        right = question.options[question.right]
-        self._print(f"  It is {LETTERS[question.right]}: {right.text}. {right.cause}")
-
-    def _print(self, text: str, style: str | None = None) -> None:
-        self._console.print(text, style=style, soft_wrap=not self._console.is_terminal, markup=False)
+    def _print(self, line: Text) -> None:
+        self._console.print(line, soft_wrap=not self._console.is_terminal)
 
 
 # What `course status` says of the record.

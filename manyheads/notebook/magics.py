@@ -1,25 +1,30 @@
-"""What `%load_ext manyheads` and a notebook's first cell load: %check, %hint, %trace and %plot, with the output of the commands."""
+"""What `%load_ext manyheads` and a notebook's first cell load: %check, %hint, %trace, %plot and %ask, with the output of the commands."""
 
 from __future__ import annotations
 
 import io
+import random
+import re
 import shlex
 from collections.abc import Sequence
-from contextlib import redirect_stdout, suppress
+from contextlib import closing, redirect_stdout, suppress
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 from rich.text import Text
 
+from ..box.forked import open_own_box
 from ..checks.local import LocalRecordingRunner
 from ..errors import CourseFault
 from ..report.called import as_called
 from ..report.labels import label_of
 from ..report.ladder import after_done
 from ..report.notebook_html import NotebookView, checked, hanging, pictured, shown
+from ..report.question_text import answer_lines, question_lines
 from ..report.trace_text import LEGEND, trace_report
 from ..result import ExerciseResult
+from ..student.ask_questions import answered, draw, read_letters
 from ..student.check_attempt import check_attempt
 from ..student.choose_example import examples
 from ..student.crops import TABLES, TIMES
@@ -27,20 +32,24 @@ from ..student.example import Example, with_recorded
 from ..student.explain_trace import explained
 from ..student.hints import next_hint
 from ..student.own_checks import printed_lines
+from ..student.question_versions import material_of
 from ..student.sentence import every_band, sentence_examples
+from ..submission import read_file
 from .kernel import Cells, NotebookExercise, find_exercise, preserved_rng_state, source_of, traced_in_kernel
 
-_OPTIONS = {"check": (), "hint": ("--again",), "trace": ("--values",), "plot": ()}
+_OPTIONS = {"check": (), "hint": ("--again",), "trace": ("--values",), "plot": (), "ask": ()}
 _CROP = (6, 5)  # numbers of a table: fewer than on a terminal, for a notebook's column is narrower
+_LETTERS = re.compile(r"[A-Da-d-]{1,20}")  # answers to questions
 _OF_FUNCTIONS = ("trace", "plot")  # take the name of a function, too
 
 
 class Magics:
-    """The four magics, for one shell."""
+    """The magics, for one shell."""
 
     def __init__(self, shell: InteractiveShell, exercise: str = "") -> None:
         """`exercise`: the id of the notebook's exercise; "" where what is defined must tell."""
         self._shell, self._exercise = shell, exercise
+        self._seed = random.randrange(1000)  # of questions: the next %ask with letters is about the same
 
     def register(self) -> None:
         """Register them with the shell."""
@@ -69,6 +78,8 @@ class Magics:
                 own = find_exercise(self._exercise, self._shell.user_ns)
                 if words[0] in own.exercise.shapes:
                     return own, words
+        if name == "ask" and words and _LETTERS.fullmatch(words[0]):
+            return find_exercise(self._exercise, self._shell.user_ns), words
         return find_exercise(words[0] if words else self._exercise, self._shell.user_ns), words[1:]
 
     def _check(self, notebook: NotebookExercise) -> NotebookView:
@@ -104,6 +115,31 @@ class Magics:
         sentence = [] if names else sentence_examples(notebook.exercise)
         chosen = with_recorded([*_chosen(notebook, names, "plot", by_head=True), *sentence], notebook.exercise)
         return shown(pictured(every_band(traced_in_kernel(self._shell.user_ns, chosen, cells, TABLES, TIMES))))
+
+    def _ask(self, notebook: NotebookExercise, *letters: str) -> NotebookView:
+        """Show questions on the notebook as it was saved; with letters, what is said of them."""
+        source = read_file(notebook.exercise.notebook, notebook.course.limits.source_kib)
+        if not self._result(notebook).is_done:
+            raise CourseFault(f"{notebook.id} is not done yet, and questions come after a ✓. Next: %check")
+        with open_own_box() as box:
+            limits = notebook.course.limits.for_worker()
+            material = material_of(box, limits, notebook.exercise, notebook.fingerprints, source, self._seed)
+            with closing(material):
+                questions = draw(material) if material.smalls else []
+                if not questions:
+                    raise CourseFault(
+                        f"nothing in {source.name} as it was saved can be asked about. Next: save it, then %ask"
+                    )
+                given = read_letters(letters[0], len(questions)) if letters else []
+                lines: list[Text] = []
+                for number, question in enumerate(questions, 1):
+                    lines += [*question_lines(number, len(questions), question), Text()]
+                    if given:
+                        answer = answered(material, question, given[number - 1])
+                        lines += [*answer_lines(question, answer, shows_right=True), Text()]
+        if given:
+            self._seed += 1
+        return shown(*lines, Text(f"Next: %ask {'' if given else 'BADCA, with your letters'}".strip()))
 
     def _result(self, notebook: NotebookExercise) -> ExerciseResult:
         names = self._shell.user_ns

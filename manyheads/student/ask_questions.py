@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import cast
 
+from ..checks.local import namespace_of
+from ..errors import CourseFault
 from ..judge.attempt_runner import AttemptRunner
 from ..result import Diagnosed
 from ..submission import proved_line
 from .check_attempt import check_and_diagnose
-from .question import Option, Question
+from .question import LETTERS, Option, Question
 from .question_edits import easy_row, edit_outcome, edit_with_outcome, positions_moved, telling_call
 from .question_trace import axis_at_line, memory_at_line, origin_at_line, shape_at_line
 from .question_versions import Material
@@ -37,9 +40,10 @@ def draw(material: Material, count: int = ASKED) -> list[Question]:
     """Return so many questions, of as many templates as there are. Fewer where the attempt gives no more."""
     drawn: list[Question] = []
     texts: set[str] = set()
-    names = list(TEMPLATES)
+    templates = {**TEMPLATES, **_of_the_author(material)}
+    names = list(templates)
     material.rng.shuffle(names)
-    waiting = {name: _shuffled(material, TEMPLATES[name]) for name in names}
+    waiting = {name: _shuffled(material, templates[name]) for name in names}
     while waiting and len(drawn) < count:
         for name in list(waiting):
             question = next(waiting[name], None)
@@ -49,6 +53,12 @@ def draw(material: Material, count: int = ASKED) -> list[Question]:
                 texts.add(question.text)
                 drawn.append(_as_the_student_sees(material, question))
     return drawn
+
+
+def _of_the_author(material: Material) -> dict[str, Template]:
+    """Return the template that the course's author adds for this exercise, where the file is here."""
+    path = material.exercise.root / "grader" / "questions" / f"{material.exercise.id}.py"
+    return {"own": cast(Template, namespace_of(path)["questions"])} if path.exists() else {}
 
 
 def _shuffled(material: Material, template: Template) -> Iterator[Question]:
@@ -76,10 +86,39 @@ def misconception_of(material: Material, option: Option) -> Diagnosed | None:
     return diagnosis.named[0] if len(diagnosis.named) == 1 else None
 
 
-def why_wrong(material: Material, option: Option) -> str:
-    """Return why a wrong option is wrong, with the misconception that gives it and its first hint."""
+@dataclass(frozen=True)
+class Answered:
+    """What is said of an answer. letter: "" where none was given."""
+
+    letter: str
+    is_right: bool
+    why: str
+
+
+def answered(material: Material, question: Question, letter: str) -> Answered:
+    """Say why an answer is right; or why not, with the misconception that would give it, and that one's first hint."""
+    if letter not in LETTERS[: len(question.options)] or not letter:
+        return Answered("", False, "")
+    option = question.options[LETTERS.index(letter)]
+    if option is question.options[question.right]:
+        return Answered(letter, True, option.cause)
     named = misconception_of(material, option)
-    return option.cause if named is None else f"{option.cause} {named.title} {named.hint}"
+    return Answered(letter, False, option.cause if named is None else f"{option.cause} {named.title} {named.hint}")
+
+
+def in_full(question: Question) -> str:
+    """Return the right answer in words."""
+    right = question.options[question.right]
+    return f"It is {LETTERS[question.right]}: {right.text}. {right.cause}"
+
+
+def read_letters(said: str, count: int) -> list[str]:
+    """Return the letters of answers such as BADCA or "b, a, -, c, a"; "-" where none is given. Raises CourseFault."""
+    given = re.sub(r"[\s,]", "", said).upper()
+    if not re.fullmatch(rf"[{LETTERS}-]{{{count}}}", given):
+        letters = "A" * count
+        raise CourseFault(f"{said!r} is not {count} letters from A to D. Next: the same with letters such as {letters}")
+    return list(given)
 
 
 def _as_the_student_sees(material: Material, question: Question) -> Question:

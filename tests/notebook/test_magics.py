@@ -28,6 +28,10 @@ CELLS = {
     "right": "def running_mean(x):\n    if len(x) == 0:\n        raise ValueError\n    return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype)",
     "check right": "%check",
     "hint right": "%hint",
+    "ask unsaved": "%ask",
+    "save": "import pathlib; _ = pathlib.Path('01_running_mean.ipynb').write_text(pathlib.Path('right.ipynb').read_text())",
+    "ask": "%ask",
+    "answer": "%ask AAAAA",
 }  # fmt: skip
 
 
@@ -37,6 +41,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]
     folder = tmp_path_factory.mktemp("class") / "mine"
     shutil.copytree(TINY / "exercises", folder / "exercises")
     shutil.copy(TINY / "course.yaml", folder)
+    right = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(f"import torch\n\n{CELLS['right']}")])
+    nbformat.write(right, folder / "exercises" / "averages" / "right.ipynb")
     head = nbformat.v4.new_code_cell(f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})")
     cells = [head, *(nbformat.v4.new_code_cell(source) for source in CELLS.values())]
     notebook = nbformat.v4.new_notebook(cells=cells)
@@ -112,3 +118,16 @@ def test_a_students_random_numbers_are_left_alone(shown: dict[str, dict[str, str
 def test_what_is_right_is_told_so_and_needs_no_hint(shown: dict[str, dict[str, str]]) -> None:
     assert shown["check right"]["text/plain"].startswith("✓ 01 The running mean")
     assert shown["hint right"]["text/plain"] == "running_mean needs no hint: every check passes."
+
+
+def test_questions_are_about_the_saved_notebook_and_named_by_its_cells(shown: dict[str, dict[str, str]]) -> None:
+    unsaved = "course: nothing in 01_running_mean.ipynb as it was saved can be asked about. Next: save it, then %ask"
+    assert shown["ask unsaved"]["text/plain"] == unsaved
+    asked, said = shown["ask"]["text/plain"], shown["answer"]["text/plain"]
+    assert asked.count("Question ") == 5
+    assert " of code cell 1" in asked
+    assert "It is " not in asked
+    assert said.count("✓ ") + said.count("✗ ") == 5
+    assert [line for line in said.splitlines() if line.startswith("Question ")] == [
+        line for line in asked.splitlines() if line.startswith("Question ")
+    ]

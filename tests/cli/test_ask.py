@@ -1,0 +1,102 @@
+"""`course ask`, as a student uses it after a ✓."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+TINY = Path(__file__).parents[1] / "tiny_course"
+RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+SCRIPT = "exercises/averages/01_running_mean.py"
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def done_copy(student_copy: Path, run_course: Run) -> Path:
+    """A student's folder in which the exercise is done."""
+    (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    done = run_course("check", "running_mean", cwd=student_copy)
+    assert done.returncode == 0
+    assert "Five questions on your own code: course ask running_mean" in done.stdout
+    return student_copy
+
+
+def questions_in(out: str) -> list[str]:
+    return re.findall(r"^Question \d of \d$", out, re.MULTILINE)
+
+
+def right_letters(run_course: Run, folder: Path) -> str:
+    """The right letters, as they are told to who gives none."""
+    told = run_course("ask", "running_mean", "--seed", "3", "--answer", "-----", cwd=folder)
+    return "".join(re.findall(r"^  It is ([A-D]):", told.stdout, re.MULTILINE))
+
+
+def test_who_knows_the_code_has_all_and_who_guesses_is_told_why_not(run_course: Run, done_copy: Path) -> None:
+    letters = right_letters(run_course, done_copy)
+    assert len(letters) == 5
+    known = run_course("ask", "--seed", "3", "--answer", letters, cwd=done_copy)
+    assert (known.returncode, known.stderr) == (0, "")
+    assert len(questions_in(known.stdout)) == 5
+    assert "5 of 5 at the first try." in known.stdout
+    first = "A" if letters[0] != "A" else "B"
+    guessed = run_course("ask", "--seed", "3", "--answer", first + letters[1:], cwd=done_copy)
+    assert guessed.returncode == 1
+    assert "4 of 5 at the first try." in guessed.stdout
+    assert guessed.stdout.count("✗ ") == 1
+
+
+@pytest.mark.journey
+def test_on_a_terminal_a_wrong_answer_has_a_second_try(run_course: Run, done_copy: Path) -> None:
+    letters = right_letters(run_course, done_copy)
+    first = "A" if letters[0] != "A" else "B"
+    done = subprocess.run(
+        [sys.executable, "-m", "manyheads", "ask", "--seed", "3"],
+        input=f"x\n{first}\n{letters[0]}\n\n{letters[2].lower()}\nq\n",
+        cwd=done_copy,
+        env={**os.environ, "PYTHONPATH": str(TINY.parents[1]), "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(questions_in(done.stdout)) == 4
+    assert "1 of 5 at the first try." in done.stdout
+
+
+def test_before_a_tick_there_are_no_questions(run_course: Run, student_copy: Path) -> None:
+    none = run_course("ask", cwd=student_copy)
+    assert none.returncode == 2
+    assert none.stderr == "course: no exercise is done yet, and questions come after a ✓. Next: course check\n"
+    (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".sum()"), encoding="utf-8")
+    wrong = run_course("ask", "running_mean", cwd=student_copy)
+    assert wrong.returncode == 2
+    assert wrong.stderr == (
+        "course: running_mean is not done yet, and questions come after a ✓. Next: course check running_mean\n"
+    )
+
+
+def test_a_record_is_kept_on_request_and_status_asks_again_after_a_day(run_course: Run, done_copy: Path) -> None:
+    record = done_copy / ".course" / "record.json"
+    run_course("ask", "--answer", "-----", cwd=done_copy)
+    assert not record.exists()
+    run_course("ask", "--keep", "--answer", "-----", cwd=done_copy)
+    kept = json.loads(record.read_text())
+    assert [(event["exercise"], event["about"]) for event in kept["events"]] == [("running_mean", "0 of 5")]
+    assert "course ask" not in run_course("status", cwd=done_copy).stdout
+    kept["events"][0]["when"] = (datetime.now(UTC) - timedelta(days=2)).isoformat()
+    record.write_text(json.dumps(kept))
+    said = run_course("status", cwd=done_copy).stdout
+    assert "Your last questions on running_mean were 2 days ago. Next: course ask running_mean --count 1" in said
+    one = run_course("ask", "running_mean", "--count", "1", "--answer", "-", cwd=done_copy)
+    assert questions_in(one.stdout) == ["Question 1 of 1"]
+    assert run_course("ask", "--forget", cwd=done_copy).stdout == "The record is deleted.\n"
+    assert not record.exists()

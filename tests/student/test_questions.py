@@ -1,0 +1,174 @@
+"""Questions about an attempt's own code: sound, proved again, the same for the same code and seed, and with causes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from manyheads.authoring.verify.question_claims import is_proved
+from manyheads.box.level import Box
+from manyheads.course import Course, load_course
+from manyheads.diagnosis.recording_file import read
+from manyheads.errors import CourseFault
+from manyheads.student import ask_questions
+from manyheads.student.ask_questions import answered, draw, in_full, misconception_of, read_letters
+from manyheads.student.question import LETTERS, Option, Question, ask
+from manyheads.student.question_versions import Material, material_of
+from manyheads.submission import AttemptSource
+from tests.student.real import REPOSITORY, exercise_of
+
+Gather = Callable[..., Material]
+TINY = REPOSITORY / "tests" / "tiny_course"
+
+
+@pytest.fixture(scope="module")
+def real_course() -> Course:
+    return load_course(REPOSITORY)
+
+
+@pytest.fixture
+def gather(box: Box, real_course: Course) -> Iterator[Gather]:
+    """Gathers what questions about a source are made from; by default the solution of the reshape dance."""
+    opened: list[Material] = []
+
+    def gather(
+        id_: str = "reshape_dance", text: str | None = None, seed: int = 3, cells: tuple[int, ...] = ()
+    ) -> Material:
+        exercise = exercise_of(id_)
+        source = AttemptSource("own.py", exercise.solution.read_text() if text is None else text, cells=cells)
+        limits = real_course.limits.for_worker()
+        opened.append(material_of(box, limits, exercise, read(exercise.fingerprints), source, seed))
+        return opened[-1]
+
+    yield gather
+    for material in opened:
+        material.close()
+
+
+def texts_of(questions: list[Question]) -> list[object]:
+    return [(q.code, q.text, [o.text for o in q.options], q.right) for q in questions]
+
+
+@pytest.mark.parametrize("id_", ["reshape_dance", "causal_mask"])
+def test_every_question_has_one_right_option_that_another_run_proves(gather: Gather, id_: str) -> None:
+    questions, again = draw(gather(id_), 12), gather(id_)
+    assert len(questions) == 12
+    assert [q.text for q in questions if not is_proved(q, again)] == []
+
+
+def test_a_right_option_that_no_run_shows_is_not_proved(gather: Gather) -> None:
+    again = gather()
+    question = next(q for q in draw(gather(), 12) if q.template == "positions_moved")
+    right = question.options[question.right]
+    claims = replace(right, text="only at 99", shows="only at 99")
+    false = replace(question, wanted="only at 99", options=tuple(claims if o is right else o for o in question.options))
+    assert false.is_sound
+    assert not is_proved(false, again)
+
+
+def test_the_same_code_and_seed_give_the_same_questions_and_another_seed_others(gather: Gather) -> None:
+    first = texts_of(draw(gather()))
+    assert texts_of(draw(gather())) == first
+    assert texts_of(draw(gather(seed=4))) != first
+
+
+def test_the_right_option_stands_anywhere(gather: Gather) -> None:
+    assert {question.right for question in draw(gather(), 30)} == set(range(len(LETTERS)))
+
+
+def test_two_options_that_are_equal_count_once_and_too_few_make_no_question(gather: Gather) -> None:
+    rng = gather().rng
+    wrong = [Option("1", "a"), Option("2", "b"), Option("1", "c"), Option("3", "d")]
+    question = ask("own", "how many?", Option("4", "so many"), wrong, rng)
+    assert question is not None
+    assert sorted(option.text for option in question.options) == ["1", "2", "3", "4"]
+    assert ask("own", "how many?", Option("1", "so many"), wrong, rng) is None
+
+
+def test_a_wrong_option_is_what_a_misconception_would_give_and_has_its_hint(gather: Gather) -> None:
+    material = gather()
+    options = [(q, o) for q in draw(material, 30) if q.template == "positions_moved" for o in q.options]
+    named = {o.text: found for _, o in options if (found := misconception_of(material, o)) is not None}
+    assert named
+    question, option = next((q, o) for q, o in options if o.text in named)
+    said = answered(material, question, LETTERS[question.options.index(option)])
+    assert not said.is_right
+    assert said.why.startswith("That is what you get if line ")
+    assert said.why.endswith(f"{named[option.text].title} {named[option.text].hint}")
+
+
+def test_the_right_answer_is_told_with_why(gather: Gather) -> None:
+    material = gather()
+    question = draw(material)[0]
+    letter = LETTERS[question.right]
+    assert answered(material, question, letter).is_right
+    assert in_full(question).startswith(f"It is {letter}: {question.options[question.right].text}. ")
+
+
+def test_a_comment_that_may_say_what_is_asked_is_not_shown(gather: Gather) -> None:
+    questions = draw(gather("attention_scores"), 30)
+    assert any(question.code for question in questions)
+    shown = [text for q in questions for text in (q.code, q.text, *(o.text for o in q.options))]
+    assert [text for text in shown if "  #" in text] == []
+
+
+def test_lines_of_a_notebook_are_called_by_their_cells(gather: Gather) -> None:
+    text = exercise_of("reshape_dance").solution.read_text()
+    middle = text[: text.index("def merge_heads")].count("\n") + 1
+    questions = draw(gather(cells=(1, middle)), 12)
+    lines = [question.code for question in questions if question.code]
+    assert lines
+    assert all(line.startswith("Line ") and " of code cell " in line for line in lines)
+
+
+def test_an_edit_that_never_ends_is_left_out(gather: Gather) -> None:
+    source = exercise_of("causal_mask").solution.read_text()
+    loops = source.replace(
+        "return torch.ones(T, T, dtype=torch.bool, device=device).tril()",
+        "n = 0\n    while n < T:\n        n = n + 1\n    return torch.ones(n, n, dtype=torch.bool, device=device).tril()",
+    )
+    assert loops != source
+    assert len(draw(gather("causal_mask", loops))) == ask_questions.ASKED
+
+
+def test_no_line_of_the_reference_is_shown_where_the_code_is_another(gather: Gather) -> None:
+    reference = exercise_of("reshape_dance")
+    other = next(path for path in reference.right_attempts() if "einops" in path.read_text()).read_text()
+    written = {line.strip() for line in other.splitlines()}
+    hidden = {line.strip() for line in reference.solution.read_text().splitlines() if len(line.strip()) > 20} - written
+    shown = [text for q in draw(gather(text=other), 30) for text in (q.code, q.text, *(o.text for o in q.options))]
+    assert shown
+    assert [line for line in hidden for text in shown if line in text] == []
+
+
+def test_an_author_s_own_questions_are_among_those_that_are_drawn(box: Box, tmp_path: Path) -> None:
+    folder = shutil.copytree(TINY, tmp_path / "tiny")
+    (folder / "grader" / "questions").mkdir()
+    (folder / "grader" / "questions" / "running_mean.py").write_text(
+        "from manyheads.student.question import Option, ask\n\n\n"
+        "def questions(material):\n"
+        "    wrong = [Option(text, 'no') for text in ('two', 'three', 'four')]\n"
+        "    yield ask('own', 'Whose idea is it?', Option('one', 'yes'), wrong, material.rng)\n"
+    )
+    course = load_course(folder)
+    (exercise,) = course.exercises
+    source = AttemptSource("own.py", exercise.solution.read_text())
+    limits = course.limits.for_worker()
+    with closing(material_of(box, limits, exercise, read(exercise.fingerprints), source, 1)) as material:
+        assert "Whose idea is it?" in [question.text for question in draw(material, 20)]
+
+
+@pytest.mark.parametrize("said", ["BADCA", "b, a, d, c, a", "B A D C A"])
+def test_letters_are_read_however_they_are_written(said: str) -> None:
+    assert read_letters(said, 5) == list("BADCA")
+
+
+@pytest.mark.parametrize("said", ["BAD", "BADCAB", "BADCE", ""])
+def test_other_letters_are_refused_in_one_sentence(said: str) -> None:
+    with pytest.raises(CourseFault, match=r"is not 5 letters from A to D\. Next: the same with letters such as AAAAA"):
+        read_letters(said, 5)
