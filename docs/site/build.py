@@ -23,7 +23,7 @@ GROUPS = {
         "contributing",
     ],
     "Reference": ["commands", "course-yaml", "overrides-yaml", "results", "checks", "misconceptions"],
-    "Explanation": ["diagnosis", "architecture", "threat-model", "performance", "attention", "gallery"],
+    "Explanation": ["diagnosis", "proof", "architecture", "threat-model", "performance", "attention", "gallery"],
 }  # fmt: skip
 CHECKS = """# What checks import
 
