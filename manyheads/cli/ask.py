@@ -91,13 +91,17 @@ def _questions(
     with open_own_box(meta=True) as box:
         with waiting(console, "reading your code"):
             _refuse_undone(course, exercise, source, box)
+            from ..box.connection import AttemptEnded
             from ..diagnosis.recording_file import read
             from ..student.ask_questions import draw
             from ..student.question_versions import material_of
 
-            fingerprints = read(fingerprint_path(exercise))
-            material = material_of(box, course.limits.for_worker(), exercise, fingerprints, source, seed)
-            questions = draw(material, count)
+            fingerprints, limits = read(fingerprint_path(exercise)), course.limits.for_worker()
+            try:
+                material = material_of(box, limits, exercise, fingerprints, source, seed)
+                questions = draw(material, count)
+            except AttemptEnded as ended:
+                raise CourseError(f"{ended} Next: course check {exercise.id} --fresh") from None
         try:
             if not questions:
                 raise CourseError(f"no question fits your code of {exercise.id}. Next: course trace {exercise.id}")

@@ -31,10 +31,10 @@ RAISES, SHAPE, NUMBERS, NOTHING = (
     "the same result as before",
 )
 _WHY_NOT = {
-    RAISES: "It would raise if sizes met that do not fit. Here they fit.",
-    SHAPE: "The shape would change if an axis were added, dropped or moved. Here none is.",
-    NUMBERS: "Numbers would change if something were computed or moved otherwise. Here nothing is.",
-    NOTHING: "It would stay the same if the line did not matter for this call. Here it does.",
+    RAISES: "It would raise if sizes met that do not fit.",
+    SHAPE: "The shape would change if an axis were added, dropped or moved.",
+    NUMBERS: "Numbers would change if something were computed or moved otherwise.",
+    NOTHING: "It would stay the same if the line did not matter for this call.",
 }
 
 
@@ -81,19 +81,6 @@ def _becomes(version: ChangedLine) -> str:
     return f"line {version.number} becomes `{version.after}`"
 
 
-def _in_mode(small: Small) -> str:
-    mode = ", in eval mode" if isinstance(small.call.subject, Build) else ""
-    tables = [f" {name} is {text}." for name, value in small.example.arguments.items() if (text := _table(value))]
-    return f"{small.example.title} runs with {small.sizes}{mode}.{''.join(tables)}"
-
-
-def _table(value: object) -> str:
-    """Return the whole numbers or truth values of a tensor, 1 for True."""
-    if not isinstance(value, Tensor) or value.is_floating_point() or value.numel() > _EASY:
-        return ""
-    return str(value.long().tolist())
-
-
 def edit_outcome(material: Material) -> Iterator[Question | None]:
     """Ask what one edit of the code changes."""
     for small in material.smalls:
@@ -102,8 +89,10 @@ def edit_outcome(material: Material) -> Iterator[Question | None]:
             for version in versions[:3]:
                 observe = _outcome_of(small.call)
                 right = Option(seen, f"Your code was run with that edit: {seen}.", version.edit, observe=observe)
-                wrong = [Option(other, why) for other, why in _WHY_NOT.items() if other != seen]
-                text = f"{_in_mode(small)} In your code {_becomes(version)}. What comes of it?"
+                wrong = [
+                    Option(other, f"{why} Here it comes to {seen}.") for other, why in _WHY_NOT.items() if other != seen
+                ]
+                text = f"{small.runs} In your code {_becomes(version)}. What comes of it?"
                 yield ask("edit_outcome", text, right, wrong, material.rng, material.line(version.number))
 
 
@@ -118,27 +107,19 @@ _ASKED_OUTCOMES = {
 def edit_with_outcome(material: Material) -> Iterator[Question | None]:
     """Ask which of four edits has one outcome."""
     for small in material.smalls:
-        outcomes = _outcomes(material, small)
-        for wanted, versions in outcomes.items():
-            others = [v for seen, some in outcomes.items() if seen != wanted for v in some]
-            if not versions or len(others) < 3:
-                continue
-            material.rng.shuffle(others)
-            options = [
-                Option(
-                    f"L{_becomes(v)[1:]}",
-                    f"With that edit it {_ASKED_OUTCOMES[seen]}.",
-                    v.edit,
-                    observe=_outcome_of(small.call),
-                    shows=seen,
-                )
-                for seen, some in outcomes.items()
-                for v in some
+        observe = _outcome_of(small.call)
+        options = {
+            seen: [
+                Option(f"L{_becomes(v)[1:]}", f"With that edit it {words}.", v.edit, observe=observe, shows=seen)
+                for v in _outcomes(material, small).get(seen, ())
             ]
-            right = next(o for o in options if o.edit is versions[0].edit)
-            wrong = [next(o for o in options if o.edit is v.edit) for v in others]
-            text = f"{_in_mode(small)} Which of these edits of your code {_ASKED_OUTCOMES[wanted]}?"
-            yield ask("edit_with_outcome", text, right, wrong, material.rng)
+            for seen, words in _ASKED_OUTCOMES.items()
+        }
+        for wanted in (seen for seen, some in options.items() if some):
+            wrong = [option for seen, some in options.items() if seen != wanted for option in some]
+            material.rng.shuffle(wrong)
+            text = f"{small.runs} Which of these edits of your code {_ASKED_OUTCOMES[wanted]}?"
+            yield ask("edit_with_outcome", text, options[wanted][0], wrong, material.rng)
 
 
 # What a small input shows.
@@ -167,7 +148,7 @@ def positions_moved(material: Material) -> Iterator[Question | None]:
             ]
             says = small.example.returns[out_axis].factors[0]
             text = (
-                f"{_in_mode(small)} Then it runs again, and only position {place} of {name} along its axis {axis} is another. "
+                f"{small.runs} Then it runs again, and only position {place} of {name} along its axis {axis} is another. "
                 f"At which positions along {says}, axis {out_axis} of the result, does it change?"
             )
             right = Option(right_text, "Your code was run both times.", observe=observe)
@@ -255,7 +236,7 @@ def _versions_that_show(
 
 # What a row of numbers is, for inputs that are easy to compute with.
 
-_EASY = 24  # numbers that are easy are multiples of 1/2, 1/3 or 1/4 below this
+_EASY = 24  # easy numbers are multiples of 1/12 below this
 _LONGEST_ROW = 6
 
 
@@ -284,7 +265,7 @@ def easy_row(material: Material) -> Iterator[Question | None]:
                 f"row {place} of the result, at index 0 of the axes before",
             )
             asked = what[min(small.example.expected.dim(), 3)]
-            text = f"{_in_mode(small)} {words}What is {asked}?"
+            text = f"{small.runs} {words}What is {asked}?"
             yield ask(
                 "easy_row",
                 text,
@@ -465,8 +446,11 @@ def _is_plain(call: Call) -> bool:
     return once and all(t.device.type == "cpu" and _is_usual(t) for t in tensors)
 
 
+_FEW = 24  # numbers too few to tell how they spread
+
+
 def _is_usual(tensor: Tensor) -> bool:
-    if not tensor.is_floating_point() or tensor.numel() < _EASY:
+    if not tensor.is_floating_point() or tensor.numel() < _FEW:
         return tensor.is_floating_point()
     return bool(tensor.isfinite().all()) and 0.05 < float(tensor.std()) < 3 and float(tensor.abs().max()) < 6
 

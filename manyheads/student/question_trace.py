@@ -66,10 +66,6 @@ def shown(shape: tuple[int, ...]) -> str:
     return str(tuple(shape))
 
 
-def _where(small: Small) -> str:
-    return f"{small.example.title} runs with {small.sizes}."
-
-
 def shape_at_line(material: Material) -> Iterator[Question | None]:
     """Ask which shape a line's result has."""
     for small in material.smalls:
@@ -77,7 +73,7 @@ def shape_at_line(material: Material) -> Iterator[Question | None]:
         for line in lines:
             right = Option(
                 shown(line.shape),
-                f"That is {small.axes.shape(line.shape)}.",
+                f"That is {small.named(line.shape) or 'what it has when your code runs'}.",
                 observe=_observe(small.call, line.number, "shape"),
             )
             near = [o for o in lines if abs(len(o.shape) - len(line.shape)) <= 1 and len(o.shape) > 1]
@@ -88,7 +84,7 @@ def shape_at_line(material: Material) -> Iterator[Question | None]:
             ]
             material.rng.shuffle(likely)
             wrong = [*likely, *_joined(line.shape)]
-            text = f"{_where(small)} Which shape does the result of line {line.number} have?"
+            text = f"{small.runs} Which shape does the result of line {line.number} have?"
             yield ask("shape_at_line", text, right, wrong, material.rng, material.line(line.number))
 
 
@@ -115,24 +111,25 @@ def _joined(shape: tuple[int, ...]) -> Iterator[Option]:
 def axis_at_line(material: Material) -> Iterator[Question | None]:
     """Ask what one axis of a line's result counts."""
     for small in material.smalls:
-        names = _single(small)
+        names = small.names
         for line in _of(small):
             axes = [names.get(size) for size in line.shape]
             for place, name in enumerate(axes):
                 if name is None or len(axes) < 2:
                     continue
-                others = [other for other in small.axes.sizes if other != name]
+                others = [other for other in names.values() if other != name]
                 wrong = [Option(_counted(small, other), _where_is(axes, other)) for other in others]
                 numbers = [
-                    Option(f"nothing with a name: its size is {n}", f"Its size is {line.shape[place]}.") for n in (1, 3)
+                    Option(f"nothing with a name: its size is {n}", f"Its size is {line.shape[place]}.")
+                    for n in (1, 6, 9)
                 ]
                 material.rng.shuffle(wrong)
                 right = Option(
                     _counted(small, name),
-                    f"The result is {small.axes.shape(line.shape)}.",
+                    f"The result of line {line.number} has the shape {small.named(line.shape) or shown(line.shape)}.",
                     observe=_axis(small, line.number, place),
                 )
-                text = f"{_where(small)} What does axis {place} of the result of line {line.number} count?"
+                text = f"{small.runs} What does axis {place} of the result of line {line.number} count?"
                 yield ask("axis_at_line", text, right, [*wrong, *numbers], material.rng, material.line(line.number))
 
 
@@ -141,16 +138,10 @@ def _axis(small: Small, number: int, place: int) -> Observe:
 
     def observe(version: Version, own: Version) -> str:
         sizes = [int(n) for n in shape_of(version, own).strip("()").split(",") if n.strip()]
-        names = _single(small)
+        names = small.names
         return _counted(small, names[sizes[place]]) if place < len(sizes) and sizes[place] in names else ""
 
     return observe
-
-
-def _single(small: Small) -> dict[int, str]:
-    """Return the name of each size that has only one."""
-    sizes = list(small.axes.sizes.values())
-    return {size: name for name, size in small.axes.sizes.items() if sizes.count(size) == 1}
 
 
 def _counted(small: Small, name: str) -> str:
@@ -182,7 +173,7 @@ def memory_at_line(material: Material) -> Iterator[Question | None]:
                 observe=_observe(small.call, line.number, "storage"),
                 shows=line.step.storage,
             )
-            text = f"{_where(small)} What is the result of line {line.number}?"
+            text = f"{small.runs} What is the result of line {line.number}?"
             yield ask("memory_at_line", text, right, wrong, material.rng, material.line(line.number))
 
 
@@ -249,7 +240,7 @@ def _origin(
             other = (*index[:axis], index[axis] + step_, *index[axis + 1 :])
             wrong.append(Option(str(int(table[other])), f"That stands {why} axis {axis}."))
     text = (
-        f"{_where(small)} {name}, of shape {shown(tuple(given.shape))}, holds 0, 1, 2, … in order. "
+        f"{small.runs} {name}, of shape {shown(tuple(given.shape))}, holds 0, 1, 2, … in order. "
         f"Which number stands at {list(index)} of the result of line {number}?"
     )
     right = Option(str(value), f"Row by row {name} is counted; line {number} brings {value} there.", observe=observe)

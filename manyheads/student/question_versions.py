@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import random
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice
 
 import torch
 from torch import Tensor
@@ -21,27 +20,37 @@ from ..box.traces import read_traced
 from ..box.worker import wire
 from ..box.worker.answers import Reply, Traced
 from ..box.worker.limits import Limits
-from ..box.worker.messages import Call, TraceCall
+from ..box.worker.messages import Build, Call, TraceCall
 from ..checks.cast import cast, map_call
 from ..checks.transcript import target_of
 from ..course import Exercise
 from ..diagnosis.edit_candidates import candidates
 from ..diagnosis.edit_text import Edit
+from ..diagnosis.reached_parts import name_of
 from ..diagnosis.recording import Fingerprints
 from ..diagnosis.resize import layouts
 from ..submission import AttemptSource, lines_of
 from ..submission.source_text import printable
+from ..submission.unwritten import DEFINITIONS
 from .axes import Axes, axes_of
 from .choose_example import examples
 from .example import Example
 from .question import Version
 
 EDITS, TOGETHER = 32, 16  # versions of what one call reaches, and how many a process answers for together
+MOST_ENDED = 8  # versions that end their process, by an endless loop for instance; then no other is asked alone
 SECONDS = 2.0  # for the versions that one process answers for: each needs some milliseconds
+FEW = 24  # numbers that a question can list
 CROP = (24, 24, 24, 24)  # the numbers of a traced tensor, all of them where a call is small
-# New sizes, in the order of the old ones. Some exercises need even ones, or multiples.
-_SIZES = ((4,), (2, 4), (2, 3, 4, 5, 6, 7, 8), (2, 3, 5, 4, 6, 7, 9), (2, 4, 6, 8, 10, 12, 14), (1, 2, 3, 4, 5, 6, 7))
-
+# New sizes, in the order of the old ones. Primes, so that no product or half of one is another; some exercises need even
+# ones, or multiples.
+_SIZES = (
+    (4,), (2, 4), (2, 3, 5, 7, 11, 13, 17), (3, 5, 8, 11, 13, 17, 19), (3, 5, 7, 8, 11, 13, 17), (2, 4, 6, 8, 10, 12, 14),
+    (1, 2, 3, 4, 5, 6, 7),
+)  # fmt: skip
+_OF_AXES = frozenset(
+    "transpose permute swapaxes swapdims movedim softmax sum mean cat concat stack size unsqueeze squeeze".split()
+)
 _COMMENT = re.compile(r"(?<=\S)\s+#[^'\"]*$")
 
 
@@ -57,11 +66,15 @@ class ChangedLine:
 
 @dataclass(frozen=True)
 class Small:
-    """A small call of one function. traced: the attempt's own run of it. versions: of what it reaches, in a random order."""
+    """A small call of one function.
+
+    traced: the attempt's own run of it. versions: of what it reaches, in a random order. written: the numbers in its text.
+    """
 
     example: Example
     traced: Traced
     versions: tuple[ChangedLine, ...] = ()
+    written: frozenset[int] = frozenset()
 
     @property
     def call(self) -> Call:
@@ -79,9 +92,24 @@ class Small:
         return self.example.axes
 
     @property
-    def sizes(self) -> str:
-        """The sizes in words: B = 2, T = 4."""
-        return ", ".join(f"{name} = {size}" for name, size in self.axes.sizes.items())
+    def runs(self) -> str:
+        """The call in words: its sizes by name, its mode, and its whole numbers and truth values, 1 for True."""
+        sizes = ", ".join(f"{name} = {size}" for name, size in self.axes.sizes.items())
+        mode = ", in eval mode" if isinstance(self.call.subject, Build) else ""
+        tables = ((n, v) for n, v in self.example.arguments.items() if isinstance(v, Tensor) and v.dim())
+        told = [f" {n} is {v.long().tolist()}." for n, v in tables if not v.is_floating_point() and v.numel() <= FEW]
+        return f"{self.example.title} runs with {sizes}{mode}.{''.join(told)}"
+
+    @property
+    def names(self) -> dict[int, str]:
+        """The name of each size that nothing else in the code can have: no other axis, no half of one, no number written out."""
+        sizes = list(self.axes.sizes.values())
+        others = {size // 2 for size in sizes if size % 2 == 0} | {2 * size for size in sizes} | self.written
+        return {n: name for name, n in self.axes.sizes.items() if sizes.count(n) == 1 and n not in others}
+
+    def named(self, shape: Sequence[int]) -> str:
+        """Return a shape in names: (B, T, C); "" where a size has none that is certain."""
+        return f"({', '.join(self.names[n] for n in shape)})" if all(n in self.names for n in shape) else ""
 
 
 @dataclass
@@ -148,22 +176,28 @@ class _Processes:
 
     def __init__(self, box: Box, limits: Limits, source: AttemptSource) -> None:
         self._box, self._limits, self._source = box, limits, source
+        self._ended = 0  # how often a version has ended its process
         self._own: Connection | None = None
         self._shared: Connection | None = None
 
     def replies(self, call: Call, texts: Sequence[str]) -> list[Reply | None]:
         found: list[Reply | None] = []
-        rest = iter(texts)
-        while some := list(islice(rest, TOGETHER)):
+        for start in range(0, len(texts), TOGETHER):
+            some = texts[start : start + TOGETHER]
             try:
                 found += self._together(call, some, SECONDS)
             except AttemptEnded:
-                for text in some:
-                    one: list[Reply | None] = [None]
-                    with suppress(AttemptEnded):
-                        one = self._together(call, [text], SECONDS / 2)
-                    found += one
+                found += [self._alone(call, text) for text in some]
         return found
+
+    def _alone(self, call: Call, text: str) -> Reply | None:
+        """Return the reply of one version; None where it ends its process, or too many have done so."""
+        if self._ended < MOST_ENDED:
+            try:
+                return self._together(call, [text], SECONDS / 2)[0]
+            except AttemptEnded:
+                self._ended += 1
+        return None
 
     def traced(self, call: TraceCall, text: str = "") -> Traced:
         if text:
@@ -172,11 +206,14 @@ class _Processes:
                 return connection.ask_for(read_traced, call, self._limits.seconds_per_call)
             finally:
                 connection.close()
-        if self._own is None:
-            self._own = load(self._box, self._limits, self._source.load()).connection
-        return self._own.ask_for(read_traced, call, self._limits.seconds_per_call)
+        self._own = self._own or load(self._box, self._limits, self._source.load()).connection
+        try:
+            return self._own.ask_for(read_traced, call, self._limits.seconds_per_call)
+        except AttemptEnded:
+            self._own = None
+            raise
 
-    def _together(self, call: Call, texts: list[str], seconds: float) -> list[Reply | None]:
+    def _together(self, call: Call, texts: Sequence[str], seconds: float) -> list[Reply | None]:
         message = wire.encode(call)
         sources = [replace(self._source, source=text) if text else self._source for text in texts]
         packed = [part for source in sources for part in (wire.encode(source.load()), message)]
@@ -210,7 +247,7 @@ def material_of(
     try:
         chosen = (_small(processes, exercise, example) for example in examples(exercise, fingerprints))
         smalls = tuple(
-            replace(small, versions=_versions(source, target_of(small.call), rng))
+            replace(small, versions=_versions(source, target_of(small.call), rng), written=_written(source.source))
             for small in chosen
             if small is not None
         )
@@ -218,6 +255,20 @@ def material_of(
         processes.close()
         raise
     return Material(exercise, fingerprints, source, smalls, rng, box, limits, processes)
+
+
+def _written(text: str) -> frozenset[int]:
+    """Return the numbers in a text that may be sizes: those among arguments, but of functions that take axes."""
+    try:
+        defined = [node for node in ast.parse(text).body if isinstance(node, DEFINITIONS)]
+        calls = [node for part in defined for node in ast.walk(part) if isinstance(node, ast.Call)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    given = (
+        c for call in calls if name_of(call) not in _OF_AXES for c in (*call.args, *(k.value for k in call.keywords))
+    )
+    parts = (part for value in given for part in (value.elts if isinstance(value, ast.Tuple | ast.List) else [value]))
+    return frozenset(part.value for part in parts if isinstance(part, ast.Constant) and type(part.value) is int)
 
 
 def _versions(source: AttemptSource, target: str, rng: random.Random) -> tuple[ChangedLine, ...]:
@@ -233,7 +284,10 @@ def _small(processes: _Processes, exercise: Exercise, example: Example) -> Small
     """
     found = None
     for call in (*_resized(example.call), cast(example.call, "float32")):
-        traced = processes.traced(TraceCall(call, CROP))
+        try:
+            traced = processes.traced(TraceCall(call, CROP))
+        except AttemptEnded:
+            continue
         output = traced.reply.outputs[0].tensor if traced.reply.outputs else None
         if traced.reply.raised is not None or output is None:
             continue

@@ -13,5 +13,5 @@ def questions(material):
             Option(str(2 * numbers), "There each number is counted twice."),
             Option(str(numbers * numbers), "There each number meets each other one."),
         ]
-        text = f"{small.example.title} runs with {small.sizes}. How many numbers does it return?"
+        text = f"{small.runs} How many numbers does it return?"
         yield ask("own", text, right, wrong, material.rng)
