@@ -110,13 +110,3 @@ def test_mutated_bytes_are_an_answer_or_a_bad_one(honest: tuple[Any, list[torch.
         except BadReply:
             refused += 1
     assert refused > 200
-
-
-def test_every_second_number_of_a_tensor_can_be_sent() -> None:
-    namespace: dict[str, object] = {"f": lambda x: x[::2]}
-    traced = trace(namespace, TraceCall(Call("f", (torch.arange(6.0),)), (9,)), "a.py", lambda name, line: line)
-    assert any(step.crops and step.crops[0].tolist() == [0, 2, 4] for step in traced.steps)
-    read = read_traced(wire.encode(traced)[wire.LENGTH.size :])
-    assert [crop.tolist() for step in read.steps for crop in step.crops] == [
-        crop.tolist() for step in traced.steps for crop in step.crops
-    ]

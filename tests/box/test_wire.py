@@ -16,6 +16,7 @@ TENSORS = {
     "half precision": (torch.arange(3).bfloat16(), torch.arange(3).half(), torch.ones(2)),
     "integers": (torch.tensor([[1, -2]]), torch.tensor([7], dtype=torch.uint8), torch.tensor([9], dtype=torch.int32)),
     "another order of its memory": (torch.arange(6.0).view(2, 3).T,),
+    "a single number that stands apart": (torch.arange(6.0)[::6], torch.arange(6.0).view(2, 3)[:1, ::3]),
 }
 
 

@@ -62,8 +62,7 @@ def crop_of(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
     found = found[tuple(slice(count) for count in counts[len(counts) - found.dim() :])]
     if found.numel() > ELEMENTS or found.is_complex() or found.is_quantized:
         return None
-    found = found.to("cpu", torch.bool if found.dtype is torch.bool else torch.float32, copy=True)
-    return found.contiguous()  # a message holds bytes in their order
+    return found.to("cpu", torch.bool if found.dtype is torch.bool else torch.float32, copy=True)
 
 
 _NUMBERS = (torch.float32, torch.float64, torch.int64)

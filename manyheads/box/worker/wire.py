@@ -55,7 +55,8 @@ def pack(body: object, tensors: list[Tensor]) -> bytes:
     header: dict[str, object] = {"__metadata__": {"body": json.dumps(body)}}
     chunks, end = [], 0
     for i, tensor in enumerate(tensors):
-        data = tensor.reshape(-1).view(torch.uint8).numpy().tobytes()
+        flat = tensor.contiguous().as_strided((tensor.numel(),), (1,))  # a single number is contiguous with any stride
+        data = flat.view(torch.uint8).numpy().tobytes()
         start, end = end, end + len(data)
         header[f"t{i}"] = {
             "dtype": _DTYPES.get(tensor.dtype, str(tensor.dtype)), "shape": list(tensor.shape), "data_offsets": [start, end]
