@@ -38,8 +38,8 @@ def came_back(results: Sequence[Result], labels: Labels = IDS) -> list[CameBack]
     found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for (student, id_), exercises in named.items():
         first, *later = sorted(exercises, key=order.index)
-        for other in later:
-            found[id_, first, other].append(student)
+        for again in later:
+            found[id_, first, again].append(student)
     listed = [CameBack(titles[id_], first, other, tuple(who)) for (id_, first, other), who in found.items()]
     return sorted(listed, key=lambda each: (-len(each.students), order.index(each.first), order.index(each.later)))
 

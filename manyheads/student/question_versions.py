@@ -13,7 +13,7 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from ..box.connection import AttemptEnded, Connection
+from ..box.connection import AttemptEnded, Connection, End
 from ..box.level import Box
 from ..box.loading import load
 from ..box.replies import read_reply
@@ -150,6 +150,7 @@ class _Processes:
         self._box, self._limits, self._source = box, limits, source
         self._own: Connection | None = None
         self._shared: Connection | None = None
+        self._lost = 0.0  # seconds that went to versions that did not come back
 
     def replies(self, call: Call, texts: Sequence[str]) -> list[Reply | None]:
         found: list[Reply | None] = []
@@ -177,6 +178,8 @@ class _Processes:
         return self._own.ask_for(read_traced, call, self._limits.seconds_per_call)
 
     def _together(self, call: Call, texts: list[str], seconds: float) -> list[Reply | None]:
+        if self._lost > self._limits.seconds_per_attempt:
+            raise AttemptEnded(End.TIMEOUT, "Its versions have used up the time of an attempt.")
         message = wire.encode(call)
         sources = [replace(self._source, source=text) if text else self._source for text in texts]
         packed = [part for source in sources for part in (wire.encode(source.load()), message)]
@@ -186,6 +189,7 @@ class _Processes:
             replies = self._shared.ask_all(packed, read_reply, seconds + first)
         except AttemptEnded:
             self._shared = None
+            self._lost += seconds
             raise
         self._shared.received = 0
         return [None if loaded.raised else reply for loaded, reply in zip(replies[::2], replies[1::2], strict=True)]
