@@ -175,8 +175,7 @@ def held_by_survivors(box: Box, body: str) -> float:
 
 
 def test_what_a_killed_judge_left_is_swept_away():
-    script = "import os; from manyheads.box import process
-from manyheads.box.cgroup import *; print(*make_cgroup(plan_cgroup(Limits())).folders, flush=True); os.abort()"
+    script = "import os; from manyheads.box.cgroup import *; print(*make_cgroup(plan_cgroup(Limits())).folders, flush=True); os.abort()"
     left = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False).stdout.split()
     if not left:
         pytest.skip("this machine lets nobody make a cgroup")
