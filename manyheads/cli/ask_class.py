@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from ..student.sheet_questions import Sheet
 
 KEY_FILE = "key.csv"
-_LETTERS = "[ABCD-]*"  # - for no answer
 
 
 def ask_class(
@@ -145,17 +143,20 @@ def _key_in(key: Path) -> dict[tuple[str, str], str]:
 
 def _answers_in(file: Path, right: Mapping[tuple[str, str], str], key: Path) -> dict[tuple[str, str], Answered]:
     """Return how many answers of each row are right. Raises CourseFault, which names the line."""
+    from ..student.ask_questions import read_letters
+
     answers: dict[tuple[str, str], Answered] = {}
     again = f"Next: mend {file}, then the same command again"
     for where, row in csv_rows(file, ("student", "assignment", "answers"), "--answers"):
-        pair, given = _pair(row), re.sub(r"[\s,']", "", row.get("answers", "")).upper()
+        pair = _pair(row)
         if pair not in right:
             raise CourseFault(f"{where}: {key} has no sheet of {pair[0]!a} for {pair[1]!a}. {again}")
         if pair in answers:
             raise CourseFault(f"{where}: a second row of {pair[0]!a} for {pair[1]!a}. {again}")
-        if not re.fullmatch(_LETTERS, given) or len(given) != len(right[pair]):
-            form = f"should be {len(right[pair])} letters from A to D, - for no answer"
-            raise CourseFault(f"{where}: the answers {given!a} {form}. {again}")
+        try:
+            given = read_letters(row.get("answers", "").removeprefix("'"), len(right[pair]))
+        except CourseFault as error:
+            raise CourseFault(f"{where}: {str(error).partition(' Next: ')[0]} {again}") from None
         count = sum(one == other for one, other in zip(given, right[pair], strict=True))
         answers[pair] = Answered(right=count, asked=len(given))
     return answers

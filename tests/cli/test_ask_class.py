@@ -146,8 +146,8 @@ def test_a_class_is_asked_and_its_answers_come_into_reports_and_exports(
     ("rows", "says"),
     [
         ("zoe,averages,AB", r"answers.csv:2: .*key.csv has no sheet of 'zoe' for 'averages'"),
-        ("ada,averages,ABC", r"answers.csv:2: the answers 'ABC' should be 2 letters from A to D, - for no answer"),
-        ("ada,averages,AE", r"the answers 'AE' should be 2 letters"),
+        ("ada,averages,ABC", r"answers.csv:2: 'ABC' is not 2 letters from A to D"),
+        ("ada,averages,AE", r"'AE' is not 2 letters"),
         ("ada,averages,AB\nada,averages,AB", r"answers.csv:3: a second row of 'ada' for 'averages'"),
     ],
 )
