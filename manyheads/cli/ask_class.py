@@ -88,8 +88,7 @@ def _told(sheet: Sheet, labels: Labels, unread: Sequence[str]) -> Iterator[str]:
     """Yield a sentence for each attempt that gave no question, and for a sheet that is not this student's alone."""
     what = labels.assignment(sheet.assignment.id)
     if unread:
-        yield f"no sheet: {sheet.student}: {what}: handed in, not readable: {', '.join(unread)}"
-        return
+        yield f"{sheet.student}: {what}: handed in, not readable: {', '.join(unread)}"
     for reason in dict.fromkeys(reason for _, reason in sheet.said):
         which = ", ".join(labels.exercise(exercise) for exercise, why in sheet.said if why == reason)
         yield f"{sheet.student}: {which}: {reason.rstrip('.')}"
