@@ -13,6 +13,7 @@ from rich.console import Console
 from ..box.names import Level
 from ..course import Course, CourseError
 from ..report.aggregate import class_view
+from ..report.came_back import came_back_table
 from ..report.class_rows import NOBODY, ClassList, absent_by_assignment, absent_rows, row_of
 from ..report.labels import labels_of
 from ..report.terminal import class_exercises, class_table
@@ -103,6 +104,7 @@ def report(
         console.print(class_table([*rows, *absent_rows(rows, members)], labels))
     for id_, own in labels.by_assignment(found):
         console.print(class_exercises(class_view(own, labels), labels.assignment(id_), labels))
+    console.print(came_back_table(found, labels), end="")
     levels = ", ".join(sorted({result.isolation for result in found}))
     name_absent(console, present, members)
     name_decisions(console, rows)

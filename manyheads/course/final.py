@@ -11,28 +11,42 @@ from .decisions import Decision, Decisions, Late
 
 DIGITS = 6  # of a score that a rule computes
 BY_HAND = "overrides.yaml"
+Costs = dict[Rule, tuple[float, str]]  # the share of its points that an exercise loses, and the words, in their order
 
 
 def final(result: Result, decisions: Decisions) -> Result:
     """Return the result as it counts. What is not decided about stays as it is, to the same object."""
     about = decisions.about(result.student, result.assignment)
-    if not about and result.assignment not in decisions.dates:
+    answers = decisions.lost_by_answers(result)
+    if not about and answers is None and result.assignment not in decisions.dates:
         return result
     dated = _dated(result, decisions, about)
+    costs: Costs = {"questions": answers} if answers else {}
+    if dated.late is not None:
+        costs["late"] = (dated.late.share, dated.late.words)
     exercises = tuple(
-        _exercise(other, [d for d in about if other.id in d.exercises], dated.late) for other in result.exercises
+        _exercise(other, [d for d in about if other.id in d.exercises], costs) for other in result.exercises
     )
     counting = [other for other in exercises if not other.excused]
-    late = [adjustment for exercise in counting for adjustment in exercise.adjustments if adjustment.rule == "late"]
     said = [*dated.said, *_of_all(about, exercises, result.score)]
-    if dated.late is not None and not any(map(_is_total, about)):
-        lost = sum(policy.before - policy.after for policy in late)
-        after = _total(counting)
-        words = dated.late.words if lost else dated.late.words.partition(":")[0]  # nothing was there to take
-        said.append(_adjustment("late", words, _plus(after, lost), after))
+    if not any(map(_is_total, about)):
+        said += _taken(counting, costs)
     whole = with_total(result, exercises)
     changed = {"score": _total(counting), "handed_in": dated.handed_in, "adjustments": tuple(said)}
     return whole.model_copy(update=changed)
+
+
+def _taken(counting: Sequence[ExerciseResult], costs: Costs) -> list[Adjustment]:
+    """Return what all exercises have lost together by each rule, in the order in which it was taken."""
+    said: list[Adjustment] = []
+    after = _total(counting)
+    for rule, (_, words) in reversed(costs.items()):
+        lost = sum(each.before - each.after for other in counting for each in other.adjustments if each.rule == rule)
+        before = _plus(after, lost)
+        shown = words if lost else words.partition(":")[0]  # nothing was there to take
+        said.insert(0, _adjustment(rule, shown, before, after))
+        after = before
+    return said
 
 
 def of_the_absent(results: Sequence[Result], decisions: Decisions, names: Sequence[str]) -> list[Result]:
@@ -105,8 +119,8 @@ def _dated(result: Result, decisions: Decisions, about: Sequence[Decision]) -> _
     return _Dated(handed_in, None, (*said, _adjustment("unknown time", words)))
 
 
-def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | None) -> ExerciseResult:
-    """Return an exercise as it counts: its checks, a score by hand or else the late policy, extra credit, an excuse.
+def _exercise(result: ExerciseResult, about: Sequence[Decision], costs: Costs) -> ExerciseResult:
+    """Return an exercise as it counts: its checks, a score by hand or else what rules take, extra credit, an excuse.
 
     One that is not graded has no points to take from or to add to, unless a human gives it some.
     """
@@ -125,9 +139,9 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
         before, score = score, _by_hand(each, result)
         if each.row.override.exercise:  # a total is told once, of all of it
             said.append(_adjustment(*_words_of(each), before, score))
-    if late is not None and not set_by_hand:  # who sets a score of an exercise means that score
-        before, score = score, _plus(score, -(score or 0.0) * late.share)
-        said.append(_adjustment("late", late.words, before, score))
+    for rule, (share, words) in costs.items() if not set_by_hand else ():  # who sets a score means that score
+        before, score = score, _plus(score, -(score or 0.0) * share)
+        said.append(_adjustment(rule, words, before, score))
     for each in about:
         if each.kind == "extra_credit":
             before, score = score, _plus(score, each.row.override.extra_credit or 0)

@@ -57,7 +57,7 @@ def zips(course: Course, results: Sequence[Result], submitted: Path, memory: Mem
         for platform in sorted(come_from - {platform for platform, _ in found}):
             said = f"{result.student}: {platform} cannot find this student by what was collected"
             done.said.append(f"{said}. Next: course collect the download again, then course feedback")
-    done.files = {name: _zipped(files) for name, files in sorted(contents.items())}
+    done.files = {name: zipped(files) for name, files in sorted(contents.items())}
     return done
 
 
@@ -86,7 +86,7 @@ def _for_canvas(
         id_ = PurePosixPath(name).stem.partition("_")[2]
         own = one_exercise(result, id_) if id_ in ids else result
         if origin.named.lower().endswith(".zip"):
-            files[CANVAS, origin.named] = _zipped(dict(_whole(result, labels)))
+            files[CANVAS, origin.named] = zipped(dict(_whole(result, labels)))
         else:
             files[CANVAS, origin.named] = _marked(submitted / result.student / result.assignment / name, own, labels)
     return files
@@ -128,7 +128,8 @@ def _on_top(notebook: Mapping[str, Any], said: str) -> bytes:
     return json.dumps({**notebook, "cells": [cell, *cells]}, indent=1).encode()
 
 
-def _zipped(files: Mapping[str, bytes]) -> bytes:
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """Return an archive of these files, the same bytes every time."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in sorted(files.items()):

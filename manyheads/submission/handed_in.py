@@ -5,8 +5,6 @@ A file's own time is never taken: copying, unpacking and mending change it.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,10 +16,10 @@ from ..course.named import UnknownAssignment, assignment_named
 from ..errors import CourseFault
 from ..result import HandedIn
 from . import Submission, Unreadable, read_text
+from .csv_rows import csv_rows
 from .lay_out import Memory, read_memory
 
 TIMESTAMP = "timestamp.txt"
-LARGEST = 8 * 1024 * 1024  # bytes of a CSV file
 MARKS_LATE = ("Canvas",)  # what such a platform does not call late was in time
 _FORM = "Its first line names its columns: student, handed_in, and assignment where there are several"
 
@@ -51,29 +49,12 @@ def handed_in(
 
 def read_times(course: Course, path: Path) -> Times:
     """Return the CSV file. Raises CourseFault, which names the line."""
-    again = f"Next: mend {path}, then the same command again"
-    try:
-        with path.open("rb") as file:
-            text = file.read(LARGEST).decode("utf-8-sig")
-    except OSError as error:
-        raise CourseFault(f"{path} cannot be read ({error.strerror}). Next: give --times another file") from None
-    except UnicodeDecodeError:
-        raise CourseFault(f"{path} is not UTF-8. Next: save it as CSV in UTF-8") from None
-    try:
-        return dict(_rows(course, text, path, again))
-    except csv.Error as error:
-        raise CourseFault(f"{path} is not CSV ({error}). {again}") from None
+    return dict(_rows(course, path, f"Next: mend {path}, then the same command again"))
 
 
-def _rows(course: Course, text: str, path: Path, again: str) -> Iterator[tuple[tuple[str, str], HandedIn]]:
-    first = text.partition("\n")[0]
-    rows = csv.DictReader(io.StringIO(text), delimiter=";" if first.count(";") > first.count(",") else ",")
-    rows.fieldnames = [name.strip().casefold().replace(" ", "_") for name in rows.fieldnames or ()]
-    if not {"student", "handed_in"} <= set(rows.fieldnames):
-        raise CourseFault(f"{path} has no columns `student` and `handed_in`. {_FORM}. {again}")
-    for row in rows:
-        student, time, assignment = ((row.get(name) or "").strip() for name in ("student", "handed_in", "assignment"))
-        where = f"{path}:{rows.line_num}"
+def _rows(course: Course, path: Path, again: str) -> Iterator[tuple[tuple[str, str], HandedIn]]:
+    for where, row in csv_rows(path, ("student", "handed_in"), "--times", f" {_FORM}."):
+        student, time, assignment = (row.get(name, "") for name in ("student", "handed_in", "assignment"))
         if assignment or student:
             try:
                 named = assignment_named(course, assignment).id

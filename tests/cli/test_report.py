@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.result import CheckResult, ExerciseResult, Result, write_result
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Result, write_result
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 TINY = Path(__file__).parents[1] / "tiny_course"
@@ -115,3 +115,24 @@ def test_a_folder_that_holds_nobody_of_these_results_is_named(run_course: Run, r
     assert done.returncode == 2
     assert f"course: {submitted} has no submission of these results. Next: course report " in done.stderr
     assert not (results / "report").exists()
+
+
+def test_a_misconception_that_comes_back_is_told_on_the_terminal_and_on_the_class_page(
+    run_course: Run, results: Path
+) -> None:
+    named = (Diagnosed(id="axis", title="You averaged over the wrong axis.", hint="Which one?"),)
+    check = CheckResult(id="mean", title="averages", outcome="failed", score=0, max_score=2)
+    exercises = tuple(
+        ExerciseResult(id=id_, score=0, max_score=2, checks=(check,), diagnosis=named)
+        for id_ in ("running_mean", "later")
+    )
+    write_result(
+        Result(student="ben", assignment="averages", score=0, max_score=4, device="cpu", isolation="namespaces",
+               seed=0, versions={}, exercises=exercises), results,
+    )  # fmt: skip
+    done = run_course("report", "results")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert "1 You averaged over the wrong axis. 01 The running mean later".split() in rows
+    page = (results / "report" / "index.html").read_text()
+    assert "Misconceptions that came back" in page
+    assert "<td>01 The running mean</td><td>later</td>" in page

@@ -13,6 +13,7 @@ from ...result import Result
 from ...submission import NotGraded
 from ...submission.roster import folded
 from ...whole import write_whole
+from ..came_back import came_back
 from ..class_rows import NOBODY, ClassList
 from ..labels import IDS, Labels, file_stems
 from ..overview import overviews
@@ -63,7 +64,11 @@ def write_pages(
             page = one.render(student=student, results=_in_order(own, labels))
             write_whole(folder / STUDENTS / page_of(student), page.encode())
         text = pages.get_template("class.html.j2").render(
-            parts=overviews(results, labels), left_out=left_out, not_graded=not_graded, absent=absent
+            parts=overviews(results, labels),
+            again=came_back(results, labels),
+            left_out=left_out,
+            not_graded=not_graded,
+            absent=absent,
         )
         write_whole(folder / CLASS, text.encode())
         _remove_others(folder / STUDENTS, {page_of(student) for student in of_student})

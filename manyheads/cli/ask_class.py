@@ -1,0 +1,166 @@
+"""`course ask --for`: a sheet of questions for each student of a class; and `--answers`: what was answered, into the results."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+
+from ..box.names import Level
+from ..course import Course
+from ..errors import CourseFault
+from ..report.exports import table
+from ..report.labels import Labels, labels_of
+from ..report.words import counted
+from ..result import Answered, read_answered, read_results, write_answered
+from ..submission import Submission, find_submissions
+from ..submission.csv_rows import csv_rows
+from ..submission.not_readable import not_readable
+from ..submission.pseudonyms import read_pseudonyms
+from ..whole import write_whole
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ..student.sheet_questions import Sheet
+
+KEY_FILE = "key.csv"
+
+
+def ask_class(
+    console: Console, course: Course, submitted: Path, out: Path, seed: int | None, isolation: Level = Level.NAMESPACES
+) -> None:
+    """Write each student's sheet into a folder, and the key. Raises CourseFault, and Exit where a submission got no sheet."""
+    from ..report.question_sheets import KEY, gift, key_rows, page, qti
+
+    if (out / KEY_FILE).exists():
+        raise CourseFault(f"{out} has the key of sheets that may be handed out. Next: give --out another folder")
+    found, others = find_submissions(course, submitted)
+    unread = not_readable(course, submitted, found)
+    found = sorted({*found, *unread}, key=lambda each: (each.student, course.assignments.index(each.assignment)))
+    seed = random.SystemRandom().randrange(1_000_000) if seed is None else seed
+    labels, sheets = labels_of(course), _drawn(console, course, found, seed, isolation)
+    try:
+        for sheet in (each for each in sheets if each.asked):
+            start = out / sheet.student / sheet.assignment.id
+            write_whole(start.with_suffix(".html"), page(sheet, labels).encode())
+            write_whole(start.with_suffix(".gift"), gift(sheet).encode())
+            write_whole(start.with_suffix(".qti.zip"), qti(sheet))
+        write_whole(out / KEY_FILE, table([KEY, *(row for sheet in sheets for row in key_rows(sheet))]).encode())
+    except OSError as error:
+        raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another folder") from None
+    for submission, sheet in zip(found, sheets, strict=True):
+        for sentence in _told(sheet, labels, unread.get(submission, ())):
+            console.print(sentence, style="yellow", markup=False, soft_wrap=True)
+    for other in others:
+        console.print(f"no sheet: {other}", style="yellow", markup=False, soft_wrap=True)
+    made = sum(1 for sheet in sheets if sheet.asked)
+    asked = counted(sum(len(sheet.asked) for sheet in sheets), "question", "questions")
+    console.print(f"{made} of {counted(len(sheets), 'submission', 'submissions')} with a sheet: {asked}, seed: {seed}")
+    said = f"Sheets: {out}/STUDENT/ASSIGNMENT.html. For you alone: {out / KEY_FILE}, and .gift and .qti.zip, which hold answers"
+    console.print(said, markup=False, soft_wrap=True)
+    console.print(f"Next: course ask --answers FILE --key {quote(str(out / KEY_FILE))}", markup=False, soft_wrap=True)
+    if made < len(sheets) or others:
+        raise typer.Exit(1)
+
+
+def _drawn(console: Console, course: Course, found: Sequence[Submission], seed: int, isolation: Level) -> list[Sheet]:
+    """Draw the sheets, in a box that has been proved. Raises BoxUnavailable."""
+    from ..box.level import open_box
+    from ..judge.isolation_proof import prove
+    from ..student.sheet_questions import SheetQuestions
+
+    with open_box(isolation, course.limits.for_worker(), course.root) as box:
+        prove(box, course)
+        questions, sheets = SheetQuestions(course, box, seed), []
+        with progress(console, len(found), 0, doing="asking") as shown:
+            for submission in found:
+                sheets.append(questions.sheet(submission))
+                shown.one_more(stopped=False)
+    return sheets
+
+
+def _told(sheet: Sheet, labels: Labels, unread: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence for each attempt that gave no question, and for a sheet that is not this student's alone."""
+    what = labels.assignment(sheet.assignment.id)
+    if unread:
+        yield f"{sheet.student}: {what}: handed in, not readable: {', '.join(unread)}"
+    for reason in dict.fromkeys(reason for _, reason in sheet.said):
+        which = ", ".join(labels.exercise(exercise) for exercise, why in sheet.said if why == reason)
+        yield f"{sheet.student}: {which}: {reason.rstrip('.')}"
+    if not sheet.asked:
+        yield f"no sheet: {sheet.student}: {what}: no exercise gives a question"
+    if sheet.is_shared:
+        yield f"{sheet.student}: {what}: the same sheet as somebody with other code. Next: another --seed"
+
+
+def read_answers(console: Console, course: Course, file: Path, results: Path, key: Path | None = None) -> None:
+    """Hold answers against the key, and write how many are right into a folder of results. Raises CourseFault.
+
+    file: a CSV file with the columns student, assignment and answers, such as BADC- (- for none).
+    key: what `ask_class` wrote; None: it lies beside the file.
+    """
+    key = key or file.with_name(KEY_FILE)
+    right = _key_in(key)
+    answers = _answers_in(file, right, key)
+    called = {student: name for name, student in read_pseudonyms(course.root).students.items()}
+    graded = {(result.student, result.assignment) for result in read_results(results)}
+    kept = read_answered(results)
+    for (student, assignment), answered in answers.items():
+        named = next((each for each in (student, called.get(student, "")) if (each, assignment) in graded), "")
+        if not named:
+            raise CourseFault(f"{results} has no result of {student!a} for {assignment}. Next: course grade SUBMITTED")
+        kept[named, assignment] = answered
+    try:
+        write_answered(kept, results)
+    except OSError as error:
+        raise CourseFault(
+            f"{results} cannot be written to ({error.strerror}). Next: mend that, then this again"
+        ) from None
+    for student, assignment in (pair for pair in right if pair not in answers):
+        console.print(f"no answers: {student}: {assignment}", style="yellow", markup=False, soft_wrap=True)
+    counts = course.file.questions or any(each.row.questions for each in course.assignments)
+    so = "counted as `questions` in course.yaml says" if counts else "count for nothing: course.yaml has no `questions`"
+    console.print(f"{counted(len(answers), 'sheet', 'sheets')} with answers, {so}", markup=False, soft_wrap=True)
+    console.print(f"Next: course report {quote(str(results))}", markup=False, soft_wrap=True)
+
+
+def _key_in(key: Path) -> dict[tuple[str, str], str]:
+    """Return the right letters, by the student and the assignment. Raises CourseFault."""
+    right: dict[tuple[str, str], str] = {}
+    for where, row in csv_rows(key, ("student", "assignment", "question", "right"), "--key"):
+        pair = _pair(row)
+        right[pair] = right.get(pair, "") + row["right"]
+        if row["question"] != str(len(right[pair])):
+            raise CourseFault(f"{where}: the key is not as it was written. Next: bring it back from a copy")
+    return right
+
+
+def _answers_in(file: Path, right: Mapping[tuple[str, str], str], key: Path) -> dict[tuple[str, str], Answered]:
+    """Return how many answers of each row are right. Raises CourseFault, which names the line."""
+    from ..student.ask_questions import read_letters
+
+    answers: dict[tuple[str, str], Answered] = {}
+    again = f"Next: mend {file}, then the same command again"
+    for where, row in csv_rows(file, ("student", "assignment", "answers"), "--answers"):
+        pair = _pair(row)
+        if pair not in right:
+            raise CourseFault(f"{where}: {key} has no sheet of {pair[0]!a} for {pair[1]!a}. {again}")
+        if pair in answers:
+            raise CourseFault(f"{where}: a second row of {pair[0]!a} for {pair[1]!a}. {again}")
+        try:
+            given = read_letters(row.get("answers", "").removeprefix("'"), len(right[pair]))
+        except CourseFault as error:
+            raise CourseFault(f"{where}: {str(error).partition(' Next: ')[0]} {again}") from None
+        count = sum(one == other for one, other in zip(given, right[pair], strict=True))
+        answers[pair] = Answered(right=count, asked=len(given))
+    return answers
+
+
+def _pair(row: dict[str, str]) -> tuple[str, str]:
+    """Return the student and the assignment, without the quote that a table puts before what looks like a formula."""
+    return row.get("student", "").removeprefix("'"), row.get("assignment", "").removeprefix("'")
