@@ -28,6 +28,9 @@ class Service:
     repositories: Path
     tokens: dict[str, Mapping[str, str]] = field(default_factory=dict)
     heads: dict[int, str] = field(default_factory=dict)
+    authors: dict[int, str] = field(default_factory=dict)  # who opened which pull request, of those that are open
+    dispatched: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # workflows, and what each was given
+    unstartable: set[str] = field(default_factory=set)  # pull requests for which no run can be started
     comments: list[dict[str, Any]] = field(default_factory=list)
     check_runs: list[dict[str, Any]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
@@ -48,6 +51,12 @@ class Service:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+    def pull(self, number: int) -> dict[str, Any]:
+        """A pull request, as the API has it."""
+        login = self.authors.get(number, "ada")
+        user = {"login": login, "type": "Bot" if login.endswith("[bot]") else "User"}
+        return {"number": number, "head": {"sha": self.heads[number]}, "user": user}
 
     def say(self, number: int, body: str, login: str) -> None:
         """Somebody comments on a pull request."""
@@ -109,7 +118,13 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(200, comment)
         elif (found := re.fullmatch(r"/repos/school/class/pulls/(\d+)", path)) and self.command == "GET":
             if self._may("pull-requests", "read"):
-                self._send(200, {"number": int(found[1]), "head": {"sha": self.held.heads[int(found[1])]}})
+                self._send(200, self.held.pull(int(found[1])))
+        elif path == "/repos/school/class/pulls" and self.command == "GET":
+            if self._may("pull-requests", "read"):
+                self._send(200, _page([self.held.pull(number) for number in sorted(self.held.authors)], query))
+        elif found := re.fullmatch(r"/repos/school/class/actions/workflows/([\w.]+)/dispatches", path):
+            if self._may("actions", "write"):
+                self._dispatch(found[1], data)
         elif path == "/repos/school/class/check-runs" and self.command == "POST":
             if self._may("checks", "write"):
                 if len(data["output"]["summary"].encode()) > LONGEST_SUMMARY:
@@ -122,12 +137,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _comments(self, number: int, query: Mapping[str, list[str]], data: Mapping[str, Any]) -> None:
         if self.command == "GET" and self._may("pull-requests", "read"):
-            size, page = int(query["per_page"][0]), int(query["page"][0])
-            there = [c for c in self.held.comments if c["number"] == number]
-            self._send(200, there[(page - 1) * size : page * size])
+            self._send(200, _page([c for c in self.held.comments if c["number"] == number], query))
         elif self.command == "POST" and self._may("pull-requests", "write"):
             self.held.say(number, data["body"], BOT)
             self._send(201, self.held.comments[-1])
+
+    def _dispatch(self, workflow: str, data: dict[str, Any]) -> None:
+        if data["inputs"]["pull_request"] in self.held.unstartable:
+            self._send(422, {"message": "Workflow does not have 'workflow_dispatch' trigger"})
+            return
+        self.held.dispatched.append((workflow, data))
+        self._send_bytes(204, b"", {})
 
     def _git(self, path: str, query: str, body: bytes) -> None:
         if self._rights() is None:
@@ -171,3 +191,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Nothing: `requests` keeps them."""
+
+
+def _page(entries: list[dict[str, Any]], query: Mapping[str, list[str]]) -> list[dict[str, Any]]:
+    size, page = int(query["per_page"][0]), int(query["page"][0])
+    return entries[(page - 1) * size : page * size]
