@@ -70,9 +70,7 @@ def test_without_the_right_to_write_it_says_what_is_missing(
     service.tokens.clear()
     service.tokens.update({} if rights is None else {"t": rights})
     for write in (lambda: client.comment("x"), lambda: client.check_run(Conclusion("success", "x"), "x", [])):
-        with pytest.raises(
-            ServiceError, match=r"was refused \(40[13]\)\. Next: look at this job's permissions"
-        ):
+        with pytest.raises(ServiceError, match=r"was refused \(40[13]\)\. Next: look at this job's permissions"):
             write()
     assert (service.comments, service.check_runs) == ([], [])
 

@@ -66,7 +66,10 @@ def test_a_dispatch_gives_the_number_and_the_service_says_the_rest(service: Serv
 
 @pytest.mark.parametrize("number", ["", "seven", "7/files", "7?x=1"])
 def test_a_dispatch_without_a_number_asks_the_service_nothing(service: Service, tmp_path: Path, number: str) -> None:
-    environment = written(tmp_path, dispatch(number)) | {"GITHUB_API_URL": f"{service.address}/api", "GITHUB_TOKEN": "t"}
+    environment = written(tmp_path, dispatch(number)) | {
+        "GITHUB_API_URL": f"{service.address}/api",
+        "GITHUB_TOKEN": "t",
+    }
     with pytest.raises(RunnerError, match="the event is not that of a pull request"):
         pull_request(environment)
     assert service.requests == []

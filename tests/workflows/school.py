@@ -140,7 +140,9 @@ class School:
         event = {"ref": f"refs/heads/{ref}", "inputs": inputs, "repository": about}
         return self._a_run(event, "workflow_dispatch", f"{ref}:{WORKFLOWS}/{workflow}").whole()
 
-    def _a_run(self, event: Mapping[str, Any], name: str = "pull_request_target", file: str = f"main:{WORKFLOW}") -> Run:
+    def _a_run(
+        self, event: Mapping[str, Any], name: str = "pull_request_target", file: str = f"main:{WORKFLOW}"
+    ) -> Run:
         workflow = load_workflow(git(self.bare, "show", file))
         assert name in workflow["on"]
         settings = {"COURSE_REPOSITORY": "school/course", "COURSE_REF": self.course_ref}
