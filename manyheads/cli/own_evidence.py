@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..course import Course, Exercise
@@ -25,7 +26,6 @@ from ..evidence import (
 )
 from ..report.words import FunctionReport, attempt_words
 from ..result import ExerciseResult
-from ..student.hints import level_of, next_hint, note_first
 from ..submission import AttemptSource, lines_of, named_line, proved_line
 from ..submission.unwritten import defined_on
 from .last_check import NOTE, fingerprint_path, keep, last_result, was_stopped
@@ -64,6 +64,8 @@ def check_evidence(
     result = _result(course, exercise, source, box, fresh=fresh or (last is not None and was_stopped(last)))
     keep(exercise, source, result)  # it was checked last
     if attempt_words(result).gives_hint:
+        from ..student.hints import note_first
+
         note_first(result, course.root / FOLDER / NOTE)
     return _checked(course, exercise, source, result)
 
@@ -96,6 +98,7 @@ def hint_evidence(
     if result.is_done:
         return _begun(course, exercise, source, result)
     from ..diagnosis.recording_file import read
+    from ..student.hints import next_hint
 
     content = read(fingerprint_path(exercise)).content
     given = next_hint(content, result, exercise.hint, course.root / FOLDER / NOTE, again=again)
@@ -156,7 +159,7 @@ def _checked(course: Course, exercise: Exercise, source: AttemptSource, result: 
     states = {function.name: function.state for function in result.functions}
     functions = []
     for report in words.functions:
-        shown = max(level_of(result, report.named, note), bool(report.hint))
+        shown = _shown(result, report, note) if report.hint else 0
         functions.append(_function(report, states.get(report.name, "wrong"), shown, source))
     of_check = {
         check.id: made for report, made in zip(words.functions, functions, strict=True) for check in report.failed
@@ -168,6 +171,13 @@ def _checked(course: Course, exercise: Exercise, source: AttemptSource, result: 
     parts = {"functions": functions, "checks": checks, "unseen": result.unseen, "note": result.note}
     parts |= {"printed": result.printed, "next": following} if following else {"printed": result.printed}
     return _begun(course, exercise, source, result, **parts)
+
+
+def _shown(result: ExerciseResult, report: FunctionReport, note: Path) -> int:
+    """Return how many hints were shown: the first is told with the check."""
+    from ..student.hints import level_of  # which imports torch
+
+    return max(level_of(result, report.named, note), 1)
 
 
 def _function(report: FunctionReport, state: str, shown: int, source: AttemptSource) -> FunctionEvidence:
