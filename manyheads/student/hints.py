@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,13 +37,18 @@ _UNEXPLAINED: Steps = (  # true of every mistake: a hint about another one would
 class Hint:
     """A hint.
 
-    title: the misconception or the failing check. last: whether there is no further step. shows_more: whether a trace does.
+    title: the misconception or the failing check. sentence: the hint, with its number before it.
+    last: whether there is no further step. shows_more: whether a trace does.
+    hint, step, steps: the hint alone, and which of how many it is.
     """
 
     title: str
     sentence: str
     last: bool
     shows_more: bool = False
+    hint: str = ""
+    step: int = 1
+    steps: int = 1
 
 
 def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, *, again: bool = False) -> Hint:
@@ -64,6 +69,9 @@ def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, 
         f"{before}Hint {given} of {last}: {steps[given - 1]}{forgets}",
         given == last,
         repeats or (given == last and "course trace" in steps[-1]),
+        steps[given - 1],
+        given,
+        last,
     )
 
 
@@ -74,6 +82,12 @@ def note_first(result: ExerciseResult, note: Path) -> None:
         return
     with suppress(OSError):  # then it is shown again
         next_step(note, result.id, named.id, 1)
+
+
+def level_of(result: ExerciseResult, named: Sequence[Diagnosed], note: Path) -> int:
+    """Return how many hints to one of these misconceptions were shown."""
+    noted = _noted(note)
+    return max((_before(noted, result.id, each.id) for each in named), default=0)
 
 
 def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, str, Steps]:
