@@ -82,11 +82,11 @@ def status_evidence(
 
 
 def hint_evidence(
-    course: Course, exercise: Exercise, box: Box | None = None, *, again: bool = False
+    course: Course, exercise: Exercise, box: Box | None = None, *, again: bool = False, in_turn: bool = False
 ) -> ExerciseEvidence:
     """Return the next hint, which counts as shown from now on; none where every check passes.
 
-    again: start with the first step again.
+    again: start with the first step again. in_turn: refuse the last step until the file was saved since the step before.
     """
     source = own_attempt(course, exercise)
     if source.missing:
@@ -98,10 +98,14 @@ def hint_evidence(
     if result.is_done:
         return _begun(course, exercise, source, result)
     from ..diagnosis.recording_file import read
-    from ..student.hints import next_hint
+    from ..student.hints import LATE, is_due, next_hint
 
-    content = read(fingerprint_path(exercise)).content
-    given = next_hint(content, result, exercise.hint, course.root / FOLDER / NOTE, again=again)
+    content, note = read(fingerprint_path(exercise)).content, course.root / FOLDER / NOTE
+    path = exercise.script.with_name(source.name)
+    if in_turn and not again and not is_due(content, result, exercise.hint, note, path.stat().st_mtime_ns):
+        problem = f"Hint {LATE} comes after a try: change {path.name} and save it. Next: course check {exercise.id}"
+        return _begun(course, exercise, source, result, problem=problem)
+    given = next_hint(content, result, exercise.hint, note, again=again)
     hint = HintEvidence(title=given.title, hint=given.hint, step=given.step, steps=given.steps)
     following = "trace" if given.shows_more else "check" if given.last else "hint"
     return _begun(course, exercise, source, result, hint=hint, next=f"course {following} {exercise.id}")
