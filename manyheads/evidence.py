@@ -21,10 +21,13 @@ class _Placed(_Model):
     """Something on a line of the attempt.
 
     line: of the file; of a notebook, of its code cells joined. 0 where nothing is known, as of a file that is not there.
+    column, end_column: of its first character, counted from 1, and behind its last.
     cell, line_in_cell: of a notebook, the code cell, counted from 1, and the line within it; else 0.
     """
 
     line: int = Field(default=0, ge=0)
+    column: int = Field(default=1, ge=1)
+    end_column: int = Field(default=1, ge=1)
     cell: int = Field(default=0, ge=0)
     line_in_cell: int = Field(default=0, ge=0)
 

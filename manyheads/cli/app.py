@@ -32,7 +32,7 @@ INSTRUCTORS = (
     f"Example: `course status` (students), `course collect DOWNLOAD`, then\n`course grade submitted` (instructors). {EACH}"
 )
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "For students": (status, check, hint, trace, plot, train, generate, bench, mcp),
+    "For students": (status, check, hint, trace, plot, train, generate, bench, lsp, mcp),
     "To grade a class": (collect, grade, overrides, report, compare, similar, export, feedback, resolve),
     "To make a course": (init, new, release, verify),
     "For everybody": (doctor,),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -24,9 +24,9 @@ from ..submission.unwritten import defined_on
 from .last_check import NOTE, keep, last_result, was_stopped
 from .options import AssignmentOption, CourseOption, FreshOption, JsonOption, course_of, exercises_named, open_console
 from .own import check_one, done_exercises, from_here, is_started, missing_message, other_names, own_attempt
-from .own_evidence import box_for, check_evidence, print_evidence
+from .own_evidence import box_for, check_evidence, print_evidence, problem_lines
 from .progress import waiting
-from .watch import watch_exercises
+from .watch import watch_as_lines, watch_exercises
 
 if TYPE_CHECKING:
     from ..box.level import Box
@@ -44,6 +44,9 @@ def check(
     watch: Annotated[bool, typer.Option("--watch", help="Check again at every save, until Ctrl-C.")] = False,
     fresh: FreshOption = False,
     as_json: JsonOption = False,
+    format: Annotated[
+        Literal["text", "lines"], typer.Option("--format", help="lines: what is wrong, a line each, for an editor.")
+    ] = "text",
 ) -> None:
     """Check your own attempts, and name the misconception behind a mistake.
 
@@ -58,7 +61,10 @@ def check(
         from ..box.forked import open_own_box
 
         with open_own_box(meta=True) as box:
-            watch_exercises(loaded, named, box, console)
+            if format == "lines":
+                watch_as_lines(loaded, named, box)
+            else:
+                watch_exercises(loaded, named, box, console)
         return
     started = [(e, own_attempt(loaded, e)) for e in named]
     if exercises:
@@ -66,12 +72,8 @@ def check(
     else:
         renamed = {e for e, source in started if source.missing and other_names(loaded, e)}
         started = [entry for entry in started if entry[0] in renamed or is_started(*entry)]
-    if as_json:
-        with box_for([exercise for exercise, _ in started], loaded, fresh=fresh) as box:
-            told = [check_evidence(loaded, exercise, box, fresh=fresh) for exercise, _ in started]
-        print_evidence("check", told)
-        if any(each.state != "done" for each in told):
-            raise typer.Exit(1)
+    if as_json or format == "lines":
+        _for_programs(loaded, [exercise for exercise, _ in started], as_json=as_json, fresh=fresh)
         return
     if not started:
         for line in welcome(loaded, str(from_here(loaded.exercises[0].script))):
@@ -82,6 +84,20 @@ def check(
         passed = {exercise: checking.show(exercise, source, fresh=fresh) for exercise, source in started}
     _say_how_far(console, loaded, passed)
     if not all(passed.values()):
+        raise typer.Exit(1)
+
+
+def _for_programs(course: Course, exercises: list[Exercise], *, as_json: bool, fresh: bool) -> None:
+    """Print what is told of these exercises as JSON, or what is wrong as lines."""
+    with box_for(exercises, course, fresh=fresh) as box:
+        told = [check_evidence(course, exercise, box, fresh=fresh) for exercise in exercises]
+    if as_json:
+        print_evidence("check", told)
+    else:
+        for each in told:
+            for line in problem_lines(each, from_here(course.root / each.file)):
+                print(line)
+    if any(each.state != "done" for each in told):
         raise typer.Exit(1)
 
 

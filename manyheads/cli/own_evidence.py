@@ -41,6 +41,16 @@ def print_evidence(command: Literal["check", "hint", "trace", "status"], told: I
     print(Evidence(command=command, exercises=tuple(told)).model_dump_json(indent=1))
 
 
+def problem_lines(told: ExerciseEvidence, path: Path) -> Iterator[str]:
+    """Yield a line for each thing that is wrong, as compilers do: path:line:column: error: sentence. Of a notebook, line 1."""
+    for each in told.wrong:
+        line, column = (1, 1) if each.cell else (each.line, each.column)
+        hint = f" Hint: {each.hint}" if each.hint else ""
+        yield f"{path}:{line}:{column}: error: {each.sentence}{hint}"
+    if told.problem:
+        yield f"{path}:1:1: error: {' '.join(told.problem.split())}"
+
+
 @contextmanager
 def box_for(exercises: Iterable[Exercise], course: Course, *, fresh: bool = False) -> Iterator[Box | None]:
     """Open one box for all of these, if one has to be run."""
@@ -200,13 +210,17 @@ def _checks(
         of = of_check.get(check.id)
         stands = of or by_name.get(check.function)
         told = check.model_dump(exclude={"hint"})
-        told |= stands.model_dump(include={"line", "cell", "line_in_cell"}) if stands else {}
+        told |= stands.model_dump(include={"line", "column", "end_column", "cell", "line_in_cell"}) if stands else {}
         told |= of.model_dump(include={"misconception", "hint", "hint_level"}) if of else {}
         yield CheckEvidence.model_validate(told)
 
 
 def _place(source: AttemptSource, line: int) -> dict[str, int]:
-    return proved_line(source, line).model_dump(exclude={"edit"}) if line else {}
+    if not line:
+        return {}
+    text = next(iter(lines_of(source.source)[line - 1 : line]), "").rstrip()
+    columns = {"column": 1 + len(text) - len(text.lstrip()), "end_column": 1 + len(text)}
+    return proved_line(source, line).model_dump(exclude={"edit"}) | columns
 
 
 def _call(example: Example, traced: Any, source: AttemptSource) -> CallEvidence:
