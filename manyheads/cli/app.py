@@ -24,6 +24,7 @@ from .report import report
 from .trace import trace
 from .train import train
 from .tutor import mcp
+from .watch import lsp
 
 EACH = "Every command has a `--help` of its own."
 STUDENTS = f"Build what a course asks for, stub by stub.\n\nExample: `course status`, then `course check`. {EACH}"

@@ -15,19 +15,17 @@ from ..course import Course, Exercise
 from ..course.secret import FOLDER
 from ..evidence import (
     CallEvidence,
-    CheckEvidence,
     Evidence,
     ExerciseEvidence,
-    FunctionEvidence,
     HintEvidence,
     LineEvidence,
     OperationEvidence,
     RepeatEvidence,
 )
+from ..report.result_evidence import evidence_of, placed
 from ..report.words import FunctionReport, attempt_words
 from ..result import ExerciseResult
-from ..submission import AttemptSource, lines_of, named_line, proved_line
-from ..submission.unwritten import defined_on
+from ..submission import AttemptSource, lines_of
 from .last_check import NOTE, fingerprint_path, keep, last_result, was_stopped
 from .own import check_one, examples_named, is_started, missing_message, own_attempt, why_unstarted
 
@@ -170,16 +168,7 @@ def _begun(
 
 def _checked(course: Course, exercise: Exercise, source: AttemptSource, result: ExerciseResult) -> ExerciseEvidence:
     words, note = attempt_words(result), course.root / FOLDER / NOTE
-    states = {function.name: function.state for function in result.functions}
-    functions = []
-    for report in words.functions:
-        shown = _shown(result, report, note) if report.hint else 0
-        functions.append(_function(report, states.get(report.name, "wrong"), shown, source))
-    of_check = {
-        check.id: made for report, made in zip(words.functions, functions, strict=True) for check in report.failed
-    }
-    by_name = {made.name: made for made in functions}
-    checks = tuple(_checks(result, of_check, by_name))
+    functions, checks = evidence_of(result, source, lambda report: _shown(result, report, note))
     first = words.first
     following = f"course hint {exercise.id}" if words.gives_hint else first.next if first else ""
     parts = {"functions": functions, "checks": checks, "unseen": result.unseen, "note": result.note}
@@ -192,35 +181,6 @@ def _shown(result: ExerciseResult, report: FunctionReport, note: Path) -> int:
     from ..student.hints import level_of  # which imports torch
 
     return max(level_of(result, report.named, note), 1)
-
-
-def _function(report: FunctionReport, state: str, shown: int, source: AttemptSource) -> FunctionEvidence:
-    proved = [each.line for each in report.lines]
-    line = proved[0] if proved else named_line(report.evidence, source) or defined_on(source.source, report.name)
-    told = {key: getattr(report, key) for key in ("name", "says", "check", "evidence", "own_check", "also", "hint")}
-    misconception = report.named[0].title if report.named else ""
-    known = {"state": state, "misconception": misconception, "hint_level": shown, "lines": proved}
-    return FunctionEvidence.model_validate({**told, **known, **_place(source, line or 1)})
-
-
-def _checks(
-    result: ExerciseResult, of_check: dict[str, FunctionEvidence], by_name: dict[str, FunctionEvidence]
-) -> Iterator[CheckEvidence]:
-    for check in result.checks:
-        of = of_check.get(check.id)
-        stands = of or by_name.get(check.function)
-        told = check.model_dump(exclude={"hint"})
-        told |= stands.model_dump(include={"line", "column", "end_column", "cell", "line_in_cell"}) if stands else {}
-        told |= of.model_dump(include={"misconception", "hint", "hint_level"}) if of else {}
-        yield CheckEvidence.model_validate(told)
-
-
-def _place(source: AttemptSource, line: int) -> dict[str, int]:
-    if not line:
-        return {}
-    text = next(iter(lines_of(source.source)[line - 1 : line]), "").rstrip()
-    columns = {"column": 1 + len(text) - len(text.lstrip()), "end_column": 1 + len(text)}
-    return proved_line(source, line).model_dump(exclude={"edit"}) | columns
 
 
 def _call(example: Example, traced: Any, source: AttemptSource) -> CallEvidence:
@@ -243,7 +203,7 @@ def _call(example: Example, traced: Any, source: AttemptSource) -> CallEvidence:
                     )
                     for each in line.operations
                 ),
-                **_place(source, int(line.label)),
+                **placed(source, int(line.label)),
             )
             for line in told.entries
             if isinstance(line, TraceLine)
