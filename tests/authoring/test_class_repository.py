@@ -66,6 +66,7 @@ def test_it_holds_what_a_student_needs(whole: Path) -> None:
     there = content(whole)
     for name in (
         "README.md",
+        "AGENTS.md",
         "Makefile",
         ".gitignore",
         "course.yaml",
@@ -80,6 +81,7 @@ def test_it_holds_what_a_student_needs(whole: Path) -> None:
         ".github/CODEOWNERS",
         ".github/pull_request_template.md",
         ".github/workflows/grade.yml",
+        ".github/workflows/regrade.yml",
     ):
         assert there[name], name
     assert len(there) < 25  # a student sees what is theirs
