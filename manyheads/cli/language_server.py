@@ -19,7 +19,7 @@ from pygls.uris import to_fs_path
 from ..box.level import Box
 from ..course import Course, CourseError, Exercise, find_course, load_course
 from ..errors import CourseFault
-from ..evidence import ExerciseEvidence, FunctionEvidence, HintEvidence
+from ..evidence import ExerciseEvidence, FunctionEvidence, HintEvidence, LineEvidence
 from ..report.called import as_called
 from ..submission import AttemptSource
 from .own import own_attempt
@@ -53,15 +53,21 @@ def diagnostics_of(told: ExerciseEvidence, uri: str, hint: HintEvidence | None =
 
 
 def shapes_of(told: ExerciseEvidence, first: int, last: int) -> Iterator[types.InlayHint]:
-    """Yield what each of these lines makes, where it ran first: the shape that its last operation gives."""
-    seen = set()
-    for line in (line for call in told.calls for line in call.lines if first <= line.line <= last):
-        gives = [operation.gives for operation in line.operations if operation.gives]
-        if gives and line.line not in seen:
-            seen.add(line.line)
-            end = types.Position(line.line - 1, line.end_column - 1)
-            warnings = "\n".join(operation.warning for operation in line.operations if operation.warning)
-            yield types.InlayHint(end, f"→ {gives[-1]}", padding_left=True, tooltip=warnings or None)
+    """Yield what each of these lines makes in the first call that comes to it: the shape that its last operation gives.
+
+    What a line does in a loop of its own, as in a list's brackets, is not what it makes.
+    """
+    shown: dict[int, LineEvidence] = {}
+    for call in told.calls:
+        made: dict[int, LineEvidence] = {}
+        for line in call.lines:
+            if line.operations and line.depth <= made.get(line.line, line).depth:
+                made[line.line] = line
+        shown = made | shown
+    for line in (line for number, line in sorted(shown.items()) if first <= number <= last):
+        warnings = "\n".join(operation.warning for operation in line.operations if operation.warning)
+        end, gives = types.Position(line.line - 1, line.end_column - 1), line.operations[-1].gives
+        yield types.InlayHint(end, f"→ {gives}", padding_left=True, tooltip=warnings or None)
 
 
 def explanation_of(told: ExerciseEvidence, line: int) -> str:
