@@ -125,7 +125,7 @@ def test_the_readme_names_every_command_of_a_student_and_answers_their_questions
         assert f"    .venv/bin/course {command} " in readme, command
     for command in ("generate", "bench attention_in_practice"):
         assert f"    .venv/bin/course {command} " in readme, command
-    assert "    args = [\"lsp\"]" in readme
+    assert '    args = ["lsp"]' in readme
     assert "**Script or notebook, and what if I did both?**" in readme
     assert "An answer has 5 s and an exercise 20 s" in readme
     without_attention = (whole / "README.md").read_text()
