@@ -29,6 +29,7 @@ class LanguageClient:
         self._received: Queue[dict[str, Any]] = Queue()
         threading.Thread(target=self._read, daemon=True).start()
         self._number = 0
+        self._waiting: list[dict[str, Any]] = []
         self.request("initialize", {"processId": None, "rootUri": folder.as_uri(), "capabilities": {}})
         self.notify("initialized", {})
 
@@ -48,11 +49,14 @@ class LanguageClient:
         self._process.stdin.flush()
 
     def _next(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        ends = time.monotonic() + SECONDS
-        while True:
-            message = self._received.get(timeout=max(ends - time.monotonic(), 0.01))
+        for message in self._waiting:
             if wanted(message):
+                self._waiting.remove(message)
                 return message
+        ends = time.monotonic() + SECONDS
+        while not wanted(message := self._received.get(timeout=max(ends - time.monotonic(), 0.01))):
+            self._waiting.append(message)
+        return message
 
     def notify(self, method: str, params: Any) -> None:
         """Send what has no answer."""

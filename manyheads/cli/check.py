@@ -24,7 +24,7 @@ from ..submission.unwritten import defined_on
 from .last_check import NOTE, keep, last_result, was_stopped
 from .options import AssignmentOption, CourseOption, FreshOption, JsonOption, course_of, exercises_named, open_console
 from .own import check_one, done_exercises, from_here, is_started, missing_message, other_names, own_attempt
-from .own_evidence import box_for, check_evidence, print_evidence, problem_lines
+from .own_evidence import check_evidence, print_evidence, problem_lines
 from .progress import waiting
 from .watch import watch_as_lines, watch_exercises
 
@@ -89,14 +89,12 @@ def check(
 
 def _for_programs(course: Course, exercises: list[Exercise], *, as_json: bool, fresh: bool) -> None:
     """Print what is told of these exercises as JSON, or what is wrong as lines."""
-    with box_for(exercises, course, fresh=fresh) as box:
-        told = [check_evidence(course, exercise, box, fresh=fresh) for exercise in exercises]
+    told = [check_evidence(course, exercise, fresh=fresh) for exercise in exercises]
     if as_json:
         print_evidence("check", told)
-    else:
-        for each in told:
-            for line in problem_lines(each, from_here(course.root / each.file)):
-                print(line)
+    for each in () if as_json else told:
+        for line in problem_lines(each, from_here(course.root / each.file)):
+            print(line)
     if any(each.state != "done" for each in told):
         raise typer.Exit(1)
 

@@ -22,7 +22,7 @@ from ..submission import AttemptSource
 from .last_check import CHECKED_LAST, NOTE, exercise_meant, facts, fingerprint_path, last_result
 from .options import AssignmentOption, CourseOption, FreshOption, JsonOption, course_of, exercises_named, open_console
 from .own import check_one, from_here, is_started, missing_message, own_attempt
-from .own_evidence import box_for, hint_evidence, print_evidence, status_evidence
+from .own_evidence import hint_evidence, print_evidence, status_evidence
 from .progress import waiting
 from .trace import follow_own_attempt
 
@@ -75,8 +75,7 @@ def hint(
     given = next_hint(content, result, wanted.hint, loaded.root / FOLDER / NOTE, again=again)
     if given.title:
         console.print(given.title, soft_wrap=not console.is_terminal, markup=False)
-    following = "trace" if given.shows_more else "check" if given.last else "hint"
-    _print(console, given.sentence, f"course {following} {wanted.id}")
+    _print(console, given.sentence, f"course {given.following} {wanted.id}")
 
 
 def _print(console: Console, sentence: str, following: str) -> None:
@@ -102,8 +101,7 @@ def status(
     console = open_console()
     attempts = [(e, own_attempt(loaded, e)) for e in exercises_named(loaded, [], assignment)]
     if as_json:
-        with box_for([e for e, source in attempts if is_started(e, source)], loaded, fresh=fresh) as box:
-            print_evidence("status", [status_evidence(loaded, e, box, fresh=fresh) for e, _ in attempts])
+        print_evidence("status", (status_evidence(loaded, e, fresh=fresh) for e, _ in attempts))
         return
     results = _results(loaded, [a for a in attempts if is_started(*a)], console, fresh=fresh)
     rungs = [(e, _rung(e, source, results.get(e))) for e, source in attempts]

@@ -51,6 +51,11 @@ class Hint:
     step: int = 1
     steps: int = 1
 
+    @property
+    def following(self) -> str:
+        """The command that helps next."""
+        return "trace" if self.shows_more else "check" if self.last else "hint"
+
 
 def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, *, again: bool = False) -> Hint:
     """Return the next hint for an attempt that is not done.

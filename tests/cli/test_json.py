@@ -76,7 +76,7 @@ def test_what_is_right_is_told_with_status_0(asked):
 def test_the_line_is_that_of_the_exception_or_else_of_the_definition(asked, source, function, line):
     status, told = asked(source, "check")
     (wrong,) = [each for each in told["functions"] if each["state"] in ("wrong", "undefined")]
-    assert (status, wrong["name"], wrong["line"]) == (1, function, line)
+    assert (status, wrong["function"], wrong["line"]) == (1, function, line)
 
 
 def test_in_a_notebook_the_line_is_told_with_its_cell(asked, run_course, student_copy):
