@@ -49,11 +49,11 @@ class ProcessBox:
 
 
 def _code(limits: Limits, descriptor: int | None) -> str:
-    root, fields = str(Path(__file__).parents[2]), {**dataclasses.asdict(limits), "device": str(limits.device)}
+    root = str(Path(__file__).parents[2])
     return (
         f"import sys; sys.path[:0] = {[root, *site_packages()]!r}; "
         f"from manyheads.box.worker.standalone import main; "
-        f"main({descriptor}, {fields!r}, {sorted(box_modules())!r})"
+        f"main({descriptor}, {dataclasses.asdict(limits)!r}, {sorted(box_modules())!r})"
     )
 
 

@@ -35,7 +35,7 @@ class Limits:
             return self
         return dataclasses.replace(
             self,
-            device=device,
+            device=CUDA,  # a plain str, because a new interpreter reads the repr of these limits
             memory_mib=self.memory_mib + CUDA_MEMORY_MIB,
             processes=self.processes + CUDA_THREADS,
             open_files=self.open_files + CUDA_FILES,
