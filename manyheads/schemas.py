@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from .course.file import CourseFile
 from .course.overrides_file import OverridesFile
+from .evidence import Evidence
 from .result import Result
 
 HERE = Path(__file__).parent
@@ -16,6 +17,7 @@ SCHEMAS: dict[Path, type[BaseModel]] = {
     HERE / "course" / "course.schema.json": CourseFile,
     HERE / "course" / "overrides.schema.json": OverridesFile,
     HERE / "result.schema.json": Result,
+    HERE / "evidence.schema.json": Evidence,
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 ENGINE = Path(__file__).parents[1] / "manyheads"
 # Each room imports from rooms before it alone: data flows one way, and so do imports.
 ROOMS = (
-    "errors", "whole", "result", "box.worker", "box", "course", "schemas", "submission", "checks", "diagnosis", "judge", "student", "report",
+    "errors", "whole", "result", "evidence", "box.worker", "box", "course", "schemas", "submission", "checks", "diagnosis", "judge", "student", "report",
     "authoring", "platforms", "notebook", "cli", "__main__",
 )  # fmt: skip
 

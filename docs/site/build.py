@@ -22,7 +22,7 @@ GROUPS = {
         "collect", "decisions", "reports", "nbgrader", "gradescope", "pull-requests", "cluster", "writing-exercises",
         "contributing",
     ],
-    "Reference": ["commands", "course-yaml", "overrides-yaml", "results", "checks", "misconceptions"],
+    "Reference": ["commands", "course-yaml", "overrides-yaml", "results", "evidence", "checks", "misconceptions"],
     "Explanation": ["diagnosis", "proof", "architecture", "threat-model", "performance", "attention", "gallery"],
 }  # fmt: skip
 CHECKS = """# What checks import
@@ -92,6 +92,9 @@ def made_pages() -> dict[str, str]:
         ),
         "results": schema_page(
             "result", "A result", "What `course grade` writes: `results/<student>/<assignment>.json`."
+        ),
+        "evidence": schema_page(
+            "evidence", "Evidence", "What `course check`, `hint`, `trace` and `status` print with `--json`."
         ),
         "checks": CHECKS,
     }

@@ -24,6 +24,8 @@ from .release import release
 from .report import report
 from .trace import trace
 from .train import train
+from .tutor import mcp
+from .watch import lsp
 
 EACH = "Every command has a `--help` of its own."
 STUDENTS = f"Build what a course asks for, stub by stub.\n\nExample: `course status`, then `course check`. {EACH}"
@@ -32,7 +34,7 @@ INSTRUCTORS = (
     f"Example: `course status` (students), `course collect DOWNLOAD`, then\n`course grade submitted` (instructors). {EACH}"
 )
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "For students": (status, check, hint, trace, plot, ask, train, generate, bench),
+    "For students": (status, check, hint, trace, plot, ask, train, generate, bench, lsp, mcp),
     "To grade a class": (collect, grade, overrides, report, compare, similar, export, feedback, resolve),
     "To make a course": (init, new, release, verify),
     "For everybody": (doctor,),

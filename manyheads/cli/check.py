@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -13,18 +13,20 @@ from rich.console import Console
 from ..course import Course, Exercise
 from ..course.named import exercises_called
 from ..course.secret import FOLDER
+from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.ladder import after_done, all_done, following, how_far, welcome
 from ..report.terminal import exercise_report
 from ..report.words import attempt_words
 from ..result import ExerciseResult
 from ..submission import AttemptSource, proved_line
-from ..submission.unwritten import DEFINITIONS, statements_of
-from .last_check import NOTE, keep, last_result
-from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named, open_console
+from ..submission.unwritten import defined_on
+from .last_check import NOTE, keep, last_result, was_stopped
+from .options import AssignmentOption, CourseOption, FreshOption, JsonOption, course_of, exercises_named, open_console
 from .own import check_one, done_exercises, from_here, is_started, missing_message, other_names, own_attempt
+from .own_evidence import check_evidence, print_evidence, problem_lines
 from .progress import waiting
-from .watch import watch_exercises
+from .watch import watch_as_lines, watch_exercises
 
 if TYPE_CHECKING:
     from ..box.level import Box
@@ -41,6 +43,10 @@ def check(
     *,
     watch: Annotated[bool, typer.Option("--watch", help="Check again at every save, until Ctrl-C.")] = False,
     fresh: FreshOption = False,
+    as_json: JsonOption = False,
+    format: Annotated[
+        Literal["text", "lines"], typer.Option("--format", help="lines: what is wrong, a line each, for an editor.")
+    ] = "text",
 ) -> None:
     """Check your own attempts, and name the misconception behind a mistake.
 
@@ -49,11 +55,16 @@ def check(
     loaded = course_of(course)
     named = exercises_named(loaded, exercises or [], assignment)
     console = open_console()
+    if watch and as_json:
+        raise CourseFault("--watch gives no JSON. Next: course check --json, after each save")
     if watch:
         from ..box.forked import open_own_box
 
         with open_own_box(meta=True) as box:
-            watch_exercises(loaded, named, box, console)
+            if format == "lines":
+                watch_as_lines(loaded, named, box)
+            else:
+                watch_exercises(loaded, named, box, console)
         return
     started = [(e, own_attempt(loaded, e)) for e in named]
     if exercises:
@@ -61,6 +72,9 @@ def check(
     else:
         renamed = {e for e, source in started if source.missing and other_names(loaded, e)}
         started = [entry for entry in started if entry[0] in renamed or is_started(*entry)]
+    if as_json or format == "lines":
+        _for_programs(loaded, [exercise for exercise, _ in started], as_json=as_json, fresh=fresh)
+        return
     if not started:
         for line in welcome(loaded, str(from_here(loaded.exercises[0].script))):
             console.print(line, soft_wrap=not console.is_terminal, markup=False)
@@ -70,6 +84,18 @@ def check(
         passed = {exercise: checking.show(exercise, source, fresh=fresh) for exercise, source in started}
     _say_how_far(console, loaded, passed)
     if not all(passed.values()):
+        raise typer.Exit(1)
+
+
+def _for_programs(course: Course, exercises: list[Exercise], *, as_json: bool, fresh: bool) -> None:
+    """Print what is told of these exercises as JSON, or what is wrong as lines."""
+    told = [check_evidence(course, exercise, fresh=fresh) for exercise in exercises]
+    if as_json:
+        print_evidence("check", told)
+    for each in () if as_json else told:
+        for line in problem_lines(each, from_here(course.root / each.file)):
+            print(line)
+    if any(each.state != "done" for each in told):
         raise typer.Exit(1)
 
 
@@ -107,8 +133,7 @@ def _next_function(result: ExerciseResult, source: AttemptSource) -> str:
     if result.is_done or any(f.state not in ("right", "so_far", "waiting", "unwritten") for f in result.functions):
         return ""
     name = next((function.name for function in result.functions if function.state == "unwritten"), "")
-    defined = (part for part in statements_of(source.source) if isinstance(part, DEFINITIONS) and part.name == name)
-    line = next((part.lineno for part in defined), 0)
+    line = defined_on(source.source, name)
     return f"{name}, on {proved_line(source, line).place}" if line else name
 
 
@@ -162,8 +187,3 @@ class _Checking:
             self.box = self.stack.enter_context(open_own_box(meta=True))
         with waiting(self.console, f"checking {label_of(exercise)}"):  # an endless loop takes until its limit
             return check_one(self.course, exercise, source, self.box)
-
-
-def was_stopped(result: ExerciseResult) -> bool:
-    """Return whether an attempt ran out of time or crashed, which a busy machine may have caused: worth another try."""
-    return any(check.outcome in ("timeout", "crashed") for check in result.checks)

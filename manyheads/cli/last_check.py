@@ -67,6 +67,11 @@ def last_result(exercise: Exercise, source: AttemptSource) -> ExerciseResult | N
     return kept.result if kept is not None and kept.attempt == _digest(source) else None
 
 
+def was_stopped(result: ExerciseResult) -> bool:
+    """Return whether an attempt ran out of time or crashed, which a busy machine may have caused: worth another try."""
+    return any(check.outcome in ("timeout", "crashed") for check in result.checks)
+
+
 def keep(exercise: Exercise, source: AttemptSource, result: ExerciseResult) -> None:
     """Keep what a check of this attempt has found."""
     _write(exercise, _Kept(key=_key(exercise), facts=facts(exercise), attempt=_digest(source), result=result))

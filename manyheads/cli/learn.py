@@ -21,8 +21,9 @@ from ..student.crops import TABLES, TIMES
 from ..submission import AttemptSource
 from .ask import from_the_record
 from .last_check import CHECKED_LAST, NOTE, exercise_meant, facts, fingerprint_path, last_result
-from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named, open_console
+from .options import AssignmentOption, CourseOption, FreshOption, JsonOption, course_of, exercises_named, open_console
 from .own import check_one, from_here, is_started, missing_message, own_attempt
+from .own_evidence import hint_evidence, print_evidence, status_evidence
 from .progress import waiting
 from .trace import follow_own_attempt
 
@@ -34,6 +35,7 @@ def hint(
     course: CourseOption = None,
     *,
     again: Annotated[bool, typer.Option("--again", help="Start with the first step again.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Ask for a hint: a question first, then a pointer, then nearly the answer.
 
@@ -41,6 +43,10 @@ def hint(
     """
     loaded = course_of(course)
     wanted = exercise_meant(loaded, exercise, "hint")
+    if as_json:
+        told = hint_evidence(loaded, wanted, again=again)
+        print_evidence("hint", [told])
+        raise typer.Exit(told.state == "missing")
     source = own_attempt(loaded, wanted)
     console = open_console()
     if source.missing:
@@ -70,8 +76,7 @@ def hint(
     given = next_hint(content, result, wanted.hint, loaded.root / FOLDER / NOTE, again=again)
     if given.title:
         console.print(given.title, soft_wrap=not console.is_terminal, markup=False)
-    following = "trace" if given.shows_more else "check" if given.last else "hint"
-    _print(console, given.sentence, f"course {following} {wanted.id}")
+    _print(console, given.sentence, f"course {given.following} {wanted.id}")
 
 
 def _print(console: Console, sentence: str, following: str) -> None:
@@ -82,7 +87,13 @@ def _print(console: Console, sentence: str, following: str) -> None:
 # `course status`: the ladder of exercises.
 
 
-def status(assignment: AssignmentOption = None, course: CourseOption = None, *, fresh: FreshOption = False) -> None:
+def status(
+    assignment: AssignmentOption = None,
+    course: CourseOption = None,
+    *,
+    fresh: FreshOption = False,
+    as_json: JsonOption = False,
+) -> None:
     """Show which exercises are done, in progress or untouched, your points, and what is next.
 
     Example: `course status`
@@ -90,6 +101,9 @@ def status(assignment: AssignmentOption = None, course: CourseOption = None, *, 
     loaded = course_of(course)
     console = open_console()
     attempts = [(e, own_attempt(loaded, e)) for e in exercises_named(loaded, [], assignment)]
+    if as_json:
+        print_evidence("status", (status_evidence(loaded, e, fresh=fresh) for e, _ in attempts))
+        return
     results = _results(loaded, [a for a in attempts if is_started(*a)], console, fresh=fresh)
     rungs = [(e, _rung(e, source, results.get(e))) for e, source in attempts]
     console.print(ladder([rung for _, rung in rungs]))

@@ -35,6 +35,10 @@ AssignmentOption = Annotated[
 
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Run again what has not changed since its last check.")]
 
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print JSON, as manyheads/evidence.schema.json describes it, and nothing else.")
+]
+
 
 def course_of(folder: Path | None) -> Course:
     """Return the course that the option names, or that of the working folder. Raises CourseError."""

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..course import Course, CourseError, Exercise
+from ..course import Course, Exercise
 from ..student.crops import CROP
 from ..submission import AttemptSource, lines_of, proved_line
 from ..submission.read import in_cells
-from .last_check import CHECKED_LAST, exercise_meant, fingerprint_path
-from .options import CourseOption, course_of, open_console
-from .own import is_started, missing_message, own_attempt
+from .last_check import CHECKED_LAST, exercise_meant
+from .options import CourseOption, JsonOption, course_of, open_console
+from .own import examples_named, own_attempt, why_unstarted
+from .own_evidence import print_evidence, trace_evidence
 
 if TYPE_CHECKING:
-    from ..student.example import Example
     from ..student.follow import Followed
 
 
@@ -27,11 +26,17 @@ def trace(
     course: CourseOption = None,
     *,
     values: Annotated[bool, typer.Option("--values", help="Show the numbers, too.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Follow your own code: what each line does to shapes, and whether numbers move.
 
     Example: `course trace reshape_dance`
     """
+    if as_json:
+        loaded = course_of(course)
+        found = trace_evidence(loaded, exercise_meant(loaded, exercise, "trace"), function)
+        print_evidence("trace", [found])
+        raise typer.Exit(bool(found.problem or any(call.raised for call in found.calls)))
     crop = CROP if values else ()
     seen = follow_own_attempt(course_of(course), exercise, function, "trace", crop=crop)
     from ..report.trace_text import LEGEND, trace_report
@@ -87,7 +92,7 @@ def follow_own_attempt(
     with open_own_box() as box:  # before this process runs a torch operation, because the box may fork it
         source = own_attempt(course, exercise)
         refuse_unstarted(course, exercise, source, command)
-        chosen = _examples_named(exercise, fingerprint_path(exercise), function, command, by_head)
+        chosen = examples_named(exercise, function, command, by_head=by_head)
         if by_head:
             sentence = sentence_examples(exercise) if function is None else []
             chosen = with_recorded([*chosen, *sentence], exercise)
@@ -97,35 +102,9 @@ def follow_own_attempt(
 
 def refuse_unstarted(course: Course, exercise: Exercise, source: AttemptSource, command: str) -> None:
     """Print a message and exit with status 1 if the student has not written anything that can run."""
-    if not source.problem and is_started(exercise, source):
-        return
     console = open_console()
-    if source.missing:
-        console.print(missing_message(course, exercise), soft_wrap=not console.is_terminal, markup=False)
+    lines = why_unstarted(course, exercise, source, command)
+    for line in lines:
+        console.print(line, soft_wrap=not console.is_terminal, markup=False)
+    if lines:
         raise typer.Exit(1)
-    sentence = source.problem or f"{exercise.id} is not started yet: there is nothing to {command}."
-    console.print(sentence, soft_wrap=not console.is_terminal, markup=False)
-    first = "mend the file" if source.problem else f"fill the first stub of {exercise.stem}"
-    console.print(f"Next: {first}, then: course {command} {exercise.id}", soft_wrap=not console.is_terminal)
-    raise typer.Exit(1)
-
-
-def _examples_named(
-    exercise: Exercise, fingerprints: Path, function: str | None, command: str, by_head: bool
-) -> list[Example]:
-    """Return the examples of this function, or of all if it is None. Raises CourseError if there are none."""
-    from ..diagnosis.recording_file import read
-    from ..student.choose_example import examples
-
-    every = examples(exercise, read(fingerprints), by_head=by_head)
-    chosen = [example for example in every if function in (None, example.target)]
-    if not chosen:
-        if not every:
-            raise CourseError(
-                f"no recorded call of {exercise.id} fits its shapes in course.yaml. "
-                f"Next: tell your instructor, whose next command is: course verify {exercise.id}"
-            )
-        known = ", ".join(dict.fromkeys(example.target for example in every))
-        next_ = f"course {command} {exercise.id}"
-        raise CourseError(f"{exercise.id} has no {function!r} to {command}; it has: {known}. Next: {next_}")
-    return chosen

@@ -1,7 +1,8 @@
-"""`course check --watch`: check at every save, and go on to the next exercise when one is done."""
+"""`course check --watch` and `course lsp`: check at every save, in a terminal or for an editor."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ..course import Course, Exercise
+from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.ladder import after_done, how_far
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
-from .own import check_one, done_exercises, from_here, own_attempt
+from .own import check_one, done_exercises, from_here, is_started, own_attempt
+from .own_evidence import check_evidence, problem_lines
 from .progress import waiting
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ State = tuple[tuple[int, int] | None, ...]
 
 
 def watch_exercises(course: Course, named: Sequence[Named], box: Box, console: Console) -> None:
-    """Check the first of these exercises that is not done, then each one that is saved, until Ctrl-C."""
+    """Check the first of these exercises that is not done, then each one that is saved, until Ctrl-C; one done, go on to the next."""
     done: dict[str, bool] = {}
     saved = {exercise.id: _state(exercise) for exercise in named}  # before the first check: a save meanwhile counts
     chosen = _first_to_do(course, named, box, console, done)
@@ -34,6 +37,29 @@ def watch_exercises(course: Course, named: Sequence[Named], box: Box, console: C
         _show(console, course, named, *chosen, done)
         for exercise in _saves(named, saved):
             _show(console, course, named, exercise, _checked(course, exercise, box, console), done)
+
+
+def watch_as_lines(course: Course, named: Sequence[Named], box: Box) -> None:
+    """Print what is wrong with all that is begun, a line each, and again at every save, until Ctrl-C. Editors read it.
+
+    A line before says that checking begins, and one behind that it has ended: in between stands all that is wrong, also with
+    files that have not changed.
+    """
+    saved = {exercise.id: _state(exercise) for exercise in named}
+    wrong: dict[str, list[str]] = {}
+
+    def tell(*exercises: Named) -> None:
+        print("checking what is saved", flush=True)
+        for exercise in exercises:
+            told = check_evidence(course, exercise, box)
+            wrong[exercise.id] = list(problem_lines(told, from_here(course.root / told.file)))
+        lines = [line for each in wrong.values() for line in each]
+        print(*lines, f"checked {len(wrong)} of {len(named)}: {len(lines)} to mend", sep="\n", flush=True)
+
+    with suppress(KeyboardInterrupt):
+        tell(*(exercise for exercise in named if is_started(exercise, own_attempt(course, exercise))))
+        for exercise in _saves(named, saved):
+            tell(exercise)
 
 
 def _first_to_do(
@@ -117,3 +143,24 @@ def _written(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size
+
+
+def lsp() -> None:
+    """Serve an editor over standard input and output, by the Language Server Protocol. Your editor starts it.
+
+    At each save it shows what is wrong at its line, with hints as code actions and shapes as inlay hints.
+
+    Example: `course lsp`, as the command of a language server for Python
+    """
+    try:
+        from .language_server import server_for
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol", "cattrs"):
+            raise
+        said = "course lsp needs pygls, which is not installed"
+        raise CourseFault(f"{said}. Next: {sys.executable} -m pip install --constraint constraints.txt pygls") from None
+    from ..box.forked import open_own_box
+
+    with open_own_box(meta=True) as box:
+        output, sys.stdout = sys.stdout.buffer, sys.stderr  # what anything prints is no message
+        server_for(box).start_io(stdout=output)

@@ -13,12 +13,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..course import Assignment, Course
 from ..errors import CourseFault
 from ..submission import largest, too_large
+from .github_api import Api
 
 # Read the head of a pull request as data: fetch it into a bare repository, and never check it out.
 
@@ -166,24 +168,43 @@ class PullRequest:
     student: str  # who opened it
 
 
-def pull_request(environment: Environment) -> PullRequest:
-    """Return the pull request of this run. Raises RunnerError."""
+def run_event(environment: Environment) -> Any:
+    """Return what started this run. Raises RunnerError."""
     try:
-        event = json.loads(Path(needed(environment, "GITHUB_EVENT_PATH")).read_bytes())
-        about = event["pull_request"]
+        return json.loads(Path(needed(environment, "GITHUB_EVENT_PATH")).read_bytes())
+    except (OSError, ValueError):
+        raise RunnerError("the event cannot be read. Next: run the job again") from None
+
+
+def pull_request(environment: Environment) -> PullRequest:
+    """Return the pull request of this run: the event's, or, as the service has it now, that which a dispatch names.
+
+    Raises RunnerError, ServiceError.
+    """
+    event = run_event(environment)
+    try:
+        repository = _matching(_REPOSITORY, event["repository"]["full_name"])
+        about = event["pull_request"] if "pull_request" in event else _dispatched(environment, repository, event)
         request = PullRequest(
-            _matching(_REPOSITORY, event["repository"]["full_name"]),
+            repository,
             int(about["number"]),
             _matching(_SHA, about["head"]["sha"]),
             str(about["user"]["login"]),
         )
-    except (OSError, ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError):
         raise RunnerError("the event is not that of a pull request. Next: look at the `on:` of the workflow") from None
     if not _LOGIN.fullmatch(request.student):
         raise RunnerError(
             f"{request.student!a} is not a student's account: nothing is graded. Next: nothing, or grade it by hand"
         )
     return request
+
+
+def _dispatched(environment: Environment, repository: str, event: Any) -> Any:
+    """Return what the service says of a pull request. A dispatch gives its number alone: who opened it is not for it to say."""
+    number = int(event["inputs"]["pull_request"])
+    api = Api(needed(environment, "GITHUB_API_URL"), needed(environment, "GITHUB_TOKEN"), repository)
+    return api.call("GET", f"pulls/{number}")
 
 
 def set_output(environment: Environment, name: str, value: str) -> None:

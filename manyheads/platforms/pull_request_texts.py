@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..course import Course, Exercise
+from ..evidence import ExerciseEvidence
 from ..report.labels import IDS, Labels, label_of, labels_of
 from ..report.markdown import CUT, LONGEST, attempt_text, results_section, text_block
+from ..report.result_evidence import evidence_of
 from ..report.words import attempt_words, out_of, out_of_all
 from ..result import ExerciseResult, Result
 from ..submission import AttemptSource, lines_of, read_file
@@ -140,6 +142,7 @@ def _without_blocks(text: str) -> str:
 # The annotations of a check run: remarks on lines of the student's files.
 
 AT_MOST = 50  # annotations in one request to the service
+LONGEST_EVIDENCE = 64_000  # bytes of an annotation's details: the service takes 64 KB
 # In the grader's evidence: "… on line 12", or of a notebook "… on line 3 of code cell 2".
 _LINE = re.compile(r"\bline ([0-9]{1,7})\b(?: of code cell ([0-9]{1,7})\b)?")
 _DEFINITION = re.compile(r"(?:def|class) ([A-Za-z_]\w*)")
@@ -147,12 +150,13 @@ _DEFINITION = re.compile(r"(?:def|class) ([A-Za-z_]\w*)")
 
 @dataclass(frozen=True)
 class Annotation:
-    """A remark on one line of a file of the pull request."""
+    """A remark on one line of a file of the pull request. evidence: the same as data, as `course check --json` gives it."""
 
     path: str
     line: int
     title: str
     message: str
+    evidence: str = ""
 
 
 def annotate(course: Course, results: Sequence[Result], started: Started, submitted: Path) -> list[Annotation]:
@@ -176,7 +180,27 @@ def _annotation(course: Course, exercise: Exercise, result: ExerciseResult, file
     if file.suffix == ".ipynb":
         line = _line_of_notebook(file.read_bytes(), source.source, line)
     path = f"exercises/{exercise.assignment.id}/{file.name}"
-    return Annotation(path, line, f"{label_of(exercise)}: {out_of(result)}", attempt_text(result)[:4000])
+    title = f"{label_of(exercise)}: {out_of(result)}"
+    return Annotation(path, line, title, attempt_text(result)[:4000], _evidence(exercise, result, source, path))
+
+
+def _evidence(exercise: Exercise, result: ExerciseResult, source: AttemptSource, path: str) -> str:
+    """Return the exercise's evidence as JSON; "" where it is longer than the service takes."""
+    functions, checks = evidence_of(result, source)
+    told = ExerciseEvidence(
+        id=exercise.id,
+        title=exercise.title,
+        assignment=exercise.assignment.id,
+        file=path,
+        state="in progress",
+        score=result.score or 0.0,
+        max_score=result.max_score,
+        functions=functions,
+        checks=checks,
+        note=result.note,
+    )
+    text = told.model_dump_json(indent=1)
+    return text if len(text.encode()) <= LONGEST_EVIDENCE else ""
 
 
 def _line(source: AttemptSource, result: ExerciseResult, asked_for: set[str]) -> int:
@@ -238,4 +262,5 @@ def titled(annotation: Annotation) -> dict[str, object]:
         "annotation_level": "warning",
         "title": annotation.title,
         "message": annotation.message,
+        **({"raw_details": annotation.evidence} if annotation.evidence else {}),
     }

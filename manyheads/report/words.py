@@ -31,6 +31,7 @@ class FunctionReport:
     also: what is proved here besides, and does not explain what was seen.
     hint: the one hint, "" where no misconception fits. next: the command that shows more, where there is no hint.
     failed: the checks that failed here, the first of them the one above if it is among them.
+    named: the misconceptions that explain it. lines: those that are proved to be wrong.
     """
 
     name: str
@@ -43,6 +44,8 @@ class FunctionReport:
     hint: str = ""
     next: str = ""
     failed: tuple[CheckResult, ...] = ()
+    named: tuple[Diagnosed, ...] = ()
+    lines: tuple[ProvedLine, ...] = ()
 
     @property
     def head(self) -> str:
@@ -152,7 +155,8 @@ def _wrong(
     own_check: str = "",
 ) -> FunctionReport:
     """Return what is wrong: what the student did and where, what was seen, and one hint that belongs to it or none."""
-    place = where_wrong(sorted(lines, key=lambda proved: f"on {proved.place}" not in seen[1]))
+    lines = tuple(sorted(lines, key=lambda proved: f"on {proved.place}" not in seen[1]))
+    place = where_wrong(lines)
     besides = [d for d in result.also if name in (d.function, "")]
     if name and any(check.title == seen[0] and check.outcome in _ENDED for check in failed):
         named, besides = [], [*named, *besides]  # no mistake that has a name lets a function run on for ever
@@ -165,7 +169,8 @@ def _wrong(
     ordered = sorted(failed, key=lambda check: check.title != seen[0])
     if any(check.title == seen[0] and check.outcome == "error" for check in ordered[:1]) and len(ordered) > 1:
         seen = ("", seen[1])  # what it asks for is not what is wrong
-    return FunctionReport(name, WRONG, says, *seen, own_check, also, hint, following, tuple(ordered))
+    shown = (*seen, own_check, also, hint, following)
+    return FunctionReport(name, WRONG, says, *shown, tuple(ordered), tuple(named), lines)
 
 
 PROGRESS = "…"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,13 +38,23 @@ _UNEXPLAINED: Steps = (  # true of every mistake: a hint about another one would
 class Hint:
     """A hint.
 
-    title: the misconception or the failing check. last: whether there is no further step. shows_more: whether a trace does.
+    title: the misconception or the failing check. sentence: the hint, with its number before it.
+    last: whether there is no further step. shows_more: whether a trace does.
+    hint, step, steps: the hint alone, and which of how many it is.
     """
 
     title: str
     sentence: str
     last: bool
     shows_more: bool = False
+    hint: str = ""
+    step: int = 1
+    steps: int = 1
+
+    @property
+    def following(self) -> str:
+        """The command that helps next."""
+        return "trace" if self.shows_more else "check" if self.last else "hint"
 
 
 def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, *, again: bool = False) -> Hint:
@@ -64,7 +75,25 @@ def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, 
         f"{before}Hint {given} of {last}: {steps[given - 1]}{forgets}",
         given == last,
         repeats or (given == last and "course trace" in steps[-1]),
+        steps[given - 1],
+        given,
+        last,
     )
+
+
+LATE = 3  # nearly the answer: a tutor gives it only after a save of the file since the hint before
+
+
+def is_due(content: Content, result: ExerciseResult, start: str, note: Path, saved: int) -> bool:
+    """Return whether a tutor may give the next hint. saved: when the student's file was saved, in nanoseconds."""
+    about, _, steps = _steps(content, result, start)
+    noted = _noted(note)
+    if len(steps) < LATE or _before(noted, content.exercise, about) != LATE - 1:
+        return True
+    match noted[content.exercise]:
+        case {"given": int(given)}:
+            return saved > given
+    return True
 
 
 def note_first(result: ExerciseResult, note: Path) -> None:
@@ -74,6 +103,12 @@ def note_first(result: ExerciseResult, note: Path) -> None:
         return
     with suppress(OSError):  # then it is shown again
         next_step(note, result.id, named.id, 1)
+
+
+def level_of(result: ExerciseResult, named: Sequence[Diagnosed], note: Path) -> int:
+    """Return how many hints to one of these misconceptions were shown."""
+    noted = _noted(note)
+    return max((_before(noted, result.id, each.id) for each in named), default=0)
 
 
 def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, str, Steps]:
@@ -136,7 +171,7 @@ def next_step(path: Path, exercise: str, about: str, steps: int, *, again: bool 
     noted = _noted(path)
     seen = 0 if again else _before(noted, exercise, about)
     step = min(seen, steps) + 1
-    noted[exercise] = {"about": about, "step": min(step, steps)}
+    noted[exercise] = {"about": about, "step": min(step, steps), "given": time.time_ns()}
     path.parent.mkdir(mode=0o700, exist_ok=True)
     path.write_text(json.dumps(noted), encoding="utf-8")
     return step

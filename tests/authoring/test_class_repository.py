@@ -66,8 +66,10 @@ def test_it_holds_what_a_student_needs(whole: Path) -> None:
     there = content(whole)
     for name in (
         "README.md",
+        "AGENTS.md",
         "Makefile",
         ".gitignore",
+        ".vscode/tasks.json",
         "course.yaml",
         "constraints.txt",
         "engine.sha256",
@@ -80,6 +82,7 @@ def test_it_holds_what_a_student_needs(whole: Path) -> None:
         ".github/CODEOWNERS",
         ".github/pull_request_template.md",
         ".github/workflows/grade.yml",
+        ".github/workflows/regrade.yml",
     ):
         assert there[name], name
     assert len(there) < 25  # a student sees what is theirs
@@ -124,6 +127,7 @@ def test_the_readme_names_every_command_of_a_student_and_answers_their_questions
         assert f"    .venv/bin/course {command} " in readme, command
     for command in ("generate", "bench attention_in_practice"):
         assert f"    .venv/bin/course {command} " in readme, command
+    assert '    args = ["lsp"]' in readme
     assert "**Script or notebook, and what if I did both?**" in readme
     assert "An answer has 5 s and an exercise 20 s" in readme
     without_attention = (whole / "README.md").read_text()
@@ -196,7 +200,7 @@ def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
         text=True,
         check=True,
     ).stdout.splitlines()
-    assert says[0].split() == ["EXTRAS=[plot]", "sh", "tools/build-venv", '"python3"', '".venv"', '""']
+    assert says[0].split() == ["EXTRAS=[plot,editor]", "sh", "tools/build-venv", '"python3"', '".venv"', '""']
     assert says[-1].startswith(".venv/bin/course check running_mean || [ $? -eq 1 ]")  # a mistake is no fault of make's
 
 

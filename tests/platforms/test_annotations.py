@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import jupytext
 import pytest
 
 from manyheads.course import Course
+from manyheads.evidence import ExerciseEvidence
 from manyheads.platforms.pull_request_texts import Annotation, annotate, titled
 from manyheads.result import ProvedLine, Result
 from manyheads.submission import proved_line, read_file
@@ -40,7 +42,8 @@ def test_the_line_is_the_one_that_the_evidence_names(
     tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
 ) -> None:
     result = make_result("error", evidence="raised NameError on line 9: a name is used that is defined nowhere")
-    assert annotate(tiny, [result], STARTED, hand_in(py=SOURCE)) == [
+    (found,) = annotate(tiny, [result], STARTED, hand_in(py=SOURCE))
+    assert replace(found, evidence="") == (
         Annotation(
             SCRIPT,
             9,
@@ -48,7 +51,27 @@ def test_the_line_is_the_one_that_the_evidence_names(
             f"{'does thing 0':<64}       0 / 1\n  raised NameError on line 9: a name is used that is defined nowhere\n"
             f"{'3 checks pass':<64}       3 / 3",
         )
-    ]
+    )
+
+
+def test_it_carries_the_evidence_that_check_gives_as_json(
+    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
+) -> None:
+    result = make_result("error", evidence="raised NameError on line 9: a name is used that is defined nowhere")
+    (found,) = annotate(tiny, [result], STARTED, hand_in(py=SOURCE))
+    told = ExerciseEvidence.model_validate_json(str(titled(found)["raw_details"]))
+    assert (told.id, told.file, told.score, told.max_score) == ("running_mean", SCRIPT, 3.0, 4.0)
+    (wrong,) = told.functions
+    assert (wrong.line, wrong.evidence) == (9, result.exercises[0].checks[0].evidence)
+    assert wrong.evidence in found.message
+    assert [check.outcome for check in told.checks] == ["error", "passed", "passed", "passed"]
+
+
+def test_evidence_that_is_longer_than_the_service_takes_is_left_out(
+    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
+) -> None:
+    (found,) = annotate(tiny, [make_result("error", evidence="no " * 30_000)], STARTED, hand_in(py=SOURCE))
+    assert "raw_details" not in titled(found)
 
 
 def test_the_line_that_is_proved_to_be_wrong_comes_before_the_one_that_the_evidence_names(

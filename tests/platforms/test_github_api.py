@@ -8,10 +8,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from manyheads.platforms.github_api import ServiceError
 from manyheads.platforms.pull_request_files import PullRequest
 from manyheads.platforms.pull_request_texts import MARK, Annotation, Conclusion
 from manyheads.platforms.report_pull_request import Service as Client
-from manyheads.platforms.report_pull_request import ServiceError
 from tests.workflows.hosted.service import BOT, Service
 
 RIGHTS = {"pull-requests": "write", "checks": "write"}
@@ -64,15 +64,13 @@ def test_a_check_run_stands_on_the_commit_with_its_annotations(service: Service,
 
 
 @pytest.mark.parametrize("rights", [None, {}, {"contents": "read"}, {"pull-requests": "read", "checks": "read"}])
-def test_without_the_right_to_write_it_says_which_job_needs_it(
+def test_without_the_right_to_write_it_says_what_is_missing(
     service: Service, client: Client, rights: dict[str, str] | None
 ) -> None:
     service.tokens.clear()
     service.tokens.update({} if rights is None else {"t": rights})
     for write in (lambda: client.comment("x"), lambda: client.check_run(Conclusion("success", "x"), "x", [])):
-        with pytest.raises(
-            ServiceError, match=r"was refused \(40[13]\)\. Next: look at the permissions of job `report`"
-        ):
+        with pytest.raises(ServiceError, match=r"was refused \(40[13]\)\. Next: look at this job's permissions"):
             write()
     assert (service.comments, service.check_runs) == ([], [])
 

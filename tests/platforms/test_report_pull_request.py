@@ -13,8 +13,9 @@ import pytest
 from manyheads.box.names import Device
 from manyheads.course import Course
 from manyheads.platforms.artifact import ArtifactError, write_artifact
+from manyheads.platforms.github_api import ServiceError
 from manyheads.platforms.pull_request_files import Collected, RunnerError
-from manyheads.platforms.report_pull_request import ServiceError, write_report
+from manyheads.platforms.report_pull_request import write_report
 from manyheads.result import Result
 from tests.workflows.hosted.service import Service
 

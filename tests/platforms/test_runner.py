@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from manyheads.platforms.pull_request_files import PullRequest, RunnerError, add_summary, pull_request, set_output
+from tests.workflows.hosted.service import Service
 
 Spoil = Callable[[dict[str, Any]], object]
 
@@ -50,6 +51,28 @@ def test_an_event_of_another_kind_is_refused(tmp_path: Path, spoil: Spoil) -> No
     spoil(about)
     with pytest.raises(RunnerError, match=r"the event is not that of a pull request\. Next: look at the `on:`"):
         pull_request(written(tmp_path, about))
+
+
+def dispatch(number: str) -> dict[str, Any]:
+    return {"inputs": {"pull_request": number}, "repository": {"full_name": "school/class", "default_branch": "main"}}
+
+
+def test_a_dispatch_gives_the_number_and_the_service_says_the_rest(service: Service, tmp_path: Path) -> None:
+    service.tokens["t"], service.heads[7], service.authors[7] = {"pull-requests": "read"}, "b" * 40, "ben"
+    about = dispatch("7") | {"student": "mallory", "head": {"sha": "c" * 40}}
+    environment = written(tmp_path, about) | {"GITHUB_API_URL": f"{service.address}/api", "GITHUB_TOKEN": "t"}
+    assert pull_request(environment) == PullRequest("school/class", 7, "b" * 40, "ben")
+
+
+@pytest.mark.parametrize("number", ["", "seven", "7/files", "7?x=1"])
+def test_a_dispatch_without_a_number_asks_the_service_nothing(service: Service, tmp_path: Path, number: str) -> None:
+    environment = written(tmp_path, dispatch(number)) | {
+        "GITHUB_API_URL": f"{service.address}/api",
+        "GITHUB_TOKEN": "t",
+    }
+    with pytest.raises(RunnerError, match="the event is not that of a pull request"):
+        pull_request(environment)
+    assert service.requests == []
 
 
 @pytest.mark.parametrize("login", ["dependabot[bot]", "", "..", "a/b", "a\nb", "-x", "a" * 65])

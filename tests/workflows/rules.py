@@ -11,7 +11,13 @@ Workflow = Mapping[str, Any]
 ACTION = re.compile(r"\s*(?:- )?uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
 EVENT_DATA = re.compile(r"\$\{\{[^}]*(github\.event|github\.head_ref|github\.actor|inputs\.)")
 RIGHTS: Mapping[str, Mapping[str, Mapping[str, str]]] = {  # where they are others than to read
-    "grade.yml": {"report": {"contents": "read", "pull-requests": "write", "checks": "write"}, "approval": {}},
+    "grade.yml": {
+        "cpu": {"contents": "read", "pull-requests": "read"},
+        "approval": {},
+        "gpu": {"contents": "read", "pull-requests": "read"},
+        "report": {"contents": "read", "pull-requests": "write", "checks": "write"},
+    },
+    "regrade.yml": {"all": {"contents": "read", "pull-requests": "read", "actions": "write"}},
     "ci.yml": {},
     "docs.yml": {"publish": {"pages": "write", "id-token": "write"}},
 }
@@ -37,7 +43,7 @@ def _job(name: str, id_: str, job: Mapping[str, Any]) -> Iterator[str]:
         yield "no timeout"
     if not isinstance(job.get("concurrency"), Mapping):
         yield "no concurrency"
-    if name == "grade.yml" and id_ == "report" and "environment" in job:
+    if "write" in wanted.values() and name != "docs.yml" and "environment" in job:
         yield "it may write and holds secrets"
     for step in job["steps"]:
         yield from _step(step)

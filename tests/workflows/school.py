@@ -26,7 +26,8 @@ SCRIPT, NOTEBOOK = (f"exercises/averages/01_running_mean{end}" for end in (".py"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 KEY = "-----BEGIN OPENSSH PRIVATE KEY----- the key of the private course"
-WORKFLOW = ".github/workflows/grade.yml"
+WORKFLOWS = ".github/workflows"
+WORKFLOW = f"{WORKFLOWS}/grade.yml"
 DEVICE = {"DEVICE": "cuda" if torch.cuda.is_available() else "cpu"}
 OFFLINE = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}  # all but our engine is installed here already
 
@@ -101,6 +102,7 @@ class School:
         git(work, "add", "--all", "--force", ".")
         git(work, "commit", "--quiet", "--allow-empty", "--message", "my attempt")
         head = self.service.heads[number] = git(work, "rev-parse", "HEAD")
+        self.service.authors[number] = login
         if not fork:
             git(work, "push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{login}")
         git(work, "push", "--quiet", "--force", "origin", f"HEAD:refs/pull/{number}/head")
@@ -132,8 +134,17 @@ class School:
         again.folder.mkdir()
         return again.whole()
 
-    def _a_run(self, event: Mapping[str, Any]) -> Run:
-        workflow = load_workflow(git(self.bare, "show", f"main:{WORKFLOW}"))
+    def dispatch(self, workflow: str, ref: str = "main", inputs: Mapping[str, str] | None = None) -> dict[str, JobRun]:
+        """A run that somebody asked for, of a workflow's file on a branch."""
+        about = {"full_name": "school/class", "default_branch": "main"}
+        event = {"ref": f"refs/heads/{ref}", "inputs": inputs, "repository": about}
+        return self._a_run(event, "workflow_dispatch", f"{ref}:{WORKFLOWS}/{workflow}").whole()
+
+    def _a_run(
+        self, event: Mapping[str, Any], name: str = "pull_request_target", file: str = f"main:{WORKFLOW}"
+    ) -> Run:
+        workflow = load_workflow(git(self.bare, "show", file))
+        assert name in workflow["on"]
         settings = {"COURSE_REPOSITORY": "school/course", "COURSE_REF": self.course_ref}
         key = {"COURSE_KEY": self.course_key}
         repository = Repository(
@@ -143,7 +154,7 @@ class School:
         runs.mkdir()
         return Run(
             workflow,
-            "pull_request_target",
+            name,
             event,
             repository,
             self.service,

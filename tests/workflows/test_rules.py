@@ -19,7 +19,7 @@ TOOLS = Path(sys.executable).parent
 Break = Callable[[dict[str, Any]], object]
 
 
-@pytest.fixture(params=["grade.yml", "ci.yml", "docs.yml"])
+@pytest.fixture(params=["grade.yml", "regrade.yml", "ci.yml", "docs.yml"])
 def name(request: pytest.FixtureRequest) -> str:
     """A workflow's file."""
     return str(request.param)
@@ -31,7 +31,7 @@ def test_every_rule_holds(name: str) -> None:
 
 
 def test_these_are_all_the_workflows_there_are() -> None:
-    assert {path.name for path in WORKFLOWS.iterdir()} == {"grade.yml", "ci.yml", "docs.yml"}
+    assert {path.name for path in WORKFLOWS.iterdir()} == {"grade.yml", "regrade.yml", "ci.yml", "docs.yml"}
 
 
 def cpu(workflow: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def test_an_action_without_a_commit_or_without_its_release_is_not_pinned(pin: st
 
 def test_the_official_grading_is_that_of_the_base_branch() -> None:
     workflow = load_workflow((WORKFLOWS / "grade.yml").read_text(encoding="utf-8"))
-    assert list(workflow["on"]) == ["pull_request_target"]
+    assert list(workflow["on"]) == ["pull_request_target", "workflow_dispatch"]
     for id_ in ("cpu", "gpu"):
         steps = workflow["jobs"][id_]["steps"]
         (checkout,) = [s["with"] for s in steps if "checkout" in s.get("uses", "")]
@@ -85,6 +85,14 @@ def test_the_official_grading_is_that_of_the_base_branch() -> None:
         assert checkout["ref"] == "${{ vars.COURSE_REF }}"
     (checkout,) = [s["with"] for s in workflow["jobs"]["report"]["steps"] if "checkout" in s.get("uses", "")]
     assert checkout == {"persist-credentials": False}  # the default branch, as the event has it
+
+
+def test_what_is_graded_again_takes_the_place_of_a_run_of_the_same_pull_request() -> None:
+    workflow = load_workflow((WORKFLOWS / "grade.yml").read_text(encoding="utf-8"))
+    assert list(workflow["on"]["workflow_dispatch"]["inputs"]) == ["pull_request"]
+    number = "${{ github.event.pull_request.number || github.event.inputs.pull_request }}"
+    groups = [workflow["concurrency"]["group"], *(job["concurrency"]["group"] for job in workflow["jobs"].values())]
+    assert groups == [f"{name}-{number}" for name in ("grade", "cpu", "approval")] + ["gpu", f"report-{number}"]
 
 
 def test_one_attempt_at_a_time_has_the_gpu_and_nobody_is_dropped() -> None:

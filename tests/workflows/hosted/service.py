@@ -18,6 +18,8 @@ from urllib.parse import parse_qs, urlsplit
 BACKEND = Path(subprocess.run(["git", "--exec-path"], capture_output=True, text=True, check=True).stdout.strip())
 BOT = "github-actions[bot]"
 LONGEST_SUMMARY = 65_535  # bytes
+_Query = Mapping[str, list[str]]
+_Data = dict[str, Any]
 
 
 @dataclass
@@ -28,6 +30,9 @@ class Service:
     repositories: Path
     tokens: dict[str, Mapping[str, str]] = field(default_factory=dict)
     heads: dict[int, str] = field(default_factory=dict)
+    authors: dict[int, str] = field(default_factory=dict)  # who opened which pull request, of those that are open
+    dispatched: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # workflows, and what each was given
+    unstartable: set[str] = field(default_factory=set)  # pull requests for which no run can be started
     comments: list[dict[str, Any]] = field(default_factory=list)
     check_runs: list[dict[str, Any]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
@@ -48,6 +53,12 @@ class Service:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+    def pull(self, number: int) -> dict[str, Any]:
+        """A pull request, as the API has it."""
+        login = self.authors.get(number, "ada")
+        user = {"login": login, "type": "Bot" if login.endswith("[bot]") else "User"}
+        return {"number": number, "head": {"sha": self.heads[number]}, "user": user}
 
     def say(self, number: int, body: str, login: str) -> None:
         """Somebody comments on a pull request."""
@@ -100,34 +111,45 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _api(self, path: str, query: Mapping[str, list[str]], body: bytes) -> None:
         data = json.loads(body) if body else {}
-        if found := re.fullmatch(r"/repos/school/class/issues/(\d+)/comments", path):
-            self._comments(int(found[1]), query, data)
-        elif (found := re.fullmatch(r"/repos/school/class/issues/comments/(\d+)", path)) and self.command == "PATCH":
-            if self._may("pull-requests", "write"):
-                comment = next(c for c in self.held.comments if c["id"] == int(found[1]))
-                comment["body"] = data["body"]
-                self._send(200, comment)
-        elif (found := re.fullmatch(r"/repos/school/class/pulls/(\d+)", path)) and self.command == "GET":
-            if self._may("pull-requests", "read"):
-                self._send(200, {"number": int(found[1]), "head": {"sha": self.held.heads[int(found[1])]}})
-        elif path == "/repos/school/class/check-runs" and self.command == "POST":
-            if self._may("checks", "write"):
-                if len(data["output"]["summary"].encode()) > LONGEST_SUMMARY:
-                    self._send(422, {"message": "summary exceeds a maximum bytesize of 65535"})
-                    return
-                self.held.check_runs.append(data)
-                self._send(201, {"id": len(self.held.check_runs)})
-        else:
-            self._send(404, {"message": "Not Found"})
+        for pattern, method, scope, level, answer in _ROUTES:
+            found = re.fullmatch(f"/repos/school/class/{pattern}", path)
+            if found and self.command == method:
+                if self._may(scope, level):
+                    answer(self, found[1] if found.re.groups else "", query, data)
+                return
+        self._send(404, {"message": "Not Found"})
 
-    def _comments(self, number: int, query: Mapping[str, list[str]], data: Mapping[str, Any]) -> None:
-        if self.command == "GET" and self._may("pull-requests", "read"):
-            size, page = int(query["per_page"][0]), int(query["page"][0])
-            there = [c for c in self.held.comments if c["number"] == number]
-            self._send(200, there[(page - 1) * size : page * size])
-        elif self.command == "POST" and self._may("pull-requests", "write"):
-            self.held.say(number, data["body"], BOT)
-            self._send(201, self.held.comments[-1])
+    def _list_comments(self, number: str, query: _Query, data: _Data) -> None:
+        self._send(200, _page([c for c in self.held.comments if c["number"] == int(number)], query))
+
+    def _new_comment(self, number: str, query: _Query, data: _Data) -> None:
+        self.held.say(int(number), data["body"], BOT)
+        self._send(201, self.held.comments[-1])
+
+    def _change_comment(self, id_: str, query: _Query, data: _Data) -> None:
+        comment = next(c for c in self.held.comments if c["id"] == int(id_))
+        comment["body"] = data["body"]
+        self._send(200, comment)
+
+    def _one_pull(self, number: str, query: _Query, data: _Data) -> None:
+        self._send(200, self.held.pull(int(number)))
+
+    def _list_pulls(self, _: str, query: _Query, data: _Data) -> None:
+        self._send(200, _page([self.held.pull(number) for number in sorted(self.held.authors)], query))
+
+    def _new_check_run(self, _: str, query: _Query, data: _Data) -> None:
+        if len(data["output"]["summary"].encode()) > LONGEST_SUMMARY:
+            self._send(422, {"message": "summary exceeds a maximum bytesize of 65535"})
+            return
+        self.held.check_runs.append(data)
+        self._send(201, {"id": len(self.held.check_runs)})
+
+    def _dispatch(self, workflow: str, query: _Query, data: _Data) -> None:
+        if data["inputs"]["pull_request"] in self.held.unstartable:
+            self._send(422, {"message": "Workflow does not have 'workflow_dispatch' trigger"})
+            return
+        self.held.dispatched.append((workflow, data))
+        self._send_bytes(204, b"", {})
 
     def _git(self, path: str, query: str, body: bytes) -> None:
         if self._rights() is None:
@@ -171,3 +193,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Nothing: `requests` keeps them."""
+
+
+def _page(entries: list[dict[str, Any]], query: Mapping[str, list[str]]) -> list[dict[str, Any]]:
+    size, page = int(query["per_page"][0]), int(query["page"][0])
+    return entries[(page - 1) * size : page * size]
+
+
+_ROUTES = (  # the path after the repository, the method, what it asks of a token, and what answers it
+    (r"issues/(\d+)/comments", "GET", "pull-requests", "read", _Handler._list_comments),
+    (r"issues/(\d+)/comments", "POST", "pull-requests", "write", _Handler._new_comment),
+    (r"issues/comments/(\d+)", "PATCH", "pull-requests", "write", _Handler._change_comment),
+    (r"pulls/(\d+)", "GET", "pull-requests", "read", _Handler._one_pull),
+    ("pulls", "GET", "pull-requests", "read", _Handler._list_pulls),
+    ("check-runs", "POST", "checks", "write", _Handler._new_check_run),
+    (r"actions/workflows/([\w.]+)/dispatches", "POST", "actions", "write", _Handler._dispatch),
+)

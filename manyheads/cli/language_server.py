@@ -1,0 +1,176 @@
+"""Serve an editor: what `course check` says as diagnostics, hints as code actions, the shapes of `course trace` as inlay hints.
+
+It looks at what is saved, never at what is being typed. Imports pygls, which manyheads[editor] brings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+
+from ..box.level import Box
+from ..course import Course, CourseError, Exercise, find_course, load_course
+from ..errors import CourseFault
+from ..evidence import ExerciseEvidence, HintEvidence, LineEvidence
+from ..report.called import as_called
+from ..submission import AttemptSource
+from .own import own_attempt
+from .own_evidence import check_evidence, hint_evidence, trace_evidence
+
+HINT, EXPLAIN = "course.hint", "course.explain"
+
+
+def exercise_in(uri: str) -> tuple[Course, Exercise] | None:
+    """Return the exercise whose script this is, with its course; None for any other file."""
+    path = Path(to_fs_path(uri) or "").resolve()
+    try:
+        course = load_course(find_course(path.parent))
+    except (CourseError, OSError):
+        return None
+    return next(((course, exercise) for exercise in course.exercises if exercise.script.resolve() == path), None)
+
+
+def diagnostics_of(told: ExerciseEvidence, uri: str, hint: HintEvidence | None = None) -> Iterator[types.Diagnostic]:
+    """Yield what is wrong, at its line, with the hint as related information.
+
+    hint: the last that was asked for, which is about the first and stands in place of the first one's own.
+    """
+    for each in told.wrong:
+        start, end = (types.Position(each.line - 1, column - 1) for column in (each.column, each.end_column))
+        place, said = types.Range(start, end), hint.sentence if hint else each.hint and f"Hint: {each.hint}"
+        related = [types.DiagnosticRelatedInformation(types.Location(uri, place), said)] if said else []
+        error = types.DiagnosticSeverity.Error
+        yield types.Diagnostic(place, each.sentence, error, source="course", related_information=related)
+        hint = None
+
+
+def shapes_of(told: ExerciseEvidence, first: int, last: int) -> Iterator[types.InlayHint]:
+    """Yield what each of these lines makes in the first call that comes to it: the shape that its last operation gives.
+
+    What a line does in a loop of its own, as in a list's brackets, is not what it makes.
+    """
+    shown: dict[int, LineEvidence] = {}
+    for call in told.calls:
+        made: dict[int, LineEvidence] = {}
+        for line in call.lines:
+            if line.operations and line.depth <= made.get(line.line, line).depth:
+                made[line.line] = line
+        shown = made | shown
+    for line in (line for number, line in sorted(shown.items()) if first <= number <= last):
+        warnings = "\n".join(operation.warning for operation in line.operations if operation.warning)
+        end, gives = types.Position(line.line - 1, line.end_column - 1), line.operations[-1].gives
+        yield types.InlayHint(end, f"→ {gives}", padding_left=True, tooltip=warnings or None)
+
+
+def explanation_of(told: ExerciseEvidence, line: int) -> str:
+    """Return all that `course check` says of what is wrong on this line; of all that is wrong, where lines have moved since."""
+    if not told.wrong:
+        return f"{told.title}: nothing is wrong any more."
+    parts: list[str] = []
+    for each in [each for each in told.wrong if each.line == line] or told.wrong:
+        head = ": ".join(filter(None, (each.function, each.says)))
+        parts += filter(None, (head, each.check, each.evidence, each.own_check, each.also))
+    return "\n".join(parts)
+
+
+class Editor:
+    """Answers one editor. One thing is run at a time, for an attempt may need all of the machine."""
+
+    def __init__(self, server: LanguageServer, box: Box) -> None:
+        self._server, self._box, self._lock = server, box, Lock()
+        self._hints: dict[str, tuple[AttemptSource, HintEvidence]] = {}  # by uri, with the text that it is about
+        self._traces: dict[str, tuple[AttemptSource, ExerciseEvidence]] = {}
+
+    def publish(self, uri: str, course: Course, exercise: Exercise) -> None:
+        """Check what is saved, and publish what is wrong; nothing where the student works in the notebook."""
+        told = check_evidence(course, exercise, self._box)
+        source, hint = self._hints.get(uri, (None, None))
+        last = hint if source == own_attempt(course, exercise) else None
+        wrong = list(diagnostics_of(told, uri, last)) if told.file.endswith(".py") else []
+        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, wrong))
+
+    def hint(self, uri: str, course: Course, exercise: Exercise) -> None:
+        """Show the next hint, and let the diagnostic have it."""
+        hint = hint_evidence(course, exercise, self._box).hint
+        if hint is None:
+            self.say(f"{exercise.id} needs no hint: every check passes.")
+            return
+        self._hints[uri] = (own_attempt(course, exercise), hint)
+        self.say(f"{hint.title}\n{hint.sentence}")
+        self.publish(uri, course, exercise)
+
+    def explain(self, uri: str, course: Course, exercise: Exercise, line: int) -> None:
+        """Show all that is said of what is wrong on a line."""
+        self.say(explanation_of(check_evidence(course, exercise, self._box), line))
+
+    def shapes(self, uri: str, course: Course, exercise: Exercise, lines: types.Range) -> list[types.InlayHint]:
+        """Return the shapes of what is saved. A file that has not changed is traced once."""
+        source = own_attempt(course, exercise)
+        if uri not in self._traces or self._traces[uri][0] != source:
+            self._traces[uri] = (source, trace_evidence(course, exercise, box=self._box))
+        told = self._traces[uri][1]
+        return list(shapes_of(told, lines.start.line + 1, lines.end.line + 1)) if told.file.endswith(".py") else []
+
+    def say(self, text: str, kind: types.MessageType = types.MessageType.Info) -> None:
+        """Show a message."""
+        self._server.window_show_message(types.ShowMessageParams(kind, as_called(text)))
+
+    def ask(self, method: Callable[..., Any], uri: str, *about: Any) -> Any:
+        """Call one of these about an exercise's script; of another file, None. A fault of the course is shown as a message."""
+        try:
+            if (found := exercise_in(uri)) is not None:
+                with self._lock:
+                    return method(uri, *found, *about)
+        except CourseFault as error:
+            self.say(f"course: {error}", types.MessageType.Error)
+        return None
+
+
+def server_for(box: Box) -> LanguageServer:
+    """Return the server, which runs attempts in this box."""
+    server = LanguageServer("course", version("manyheads"))
+    editor = Editor(server, box)
+
+    @server.thread()
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def did_open(params: types.DidOpenTextDocumentParams) -> None:
+        editor.ask(editor.publish, params.text_document.uri)
+
+    @server.thread()
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    def did_save(params: types.DidSaveTextDocumentParams) -> None:
+        editor.ask(editor.publish, params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION)
+    def code_actions(params: types.CodeActionParams) -> list[types.CodeAction]:
+        uri, kind = params.text_document.uri, types.CodeActionKind.QuickFix
+        ours = [each for each in params.context.diagnostics if each.source == "course"]
+        commands = [
+            (types.Command("Explain", EXPLAIN, arguments=[uri, each.range.start.line + 1]), each) for each in ours
+        ]
+        commands += [(types.Command("Next hint", HINT, arguments=[uri]), each) for each in ours[:1]]
+        return [types.CodeAction(command.title, kind, [about], command=command) for command, about in commands]
+
+    @server.thread()
+    @server.command(HINT)
+    def hint(uri: str) -> None:
+        editor.ask(editor.hint, uri)
+
+    @server.thread()
+    @server.command(EXPLAIN)
+    def explain(uri: str, line: int) -> None:
+        editor.ask(editor.explain, uri, line)
+
+    @server.thread()
+    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
+    def inlay_hints(params: types.InlayHintParams) -> list[types.InlayHint]:
+        return editor.ask(editor.shapes, params.text_document.uri, params.range) or []
+
+    return server

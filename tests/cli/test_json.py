@@ -1,0 +1,125 @@
+"""`--json`: one object, valid by the shipped schema, with the words and the exit status of the command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import jupytext
+import pytest
+import yaml
+
+import manyheads.evidence
+
+TINY = Path(__file__).parents[1] / "tiny_course"
+SCHEMA = json.loads(Path(manyheads.evidence.__file__).with_suffix(".schema.json").read_text(encoding="utf-8"))
+SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
+RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+WRONG = RIGHT.replace("mean()", "sum()")
+LINE = next(number for number, line in enumerate(WRONG.splitlines(), 1) if "sum()" in line)
+IDS = yaml.safe_load((TINY / "grader" / "texts.yaml").read_text(encoding="utf-8"))
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def asked(run_course: Run, student_copy: Path) -> Callable[..., tuple[int, dict[str, Any]]]:
+    """The exit status, and what is told of the one exercise, after this text was saved."""
+
+    def asked(source: str, *arguments: str) -> tuple[int, dict[str, Any]]:
+        (student_copy / SCRIPT).write_text(source, encoding="utf-8")
+        done = run_course(*arguments, "--json", cwd=student_copy)
+        assert done.stderr == ""
+        told = json.loads(done.stdout)
+        assert [error.message for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(told)] == []
+        assert (told["version"], told["command"]) == (1, arguments[0])
+        assert not [id_ for id_ in IDS if f'"{id_}"' in done.stdout]
+        (exercise,) = told["exercises"]
+        return done.returncode, exercise
+
+    return asked
+
+
+def test_a_mistake_is_told_with_its_line_its_title_and_its_hint(asked, run_course, student_copy):
+    status, told = asked(WRONG, "check")
+    wrong = [check for check in told["checks"] if check["outcome"] != "passed"]
+    text = run_course("check", cwd=student_copy)
+    assert (status, told["state"], told["next"]) == (1, "in progress", "course hint running_mean")
+    assert (told["file"], text.returncode) == (SCRIPT, 1)
+    assert wrong
+    for check in wrong:
+        assert (check["line"], check["function"], check["hint_level"]) == (LINE, "running_mean", 1)
+        assert check["misconception"].removesuffix(".") in " ".join(text.stdout.split())
+        assert check["hint"] in " ".join(text.stdout.split())
+
+
+def test_what_is_right_is_told_with_status_0(asked):
+    status, told = asked(RIGHT, "check")
+    assert (status, told["state"], told["next"]) == (0, "done", "")
+    assert {check["outcome"] for check in told["checks"]} == {"passed"}
+    assert {function["state"] for function in told["functions"]} == {"right"}
+
+
+@pytest.mark.parametrize(
+    ("source", "function", "line"),
+    [
+        pytest.param("x = 1\n\ndef running_mean(x):\n    return x.mean(\n", "", 4, id="what cannot be parsed"),
+        pytest.param("x = 1\n\ndef running_mean(x):\n    return x.nothing\n", "running_mean", 4, id="an exception"),
+        pytest.param("x = 1\n\ndef running_mean(x):\n    y = 7\n    return x * y\n", "running_mean", 3, id="nothing proved"),
+        pytest.param("x = 1\ny = 2\n", "running_mean", 1, id="no definition"),
+    ],
+)  # fmt: skip
+def test_the_line_is_that_of_the_exception_or_else_of_the_definition(asked, source, function, line):
+    status, told = asked(source, "check")
+    (wrong,) = [each for each in told["functions"] if each["state"] in ("wrong", "undefined")]
+    assert (status, wrong["function"], wrong["line"]) == (1, function, line)
+
+
+def test_in_a_notebook_the_line_is_told_with_its_cell(asked, run_course, student_copy):
+    notebook = jupytext.reads(RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].nothing()"), fmt="py:percent")
+    jupytext.write(notebook, student_copy / NOTEBOOK)
+    stub = (TINY / SCRIPT).read_text(encoding="utf-8")
+    _, told = asked(stub, "check")
+    (wrong,) = [each for each in told["functions"] if each["state"] == "wrong"]
+    assert told["file"] == NOTEBOOK
+    assert f"on line {wrong['line_in_cell']} of code cell {wrong['cell']}" in wrong["evidence"]
+
+
+def test_each_hint_is_one_level_further_and_check_knows_the_level(asked):
+    asked(WRONG, "check")  # which shows the first
+    status, told = asked(WRONG, "hint")
+    assert (status, told["hint"]["step"]) == (0, 2)
+    assert told["hint"]["hint"]
+    _, checked = asked(WRONG, "check")
+    assert {check["hint_level"] for check in checked["checks"] if check["outcome"] != "passed"} == {2}
+    assert asked(WRONG, "hint", "--again")[1]["hint"]["step"] == 1
+
+
+def test_a_trace_gives_the_shapes_of_each_line_and_nothing_that_is_expected(asked):
+    status, told = asked(RIGHT, "trace", "running_mean")
+    (call, *_) = told["calls"]
+    shapes = {op["gives"] for line in call["lines"] for op in line["operations"]}
+    assert (status, call["function"], call["right"]) == (0, "running_mean", True)
+    assert "(T)" in shapes
+    assert all(line["code"] in RIGHT for line in call["lines"])
+
+
+def test_status_tells_what_is_not_begun(asked):
+    stub = (TINY / SCRIPT).read_text(encoding="utf-8")
+    status, told = asked(stub, "status")
+    assert (status, told["state"], told["score"], told["checks"]) == (0, "untouched", 0.0, [])
+    status, told = asked(RIGHT, "status")
+    assert (status, told["state"], len(told["checks"]) > 1) == (0, "done", True)
+
+
+@pytest.mark.parametrize("command", ["check", "hint", "trace"])
+def test_a_file_that_is_missing_is_told_in_the_object_with_status_1(run_course, student_copy, command):
+    for name in (SCRIPT, NOTEBOOK):
+        (student_copy / name).unlink()
+    done = run_course(command, "running_mean", "--json", cwd=student_copy)
+    (told,) = json.loads(done.stdout)["exercises"]
+    assert (done.returncode, told["state"], "is not here" in told["problem"]) == (1, "missing", True)
