@@ -20,10 +20,9 @@ from ..report.terminal import exercise_report
 from ..report.words import attempt_words
 from ..result import ExerciseResult
 from ..submission import AttemptSource, proved_line
-from ..submission.unwritten import defined_on
 from .last_check import NOTE, keep, last_result, was_stopped
 from .options import AssignmentOption, CourseOption, FreshOption, JsonOption, course_of, exercises_named, open_console
-from .own import check_one, done_exercises, from_here, is_started, missing_message, other_names, own_attempt
+from .own import check_one, defined_on, done_exercises, from_here, is_started, missing_message, other_names, own_attempt
 from .own_evidence import check_evidence, print_evidence, problem_lines
 from .progress import waiting
 from .watch import watch_as_lines, watch_exercises

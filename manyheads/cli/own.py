@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..course import Course, CourseError, Exercise
 from ..result import ExerciseResult
 from ..submission import AttemptSource, Unreadable, code_digest, read_attempt, read_bytes
+from ..submission.unwritten import DEFINITIONS, statements_of
 from .last_check import facts, fingerprint_path, keep, last_result
 
 if TYPE_CHECKING:
@@ -85,6 +86,12 @@ def examples_named(exercise: Exercise, function: str | None, command: str, *, by
         next_ = f"course {command} {exercise.id}"
         raise CourseError(f"{exercise.id} has no {function!r} to {command}; it has: {known}. Next: {next_}")
     return chosen
+
+
+def defined_on(source: str, name: str) -> int:
+    """Return the line on which the function or class of this name begins, the last where there are several; 0 where none does."""
+    defined = (part for part in statements_of(source) if isinstance(part, DEFINITIONS) and part.name == name)
+    return max((part.lineno for part in defined), default=0)
 
 
 def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Box | None = None) -> ExerciseResult:

@@ -24,11 +24,10 @@ from ..evidence import (
 )
 from ..report.words import FunctionReport, attempt_words
 from ..result import ExerciseResult
-from ..submission import AttemptSource, lines_of, named_line, proved_line
-from ..submission.read import in_cells
-from ..submission.unwritten import defined_on
+from ..submission import AttemptSource, lines_of, proved_line
+from ..submission.read import in_cells, named_line
 from .last_check import NOTE, fingerprint_path, keep, last_result, was_stopped
-from .own import check_one, examples_named, is_started, missing_message, own_attempt, why_unstarted
+from .own import check_one, defined_on, examples_named, is_started, missing_message, own_attempt, why_unstarted
 
 if TYPE_CHECKING:
     from ..box.level import Box
