@@ -16,11 +16,11 @@ from ..course.secret import FOLDER
 from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.ladder import after_done, all_done, following, how_far, welcome
+from ..report.result_evidence import defined_on
 from ..report.terminal import exercise_report
 from ..report.words import attempt_words
 from ..result import ExerciseResult
 from ..submission import AttemptSource, proved_line
-from ..submission.unwritten import defined_on
 from .last_check import NOTE, keep, last_result, was_stopped
 from .options import AssignmentOption, CourseOption, FreshOption, JsonOption, course_of, exercises_named, open_console
 from .own import check_one, done_exercises, from_here, is_started, missing_message, other_names, own_attempt

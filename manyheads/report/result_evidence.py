@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from ..evidence import CheckEvidence, FunctionEvidence
 from ..result import ExerciseResult
-from ..submission import AttemptSource, lines_of, named_line, proved_line
-from ..submission.unwritten import defined_on
+from ..submission import AttemptSource, lines_of, proved_line
+from ..submission.read import named_line
+from ..submission.unwritten import DEFINITIONS, statements_of
 from .words import FunctionReport, attempt_words
 
 _PLACE = {"line", "column", "end_column", "cell", "line_in_cell"}
@@ -47,3 +48,9 @@ def placed(source: AttemptSource, line: int) -> dict[str, int]:
     text = next(iter(lines_of(source.source)[line - 1 : line]), "").rstrip()
     columns = {"column": 1 + len(text) - len(text.lstrip()), "end_column": 1 + len(text)}
     return proved_line(source, line).model_dump(exclude={"edit"}) | columns
+
+
+def defined_on(source: str, name: str) -> int:
+    """Return the line on which the function or class of this name begins, the last where there are several; 0 where none does."""
+    defined = (part for part in statements_of(source) if isinstance(part, DEFINITIONS) and part.name == name)
+    return max((part.lineno for part in defined), default=0)

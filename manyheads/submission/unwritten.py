@@ -35,12 +35,6 @@ def statements_of(source: str) -> tuple[ast.stmt, ...]:
     return tuple(part for part in tree_of(source) if not (isinstance(part, ast.If) and names_main(part.test)))
 
 
-def defined_on(source: str, name: str) -> int:
-    """Return the line on which the function or class of this name begins, the last where there are several; 0 where none does."""
-    defined = (part for part in statements_of(source) if isinstance(part, DEFINITIONS) and part.name == name)
-    return max((part.lineno for part in defined), default=0)
-
-
 def names_main(test: ast.expr) -> bool:
     """Return whether the condition of an `if` is the main guard's."""
     return any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(test))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jupytext
 import pytest
 
 from tests.language_client import REPOSITORY, LanguageClient
@@ -108,7 +109,7 @@ def test_what_is_no_exercise_or_is_done_in_the_notebook_shows_nothing(editor, st
     other.write_text("1 +", encoding="utf-8")
     item = {"uri": other.as_uri(), "languageId": "python", "version": 1, "text": "1 +"}
     editor.notify("textDocument/didOpen", {"textDocument": item})
-    (student_copy / NOTEBOOK).unlink()
+    jupytext.write(jupytext.reads(WRONG, fmt="py:percent"), student_copy / NOTEBOOK)
     assert editor.open(path) == []  # the next that is published is of this file
     assert editor.request("textDocument/inlayHint", {"textDocument": {"uri": other.as_uri()}, "range": {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}}) == []  # fmt: skip
 
