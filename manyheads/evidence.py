@@ -131,10 +131,25 @@ class CallEvidence(_Model):
     raised: str
 
 
+class QuestionEvidence(_Model):
+    """A question about the student's own code. options: by their letters.
+
+    answer: the letter that was given, "" for none. right: whether it is; why: what else it would be the answer to.
+    """
+
+    code: str
+    text: str
+    options: dict[str, str]
+    answer: str = ""
+    right: bool | None = None
+    why: str = ""
+
+
 class ExerciseEvidence(_Model):
     """One exercise; each command fills its own part.
 
     file: what was read, from the course's folder on. score: the points that are seen here. unseen: those only grading gives.
+    seed: the same questions can be asked for again with it.
     problem: why there is nothing more: the file is missing, cannot be read, or ended the trace.
     next: the command to run next.
     """
@@ -151,6 +166,8 @@ class ExerciseEvidence(_Model):
     checks: tuple[CheckEvidence, ...] = ()
     hint: HintEvidence | None = None
     calls: tuple[CallEvidence, ...] = ()
+    questions: tuple[QuestionEvidence, ...] = ()
+    seed: int | None = None
     problem: str = ""
     note: str = ""
     printed: tuple[str, ...] = ()
@@ -169,5 +186,5 @@ class Evidence(_Model):
     """
 
     version: Literal[1] = 1
-    command: Literal["check", "hint", "trace", "status"]
+    command: Literal["check", "hint", "trace", "status", "ask"]
     exercises: tuple[ExerciseEvidence, ...]

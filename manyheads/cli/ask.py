@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from ..box.names import Level
 from ..course import Course, CourseError, Exercise
+from ..evidence import ExerciseEvidence, QuestionEvidence
 from ..student.learning_record import begin_record, forget_record, note_asked, read_record
 from ..submission import AttemptSource
+from .ask_class import ask_class, read_answers
 from .last_check import exercise_meant, fingerprint_path, last_result
-from .options import CourseOption, course_of, open_console
+from .options import CourseOption, JsonOption, course_of, instructors_course_of, open_console
 from .own import check_one, done_exercises, own_attempt
+from .own_evidence import print_evidence, status_evidence
 from .progress import waiting
 
 if TYPE_CHECKING:
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
     from ..student.question import Question
     from ..student.question_versions import Material
 
+LETTERS, ASKED = "ABCD", 5  # as in student/question.py, which imports torch
 DONE_LAST = "the one that was done last"
 _STOP = "Q"
 _LARGEST_SEED = 1_000_000
@@ -34,39 +41,76 @@ def ask(
     exercise: Annotated[str | None, typer.Argument(help="Its id or file.", show_default=DONE_LAST)] = None,
     course: CourseOption = None,
     *,
-    count: Annotated[int, typer.Option(min=1, max=20, help="How many questions.")] = 5,
+    count: Annotated[int, typer.Option(min=1, max=20, help="How many questions.")] = ASKED,
     seed: Annotated[int | None, typer.Option(min=0, help="The same questions again [default: others].")] = None,
-    answers: Annotated[
-        str | None, typer.Option("--answer", help="Your letters, such as BADCA, in place of being asked.")
-    ] = None,
+    letters: Annotated[str | None, typer.Option(help="Your answers, such as BADCA, in place of being asked.")] = None,
+    as_json: JsonOption = False,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep a record in .course/, so that status can ask again later.")
     ] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Delete that record.")] = False,
+    submitted: Annotated[
+        Path | None, typer.Option("--for", help="For instructors: a sheet for each student of this class.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where the sheets and their key go.")] = Path("sheets"),
+    isolation: Annotated[Level, typer.Option(help="How students' code is kept apart.")] = Level.NAMESPACES,
+    answers: Annotated[
+        Path | None, typer.Option(help="For instructors: a CSV with student, assignment, answers.")
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option(help="The key of the sheets [default: key.csv beside the answers].")
+    ] = None,
+    results: Annotated[Path, typer.Option(help="The results that the answers belong to.")] = Path("results"),
 ) -> None:
     """Answer questions about your own code: what each line makes, and what an edit of it would do.
 
-    Example: `course ask reshape_dance`
+    Example: `course ask reshape_dance`. For a class: `course ask --for submitted --out sheets`
     """
-    loaded, console = course_of(course), open_console()
-    if forget:
-        there_was = forget_record(loaded.root)
-        console.print("The record is deleted." if there_was else "There is no record.")
-        return
+    console = open_console()
+    if submitted is not None:
+        ask_class(console, instructors_course_of(course, "ask"), submitted, out, seed, isolation)
+    elif answers is not None:
+        read_answers(console, course_of(course), answers, results, key)
+    elif forget:
+        console.print("The record is deleted." if forget_record(course_of(course).root) else "There is no record.")
+    else:
+        _ask_student(console, course_of(course), exercise, _Asked(count, seed, letters, as_json), keep=keep)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """How a student wants to be asked."""
+
+    count: int
+    seed: int | None
+    letters: str | None
+    as_json: bool
+
+
+def _ask_student(console: Console, course: Course, name: str | None, asked: _Asked, *, keep: bool) -> None:
+    from ..box.forked import open_own_box
+
     if keep:
-        begin_record(loaded.root)
-    wanted = _exercise_asked(loaded, exercise)
-    seed = random.randrange(_LARGEST_SEED) if seed is None else seed
-    with _questions(loaded, wanted, seed, count, console) as (material, questions):
-        asking = _Asking(console, material, questions)
-        right = asking.evaluate(answers) if answers is not None else asking.ask_all()
-    note_asked(loaded.root, wanted.id, right, len(questions))
-    same = f"course ask {wanted.id} --seed {seed}"
-    console.print(
-        f"{right} of {len(questions)} at the first try. The same questions again: {same}",
-        soft_wrap=not console.is_terminal,
-    )
-    if right < len(questions) and answers is not None:
+        begin_record(course.root)
+    exercise = _exercise_asked(course, name)
+    seed = random.randrange(_LARGEST_SEED) if asked.seed is None else asked.seed
+    with open_own_box(meta=True) as box:
+        if asked.as_json:
+            told = ask_evidence(course, exercise, seed, asked.count, asked.letters, box)
+            print_evidence("ask", [told])
+            right, count = sum(each.right is True for each in told.questions), len(told.questions)
+        else:
+            with ExitStack() as stack:
+                with waiting(console, "reading your code"):
+                    questions = stack.enter_context(own_questions(course, exercise, seed, asked.count, box))
+                asking = _Asking(console, *questions)
+                right = asking.ask_all() if asked.letters is None else asking.evaluate(asked.letters)
+            count, same = len(questions[1]), f"course ask {exercise.id} --seed {seed}"
+            said = f"{right} of {count} at the first try. The same questions again: {same}"
+            console.print(said, soft_wrap=not console.is_terminal)
+    if asked.letters is not None or not asked.as_json:
+        note_asked(course.root, exercise.id, right, count)
+    if right < count and asked.letters is not None:
         raise typer.Exit(1)
 
 
@@ -81,33 +125,54 @@ def _exercise_asked(course: Course, name: str | None) -> Exercise:
 
 
 @contextmanager
-def _questions(
-    course: Course, exercise: Exercise, seed: int, count: int, console: Console
+def own_questions(
+    course: Course, exercise: Exercise, seed: int, count: int, box: Box
 ) -> Iterator[tuple[Material, list[Question]]]:
-    """Make the questions. Raises CourseError where the exercise is not done, or its code gives none."""
-    from ..box.forked import open_own_box
-
+    """Make questions about the student's attempt. Raises CourseError where it is not done, or its code gives none."""
     source = own_attempt(course, exercise)
-    with open_own_box(meta=True) as box:
-        with waiting(console, "reading your code"):
-            _refuse_undone(course, exercise, source, box)
-            from ..box.connection import AttemptEnded
-            from ..diagnosis.recording_file import read
-            from ..student.ask_questions import draw
-            from ..student.question_versions import material_of
+    _refuse_undone(course, exercise, source, box)
+    from ..box.connection import AttemptEnded
+    from ..diagnosis.recording_file import read
+    from ..student.ask_questions import draw
+    from ..student.question_versions import material_of
 
-            fingerprints, limits = read(fingerprint_path(exercise)), course.limits.for_worker()
-            try:
-                material = material_of(box, limits, exercise, fingerprints, source, seed)
-                questions = draw(material, count)
-            except AttemptEnded as ended:
-                raise CourseError(f"{ended} Next: course check {exercise.id} --fresh") from None
-        try:
+    fingerprints, limits = read(fingerprint_path(exercise)), course.limits.for_worker()
+    try:
+        material = material_of(box, limits, exercise, fingerprints, source, seed)
+        with closing(material):
+            questions = draw(material, count)
             if not questions:
                 raise CourseError(f"no question fits your code of {exercise.id}. Next: course trace {exercise.id}")
             yield material, questions
-        finally:
-            material.close()
+    except AttemptEnded as ended:
+        raise CourseError(f"{ended} Next: course check {exercise.id} --fresh") from None
+
+
+def ask_evidence(
+    course: Course, exercise: Exercise, seed: int, count: int, letters: str | None, box: Box
+) -> ExerciseEvidence:
+    """Return questions about the student's attempt; with letters, which of them are right, and why others are not.
+
+    No right answer is told. Raises CourseFault.
+    """
+    from ..student.ask_questions import answered, read_letters
+
+    with own_questions(course, exercise, seed, count, box) as (material, questions):
+        given = [""] * len(questions) if letters is None else read_letters(letters, len(questions))
+        said = [answered(material, question, letter) for question, letter in zip(questions, given, strict=True)]
+    told = tuple(
+        QuestionEvidence(
+            code=question.code,
+            text=question.text,
+            options={letter: option.text for letter, option in zip(LETTERS, question.options, strict=True)},
+            answer=answer.letter,
+            right=answer.is_right if answer.letter else None,
+            why=answer.why,
+        )
+        for question, answer in zip(questions, said, strict=True)
+    )
+    known = status_evidence(course, exercise, box)
+    return known.model_copy(update={"functions": (), "checks": (), "questions": told, "seed": seed})
 
 
 def _refuse_undone(course: Course, exercise: Exercise, source: AttemptSource, box: Box) -> None:
@@ -165,7 +230,7 @@ class _Asking:
                 said = input().strip().upper()
             except EOFError:
                 return _STOP
-            if said in ("", _STOP, *"ABCD"):
+            if said in ("", _STOP, *LETTERS):
                 return said or "-"
 
     def _tell(self, question: Question, letter: str, *, shows_right: bool) -> bool:

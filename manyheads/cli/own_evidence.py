@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from ..student.example import Example
 
 
-def print_evidence(command: Literal["check", "hint", "trace", "status"], told: Iterable[ExerciseEvidence]) -> None:
+def print_evidence(
+    command: Literal["check", "hint", "trace", "status", "ask"], told: Iterable[ExerciseEvidence]
+) -> None:
     """Print what a command found as one JSON object, and nothing else."""
     print(Evidence(command=command, exercises=tuple(told)).model_dump_json(indent=1))
 

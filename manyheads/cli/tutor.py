@@ -17,6 +17,7 @@ from ..course import Course, Exercise
 from ..errors import CourseFault
 from ..evidence import Evidence
 from ..submission import read_text
+from .ask import ASKED, ask_evidence
 from .options import CourseOption, course_of, exercise_named
 from .own import missing_message
 from .own_evidence import check_evidence, hint_evidence, status_evidence, trace_evidence
@@ -106,6 +107,12 @@ class Tools:
         named = exercise_named(self.course, exercise, "hint")
         return Evidence(command="hint", exercises=(hint_evidence(self.course, named, self.box, in_turn=True),))
 
+    def ask(self, exercise: str, seed: int = 1, letters: str | None = None) -> Evidence:
+        """Put five questions on the student's own code, after every check passes. letters: the student's answers, as BADCA."""
+        named = exercise_named(self.course, exercise, "ask")
+        told = ask_evidence(self.course, named, seed, ASKED, letters, self.box)
+        return Evidence(command="ask", exercises=(told,))
+
 
 def tutor(course: Course, box: Box) -> MCPServer:
     """Return the server. Raises CourseFault where the package is missing."""
@@ -128,7 +135,7 @@ def tutor(course: Course, box: Box) -> MCPServer:
         return call
 
     server, tools = MCPServer("manyheads", instructions=INSTRUCTIONS), Tools(course, box)
-    for tool in (tools.status, tools.lesson, tools.check, tools.trace, tools.hint):
+    for tool in (tools.status, tools.lesson, tools.check, tools.trace, tools.hint, tools.ask):
         server.add_tool(served(tool))
     return server
 

@@ -36,19 +36,19 @@ def questions_in(out: str) -> list[str]:
 
 def right_letters(run_course: Run, folder: Path) -> str:
     """The right letters, as they are told to who gives none."""
-    told = run_course("ask", "running_mean", "--seed", "3", "--answer", "-----", cwd=folder)
+    told = run_course("ask", "running_mean", "--seed", "3", "--letters", "-----", cwd=folder)
     return "".join(re.findall(r"^  It is ([A-D]):", told.stdout, re.MULTILINE))
 
 
 def test_who_knows_the_code_has_all_and_who_guesses_is_told_why_not(run_course: Run, done_copy: Path) -> None:
     letters = right_letters(run_course, done_copy)
     assert len(letters) == 5
-    known = run_course("ask", "--seed", "3", "--answer", letters, cwd=done_copy)
+    known = run_course("ask", "--seed", "3", "--letters", letters, cwd=done_copy)
     assert (known.returncode, known.stderr) == (0, "")
     assert len(questions_in(known.stdout)) == 5
     assert "5 of 5 at the first try." in known.stdout
     first = "A" if letters[0] != "A" else "B"
-    guessed = run_course("ask", "--seed", "3", "--answer", first + letters[1:], cwd=done_copy)
+    guessed = run_course("ask", "--seed", "3", "--letters", first + letters[1:], cwd=done_copy)
     assert guessed.returncode == 1
     assert "4 of 5 at the first try." in guessed.stdout
     assert guessed.stdout.count("✗ ") == 1
@@ -86,9 +86,9 @@ def test_before_a_tick_there_are_no_questions(run_course: Run, student_copy: Pat
 
 def test_a_record_is_kept_on_request_and_status_asks_again_after_a_day(run_course: Run, done_copy: Path) -> None:
     record = done_copy / ".course" / "record.json"
-    run_course("ask", "--answer", "-----", cwd=done_copy)
+    run_course("ask", "--letters", "-----", cwd=done_copy)
     assert not record.exists()
-    run_course("ask", "--keep", "--answer", "-----", cwd=done_copy)
+    run_course("ask", "--keep", "--letters", "-----", cwd=done_copy)
     kept = json.loads(record.read_text())
     assert [(event["exercise"], event["about"]) for event in kept["events"]] == [("running_mean", "0 of 5")]
     assert "course ask" not in run_course("status", cwd=done_copy).stdout
@@ -96,7 +96,7 @@ def test_a_record_is_kept_on_request_and_status_asks_again_after_a_day(run_cours
     record.write_text(json.dumps(kept))
     said = run_course("status", cwd=done_copy).stdout
     assert "Your last questions on running_mean were 2 days ago. Next: course ask running_mean --count 1" in said
-    one = run_course("ask", "running_mean", "--count", "1", "--answer", "-", cwd=done_copy)
+    one = run_course("ask", "running_mean", "--count", "1", "--letters", "-", cwd=done_copy)
     assert questions_in(one.stdout) == ["Question 1 of 1"]
     assert run_course("ask", "--forget", cwd=done_copy).stdout == "The record is deleted.\n"
     assert not record.exists()
