@@ -100,3 +100,16 @@ def test_a_record_is_kept_on_request_and_status_asks_again_after_a_day(run_cours
     assert questions_in(one.stdout) == ["Question 1 of 1"]
     assert run_course("ask", "--forget", cwd=done_copy).stdout == "The record is deleted.\n"
     assert not record.exists()
+
+
+def test_as_json_questions_have_no_key_and_answers_no_right_letter(run_course: Run, done_copy: Path) -> None:
+    letters = right_letters(run_course, done_copy)
+    asked = run_course("ask", "--seed", "3", "--json", cwd=done_copy)
+    assert (asked.returncode, asked.stderr) == (0, "")
+    (told,) = json.loads(asked.stdout)["exercises"]
+    assert (told["id"], told["seed"], len(told["questions"])) == ("running_mean", 3, 5)
+    assert all(question["right"] is None for question in told["questions"])
+    said = run_course("ask", "--seed", "3", "--json", "--letters", letters[:4] + "-", cwd=done_copy)
+    assert said.returncode == 1
+    (told,) = json.loads(said.stdout)["exercises"]
+    assert [question["right"] for question in told["questions"]] == [True] * 4 + [None]

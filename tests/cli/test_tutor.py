@@ -69,6 +69,21 @@ def test_each_tool_gives_what_its_command_gives_as_json(ask: Talk, run_course, s
         assert Evidence.model_validate(told) == Evidence.model_validate_json(printed)
 
 
+def test_questions_come_after_a_tick_and_no_right_answer_with_them(ask: Talk, student_copy: Path) -> None:
+    (early,) = ask(WRONG, "ask")
+    assert "running_mean is not done yet, and questions come after a ✓. Next: course check running_mean" in early
+    (put,) = ask(RIGHT, "ask")
+    questions = put["exercises"][0]["questions"]
+    assert [list(question["options"]) for question in questions] == [list("ABCD")] * 5
+    assert {(question["answer"], question["right"], question["why"]) for question in questions} == {("", None, "")}
+    with open_own_box(meta=True) as box:
+        (said,) = talk(tutor(load_course(student_copy), box), ("ask", {"exercise": "running_mean", "letters": "AAAAA"}))
+    answered = said["exercises"][0]["questions"]
+    assert [question["text"] for question in answered] == [question["text"] for question in questions]
+    assert all(question["answer"] == "A" and question["why"] for question in answered)
+    assert all(question["right"] in (True, False) for question in answered)
+
+
 def test_the_third_hint_is_refused_until_the_file_was_saved_after_the_second(ask: Talk) -> None:
     _, second, early, again = (each["exercises"][0] for each in ask(WRONG, "check", "hint", "hint", "hint"))
     assert (second["hint"]["step"], early["hint"], early["problem"]) == (2, None, again["problem"])
