@@ -6,6 +6,7 @@ A process that has threads opens it before them, for the box may fork.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,7 +26,7 @@ from ..evidence import (
 from ..report.words import FunctionReport, attempt_words
 from ..result import ExerciseResult
 from ..submission import AttemptSource, lines_of, proved_line
-from ..submission.read import in_cells, named_line
+from ..submission.read import in_cells
 from .last_check import NOTE, fingerprint_path, keep, last_result, was_stopped
 from .own import check_one, defined_on, examples_named, is_started, missing_message, own_attempt, why_unstarted
 
@@ -159,7 +160,7 @@ def _function(
     report: FunctionReport, result: ExerciseResult, note: Path, source: AttemptSource, *, state: str
 ) -> FunctionEvidence:
     proved = [each.line for each in report.lines]
-    line = proved[0] if proved else named_line(report.evidence, source) or defined_on(source.source, report.name) or 1
+    line = proved[0] if proved else _named_line(report.evidence, source) or defined_on(source.source, report.name) or 1
     told = {key: getattr(report, key) for key in ("says", "check", "evidence", "own_check", "also", "hint")}
     told |= {"function": report.name, "state": state, "lines": proved, **_place(source, line)}
     told["misconception"] = report.named[0].title if report.named else ""
@@ -168,6 +169,18 @@ def _function(
 
         told["hint_level"] = max(level_of(result, report.named, note), 1)  # the first is told with the check
     return FunctionEvidence.model_validate(told)
+
+
+_ON_LINE = re.compile(r"\b(?:on|from) line ([1-9]\d{0,6})\b(?: of code cell ([1-9]\d{0,6})\b)?", re.IGNORECASE)
+
+
+def _named_line(evidence: str, source: AttemptSource) -> int:
+    """Return the first line that a sentence names, with its cell or without; 0 where it names none of this text."""
+    found = _ON_LINE.search(evidence)
+    if found is None or int(found[2] or 0) > len(source.cells):
+        return 0
+    line = int(found[1]) + (source.cells[int(found[2]) - 1] - 1 if found[2] else 0)
+    return line if line <= len(lines_of(source.source)) else 0
 
 
 _PLACE = {"line", "column", "end_column", "cell", "line_in_cell"}

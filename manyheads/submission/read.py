@@ -243,7 +243,6 @@ def read_text(path: Path, limit_kib: int) -> str:
 _NAMED = re.compile(
     r"\b((?:raised [A-Z]\w+|raised an exception of its own|in the loop|written|the stub's raise) on|come back from) line ([1-9]\d{0,6})\b"
 )
-_PLACED = re.compile(rf"{_NAMED.pattern}(?: of code cell ([1-9]\d{{0,6}})\b)?")
 
 
 def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:
@@ -260,14 +259,6 @@ def in_cells(text: str, source: AttemptSource) -> str:
     if not source.cells:
         return text
     return _NAMED.sub(lambda found: f"{found[1]} {proved_line(source, int(found[2])).place}", text)
-
-
-def named_line(text: str, source: AttemptSource) -> int:
-    """Return the line of the attempt's text that a sentence names, whether with its cell or without; 0 where it names none."""
-    found = _PLACED.search(text)
-    if found is None or int(found[3] or 0) > len(source.cells):
-        return 0
-    return int(found[2]) + (source.cells[int(found[3]) - 1] - 1 if found[3] else 0)
 
 
 def told_in_cells(result: ExerciseResult, source: AttemptSource) -> ExerciseResult:
