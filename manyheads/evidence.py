@@ -72,7 +72,8 @@ class FunctionEvidence(_Seen):
     def sentence(self) -> str:
         """What is said of it, and what was seen, on one line."""
         head = ": ".join(filter(None, (self.function, self.says or self.check)))
-        return " ".join(" ".join((head, self.evidence, self.own_check)).split())
+        seen = [f"{part[0].upper()}{part[1:]}" for part in (self.evidence, self.own_check) if part]
+        return " ".join(" ".join(f"{part.rstrip('.')}." for part in (head, *seen)).split())
 
 
 class HintEvidence(_Model):
