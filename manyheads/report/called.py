@@ -13,7 +13,7 @@ from shutil import which
 from rich.text import Text
 
 COMMANDS = (
-    *("status", "check", "hint", "trace", "plot", "train", "generate", "bench", "lsp"),
+    *("status", "check", "hint", "trace", "plot", "ask", "train", "generate", "bench", "lsp", "mcp"),
     *("collect", "grade", "overrides", "report", "compare", "similar", "export", "feedback", "resolve"),
     *("init", "new", "release", "verify", "doctor", "ci"),
 )
