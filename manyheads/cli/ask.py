@@ -67,6 +67,8 @@ def ask(
     Example: `course ask reshape_dance`. For a class: `course ask --for submitted --out sheets`
     """
     console = open_console()
+    if submitted is not None and answers is not None:
+        raise CourseError("--for makes sheets, and --answers reads what came back. Next: give one of them")
     if submitted is not None:
         ask_class(console, instructors_course_of(course, "ask"), submitted, out, seed, isolation)
     elif answers is not None:

@@ -14,12 +14,13 @@ from rich.console import Console
 from ..box.names import Level
 from ..course import Course
 from ..errors import CourseFault
-from ..report.exports import table
+from ..report.exports import cell, table
 from ..report.labels import Labels, labels_of
 from ..report.words import counted
 from ..result import Answered, read_answered, read_results, write_answered
 from ..submission import Submission, find_submissions
 from ..submission.csv_rows import csv_rows
+from ..submission.left_over import NotGraded
 from ..submission.not_readable import not_readable
 from ..submission.pseudonyms import read_pseudonyms
 from ..whole import write_whole
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..student.sheet_questions import Sheet
 
 KEY_FILE = "key.csv"
+_IS_KEY = "a folder of this name would stand in the key's place. Next: rename it to the student's id"
 
 
 def ask_class(
@@ -40,8 +42,11 @@ def ask_class(
     if (out / KEY_FILE).exists():
         raise CourseFault(f"{out} has the key of sheets that may be handed out. Next: give --out another folder")
     found, others = find_submissions(course, submitted)
+    others += [NotGraded(path=each.student, reason=_IS_KEY) for each in found if _is_key(each)]
+    found = [each for each in found if not _is_key(each)]
     unread = not_readable(course, submitted, found)
     found = sorted({*found, *unread}, key=lambda each: (each.student, course.assignments.index(each.assignment)))
+    _make(out)  # before the minutes that the questions take
     seed = random.SystemRandom().randrange(1_000_000) if seed is None else seed
     labels, sheets = labels_of(course), _drawn(console, course, found, seed, isolation)
     try:
@@ -52,7 +57,7 @@ def ask_class(
             write_whole(start.with_suffix(".qti.zip"), qti(sheet))
         write_whole(out / KEY_FILE, table([KEY, *(row for sheet in sheets for row in key_rows(sheet))]).encode())
     except OSError as error:
-        raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another folder") from None
+        raise _not_written(out, error) from None
     for submission, sheet in zip(found, sheets, strict=True):
         for sentence in _told(sheet, labels, unread.get(submission, ())):
             console.print(sentence, style="yellow", markup=False, soft_wrap=True)
@@ -66,6 +71,21 @@ def ask_class(
     console.print(f"Next: course ask --answers FILE --key {quote(str(out / KEY_FILE))}", markup=False, soft_wrap=True)
     if made < len(sheets) or others:
         raise typer.Exit(1)
+
+
+def _is_key(submission: Submission) -> bool:
+    return submission.student.casefold() == KEY_FILE
+
+
+def _make(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _not_written(out, error) from None
+
+
+def _not_written(out: Path, error: OSError) -> CourseFault:
+    return CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another folder")
 
 
 def _drawn(console: Console, course: Course, found: Sequence[Submission], seed: int, isolation: Level) -> list[Sheet]:
@@ -107,12 +127,12 @@ def read_answers(console: Console, course: Course, file: Path, results: Path, ke
     key = key or file.with_name(KEY_FILE)
     right = _key_in(key)
     answers = _answers_in(file, right, key)
-    called = {student: name for name, student in read_pseudonyms(course.root).students.items()}
-    graded = {(result.student, result.assignment) for result in read_results(results)}
+    called = {cell(student): name for name, student in read_pseudonyms(course.root).students.items()}
+    graded = {(cell(result.student), result.assignment): result.student for result in read_results(results)}
     kept = read_answered(results)
     for (student, assignment), answered in answers.items():
-        named = next((each for each in (student, called.get(student, "")) if (each, assignment) in graded), "")
-        if not named:
+        named = graded.get((student, assignment)) or graded.get((called.get(student, ""), assignment))
+        if named is None:
             raise CourseFault(f"{results} has no result of {student!a} for {assignment}. Next: course grade SUBMITTED")
         kept[named, assignment] = answered
     try:
@@ -124,6 +144,10 @@ def read_answers(console: Console, course: Course, file: Path, results: Path, ke
     for student, assignment in (pair for pair in right if pair not in answers):
         console.print(f"no answers: {student}: {assignment}", style="yellow", markup=False, soft_wrap=True)
     counts = course.file.questions or any(each.row.questions for each in course.assignments)
+    if counts and right.keys() - answers.keys():
+        console.print(
+            "Who has no row loses nothing; a row of - alone, such as -----, counts as all wrong", soft_wrap=True
+        )
     so = "counted as `questions` in course.yaml says" if counts else "count for nothing: course.yaml has no `questions`"
     console.print(f"{counted(len(answers), 'sheet', 'sheets')} with answers, {so}", markup=False, soft_wrap=True)
     console.print(f"Next: course report {quote(str(results))}", markup=False, soft_wrap=True)
@@ -131,11 +155,13 @@ def read_answers(console: Console, course: Course, file: Path, results: Path, ke
 
 def _key_in(key: Path) -> dict[tuple[str, str], str]:
     """Return the right letters, by the student and the assignment. Raises CourseFault."""
+    from ..student.question import LETTERS
+
     right: dict[tuple[str, str], str] = {}
     for where, row in csv_rows(key, ("student", "assignment", "question", "right"), "--key"):
         pair = _pair(row)
-        right[pair] = right.get(pair, "") + row["right"]
-        if row["question"] != str(len(right[pair])):
+        right[pair] = right.get(pair, "") + row.get("right", "")
+        if row.get("question") != str(len(right[pair])) or right[pair][-1] not in LETTERS:
             raise CourseFault(f"{where}: the key is not as it was written. Next: bring it back from a copy")
     return right
 
@@ -162,5 +188,5 @@ def _answers_in(file: Path, right: Mapping[tuple[str, str], str], key: Path) -> 
 
 
 def _pair(row: dict[str, str]) -> tuple[str, str]:
-    """Return the student and the assignment, without the quote that a table puts before what looks like a formula."""
-    return row.get("student", "").removeprefix("'"), row.get("assignment", "").removeprefix("'")
+    """Return the student, with the quotes that a table puts before what looks like a formula, and the assignment."""
+    return cell(row.get("student", "")), row.get("assignment", "")

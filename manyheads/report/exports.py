@@ -29,7 +29,7 @@ _LINE_BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Return the rows as CSV."""
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([[_cell(value) for value in row] for row in rows])
+    csv.writer(out, lineterminator="\n").writerows([[cell(value) for value in row] for row in rows])
     return out.getvalue()
 
 
@@ -43,7 +43,7 @@ def number_or_blank(value: float | None) -> str:
     return "" if value is None else number(value)
 
 
-def _cell(value: str) -> str:
+def cell(value: str) -> str:
     """Return the text of a cell, with a quote before whatever a spreadsheet would take for a formula.
 
     Some take blanks before the sign away, and some know its full-width form, as 〃＝〃 on East Asian keyboards. One that

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
@@ -65,11 +66,13 @@ def _plain(text: str) -> str:
     return _CONTROL.sub(r"\\\1", printable(text))
 
 
-def _titled(sheet: Sheet, number: int) -> str:
-    return f"{printable(sheet.student)} {sheet.assignment.id} {number}"
+def _titled(sheet: Sheet, number: int | None = None) -> str:
+    return " ".join(map(str, filter(None, (printable(sheet.student), sheet.assignment.id, number))))
 
 
-# QTI 2.1 (imsglobal.org/question), by hand: there is no library that writes it and is looked after.
+# QTI 2.1 (imsglobal.org/question), by hand: there is no library that writes it and is looked after. Canvas (canvas-lms,
+# gems/plugins/qti_exporter) reads the text of a question from a div or a prompt, never from a pre alone; makes a question of
+# its own of a visible section's title; and takes what has the same identifier for the same, also in another package.
 
 _QTI, _PACKAGE = "http://www.imsglobal.org/xsd/imsqti_v2p1", "http://www.imsglobal.org/xsd/imscp_v1p1"
 _MATCH = "http://www.imsglobal.org/question/qti_v2p1/rptemplates/match_correct"
@@ -77,14 +80,15 @@ _MATCH = "http://www.imsglobal.org/question/qti_v2p1/rptemplates/match_correct"
 
 def qti(sheet: Sheet) -> bytes:
     """Return a package of items and one test, with their answers, for Canvas' import."""
-    names = [f"question{number}" for number in range(1, len(sheet.asked) + 1)]
+    own = hashlib.sha256(f"{sheet.student}\n{sheet.assignment.id}".encode()).hexdigest()[:16]
+    names = [f"question_{own}_{number}" for number in range(1, len(sheet.asked) + 1)]
     parts = {
         name: _item(name, _titled(sheet, number), each.question)
         for number, (name, each) in enumerate(zip(names, sheet.asked, strict=True), 1)
     }
-    test = ET.Element("assessmentTest", xmlns=_QTI, identifier="test", title=_titled(sheet, len(names)))
+    test = ET.Element("assessmentTest", xmlns=_QTI, identifier=f"test_{own}", title=_titled(sheet))
     part = ET.SubElement(test, "testPart", identifier="part", navigationMode="nonlinear", submissionMode="simultaneous")
-    section = ET.SubElement(part, "assessmentSection", identifier="section", title="Questions", visible="true")
+    section = ET.SubElement(part, "assessmentSection", identifier="section", title="Questions", visible="false")
     for name in names:
         ET.SubElement(section, "assessmentItemRef", identifier=name, href=f"{name}.xml")
     parts["test"] = test
@@ -103,7 +107,7 @@ def _item(name: str, title: str, question: Question) -> ET.Element:
     ET.SubElement(item, "outcomeDeclaration", identifier="SCORE", cardinality="single", baseType="float")
     body = ET.SubElement(item, "itemBody")
     if question.code:
-        ET.SubElement(body, "pre").text = printable(question.code)
+        ET.SubElement(ET.SubElement(body, "div"), "pre").text = printable(question.code)
     choice = ET.SubElement(body, "choiceInteraction", responseIdentifier="RESPONSE", shuffle="false", maxChoices="1")
     ET.SubElement(choice, "prompt").text = printable(question.text)
     for letter, option in zip(LETTERS, question.options, strict=True):

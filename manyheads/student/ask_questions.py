@@ -117,7 +117,9 @@ def read_letters(said: str, count: int) -> list[str]:
     given = re.sub(r"[\s,]", "", said).upper()
     if not re.fullmatch(rf"[{LETTERS}-]{{{count}}}", given):
         letters = "A" * count
-        raise CourseFault(f"{said!r} is not {count} letters from A to D. Next: the same with letters such as {letters}")
+        raise CourseFault(
+            f"{said!r} is not {count} letters from A to D, or - for none. Next: the same with letters such as {letters}"
+        )
     return list(given)
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import math
 import random
 import re
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
-from ..box.connection import AttemptEnded, Connection
+from ..box.connection import AttemptEnded, Connection, End
 from ..box.level import Box
 from ..box.loading import load
 from ..box.replies import read_reply
@@ -157,6 +159,10 @@ class Material:
         """End all processes."""
         self._processes.close()
 
+    def refuse_late(self) -> None:
+        """Raise AttemptEnded where the seconds for all questions were too few: then some are missing."""
+        self._processes.refuse_late()
+
 
 @dataclass(frozen=True)
 class _Known:
@@ -174,8 +180,9 @@ class _Known:
 class _Processes:
     """The versions in the box. Many are loaded into one process, one after the other, and answer one call each."""
 
-    def __init__(self, box: Box, limits: Limits, source: AttemptSource) -> None:
+    def __init__(self, box: Box, limits: Limits, source: AttemptSource, seconds: float) -> None:
         self._box, self._limits, self._source = box, limits, source
+        self._seconds, self._until, self._is_late = seconds, time.monotonic() + seconds, False
         self._ended = 0  # how often a version has ended its process
         self._own: Connection | None = None
         self._shared: Connection | None = None
@@ -184,6 +191,9 @@ class _Processes:
         found: list[Reply | None] = []
         for start in range(0, len(texts), TOGETHER):
             some = texts[start : start + TOGETHER]
+            if not self._in_time():
+                found += [None] * len(some)
+                continue
             try:
                 found += self._together(call, some, SECONDS)
             except AttemptEnded:
@@ -192,7 +202,7 @@ class _Processes:
 
     def _alone(self, call: Call, text: str) -> Reply | None:
         """Return the reply of one version; None where it ends its process, or too many have done so."""
-        if self._ended < MOST_ENDED:
+        if self._ended < MOST_ENDED and self._in_time():
             try:
                 return self._together(call, [text], SECONDS / 2)[0]
             except AttemptEnded:
@@ -200,6 +210,8 @@ class _Processes:
         return None
 
     def traced(self, call: TraceCall, text: str = "") -> Traced:
+        if not self._in_time():
+            self.refuse_late()
         if text:
             connection = load(self._box, self._limits, replace(self._source, source=text).load()).connection
             try:
@@ -212,6 +224,14 @@ class _Processes:
         except AttemptEnded:
             self._own = None
             raise
+
+    def _in_time(self) -> bool:
+        self._is_late = self._is_late or time.monotonic() > self._until
+        return not self._is_late
+
+    def refuse_late(self) -> None:
+        if self._is_late:
+            raise AttemptEnded(End.TIMEOUT, f"Its questions need more than {self._seconds:g} seconds.")
 
     def _together(self, call: Call, texts: Sequence[str], seconds: float) -> list[Reply | None]:
         message = wire.encode(call)
@@ -235,15 +255,22 @@ class _Processes:
 
 
 def material_of(
-    box: Box, limits: Limits, exercise: Exercise, fingerprints: Fingerprints, source: AttemptSource, seed: int
+    box: Box,
+    limits: Limits,
+    exercise: Exercise,
+    fingerprints: Fingerprints,
+    source: AttemptSource,
+    seed: int,
+    seconds: float = math.inf,
 ) -> Material:
     """Gather what questions about this attempt are made from. The same code and seed give the same.
 
+    seconds: for all that is asked of the attempt; after them nothing more is, and `Material.refuse_late` raises.
     Raises AttemptEnded where the attempt does not come back.
     """
     digest = hashlib.sha256(source.source.encode("utf-8", "surrogatepass")).hexdigest()
     rng = random.Random(f"{seed} {exercise.id} {digest}")
-    processes = _Processes(box, limits, source)
+    processes = _Processes(box, limits, source, seconds)
     try:
         chosen = (_small(processes, exercise, example) for example in examples(exercise, fingerprints))
         smalls = tuple(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from .question import Question
 from .question_versions import Material, material_of
 
 TRIES = 5  # to draw a sheet that nobody with other code has
+LONGEST = 8_000  # characters of a question, its answers and their reasons: a line of code may be as long as its file
 _STEP = 1_000_003  # between the seeds of two tries
 
 
@@ -62,12 +64,16 @@ class SheetQuestions:
         self._recorded: dict[str, Fingerprints] = {}
         self._known: dict[tuple[object, ...], Sheet] = {}
         self._taken: dict[tuple[object, ...], tuple[str, ...]] = {}  # whose code has which questions
+        self._ended: dict[tuple[str, str], str] = {}  # why nothing can be asked, by the exercise and the attempt
 
     def sheet(self, submission: Submission) -> Sheet:
         """Return the sheet of a submission. Nothing that a student does makes this raise."""
         sources = dict(self._read(submission))
         codes = tuple(code_digest(source.source) for source in sources.values())
+        until = time.monotonic() + self._course.limits.seconds_per_attempt * len(sources)
         for number in range(TRIES):
+            if number and time.monotonic() > until:
+                break
             sheet = self._drawn(submission, sources, self._seed + number * _STEP)
             if not sheet.asked or self._taken.setdefault(sheet.content, codes) == codes:
                 return sheet
@@ -100,7 +106,9 @@ class SheetQuestions:
         ready.sort(key=lambda each: each[:2])
         for place, (_, _, exercise, source) in enumerate(ready):
             count = -(-(ASKED - len(asked)) // (len(ready) - place))
-            if count:
+            if count and (reason := self._ended.get((exercise.id, source.digest), "")):
+                said.append((exercise.id, reason))
+            elif count:
                 found, reason = self._questions(exercise, source, seed, count)
                 asked += found
                 said += [(exercise.id, reason)] if reason else []
@@ -131,34 +139,41 @@ class SheetQuestions:
         try:
             material, first = self._ask(exercise, source, seed, count)
             again = {_whole(each) for each in self._ask(exercise, source, seed, count)[1]} if first else set()
-            kept = [each for each in first if _whole(each) in again]
-            asked = [Asked(exercise.id, each, tuple(_named(material, each))) for each in kept]
+            same = [each for each in first if _whole(each) in again]
+            kept = [each for each in same if len(" ".join(_whole(each))) <= LONGEST]
+            until = time.monotonic() + self._course.limits.seconds_per_attempt
+            asked = [Asked(exercise.id, each, tuple(_named(material, each, until))) for each in kept]
         except AttemptEnded as ended:
-            return [], f"while questions were made: {ended}"
+            self._ended[exercise.id, source.digest] = reason = f"while questions were made: {ended}"
+            return [], reason
         except CourseFault:
             raise
         except Exception as error:  # a fault of ours in one attempt must not cost other students their sheets
             return [], sanitize(f"the questions themselves failed here: {type(error).__name__}: {error}")
         if not first:
             return [], "no small call of it gives a question"
-        left = f"{len(first) - len(kept)} of {len(first)} questions came out otherwise in a second run"
-        return asked, left if len(kept) < len(first) else ""
+        left = f"{len(first) - len(same)} of {len(first)} questions came out otherwise in a second run"
+        long = f"{len(same) - len(kept)} of {len(first)} questions are longer than {LONGEST:,} characters"
+        said = [left] * (len(same) < len(first)) + [long] * (len(kept) < len(same))
+        return asked, "; ".join(said)
 
     def _ask(self, exercise: Exercise, source: AttemptSource, seed: int, count: int) -> tuple[Material, list[Question]]:
         """Draw so many questions, in processes of their own. Raises AttemptEnded."""
         limits, recorded = self._course.limits.for_worker(), self._recorded[exercise.id]
-        material = material_of(self._box, limits, exercise, recorded, source, seed)
+        material = material_of(self._box, limits, exercise, recorded, source, seed, limits.seconds_per_attempt)
         try:
-            return material, draw(material, count)
+            drawn = draw(material, count)
+            material.refuse_late()
+            return material, drawn
         finally:
             material.close()
 
 
-def _named(material: Material, question: Question) -> Iterator[str]:
-    """Yield for each option the title of the misconception whose code gives it, "" where there is none."""
+def _named(material: Material, question: Question, until: float) -> Iterator[str]:
+    """Yield for each option the title of the misconception whose code gives it, "" where there is none, or no time is left."""
     for place, option in enumerate(question.options):
         named = None
-        if place != question.right and option.edit is not None:
+        if place != question.right and option.edit is not None and time.monotonic() < until:
             with suppress(AttemptEnded):
                 named = misconception_of(material, option)
         yield named.title if named else ""

@@ -20,7 +20,12 @@ def csv_rows(path: Path, columns: Sequence[str], option: str, form: str = "") ->
     again = f"Next: mend {path}, then the same command again"
     try:
         with path.open("rb") as file:
-            text = file.read(LARGEST).decode("utf-8-sig")
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise CourseFault(
+                f"{path} is larger than {LARGEST // 1024**2} MiB. Next: take other columns out, then the same again"
+            )
+        text = data.decode("utf-8-sig")
     except OSError as error:
         raise CourseFault(f"{path} cannot be read ({error.strerror}). Next: give {option} another file") from None
     except UnicodeDecodeError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -148,6 +149,7 @@ def test_a_class_is_asked_and_its_answers_come_into_reports_and_exports(
         ("zoe,averages,AB", r"answers.csv:2: .*key.csv has no sheet of 'zoe' for 'averages'"),
         ("ada,averages,ABC", r"answers.csv:2: 'ABC' is not 2 letters from A to D"),
         ("ada,averages,AE", r"'AE' is not 2 letters"),
+        ("ada,averages,", r"'' is not 2 letters from A to D, or - for none"),
         ("ada,averages,AB\nada,averages,AB", r"answers.csv:3: a second row of 'ada' for 'averages'"),
     ],
 )
@@ -165,3 +167,79 @@ def test_a_file_with_other_columns_is_refused(tiny_copy: Path) -> None:
     file.write_text("name,letters\nada,A\n")
     with pytest.raises(CourseFault, match=r"has no columns `student` and `assignment` and `answers`. Next: mend"):
         read_answers(Console(), load_course(tiny_copy), file, tiny_copy / "results")
+
+
+def test_sheets_and_answers_in_one_command_are_refused(tiny_copy: Path, run_course: Run) -> None:
+    done = run_course("ask", "--for", tiny_copy, "--answers", tiny_copy / "a.csv", "--course", tiny_copy)
+    assert done.returncode == 2
+    assert "--for makes sheets, and --answers reads what came back. Next: give one of them" in done.stderr
+
+
+@pytest.mark.parametrize("right", ["Z", "", "AB", "-"])
+def test_a_key_with_anything_but_one_letter_a_question_is_refused(tiny_copy: Path, right: str) -> None:
+    (tiny_copy / "key.csv").write_text(f"student,assignment,question,right\nada,averages,1,{right}\n")
+    (tiny_copy / "answers.csv").write_text("student,assignment,answers\nada,averages,A\n")
+    with pytest.raises(
+        CourseFault, match=r"key.csv:2: the key is not as it was written. Next: bring it back from a copy"
+    ):
+        read_answers(Console(), load_course(tiny_copy), tiny_copy / "answers.csv", tiny_copy / "results")
+
+
+def test_a_key_too_large_to_be_read_whole_is_refused(tiny_copy: Path) -> None:
+    rows = "".join(f"student{i},averages,1,A\n" for i in range(400_000))
+    (tiny_copy / "key.csv").write_text(f"student,assignment,question,right\n{rows}")
+    (tiny_copy / "answers.csv").write_text("student,assignment,answers\nstudent1,averages,A\n")
+    with pytest.raises(CourseFault, match=r"key.csv is larger than 8 MiB. Next: take other columns out"):
+        read_answers(Console(), load_course(tiny_copy), tiny_copy / "answers.csv", tiny_copy / "results")
+
+
+def test_sheets_that_cannot_be_written_are_refused_before_the_questions_are_made(
+    tiny_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("manyheads.cli.ask_class._drawn", lambda *_: pytest.fail("questions were made"))
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(CourseFault, match=r"taken cannot be written \(.*\). Next: give --out another folder"):
+        ask_class(Console(), load_course(tiny_copy), hand_in(tmp_path / "submitted"), tmp_path / "taken", 3)
+
+
+HOSTILE = {
+    "key.csv": CUMSUM,  # where the key goes
+    "=cmd|x": CUMSUM.replace("count", "zahl"),
+    "a;=1+1": CUMSUM.replace("count", "anzahl"),
+    "longest": CUMSUM.replace("total / count", f"total / (count if '{'x' * 200_000}' else x)"),
+    "slow": CUMSUM.replace("    total =", "    import time; time.sleep(0.4)\n    total ="),
+}
+
+
+def test_a_hostile_student_neither_stops_the_class_nor_takes_its_time(tiny_copy: Path, tmp_path: Path) -> None:
+    submitted, out, results = tmp_path / "submitted", tmp_path / "sheets", tmp_path / "results"
+    for student, source in HOSTILE.items():
+        (submitted / student / "averages").mkdir(parents=True)
+        (submitted / student / "averages" / "01_running_mean.py").write_text(source)
+    started = time.monotonic()
+    said = asked(tiny_copy, submitted, out)
+    assert time.monotonic() - started < 60  # without a bound the slow one takes two minutes alone
+    assert "no sheet: key.csv: a folder of this name would stand in the key's place. Next: rename it" in said
+    assert "slow: 01 The running mean: while questions were made: Its questions need more than 6 seconds" in said
+    assert "questions are longer than 8,000 characters" in said
+    assert (out / "key.csv").stat().st_size < 100_000
+
+    key = key_of(out)
+    assert {"'=cmd|x", "a;'=1+1"} <= set(key)  # no formulas
+    for student in HOSTILE:
+        write_result(
+            Result(student=student, assignment="averages", score=4, max_score=4, device="cpu", isolation="namespaces",
+                   seed=0, versions={}, exercises=()), results,
+        )  # fmt: skip
+    letters = {name: "".join(row[-1] for row in rows) for name, rows in key.items()}
+    answers = tmp_path / "answers.csv"
+    answers.write_text(
+        f"student,assignment,answers\n=cmd|x,averages,{letters[chr(39) + '=cmd|x']}\na;=1+1,averages,-----\n"
+    )
+    yaml = tiny_copy / "course.yaml"
+    yaml.write_text(yaml.read_text().replace("\nlimits:", "\nquestions: {share: 50%}\nlimits:", 1))
+    told = io.StringIO()
+    read_answers(Console(file=told, width=200), load_course(tiny_copy), answers, results, out / "key.csv")
+    assert "no answers: longest: averages\nWho has no row loses nothing; a row of - alone" in told.getvalue()
+    found = {r.student: r.questions for r in read_results(results) if r.questions}
+    assert found == {"=cmd|x": Answered(right=5, asked=5), "a;=1+1": Answered(right=0, asked=5)}

@@ -6,6 +6,7 @@ import io
 import re
 import xml.etree.ElementTree as ET
 import zipfile
+from dataclasses import replace
 
 import pytest
 
@@ -80,9 +81,25 @@ def test_a_qti_package_lists_its_files_and_each_item_has_one_right_answer(sheet:
         assert item.tag == f"{QTI}assessmentItem"
         (right,) = item.iter(f"{QTI}correctResponse")
         assert [value.text for value in right] == ["B"]
-        choices = {c.get("identifier"): c.text for c in item.iter(f"{QTI}simpleChoice")}
+        choices = {str(c.get("identifier")): c.text for c in item.iter(f"{QTI}simpleChoice")}
         assert (sorted(choices), choices["A"]) == (list("ABCD"), WRONG[0])
-    assert files["question1.xml"].find(f".//{QTI}prompt").text == f"What is {SEEN}?"  # type: ignore[union-attr]
+    first = files[min(files)]
+    assert first.find(f".//{QTI}prompt").text == f"What is {SEEN}?"  # type: ignore[union-attr]
+    assert first.find(f"{QTI}itemBody/{QTI}div/{QTI}pre").text == SEEN  # type: ignore[union-attr]
+    assert [section.get("visible") for section in test.iter(f"{QTI}assessmentSection")] == ["false"]
+
+
+def test_packages_of_two_students_share_no_identifier_by_which_canvas_would_take_one_for_the_other(
+    sheet: Sheet,
+) -> None:
+    def identifiers(one: Sheet) -> set[str]:
+        with zipfile.ZipFile(io.BytesIO(qti(one))) as archive:
+            roots = [ET.fromstring(archive.read(name)) for name in archive.namelist()]
+        return {root.get("identifier", "") for root in roots if root.tag.startswith(QTI)}
+
+    ada, ben = identifiers(sheet), identifiers(replace(sheet, student="ben"))
+    assert (len(ada), len(ben), ada & ben) == (3, 3, set())
+    assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*", each) for each in ada)
 
 
 def test_the_page_shows_everything_as_text_and_no_answer(tiny: Course, sheet: Sheet) -> None:

@@ -170,5 +170,7 @@ def test_letters_are_read_however_they_are_written(said: str) -> None:
 
 @pytest.mark.parametrize("said", ["BAD", "BADCAB", "BADCE", ""])
 def test_other_letters_are_refused_in_one_sentence(said: str) -> None:
-    with pytest.raises(CourseFault, match=r"is not 5 letters from A to D\. Next: the same with letters such as AAAAA"):
+    with pytest.raises(
+        CourseFault, match=r"is not 5 letters from A to D, or - for none\. Next: the same with letters such as AAAAA"
+    ):
         read_letters(said, 5)
