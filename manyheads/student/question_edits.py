@@ -1,4 +1,4 @@
-"""Questions whose wrong options are what other code would give: edits of the student's own, and recorded misconceptions."""
+"""Questions whose wrong options are what other code would give: edits of the student's own."""
 
 from __future__ import annotations
 
@@ -12,12 +12,8 @@ from torch import Tensor
 
 from ..box.worker.answers import Reply
 from ..box.worker.messages import Build, Call, StandIn
-from ..checks.transcript import target_of
-from ..diagnosis.fixed_sizes import HARD_CODED
-from ..diagnosis.recording import differs, facets_of, is_silent
 from .example import Example
 from .question import Observe, Option, Question, Version, ask
-from .question_trace import shown
 from .question_versions import ChangedLine, Material, Small
 
 SAME_TO = 1e-5  # the largest difference of numbers that count as the same, relative to the largest of them
@@ -375,105 +371,3 @@ def _weight(value: Tensor, zero: bool) -> Tensor:
     return torch.eye(value.shape[1], dtype=value.dtype).repeat(-(-value.shape[0] // value.shape[1]), 1)[
         : value.shape[0]
     ]
-
-
-# Which call shows a misconception.
-
-
-def telling_call(material: Material) -> Iterator[Question | None]:
-    """Ask which of four calls would show a misconception: at the others its answers are right."""
-    fingerprints, content = material.fingerprints, material.fingerprints.content
-    calls = fingerprints.calls
-    compared = (i for i in fingerprints.facets if "outputs" in facets_of(fingerprints, i))
-    places = [i for i in compared if _is_plain(calls[i]) and content.right(i).raised is None]
-    targets = {target_of(fingerprints.calls[i]) for i in places}
-    mutants = material.rng.sample(range(len(content.mutants)), min(40, len(content.mutants)))
-    for mutant in mutants:
-        words = content.words.get(content.mutants[mutant].id)
-        if words is None or content.mutants[mutant].id == HARD_CODED:  # which size, nobody could know
-            continue
-        for target in sorted(targets):
-            mine = [i for i in places if target_of(fingerprints.calls[i]) == target]
-            texts = {i: _call_text(fingerprints.calls[i]) for i in mine}
-            silent = [
-                i for i in mine if is_silent(fingerprints, mutant, i) and content.answer(content.mutants[mutant], i)
-            ]
-            telling = [i for i in mine if i not in silent and not is_silent(fingerprints, mutant, i)]
-            silent = [i for i in silent if texts[i] not in {texts[t] for t in telling}]
-            if not telling or len({texts[i] for i in silent}) < 3:
-                continue
-            material.rng.shuffle(silent)
-            right = Option(
-                texts[telling[0]],
-                "There its answer is another than that of right code.",
-                mutant=mutant,
-                shows="differs",
-                observe=_differs_at(material, telling[0]),
-            )
-            wrong = [
-                Option(
-                    texts[i],
-                    "There that code gives the right answer.",
-                    mutant=mutant,
-                    shows="the same",
-                    observe=_differs_at(material, i),
-                )
-                for i in silent
-            ]
-            text = (
-                f"Somebody else's code has this fault: “{words.title}” Which of these calls of {target} would show it?"
-            )
-            yield ask("telling_call", text, right, wrong, material.rng)
-
-
-def _differs_at(material: Material, index: int) -> Observe:
-    call = material.fingerprints.calls[index]
-
-    def observe(version: Version, own: Version) -> str:
-        from ..diagnosis.fingerprint import fingerprint_beside
-
-        found = fingerprint_beside(material.fingerprints.content.right(index), call, version.reply(call))
-        return "differs" if differs(material.fingerprints, index, found) else "the same"
-
-    return observe
-
-
-def _is_plain(call: Call) -> bool:
-    """Return whether a call is described by its sizes: it is made once, and its numbers are nothing special."""
-    state = call.subject.state if isinstance(call.subject, Build) else None
-    tensors = [v for v in (*call.given, *(state or {}).values()) if isinstance(v, Tensor)]
-    once = call.runs == 1 and not (call.then or call.only_build or call.random) and call.cotangent is None
-    return once and all(t.device.type == "cpu" and _is_usual(t) for t in tensors)
-
-
-_FEW = 24  # numbers too few to tell how they spread
-
-
-def _is_usual(tensor: Tensor) -> bool:
-    if not tensor.is_floating_point() or tensor.numel() < _FEW:
-        return tensor.is_floating_point()
-    return bool(tensor.isfinite().all()) and 0.05 < float(tensor.std()) < 3 and float(tensor.abs().max()) < 6
-
-
-def _call_text(call: Call) -> str:
-    """Return a call by its sizes: n_head=3 with inputs (2, 5, 12)."""
-    build = call.subject if isinstance(call.subject, Build) else None
-    numbers = [f"{n}={v}" for n, v in (build.kwargs if build else {}).items() if isinstance(v, int)]
-    numbers += [str(v) for v in (build.args if build else ()) if isinstance(v, int)]
-    given = [_given(value) for value in (*call.args, *call.kwargs.values())]
-    made = f"({', '.join(numbers)})" if build else ""
-    return f"{target_of(call)}{made}({', '.join(filter(None, given))})"
-
-
-def _given(value: object) -> str:
-    if isinstance(value, Tensor):
-        kinds = {0.0: "zeros", 1.0: "ones"}
-        plain = (
-            kinds.get(float(value.flatten()[0]))
-            if value.numel() and bool((value == value.flatten()[0]).all())
-            else None
-        )
-        return f"{plain or 'random'} {shown(tuple(value.shape))}"
-    if isinstance(value, StandIn):
-        return ", ".join(f"{name}={size}" for name, size in value.attributes.items())
-    return "" if value is None else str(value)
