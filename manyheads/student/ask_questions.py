@@ -15,7 +15,7 @@ from ..result import Diagnosed
 from ..submission import proved_line
 from .check_attempt import check_and_diagnose
 from .question import LETTERS, Option, Question
-from .question_edits import easy_row, edit_outcome, edit_with_outcome, positions_moved, telling_call
+from .question_edits import easy_row, edit_outcome, edit_with_outcome, positions_moved
 from .question_trace import axis_at_line, memory_at_line, origin_at_line, shape_at_line
 from .question_versions import Material
 
@@ -32,7 +32,6 @@ TEMPLATES: dict[str, Template] = {
     "edit_with_outcome": edit_with_outcome,
     "positions_moved": positions_moved,
     "easy_row": easy_row,
-    "telling_call": telling_call,
 }
 
 

@@ -32,15 +32,13 @@ Observe = Callable[[Version, Version], str]  # what a version shows, beside the 
 class Option:
     """One option. cause: why it is wrong; of the right one, why it is right.
 
-    edit: the version of the student's code that gives it; None: no edit is needed to say so. mutant: the place of the
-    recorded mutant that gives it. observe: how anybody can see it in that version; None where `cause` says all.
-    shows: what is seen there.
+    edit: the version of the student's code that gives it; None: no edit is needed to say so. observe: how anybody can see
+    it in that version; None where `cause` says all. shows: what is seen there.
     """
 
     text: str
     cause: str
     edit: Edit | None = None
-    mutant: int | None = None
     observe: Observe | None = None
     shows: str = ""
 

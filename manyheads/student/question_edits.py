@@ -1,4 +1,4 @@
-"""Questions whose wrong options are what other code would give: edits of the student's own, and recorded misconceptions."""
+"""Questions whose wrong options are what other code would give: edits of the student's own."""
 
 from __future__ import annotations
 
@@ -12,12 +12,8 @@ from torch import Tensor
 
 from ..box.worker.answers import Reply
 from ..box.worker.messages import Build, Call, StandIn
-from ..checks.transcript import target_of
-from ..diagnosis.fixed_sizes import HARD_CODED
-from ..diagnosis.recording import differs, facets_of, is_silent
 from .example import Example
 from .question import Observe, Option, Question, Version, ask
-from .question_trace import shown
 from .question_versions import ChangedLine, Material, Small
 
 SAME_TO = 1e-5  # the largest difference of numbers that count as the same, relative to the largest of them
@@ -32,26 +28,29 @@ RAISES, SHAPE, NUMBERS, NOTHING = (
 )
 _WHY_NOT = {
     RAISES: "It would raise if sizes met that do not fit.",
-    SHAPE: "The shape would change if an axis were added, dropped or moved.",
-    NUMBERS: "Numbers would change if something were computed or moved otherwise.",
+    SHAPE: "The shape would change if the result had other axes, or one of another size.",
+    NUMBERS: "Numbers would change if others were computed, or the same stood elsewhere.",
     NOTHING: "It would stay the same if the line did not matter for this call.",
 }
 
 
+_TRIVIAL = frozenset(
+    {"NameError", "UnboundLocalError", "AttributeError", "TypeError"}
+)  # no tensor is needed to see these
+
+
 def outcome(reply: Reply | None, own: Reply) -> str:
-    """Return what a version does beside the student's own; "" where it does not come back."""
+    """Return what becomes of the first result beside the student's own; "" where it is nothing of these."""
     if reply is None:
         return ""
-    if reply.raised is not None or len(reply.outputs) != len(own.outputs):
-        return RAISES
-    mine, theirs = [o.tensor for o in own.outputs], [o.tensor for o in reply.outputs]
-    if any(
-        (a is None) != (b is None) or (a is not None and b is not None and a.shape != b.shape)
-        for a, b in zip(mine, theirs, strict=True)
-    ):
+    if reply.raised is not None:
+        return "" if reply.raised.type in _TRIVIAL else RAISES
+    mine, theirs = own.outputs[0].tensor, reply.outputs[0].tensor if len(reply.outputs) == len(own.outputs) else None
+    if mine is None or theirs is None or (mine.dim() and not theirs.dim()):  # no tensor: a list, or a number
+        return ""
+    if mine.shape != theirs.shape:
         return SHAPE
-    same = all(a is None or b is None or _is_same(a, b) for a, b in zip(mine, theirs, strict=True))
-    return NOTHING if same else NUMBERS
+    return NUMBERS if not _is_same(mine, theirs) else NOTHING if mine.dtype == theirs.dtype else ""
 
 
 def _is_same(a: Tensor, b: Tensor) -> bool:
@@ -73,12 +72,21 @@ def _outcomes(material: Material, small: Small) -> dict[str, list[ChangedLine]]:
     found: dict[str, list[ChangedLine]] = {}
     for version, reply in zip(small.versions, replies, strict=True):
         found.setdefault(outcome(reply, small.reply), []).append(version)
-    found.pop("", None)
-    return found
+    unset = (NUMBERS, NOTHING) if _leaves_unset(material) else ()
+    return {seen: some for seen, some in found.items() if seen and seen not in unset}
+
+
+def _leaves_unset(material: Material) -> bool:
+    """Return whether an edit may leave memory that is not set: its numbers are chance."""
+    return "empty" in material.source.source
 
 
 def _becomes(version: ChangedLine) -> str:
     return f"line {version.number} becomes `{version.after}`"
+
+
+def _counts(small: Small) -> str:
+    return " Only its first result counts." if len(small.reply.outputs) > 1 else ""
 
 
 def edit_outcome(material: Material) -> Iterator[Question | None]:
@@ -92,7 +100,7 @@ def edit_outcome(material: Material) -> Iterator[Question | None]:
                 wrong = [
                     Option(other, f"{why} Here it comes to {seen}.") for other, why in _WHY_NOT.items() if other != seen
                 ]
-                text = f"{small.runs} In your code {_becomes(version)}. What comes of it?"
+                text = f"{small.runs} In your code {_becomes(version)}. What comes of it?{_counts(small)}"
                 yield ask("edit_outcome", text, right, wrong, material.rng, material.line(version.number))
 
 
@@ -118,7 +126,7 @@ def edit_with_outcome(material: Material) -> Iterator[Question | None]:
         for wanted in (seen for seen, some in options.items() if some):
             wrong = [option for seen, some in options.items() if seen != wanted for option in some]
             material.rng.shuffle(wrong)
-            text = f"{small.runs} Which of these edits of your code {_ASKED_OUTCOMES[wanted]}?"
+            text = f"{small.runs} Which of these edits of your code {_ASKED_OUTCOMES[wanted]}?{_counts(small)}"
             yield ask("edit_with_outcome", text, options[wanted][0], wrong, material.rng)
 
 
@@ -136,20 +144,22 @@ def positions_moved(material: Material) -> Iterator[Question | None]:
             def observe(
                 version: Version, own: Version, small: Small = small, moved: Call = moved, out: int = out_axis
             ) -> str:
-                return _changed_places(version.reply(small.call), version.reply(moved), out)
+                return _changed_places(
+                    version.reply(small.call), version.reply(moved), small.example.expected.shape, out
+                )
 
-            count = small.reply.outputs[0].tensor.shape[out_axis]  # type: ignore[union-attr]
+            count = small.example.expected.shape[out_axis]
             right_text = observe(material.own, material.own)
             if not right_text:
                 continue
             wrong = [
                 *_versions_that_show(material, small, [small.call, moved], observe, right_text),
-                *_sets(place, count),
+                *_sets(place, count, size),
             ]
             says = small.example.returns[out_axis].factors[0]
             text = (
-                f"{small.runs} Then it runs again, and only position {place} of {name} along its axis {axis} is another. "
-                f"At which positions along {says}, axis {out_axis} of the result, does it change?"
+                f"{small.runs} Then it runs again, and only position {place} of {name} along its axis {axis} is changed. "
+                f"At which positions along {says}, axis {out_axis} of {_result(small)}, do numbers change?"
             )
             right = Option(right_text, "Your code was run both times.", observe=observe)
             yield ask("positions_moved", text, right, wrong, material.rng)
@@ -186,11 +196,15 @@ def _with(call: Call, value: Tensor, other: Tensor) -> Call:
     return call.map(lambda given: other if given is value else given)
 
 
-def _changed_places(before: Reply, after: Reply, axis: int) -> str:
+def _result(small: Small) -> str:
+    return "the result" if len(small.reply.outputs) == 1 else "its first result"
+
+
+def _changed_places(before: Reply, after: Reply, shape: tuple[int, ...], axis: int) -> str:
     if before.raised or after.raised or not before.outputs or not after.outputs:
         return ""
     a, b = before.outputs[0].tensor, after.outputs[0].tensor
-    if a is None or b is None or a.shape != b.shape or a.dim() <= axis:
+    if a is None or b is None or a.shape != shape or b.shape != shape:
         return ""
     moved = [not _is_same(a.select(axis, i), b.select(axis, i)) for i in range(a.shape[axis])]
     return _places([i for i, changed in enumerate(moved) if changed], len(moved))
@@ -202,22 +216,14 @@ def _places(places: Sequence[int], count: int) -> str:
     return f"at all {count}" if len(places) == count else f"only at {', '.join(map(str, places))}"
 
 
-def _sets(place: int, count: int) -> Iterator[Option]:
-    yield Option(_places(range(count), count), "That is so where every position is heard at every other.")
-    yield Option(
-        _places([place], count) if place < count else "at none", "That is so where each position hears itself alone."
-    )
-    yield Option(
-        _places(range(place, count), count), "That is so where each position hears itself and what comes before it."
-    )
-    yield Option(
-        _places(range(min(place + 1, count)), count),
-        "That is so where each position hears itself and what comes after it.",
-    )
-    yield Option(
-        _places(range(place + 1, count), count),
-        "That is so where each position hears what comes before it, and not itself.",
-    )
+def _sets(place: int, count: int, size: int) -> Iterator[Option]:
+    yield Option(f"at all {count}", "That is so where it has a say at every position.")
+    if size == count:  # else the same number is another place
+        yield Option(_places([place], count), "That is so where it has a say at its own position alone.")
+        yield Option(_places(range(place, count), count), "That is so where it has a say there and at all later ones.")
+        yield Option(_places(range(place + 1), count), "That is so where it has a say there and at all earlier ones.")
+        yield Option(_places(range(place + 1, count), count), "That is so where it has a say at all later ones alone.")
+    yield Option("at none", "That is so where it has no say at all.")
 
 
 def _versions_that_show(
@@ -227,7 +233,7 @@ def _versions_that_show(
     for call in calls:
         material.replies(call, [v.edit.after for v in small.versions])
     found: dict[str, Option] = {}
-    for version in small.versions:
+    for version in () if _leaves_unset(material) else small.versions:
         seen = observe(material.version(version.edit), material.own)
         if seen and seen != right and seen not in found:
             found[seen] = Option(seen, f"That is what you get if {_becomes(version)}.", version.edit, observe=observe)
@@ -250,21 +256,26 @@ def easy_row(material: Material) -> Iterator[Question | None]:
                 continue
             place = material.rng.randrange(min(1, len(rows) - 1), len(rows))
 
-            def observe(version: Version, own: Version, call: Call = call, place: int = place) -> str:
+            def observe(
+                version: Version, own: Version, call: Call = call, place: int = place, rows: Tensor = rows
+            ) -> str:
                 found = _rows(version.reply(call))
-                return _row_text(found[place]) if found is not None and place < len(found) else ""
+                fits = found is not None and found.shape == rows.shape and _is_near(found)
+                return _row_text(found[place]) if found is not None and fits else ""
 
             right_text = _row_text(rows[place])
             others = [Option(_row_text(row), f"That is row {i}.") for i, row in enumerate(rows) if i != place]
-            flipped = Option(_row_text(rows[place].flip(0)), "That is the row from its end to its start.")
-            wrong = [*_versions_that_show(material, small, [call], observe, right_text), *others, flipped]
+            wrong = [*_versions_that_show(material, small, [call], observe, right_text), *others]
             what = (
                 "",
-                "the result",
-                f"row {place} of the result",
-                f"row {place} of the result, at index 0 of the axes before",
+                _result(small),
+                f"row {place} of {_result(small)}",
+                f"row {place} of {_result(small)}, at index 0 of the axes before",
             )
-            asked = what[min(small.example.expected.dim(), 3)]
+            cut = small.example.expected.shape[-1] > _LONGEST_ROW
+            asked = (
+                f"{what[min(small.example.expected.dim(), 3)]}{f', its first {_LONGEST_ROW} numbers' if cut else ''}"
+            )
             text = f"{small.runs} {words}What is {asked}?"
             yield ask(
                 "easy_row",
@@ -298,12 +309,15 @@ def _number(value: float) -> str:
 
 
 def _is_easy(rows: Tensor) -> bool:
-    numbers = rows.double()[rows.double().isfinite()]
-    if rows.dtype == torch.bool or not numbers.numel():
-        return len({_row_text(row) for row in rows}) > 1 or len(rows) == 1
-    near = (numbers * 12 - (numbers * 12).round()).abs().max() < 1e-3
-    small = numbers.abs().max() < _EASY and numbers.abs().max() > 0
-    return bool(near and small) and (len(rows) == 1 or len({_row_text(row) for row in rows}) > 1)
+    differ = len({_row_text(row) for row in rows}) > 1 or (len(rows) == 1 and bool(rows.any()))
+    return differ and _is_near(rows)
+
+
+def _is_near(rows: Tensor) -> bool:
+    numbers = rows.double()[rows.double().isfinite()] * 12
+    return not numbers.numel() or bool(
+        (numbers - numbers.round()).abs().max() < 1e-3 and numbers.abs().max() < 12 * _EASY
+    )
 
 
 def _easy_calls(small: Small) -> Iterator[tuple[Call, str]]:
@@ -317,23 +331,21 @@ def _easy_calls(small: Small) -> Iterator[tuple[Call, str]]:
         weights = [(frozenset(zero), _of_layers(zero)) for n in (1, 2, 0) for zero in combinations(layers, n)][:12]
     for zeros, of_layers in weights:
         for counted in (names[-1:], names) if len(names) > 1 else (names,):
-            yield _easy(small, counted, zeros), f"{_of_inputs(names, counted)}{of_layers}"
+            flat = all(small.example.arguments[n].dim() == 1 for n in counted)  # type: ignore[attr-defined]
+            yield _easy(small, counted, zeros), f"{_of_inputs(names, counted, flat)}{of_layers}"
 
 
-def _of_inputs(names: Sequence[str], counted: Sequence[str]) -> str:
+def _of_inputs(names: Sequence[str], counted: Sequence[str], flat: bool) -> str:
     zeros = [n for n in names if n not in counted]
     first = f"All numbers of {', '.join(zeros)} are 0. " if zeros else ""
-    return (
-        f"{first}In {', '.join(counted)} all numbers of position 0 are 1, those of position 1 are 2, and so on. "
-        if counted
-        else first
-    )
+    rows = "number 0 is 1, number 1 is 2" if flat else "every row 0 is all 1, every row 1 all 2"
+    return f"{first}In {', '.join(counted)} {rows}, and so on. " if counted else first
 
 
 def _of_layers(zero: Sequence[str]) -> str:
-    others = "Every other weight is" if zero else "Every weight is"
+    others = "every other weight" if zero else "every weight"
     first = f"The weights {', '.join(zero)} are 0. " if zero else ""
-    return f"{first}{others} the identity, or several of it one below the other, and every bias is 0. "
+    return f"{first}Row i of {others} has a 1 in column i % its width, and 0 elsewhere; every bias is 0. "
 
 
 def _layers(call: Call) -> list[str]:
@@ -375,105 +387,3 @@ def _weight(value: Tensor, zero: bool) -> Tensor:
     return torch.eye(value.shape[1], dtype=value.dtype).repeat(-(-value.shape[0] // value.shape[1]), 1)[
         : value.shape[0]
     ]
-
-
-# Which call shows a misconception.
-
-
-def telling_call(material: Material) -> Iterator[Question | None]:
-    """Ask which of four calls would show a misconception: at the others its answers are right."""
-    fingerprints, content = material.fingerprints, material.fingerprints.content
-    calls = fingerprints.calls
-    compared = (i for i in fingerprints.facets if "outputs" in facets_of(fingerprints, i))
-    places = [i for i in compared if _is_plain(calls[i]) and content.right(i).raised is None]
-    targets = {target_of(fingerprints.calls[i]) for i in places}
-    mutants = material.rng.sample(range(len(content.mutants)), min(40, len(content.mutants)))
-    for mutant in mutants:
-        words = content.words.get(content.mutants[mutant].id)
-        if words is None or content.mutants[mutant].id == HARD_CODED:  # which size, nobody could know
-            continue
-        for target in sorted(targets):
-            mine = [i for i in places if target_of(fingerprints.calls[i]) == target]
-            texts = {i: _call_text(fingerprints.calls[i]) for i in mine}
-            silent = [
-                i for i in mine if is_silent(fingerprints, mutant, i) and content.answer(content.mutants[mutant], i)
-            ]
-            telling = [i for i in mine if i not in silent and not is_silent(fingerprints, mutant, i)]
-            silent = [i for i in silent if texts[i] not in {texts[t] for t in telling}]
-            if not telling or len({texts[i] for i in silent}) < 3:
-                continue
-            material.rng.shuffle(silent)
-            right = Option(
-                texts[telling[0]],
-                "There its answer is another than that of right code.",
-                mutant=mutant,
-                shows="differs",
-                observe=_differs_at(material, telling[0]),
-            )
-            wrong = [
-                Option(
-                    texts[i],
-                    "There that code gives the right answer.",
-                    mutant=mutant,
-                    shows="the same",
-                    observe=_differs_at(material, i),
-                )
-                for i in silent
-            ]
-            text = (
-                f"Somebody else's code has this fault: “{words.title}” Which of these calls of {target} would show it?"
-            )
-            yield ask("telling_call", text, right, wrong, material.rng)
-
-
-def _differs_at(material: Material, index: int) -> Observe:
-    call = material.fingerprints.calls[index]
-
-    def observe(version: Version, own: Version) -> str:
-        from ..diagnosis.fingerprint import fingerprint_beside
-
-        found = fingerprint_beside(material.fingerprints.content.right(index), call, version.reply(call))
-        return "differs" if differs(material.fingerprints, index, found) else "the same"
-
-    return observe
-
-
-def _is_plain(call: Call) -> bool:
-    """Return whether a call is described by its sizes: it is made once, and its numbers are nothing special."""
-    state = call.subject.state if isinstance(call.subject, Build) else None
-    tensors = [v for v in (*call.given, *(state or {}).values()) if isinstance(v, Tensor)]
-    once = call.runs == 1 and not (call.then or call.only_build or call.random) and call.cotangent is None
-    return once and all(t.device.type == "cpu" and _is_usual(t) for t in tensors)
-
-
-_FEW = 24  # numbers too few to tell how they spread
-
-
-def _is_usual(tensor: Tensor) -> bool:
-    if not tensor.is_floating_point() or tensor.numel() < _FEW:
-        return tensor.is_floating_point()
-    return bool(tensor.isfinite().all()) and 0.05 < float(tensor.std()) < 3 and float(tensor.abs().max()) < 6
-
-
-def _call_text(call: Call) -> str:
-    """Return a call by its sizes: n_head=3 with inputs (2, 5, 12)."""
-    build = call.subject if isinstance(call.subject, Build) else None
-    numbers = [f"{n}={v}" for n, v in (build.kwargs if build else {}).items() if isinstance(v, int)]
-    numbers += [str(v) for v in (build.args if build else ()) if isinstance(v, int)]
-    given = [_given(value) for value in (*call.args, *call.kwargs.values())]
-    made = f"({', '.join(numbers)})" if build else ""
-    return f"{target_of(call)}{made}({', '.join(filter(None, given))})"
-
-
-def _given(value: object) -> str:
-    if isinstance(value, Tensor):
-        kinds = {0.0: "zeros", 1.0: "ones"}
-        plain = (
-            kinds.get(float(value.flatten()[0]))
-            if value.numel() and bool((value == value.flatten()[0]).all())
-            else None
-        )
-        return f"{plain or 'random'} {shown(tuple(value.shape))}"
-    if isinstance(value, StandIn):
-        return ", ".join(f"{name}={size}" for name, size in value.attributes.items())
-    return "" if value is None else str(value)

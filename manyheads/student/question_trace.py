@@ -31,12 +31,17 @@ class Visited:
 
 def visited_lines(traced_steps: tuple[Step, ...], order: tuple[int, ...]) -> list[Visited]:
     """Return the lines whose result is one tensor with axes, of the same shape in every visit."""
-    results: dict[int, set[Step]] = {}
+    results: dict[int, Step] = {}
     for place, after in zip_longest(order, order[1:]):
         step = traced_steps[place]
-        if after is None or traced_steps[after].lines != step.lines:
-            results.setdefault(step.lines[-1], set()).add(replace(step, crops=(), numbers=()))
-    found = ((number, next(iter(steps))) for number, steps in results.items() if len({_key(s) for s in steps}) == 1)
+        if after is None or traced_steps[after].lines[: len(step.lines)] != step.lines:  # nor a line that it calls
+            results[step.lines[-1]] = replace(step, crops=(), numbers=())
+    last = {(step.lines[-1], step.sites[-1]) for step in results.values()}
+    keys: dict[int, set[object]] = {}
+    for step in traced_steps:
+        if (step.lines[-1], step.sites[-1]) in last:
+            keys.setdefault(step.lines[-1], set()).add(_key(step))
+    found = ((number, step) for number, step in results.items() if len(keys[number]) == 1)
     return [
         Visited(n, s) for n, s in found if s.output_count == 1 and s.outputs and s.outputs[0].shape and not s.raised
     ]
@@ -47,7 +52,7 @@ def _key(step: Step) -> object:
 
 
 def _of(small: Small) -> list[Visited]:
-    return visited_lines(small.traced.steps, small.traced.order)
+    return [v for v in visited_lines(small.traced.steps, small.traced.order) if v.number in small.plain]
 
 
 def _observe(call: Call, number: int, what: str) -> Observe:
@@ -78,7 +83,10 @@ def shape_at_line(material: Material) -> Iterator[Question | None]:
             )
             near = [o for o in lines if abs(len(o.shape) - len(line.shape)) <= 1 and len(o.shape) > 1]
             likely = [
-                *(Option(shown(s), f"That shape goes into line {line.number}.") for s in _inputs(line.step)),
+                *(
+                    Option(shown(s), f"That shape goes into the last operation of line {line.number}.")
+                    for s in _inputs(line.step)
+                ),
                 *_reordered(line.shape),
                 *(Option(shown(o.shape), f"That is the result of line {o.number}.") for o in near),
             ]
@@ -119,10 +127,8 @@ def axis_at_line(material: Material) -> Iterator[Question | None]:
                     continue
                 others = [other for other in names.values() if other != name]
                 wrong = [Option(_counted(small, other), _where_is(axes, other)) for other in others]
-                numbers = [
-                    Option(f"nothing with a name: its size is {n}", f"Its size is {line.shape[place]}.")
-                    for n in (1, 6, 9)
-                ]
+                size = line.shape[place]
+                other = Option(f"nothing with a name: its size is {size + 1}", f"Its size is {size}.")
                 material.rng.shuffle(wrong)
                 right = Option(
                     _counted(small, name),
@@ -130,7 +136,7 @@ def axis_at_line(material: Material) -> Iterator[Question | None]:
                     observe=_axis(small, line.number, place),
                 )
                 text = f"{small.runs} What does axis {place} of the result of line {line.number} count?"
-                yield ask("axis_at_line", text, right, [*wrong, *numbers], material.rng, material.line(line.number))
+                yield ask("axis_at_line", text, right, [*wrong, other], material.rng, material.line(line.number))
 
 
 def _axis(small: Small, number: int, place: int) -> Observe:
@@ -158,20 +164,26 @@ _MEMORY = {
     "new": ("new memory with newly computed numbers", "It would be new if its numbers were computed there."),
     "in place": ("the same tensor, changed in place", "It would be in place if it wrote into the tensor that it was given."),
 }  # fmt: skip
+# Whose numbers are the same or not quite, or are not computed; and what has no name.
+_UNCLEAR = frozenset(
+    "to type type_as float double half bfloat16 int long bool pad empty empty_like new_empty torch_function".split()
+)
 
 
 def memory_at_line(material: Material) -> Iterator[Question | None]:
     """Ask how a line's result lies in memory."""
     for small in material.smalls:
         for line in _of(small):
-            if line.step.storage not in _MEMORY:
-                continue
-            wrong = [Option(text, why) for kind, (text, why) in _MEMORY.items() if kind != line.step.storage]
+            kinds = {step.storage for step in small.traced.steps if step.lines[-1] == line.number}
+            kind, name = line.step.storage, line.step.name
+            if kind not in _MEMORY or name in _UNCLEAR or (kind != "new" and kinds - {kind, "view", "same"}):
+                continue  # what the line does to memory before its last operation tells another story
+            wrong = [Option(text, why) for other, (text, why) in _MEMORY.items() if other != kind]
             right = Option(
-                _MEMORY[line.step.storage][0],
-                f"`{line.step.name}` does that here.",
+                _MEMORY[kind][0],
+                f"`{name}` does that here.",
                 observe=_observe(small.call, line.number, "storage"),
-                shows=line.step.storage,
+                shows=kind,
             )
             text = f"{small.runs} What is the result of line {line.number}?"
             yield ask("memory_at_line", text, right, wrong, material.rng, material.line(line.number))
@@ -190,7 +202,9 @@ def origin_at_line(material: Material) -> Iterator[Question | None]:
         traced = material.own.traced(TraceCall(counted, CROP))
         for place, step in enumerate(traced.steps):
             table = step.crops[0] if step.crops else None
-            if table is None or traced.order.count(place) != 1 or not _is_moved(table, step.outputs[0].shape, given):
+            if table is None or traced.order.count(place) != 1 or step.lines[-1] not in small.plain:
+                continue
+            if not _is_moved(table, step.outputs[0].shape, given):
                 continue
             yield _origin(material, small, counted, given, name, step, table)
 
@@ -234,7 +248,7 @@ def _origin(
         other = tuple(index[axis] for axis in order)
         if all(i < size for i, size in zip(other, table.shape, strict=True)) and other != index:
             wrong.append(Option(str(int(table[other])), f"That stands at {list(other)}."))
-    for step_, why in ((1, "one further along"), (-1, "one before")):
+    for step_, why in ((1, "one further along"), (-1, "one back along")):
         axis = table.dim() - 2
         if 0 <= index[axis] + step_ < table.shape[axis]:
             other = (*index[:axis], index[axis] + step_, *index[axis + 1 :])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import hashlib
+import io
 import math
 import random
-import re
 import time
+import tokenize
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -53,7 +56,7 @@ _SIZES = (
 _OF_AXES = frozenset(
     "transpose permute swapaxes swapdims movedim softmax sum mean cat concat stack size unsqueeze squeeze".split()
 )
-_COMMENT = re.compile(r"(?<=\S)\s+#[^'\"]*$")
+LONGEST = 120  # characters of a line that can be read in an option
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,14 @@ class Small:
     """A small call of one function.
 
     traced: the attempt's own run of it. versions: of what it reaches, in a random order. written: the numbers in its text.
+    plain: its lines that are one statement with one result.
     """
 
     example: Example
     traced: Traced
     versions: tuple[ChangedLine, ...] = ()
     written: frozenset[int] = frozenset()
+    plain: frozenset[int] = frozenset()
 
     @property
     def call(self) -> Call:
@@ -272,11 +277,13 @@ def material_of(
     rng = random.Random(f"{seed} {exercise.id} {digest}")
     processes = _Processes(box, limits, source, seconds)
     try:
-        chosen = (_small(processes, exercise, example) for example in examples(exercise, fingerprints))
+        once = (example for example in examples(exercise, fingerprints) if not example.call.then)
+        chosen = (_small(processes, exercise, example) for example in once)
+        text = source.source
         smalls = tuple(
-            replace(small, versions=_versions(source, target_of(small.call), rng), written=_written(source.source))
-            for small in chosen
-            if small is not None
+            replace(s, versions=_versions(source, target_of(s.call), rng), written=_written(text), plain=_plain(text))
+            for s in chosen
+            if s is not None
         )
     except AttemptEnded:
         processes.close()
@@ -286,16 +293,39 @@ def material_of(
 
 def _written(text: str) -> frozenset[int]:
     """Return the numbers in a text that may be sizes: those among arguments, but of functions that take axes."""
-    try:
-        defined = [node for node in ast.parse(text).body if isinstance(node, DEFINITIONS)]
-        calls = [node for part in defined for node in ast.walk(part) if isinstance(node, ast.Call)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
+    calls = [node for node in _nodes(text) if isinstance(node, ast.Call)]
     given = (
         c for call in calls if name_of(call) not in _OF_AXES for c in (*call.args, *(k.value for k in call.keywords))
     )
     parts = (part for value in given for part in (value.elts if isinstance(value, ast.Tuple | ast.List) else [value]))
     return frozenset(part.value for part in parts if isinstance(part, ast.Constant) and type(part.value) is int)
+
+
+def _nodes(text: str) -> list[ast.AST]:
+    """Return the nodes of the definitions in a text."""
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        return [node for part in ast.parse(text).body if isinstance(part, DEFINITIONS) for node in ast.walk(part)]
+    return []
+
+
+def _plain(text: str) -> frozenset[int]:
+    """Return the lines that are one whole statement, of which a reader can say what its result is."""
+    nodes = _nodes(text)
+    statements = [node for node in nodes if isinstance(node, ast.stmt)]
+    starts = [node.lineno for node in statements]
+    own = {node.name for node in nodes if isinstance(node, DEFINITIONS)} | set(dir(builtins)) | {"append"}
+    return frozenset(
+        node.lineno
+        for node in statements
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Expr)
+        and node.lineno == node.end_lineno
+        and starts.count(node.lineno) == 1
+        and all(isinstance(target, ast.Name | ast.Attribute) for target in getattr(node, "targets", ()))
+        and not isinstance(getattr(node, "target", None), ast.Subscript)
+        and isinstance(node.value, ast.Call | ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Attribute | ast.Compare)
+        and not (isinstance(node.value, ast.Call) and name_of(node.value) in own)
+        and not any(isinstance(part, ast.Lambda) for part in ast.walk(node))
+    )
 
 
 def _versions(source: AttemptSource, target: str, rng: random.Random) -> tuple[ChangedLine, ...]:
@@ -335,7 +365,7 @@ def _axes(exercise: Exercise, call: Call, output: Tensor) -> Axes | None:
 
 
 def _resized(call: Call) -> Iterator[Call]:
-    for layout in layouts(replace(call, then=())) if not call.then else ():
+    for layout in layouts(call):
         for sizes in _SIZES:
             if len(layout.axes) <= len(sizes):
                 yield map_call(layout.at(dict(zip(layout.axes, sizes, strict=False))), _filled)
@@ -354,16 +384,21 @@ def _filled(tensor: Tensor) -> Tensor:
 def _changed_line(edit: Edit) -> ChangedLine | None:
     """Return the line that an edit changes; None where it changes several, or none."""
     before, after = edit.before.split("\n"), edit.after.split("\n")
-    if len(before) != len(after):
+    if len(before) != len(after) or ("self." in edit.after and "self." not in edit.before):
         return None
     places = [place for place, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
     if len(places) != 1:
         return None
     (place,) = places
     old, new = _code(before[place]), _code(after[place])
-    return ChangedLine(edit, place + 1, old, new) if old != new else None
+    return ChangedLine(edit, place + 1, old, new) if old != new and len(new) <= LONGEST else None
 
 
 def _code(line: str) -> str:
     """Return a line as it can be shown, without its comment, which may say what is asked."""
-    return printable(_COMMENT.sub("", line).strip())
+    line = line.strip()
+    with suppress(tokenize.TokenError, SyntaxError):  # of a line that is not a whole statement
+        for token in tokenize.generate_tokens(io.StringIO(line).readline):
+            if token.type == tokenize.COMMENT:
+                line = line[: token.start[1]]
+    return printable(line.strip())

@@ -9,16 +9,29 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from manyheads.authoring.verify.question_claims import is_proved
 from manyheads.box.level import Box
+from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import read
 from manyheads.errors import CourseFault
 from manyheads.student import ask_questions
 from manyheads.student.ask_questions import answered, draw, in_full, misconception_of, read_letters
 from manyheads.student.question import LETTERS, Option, Question, ask
-from manyheads.student.question_versions import Material, material_of
+from manyheads.student.question_edits import (
+    NOTHING,
+    NUMBERS,
+    RAISES,
+    SHAPE,
+    edit_outcome,
+    edit_with_outcome,
+    outcome,
+    positions_moved,
+)
+from manyheads.student.question_trace import axis_at_line, memory_at_line, origin_at_line, shape_at_line
+from manyheads.student.question_versions import Material, _code, material_of
 from manyheads.submission import AttemptSource
 from tests.student.real import REPOSITORY, exercise_of
 
@@ -39,7 +52,7 @@ def gather(box: Box, real_course: Course) -> Iterator[Gather]:
     def gather(
         id_: str = "reshape_dance", text: str | None = None, seed: int = 3, cells: tuple[int, ...] = ()
     ) -> Material:
-        exercise = exercise_of(id_)
+        exercise = next(exercise for exercise in real_course.exercises if exercise.id == id_)
         source = AttemptSource("own.py", exercise.solution.read_text() if text is None else text, cells=cells)
         limits = real_course.limits.for_worker()
         opened.append(material_of(box, limits, exercise, read(exercise.fingerprints), source, seed))
@@ -115,6 +128,118 @@ def test_a_comment_that_may_say_what_is_asked_is_not_shown(gather: Gather) -> No
     assert any(question.code for question in questions)
     shown = [text for q in questions for text in (q.code, q.text, *(o.text for o in q.options))]
     assert [text for text in shown if "  #" in text] == []
+    assert _code('y = x["#"] + f(  # that is "(B, T)"') == 'y = x["#"] + f('
+    assert _code("    .view(B, T)  # it's a view") == ".view(B, T)"
+
+
+UNCLEAR = """\
+import torch
+
+
+def turned(y):
+    return y.transpose(1, 2)
+
+
+def split_heads(x, n_head):
+    B, T, C = x.shape
+    if C % n_head:
+        raise ValueError(n_head)
+    hd = C // n_head
+    rows = []
+    for t in range(T):
+        rows.append(x[:, : t + 1].sum(1))
+    first, last = x[:, 0], x[:, :, :1]
+    kept = x * 1.0; x = kept
+    f = lambda z: z.flip(0)
+    f(x)
+    scaled = (x * 1.0).view(B, T, n_head, hd)
+    copied = x.transpose(0, 1).contiguous().view(T, B, n_head, hd)
+    moved = turned(scaled.flip(-1))
+    return scaled.transpose(1, 2)
+
+
+def merge_heads(y):
+    out = y.new_empty(y.shape[0], y.shape[2], y.shape[1] * y.shape[3])
+    for h in range(y.shape[1]):
+        out[:, :, h * y.shape[3] : (h + 1) * y.shape[3]] = y[:, h]
+    return out
+"""
+LINES = UNCLEAR.splitlines()
+
+
+def lines_asked(template: Callable[[Material], Iterator[Question | None]], material: Material) -> set[str]:
+    return {q.code.partition(": ")[2] for q in template(material) if q is not None}
+
+
+def test_a_line_is_asked_about_only_where_it_has_one_result_and_the_same_in_each_visit(gather: Gather) -> None:
+    material = gather(text=UNCLEAR)
+    clear = {
+        "return y.transpose(1, 2)",
+        "scaled = (x * 1.0).view(B, T, n_head, hd)",
+        "copied = x.transpose(0, 1).contiguous().view(T, B, n_head, hd)",
+        "return scaled.transpose(1, 2)",
+        "out = y.new_empty(y.shape[0], y.shape[2], y.shape[1] * y.shape[3])",
+    }
+    assert lines_asked(shape_at_line, material) == clear
+    assert lines_asked(axis_at_line, material) == clear
+    assert lines_asked(origin_at_line, material) <= clear
+
+
+def test_memory_is_asked_about_only_where_the_whole_line_does_one_thing_to_it(gather: Gather) -> None:
+    assert lines_asked(memory_at_line, gather(text=UNCLEAR)) == {
+        "return y.transpose(1, 2)",
+        "return scaled.transpose(1, 2)",
+    }
+    whole = "return y.transpose(1, 2).contiguous().view(B, T, nh * hd)"  # a copy, read in another way
+    assert whole in lines_asked(shape_at_line, gather())
+    assert whole not in lines_asked(memory_at_line, gather())
+
+
+def test_what_is_no_tensor_or_has_another_dtype_is_called_neither_the_same_nor_an_exception() -> None:
+    def of(*tensors: torch.Tensor | None) -> Reply:
+        return Reply(outputs=tuple(Output(kind="tensor", tensor=tensor) for tensor in tensors))
+
+    own = of(torch.ones(2, 3))
+    assert outcome(of(torch.ones(2, 3)), own) == NOTHING
+    assert outcome(of(torch.zeros(2, 3)), own) == NUMBERS
+    assert outcome(of(torch.ones(3, 2)), own) == SHAPE
+    others = (of(torch.ones(2, 3).bool()), of(None), of(torch.ones(())), of(torch.ones(2, 3), torch.ones(2, 3)), None)
+    assert [outcome(other, own) for other in others] == [""] * 5
+    assert outcome(Reply(raised=Raised("NameError", (), "", "call", None)), own) == ""
+
+
+def test_positions_that_the_result_does_not_have_are_no_options(gather: Gather) -> None:
+    for question in filter(None, positions_moved(gather("attention_scores"))):
+        counts = {option.text for option in question.options if option.text.startswith("at all ")}
+        assert len(counts) <= 1
+
+
+def test_versions_that_leave_memory_unset_are_no_options_for_their_numbers_are_chance(gather: Gather) -> None:
+    material = gather(text=UNCLEAR)
+    assert {q.wanted for q in edit_outcome(material) if q is not None} <= {RAISES, SHAPE}
+    moved = list(filter(None, positions_moved(material)))
+    assert moved
+    assert {option.edit for question in moved for option in question.options} == {None}
+
+
+def test_of_several_results_the_first_is_asked_about_and_said_to_be(gather: Gather) -> None:
+    material = gather("kv_cache")
+    assert [small for small in material.smalls if small.call.then] == []
+    questions = [q for template in (edit_outcome, edit_with_outcome) for q in template(material) if q is not None]
+    assert questions
+    assert all(q.text.endswith(" Only its first result counts.") for q in questions)
+    assert all("of its first result, do" in q.text for q in positions_moved(material) if q is not None)
+
+
+def test_a_row_that_is_cut_is_said_to_be_and_edits_can_be_read(gather: Gather) -> None:
+    questions = draw(gather(), 40)
+    rows = [(q, len(o.text.split(","))) for q in questions if q.template == "easy_row" for o in q.options]
+    assert {count for _, count in rows} <= {5, 6}
+    assert all(("its first 6 numbers" in q.text) == (count == 6) for q, count in rows)
+    assert [
+        v.after for small in gather().smalls for v in small.versions if "self." in v.after
+    ] == []  # no class is there
+    assert max(len(version.after) for small in gather("mha_by_loop").smalls for version in small.versions) <= 120
 
 
 def test_lines_of_a_notebook_are_called_by_their_cells(gather: Gather) -> None:

@@ -65,7 +65,7 @@ def is_proved(question: Question, again: Material) -> bool:
 
 
 def _shows(option: Option, again: Material) -> bool:
-    if option.observe is None or option.mutant is not None:
+    if option.observe is None:
         return True
     version = again.own if option.edit is None else again.version(option.edit)
     try:
@@ -108,13 +108,10 @@ class _Asking:
         """Yield for each option that a misconception gives whether a mutant of it, run by itself, shows that option."""
         for question in questions:
             for option in question.options:
-                if option.mutant is not None and option.observe is not None:
-                    mutants = [self.bank.mutants[option.mutant]]
-                elif option.edit is not None and question.template in ("positions_moved", "easy_row"):
-                    named = misconception_of(material, option)
-                    mutants = [m for m in self.bank.mutants if named is not None and m.id == named.id]
-                else:
+                if option.edit is None or question.template not in ("positions_moved", "easy_row"):
                     continue
+                named = misconception_of(material, option)
+                mutants = [m for m in self.bank.mutants if named is not None and m.id == named.id]
                 if mutants:
                     label = f"{mutants[0].id}: {_label(question)} {option.text}"
                     yield any(_reads(option, material, mutant) for mutant in mutants), label
