@@ -43,7 +43,6 @@ from .example import Example
 from .question import Version
 
 EDITS, TOGETHER = 32, 16  # versions of what one call reaches, and how many a process answers for together
-MOST_ENDED = 8  # versions that end their process, by an endless loop for instance; then no other is asked alone
 SECONDS = 2.0  # for the versions that one process answers for: each needs some milliseconds
 FEW = 24  # numbers that a question can list
 CROP = (24, 24, 24, 24)  # the numbers of a traced tensor, all of them where a call is small
@@ -188,30 +187,30 @@ class _Processes:
     def __init__(self, box: Box, limits: Limits, source: AttemptSource, seconds: float) -> None:
         self._box, self._limits, self._source = box, limits, source
         self._seconds, self._until, self._is_late = seconds, time.monotonic() + seconds, False
-        self._ended = 0  # how often a version has ended its process
+        self._ended: set[str] = set()  # versions that ended their process, by an endless loop for instance
         self._own: Connection | None = None
         self._shared: Connection | None = None
 
     def replies(self, call: Call, texts: Sequence[str]) -> list[Reply | None]:
-        found: list[Reply | None] = []
-        for start in range(0, len(texts), TOGETHER):
-            some = texts[start : start + TOGETHER]
+        found: dict[str, Reply | None] = {}
+        asked = [text for text in texts if text not in self._ended]
+        for start in range(0, len(asked), TOGETHER):
+            some = asked[start : start + TOGETHER]
             if not self._in_time():
-                found += [None] * len(some)
-                continue
+                break
             try:
-                found += self._together(call, some, SECONDS)
+                found |= zip(some, self._together(call, some, SECONDS), strict=True)
             except AttemptEnded:
-                found += [self._alone(call, text) for text in some]
-        return found
+                found |= {text: self._alone(call, text) for text in some}
+        return [found.get(text) for text in texts]
 
     def _alone(self, call: Call, text: str) -> Reply | None:
-        """Return the reply of one version; None where it ends its process, or too many have done so."""
-        if self._ended < MOST_ENDED and self._in_time():
+        """Return the reply of one version; None where it ends its process, after which it is asked no more."""
+        if self._in_time():
             try:
                 return self._together(call, [text], SECONDS / 2)[0]
             except AttemptEnded:
-                self._ended += 1
+                self._ended.add(text)
         return None
 
     def traced(self, call: TraceCall, text: str = "") -> Traced:
