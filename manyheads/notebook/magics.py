@@ -133,13 +133,13 @@ class Magics:
                 given = read_letters(letters[0], len(questions)) if letters else []
                 lines: list[Text] = []
                 for number, question in enumerate(questions, 1):
-                    lines += [*question_lines(number, len(questions), question), Text()]
+                    lines += [Text(" "), *question_lines(number, len(questions), question)]
                     if given:
                         answer = answered(material, question, given[number - 1])
-                        lines += [*answer_lines(question, answer, shows_right=True), Text()]
+                        lines += answer_lines(question, answer, shows_right=True)
         if given:
             self._seed += 1
-        return shown(*lines, Text(f"Next: %ask {'' if given else 'BADCA, with your letters'}".strip()))
+        return shown(*lines, Text(" "), Text(f"Next: %ask {'' if given else 'BADCA, with your letters'}".strip()))
 
     def _result(self, notebook: NotebookExercise) -> ExerciseResult:
         names = self._shell.user_ns
@@ -166,7 +166,8 @@ def _after_done(notebook: NotebookExercise) -> list[str]:
     following = every[every.index(notebook.exercise) + 1 :][:1]
     lines = [f"Next: {each.title}, in {each.notebook.name}" for each in following]
     return [
-        as_called(line) for line in (*after_done(notebook.exercise), *(lines or ["Next, in a terminal: course status"]))
+        as_called(line.replace(f"course ask {notebook.id}", "%ask"))
+        for line in (*after_done(notebook.exercise), *(lines or ["Next, in a terminal: course status"]))
     ]
 
 
