@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,9 +13,10 @@ from torch import Tensor
 
 from ..box.worker.answers import Reply
 from ..box.worker.messages import Build, Call, StandIn
+from ..diagnosis.reached_parts import name_of
 from .example import Example
 from .question import Observe, Option, Question, Version, ask
-from .question_versions import ChangedLine, Material, Small
+from .question_versions import ChangedLine, Material, Small, nodes_of
 
 SAME_TO = 1e-5  # the largest difference of numbers that count as the same, relative to the largest of them
 
@@ -78,7 +80,8 @@ def _outcomes(material: Material, small: Small) -> dict[str, list[ChangedLine]]:
 
 def _leaves_unset(material: Material) -> bool:
     """Return whether an edit may leave memory that is not set: its numbers are chance."""
-    return "empty" in material.source.source
+    called = (name_of(node) for node in nodes_of(material.source.source) if isinstance(node, ast.Call))
+    return any("empty" in name for name in called)
 
 
 def _becomes(version: ChangedLine) -> str:

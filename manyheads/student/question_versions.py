@@ -292,7 +292,7 @@ def material_of(
 
 def _written(text: str) -> frozenset[int]:
     """Return the numbers in a text that may be sizes: those among arguments, but of functions that take axes."""
-    calls = [node for node in _nodes(text) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes_of(text) if isinstance(node, ast.Call)]
     given = (
         c for call in calls if name_of(call) not in _OF_AXES for c in (*call.args, *(k.value for k in call.keywords))
     )
@@ -300,7 +300,7 @@ def _written(text: str) -> frozenset[int]:
     return frozenset(part.value for part in parts if isinstance(part, ast.Constant) and type(part.value) is int)
 
 
-def _nodes(text: str) -> list[ast.AST]:
+def nodes_of(text: str) -> list[ast.AST]:
     """Return the nodes of the definitions in a text."""
     with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         return [node for part in ast.parse(text).body if isinstance(part, DEFINITIONS) for node in ast.walk(part)]
@@ -309,7 +309,7 @@ def _nodes(text: str) -> list[ast.AST]:
 
 def _plain(text: str) -> frozenset[int]:
     """Return the lines that are one whole statement, of which a reader can say what its result is."""
-    nodes = _nodes(text)
+    nodes = nodes_of(text)
     statements = [node for node in nodes if isinstance(node, ast.stmt)]
     starts = [node.lineno for node in statements]
     own = {node.name for node in nodes if isinstance(node, DEFINITIONS)} | set(dir(builtins)) | {"append"}
