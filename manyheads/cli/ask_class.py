@@ -20,7 +20,6 @@ from ..report.words import counted
 from ..result import Answered, read_answered, read_results, write_answered
 from ..submission import Submission, find_submissions
 from ..submission.csv_rows import csv_rows
-from ..submission.left_over import NotGraded
 from ..submission.not_readable import not_readable
 from ..submission.pseudonyms import read_pseudonyms
 from ..whole import write_whole
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from ..student.sheet_questions import Sheet
 
 KEY_FILE = "key.csv"
-_IS_KEY = "a folder of this name would stand in the key's place. Next: rename it to the student's id"
+HANDED_OUT, WITH_ANSWERS = "pages", "quizzes"  # folders beside it, each with a folder for each student
 
 
 def ask_class(
@@ -42,8 +41,6 @@ def ask_class(
     if (out / KEY_FILE).exists():
         raise CourseFault(f"{out} has the key of sheets that may be handed out. Next: give --out another folder")
     found, others = find_submissions(course, submitted)
-    others += [NotGraded(path=each.student, reason=_IS_KEY) for each in found if _is_key(each)]
-    found = [each for each in found if not _is_key(each)]
     unread = not_readable(course, submitted, found)
     found = sorted({*found, *unread}, key=lambda each: (each.student, course.assignments.index(each.assignment)))
     _make(out)  # before the minutes that the questions take
@@ -51,10 +48,10 @@ def ask_class(
     labels, sheets = labels_of(course), _drawn(console, course, found, seed, isolation)
     try:
         for sheet in (each for each in sheets if each.asked):
-            start = out / sheet.student / sheet.assignment.id
-            write_whole(start.with_suffix(".html"), page(sheet, labels).encode())
-            write_whole(start.with_suffix(".gift"), gift(sheet).encode())
-            write_whole(start.with_suffix(".qti.zip"), qti(sheet))
+            handed_out, quiz = (out / name / sheet.student / sheet.assignment.id for name in (HANDED_OUT, WITH_ANSWERS))
+            write_whole(handed_out.with_suffix(".html"), page(sheet, labels).encode())
+            write_whole(quiz.with_suffix(".gift"), gift(sheet).encode())
+            write_whole(quiz.with_suffix(".qti.zip"), qti(sheet))
         write_whole(out / KEY_FILE, table([KEY, *(row for sheet in sheets for row in key_rows(sheet))]).encode())
     except OSError as error:
         raise _not_written(out, error) from None
@@ -66,15 +63,13 @@ def ask_class(
     made = sum(1 for sheet in sheets if sheet.asked)
     asked = counted(sum(len(sheet.asked) for sheet in sheets), "question", "questions")
     console.print(f"{made} of {counted(len(sheets), 'submission', 'submissions')} with a sheet: {asked}, seed: {seed}")
-    said = f"Sheets: {out}/STUDENT/ASSIGNMENT.html. For you alone: {out / KEY_FILE}, and .gift and .qti.zip, which hold answers"
+    said = (
+        f"To hand out: {out / HANDED_OUT}/. For you alone, with the answers: {out / WITH_ANSWERS}/ and {out / KEY_FILE}"
+    )
     console.print(said, markup=False, soft_wrap=True)
     console.print(f"Next: course ask --answers FILE --key {quote(str(out / KEY_FILE))}", markup=False, soft_wrap=True)
     if made < len(sheets) or others:
         raise typer.Exit(1)
-
-
-def _is_key(submission: Submission) -> bool:
-    return submission.student.casefold() == KEY_FILE
 
 
 def _make(out: Path) -> None:
