@@ -221,6 +221,23 @@ def test_no_tool_gives_a_solution_away_a_sample(class_copy: Course) -> None:
         asyncio.run(run())
 
 
+def test_questions_on_a_right_attempt_give_nothing_away(class_copy: Course) -> None:
+    async def run() -> None:
+        async with Client(tutor(class_copy, box)) as client:
+            exercise = class_copy.exercises[3]
+            hidden_of = next(e for e in real_course()[0].exercises if e.id == exercise.id)
+            for path in hidden_of.right_attempts()[:2]:
+                source = path.read_text(encoding="utf-8")
+                exercise.script.write_text(source, encoding="utf-8")
+                told = await client.call_tool("ask", {"exercise": exercise.id, "letters": "AAAAA"})
+                assert not told.is_error, path
+                assert given_away(hidden_of, source, [told.structured_content]) == set(), path
+
+    with open_own_box(meta=True) as box:
+        asyncio.run(run())
+
+
+@pytest.mark.soak
 @pytest.mark.journey
 @pytest.mark.timeout(1200)
 def test_no_tool_gives_a_solution_away_whatever_the_attempt(class_copy: Course) -> None:
@@ -234,7 +251,7 @@ def test_no_tool_gives_a_solution_away_whatever_the_attempt(class_copy: Course) 
     async def run() -> None:
         async with Client(stdio_client(command)) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == [
-                "status", "lesson", "check", "trace", "hint",
+                "status", "lesson", "check", "trace", "hint", "ask",
             ]  # fmt: skip
             for exercise in class_copy.exercises:
                 assert await put_all(client, exercise, attempts(exercise)) == {}
@@ -242,6 +259,7 @@ def test_no_tool_gives_a_solution_away_whatever_the_attempt(class_copy: Course) 
     asyncio.run(run())
 
 
+@pytest.mark.soak
 @pytest.mark.journey
 @pytest.mark.timeout(1200)
 def test_check_and_hint_give_nothing_away_of_any_misconception(

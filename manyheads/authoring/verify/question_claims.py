@@ -23,10 +23,10 @@ from ...submission import AttemptSource
 from .attempt_claims import right_paths, source_of
 from .claim import Claim
 
-FIT, DRAWN = 5, 40  # templates that must fit an exercise, and questions that are drawn at once
+FIT, DRAWN = 5, 40  # templates that should fit an exercise, and questions that are drawn at once
 NAMED = 12  # wrong options of one draw whose misconception is looked for
-VIEW_SHARE, STYLE_SHARE = 0.95, 0.95
-MEND = "see docs/proof.md, How a question is made"
+VIEW_SHARE, STYLE_SHARE, FIT_SHARE = 0.95, 0.95, 0.6  # an exercise without named axes has few
+MEND = "see docs/proof.md, How a question is made; an author's own stand in grader/questions/"
 Readings = list[tuple[bool, str]]  # whether each option is what its version shows, with a label
 
 
@@ -37,7 +37,7 @@ def verify_questions(course: Course, box: Box, exercise: Exercise, seeds: int) -
     with closing(asking.material(reference, 0)) as material:
         fitting = [name for name, template in TEMPLATES.items() if any(q is not None for q in template(material))]
     short = () if len(fitting) >= FIT else (f"only {', '.join(fitting)}",)
-    yield Claim(exercise.id, "questions of five templates fit it", min(len(fitting), FIT), FIT, short, next=MEND)
+    yield Claim(exercise.id, "questions of five templates fit it", min(len(fitting), FIT), FIT, short, FIT_SHARE, MEND)
     unproved: list[str] = []
     views: Readings = []
     drawn = 0
