@@ -15,7 +15,8 @@ from ..result import Diagnosed
 from ..submission import proved_line
 from .check_attempt import check_and_diagnose
 from .question import LETTERS, Option, Question
-from .question_edits import easy_row, edit_outcome, edit_with_outcome, positions_moved
+from .question_edits import edit_outcome, edit_with_outcome
+from .question_inputs import easy_row, positions_moved
 from .question_trace import axis_at_line, memory_at_line, origin_at_line, shape_at_line
 from .question_versions import Material
 

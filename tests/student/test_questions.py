@@ -28,8 +28,8 @@ from manyheads.student.question_edits import (
     edit_outcome,
     edit_with_outcome,
     outcome,
-    positions_moved,
 )
+from manyheads.student.question_inputs import positions_moved
 from manyheads.student.question_trace import axis_at_line, memory_at_line, origin_at_line, shape_at_line
 from manyheads.student.question_versions import Material, _code, material_of
 from manyheads.submission import AttemptSource
