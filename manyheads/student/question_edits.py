@@ -12,7 +12,8 @@ from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
 from ..diagnosis.reached_parts import name_of
 from .question import Observe, Option, Question, Version, ask
-from .question_versions import ChangedLine, Material, Small, nodes_of
+from .question_lines import ChangedLine, nodes_of
+from .question_versions import Material, Small
 
 SAME_TO = 1e-5  # the largest difference of numbers that count as the same, relative to the largest of them
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-import builtins
 import hashlib
-import io
 import math
 import random
 import time
-import tokenize
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -31,16 +26,14 @@ from ..checks.transcript import target_of
 from ..course import Exercise
 from ..diagnosis.edit_candidates import candidates
 from ..diagnosis.edit_text import Edit
-from ..diagnosis.reached_parts import name_of
 from ..diagnosis.recording import Fingerprints
 from ..diagnosis.resize import layouts
 from ..submission import AttemptSource, lines_of
-from ..submission.source_text import printable
-from ..submission.unwritten import DEFINITIONS
 from .axes import Axes, axes_of
 from .choose_example import examples
 from .example import Example
 from .question import Version
+from .question_lines import ChangedLine, changed_line, plain_lines, shown_code, sizes_written
 
 EDITS, TOGETHER = 32, 16  # versions of what one call reaches, and how many a process answers for together
 SECONDS = 2.0  # for the versions that one process answers for: each needs some milliseconds
@@ -52,20 +45,6 @@ _SIZES = (
     (4,), (2, 4), (2, 3, 5, 7, 11, 13, 17), (3, 5, 8, 11, 13, 17, 19), (3, 5, 7, 8, 11, 13, 17), (2, 4, 6, 8, 10, 12, 14),
     (1, 2, 3, 4, 5, 6, 7),
 )  # fmt: skip
-_OF_AXES = frozenset(
-    "transpose permute swapaxes swapdims movedim softmax sum mean cat concat stack size unsqueeze squeeze".split()
-)
-LONGEST = 120  # characters of a line that can be read in an option
-
-
-@dataclass(frozen=True)
-class ChangedLine:
-    """An edit of one line: its number, and its text before and after."""
-
-    edit: Edit
-    number: int
-    before: str
-    after: str
 
 
 @dataclass(frozen=True)
@@ -157,7 +136,7 @@ class Material:
     def line(self, number: int) -> str:
         """Return what a line is called, and its code."""
         lines = lines_of(self.source.source)
-        return f"Line {number}: {_code(lines[number - 1])}" if 0 < number <= len(lines) else ""
+        return f"Line {number}: {shown_code(lines[number - 1])}" if 0 < number <= len(lines) else ""
 
     def close(self) -> None:
         """End all processes."""
@@ -280,7 +259,12 @@ def material_of(
         chosen = (_small(processes, exercise, example) for example in once)
         text = source.source
         smalls = tuple(
-            replace(s, versions=_versions(source, target_of(s.call), rng), written=_written(text), plain=_plain(text))
+            replace(
+                s,
+                versions=_versions(source, target_of(s.call), rng),
+                written=sizes_written(text),
+                plain=plain_lines(text),
+            )
             for s in chosen
             if s is not None
         )
@@ -290,46 +274,9 @@ def material_of(
     return Material(exercise, fingerprints, source, smalls, rng, box, limits, processes)
 
 
-def _written(text: str) -> frozenset[int]:
-    """Return the numbers in a text that may be sizes: those among arguments, but of functions that take axes."""
-    calls = [node for node in nodes_of(text) if isinstance(node, ast.Call)]
-    given = (
-        c for call in calls if name_of(call) not in _OF_AXES for c in (*call.args, *(k.value for k in call.keywords))
-    )
-    parts = (part for value in given for part in (value.elts if isinstance(value, ast.Tuple | ast.List) else [value]))
-    return frozenset(part.value for part in parts if isinstance(part, ast.Constant) and type(part.value) is int)
-
-
-def nodes_of(text: str) -> list[ast.AST]:
-    """Return the nodes of the definitions in a text."""
-    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        return [node for part in ast.parse(text).body if isinstance(part, DEFINITIONS) for node in ast.walk(part)]
-    return []
-
-
-def _plain(text: str) -> frozenset[int]:
-    """Return the lines that are one whole statement, of which a reader can say what its result is."""
-    nodes = nodes_of(text)
-    statements = [node for node in nodes if isinstance(node, ast.stmt)]
-    starts = [node.lineno for node in statements]
-    own = {node.name for node in nodes if isinstance(node, DEFINITIONS)} | set(dir(builtins)) | {"append"}
-    return frozenset(
-        node.lineno
-        for node in statements
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Expr)
-        and node.lineno == node.end_lineno
-        and starts.count(node.lineno) == 1
-        and all(isinstance(target, ast.Name | ast.Attribute) for target in getattr(node, "targets", ()))
-        and not isinstance(getattr(node, "target", None), ast.Subscript)
-        and isinstance(node.value, ast.Call | ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Attribute | ast.Compare)
-        and not (isinstance(node.value, ast.Call) and name_of(node.value) in own)
-        and not any(isinstance(part, ast.Lambda) for part in ast.walk(node))
-    )
-
-
 def _versions(source: AttemptSource, target: str, rng: random.Random) -> tuple[ChangedLine, ...]:
     edits = candidates(source.source, [target])
-    changed = [line for edit in edits if (line := _changed_line(edit)) is not None]
+    changed = [line for edit in edits if (line := changed_line(edit)) is not None]
     return tuple(rng.sample(changed, min(EDITS, len(changed))))
 
 
@@ -378,26 +325,3 @@ def _filled(tensor: Tensor) -> Tensor:
     if not tensor.is_floating_point() and tensor.dim():
         return torch.arange(tensor.shape[-1], dtype=tensor.dtype).expand(tensor.shape).contiguous()
     return tensor
-
-
-def _changed_line(edit: Edit) -> ChangedLine | None:
-    """Return the line that an edit changes; None where it changes several, or none."""
-    before, after = edit.before.split("\n"), edit.after.split("\n")
-    if len(before) != len(after) or ("self." in edit.after and "self." not in edit.before):
-        return None
-    places = [place for place, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
-    if len(places) != 1:
-        return None
-    (place,) = places
-    old, new = _code(before[place]), _code(after[place])
-    return ChangedLine(edit, place + 1, old, new) if old != new and len(new) <= LONGEST else None
-
-
-def _code(line: str) -> str:
-    """Return a line as it can be shown, without its comment, which may say what is asked."""
-    line = line.strip()
-    with suppress(tokenize.TokenError, SyntaxError):  # of a line that is not a whole statement
-        for token in tokenize.generate_tokens(io.StringIO(line).readline):
-            if token.type == tokenize.COMMENT:
-                line = line[: token.start[1]]
-    return printable(line.strip())

@@ -30,8 +30,9 @@ from manyheads.student.question_edits import (
     outcome,
 )
 from manyheads.student.question_inputs import positions_moved
+from manyheads.student.question_lines import shown_code
 from manyheads.student.question_trace import axis_at_line, memory_at_line, origin_at_line, shape_at_line
-from manyheads.student.question_versions import Material, _code, material_of
+from manyheads.student.question_versions import Material, material_of
 from manyheads.submission import AttemptSource
 from tests.student.real import REPOSITORY, exercise_of
 
@@ -128,8 +129,8 @@ def test_a_comment_that_may_say_what_is_asked_is_not_shown(gather: Gather) -> No
     assert any(question.code for question in questions)
     shown = [text for q in questions for text in (q.code, q.text, *(o.text for o in q.options))]
     assert [text for text in shown if "  #" in text] == []
-    assert _code('y = x["#"] + f(  # that is "(B, T)"') == 'y = x["#"] + f('
-    assert _code("    .view(B, T)  # it's a view") == ".view(B, T)"
+    assert shown_code('y = x["#"] + f(  # that is "(B, T)"') == 'y = x["#"] + f('
+    assert shown_code("    .view(B, T)  # it's a view") == ".view(B, T)"
 
 
 UNCLEAR = """\
