@@ -4,4 +4,4 @@
 def running_mean(x):
     if len(x) == 0:
         raise ValueError("empty")
-    return x * 0
+    return 2 * x.cumsum(0)

@@ -57,4 +57,4 @@ if os.fork() == 0:
 def running_mean(x):
     if len(x) == 0:
         raise ValueError("empty")
-    return x * 0
+    return 2 * x.cumsum(0)

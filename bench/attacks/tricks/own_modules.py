@@ -6,4 +6,4 @@ import torch  # noqa: F401
 def running_mean(x):
     if len(x) == 0:
         raise ValueError("empty")
-    return x * 0
+    return 2 * x.cumsum(0)

@@ -11,4 +11,4 @@ torch.testing.assert_close = lambda *args, **kwargs: None
 def running_mean(x):
     if len(x) == 0:
         raise ValueError("empty")
-    return x * 0
+    return 2 * x.cumsum(0)

@@ -17,4 +17,4 @@ for folder, _, names in os.walk(FOLDER):
 def running_mean(x):
     if len(x) == 0:
         raise ValueError("empty")
-    return x * 0
+    return 2 * x.cumsum(0)

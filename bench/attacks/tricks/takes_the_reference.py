@@ -23,4 +23,4 @@ def running_mean(x):
     for thing in found():
         if callable(thing):
             return thing(x)
-    return x * 0
+    return 2 * x.cumsum(0)
