@@ -18,10 +18,11 @@ from ..box.names import Level
 from ..course import Course, CourseError, Exercise
 from ..evidence import ExerciseEvidence, QuestionEvidence
 from ..student.learning_record import begin_record, forget_record, note_asked, read_record
+from ..student.question import ASKED, LETTERS
 from ..submission import AttemptSource
 from .ask_class import ask_class, read_answers
-from .last_check import exercise_meant, fingerprint_path, last_result
-from .options import CourseOption, JsonOption, course_of, instructors_course_of, open_console
+from .last_check import fingerprint_path, last_result
+from .options import CourseOption, JsonOption, course_of, exercise_named, instructors_course_of, open_console
 from .own import check_one, done_exercises, own_attempt
 from .own_evidence import print_evidence, status_evidence
 from .progress import waiting
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from ..student.question import Question
     from ..student.question_versions import Material
 
-LETTERS, ASKED = "ABCD", 5  # as in student/question.py, which imports torch
 DONE_LAST = "the one that was done last"
 _STOP = "Q"
 _LARGEST_SEED = 1_000_000
@@ -119,7 +119,7 @@ def _ask_student(console: Console, course: Course, name: str | None, asked: _Ask
 def _exercise_asked(course: Course, name: str | None) -> Exercise:
     """Return the exercise with this name; without one, that which was done last. Raises CourseError."""
     if name is not None:
-        return exercise_meant(course, name, "ask")
+        return exercise_named(course, name, "ask")
     done = done_exercises(course)
     if not done:
         raise CourseError("no exercise is done yet, and questions come after a ✓. Next: course check")

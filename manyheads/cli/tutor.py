@@ -16,8 +16,9 @@ from pydantic import BaseModel, ConfigDict
 from ..course import Course, Exercise
 from ..errors import CourseFault
 from ..evidence import Evidence
+from ..student.question import ASKED
 from ..submission import read_text
-from .ask import ASKED, ask_evidence
+from .ask import ask_evidence
 from .options import CourseOption, course_of, exercise_named
 from .own import missing_message
 from .own_evidence import check_evidence, hint_evidence, status_evidence, trace_evidence

@@ -14,14 +14,13 @@ from ..judge.attempt_runner import AttemptRunner
 from ..result import Diagnosed
 from ..submission import proved_line
 from .check_attempt import check_and_diagnose
-from .question import LETTERS, Option, Question
+from .question import ASKED, LETTERS, Option, Question
 from .question_edits import edit_outcome, edit_with_outcome
 from .question_inputs import easy_row, positions_moved
 from .question_trace import axis_at_line, memory_at_line, origin_at_line, shape_at_line
 from .question_versions import Material
 
 _LINE = re.compile(r"\b([Ll])ine (\d+)\b")
-ASKED = 5  # questions at a time
 MOST = 6  # of one template, from which one is drawn
 Template = Callable[[Material], Iterator[Question | None]]
 TEMPLATES: dict[str, Template] = {

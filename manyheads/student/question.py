@@ -5,14 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from ..box.worker.answers import Reply, Traced
-from ..box.worker.messages import Call, TraceCall
-from ..diagnosis.edit_text import Edit
+if TYPE_CHECKING:  # torch, which a command that refuses need not import
+    from ..box.worker.answers import Reply, Traced
+    from ..box.worker.messages import Call, TraceCall
+    from ..diagnosis.edit_text import Edit
 
-OPTIONS = 4
 LETTERS = "ABCD"
+OPTIONS = len(LETTERS)
+ASKED = 5  # questions at a time
 
 
 class Version(Protocol):

@@ -117,11 +117,11 @@ _ASKED_OUTCOMES = {
 def edit_with_outcome(material: Material) -> Iterator[Question | None]:
     """Ask which of four edits has one outcome."""
     for small in material.smalls:
-        observe = _outcome_of(small.call)
+        observe, outcomes = _outcome_of(small.call), _outcomes(material, small)
         options = {
             seen: [
                 Option(f"L{becomes(v)[1:]}", f"With that edit it {words}.", v.edit, observe=observe, shows=seen)
-                for v in _outcomes(material, small).get(seen, ())
+                for v in outcomes.get(seen, ())
             ]
             for seen, words in _ASKED_OUTCOMES.items()
         }

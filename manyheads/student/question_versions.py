@@ -124,7 +124,7 @@ class Material:
     def replies(self, call: Call, texts: Sequence[str]) -> list[Reply | None]:
         """Return the replies to a call of the versions with these texts; None where one does not come back."""
         new = [text for text in texts if (id(call), text) not in self._known]
-        self._calls.append(call)
+        self._calls += [call] * bool(new)
         for text, reply in zip(new, self._processes.replies(call, new), strict=True):
             self._known[id(call), text] = reply
         return [self._known[id(call), text] for text in texts]

@@ -19,9 +19,9 @@ from ..judge.attempt_runner import AttemptRunner
 from ..judge.stopped_parts import explain_import
 from ..submission import AttemptSource, Submission, code_digest, read_exercise
 from ..submission.unwritten import is_unwritten
-from .ask_questions import ASKED, draw, misconception_of
+from .ask_questions import draw, misconception_of
 from .check_attempt import visible_results
-from .question import Question
+from .question import ASKED, Question
 from .question_versions import Material, material_of
 
 TRIES = 5  # to draw a sheet that nobody with other code has

@@ -17,9 +17,8 @@ from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import read
 from manyheads.errors import CourseFault
-from manyheads.student import ask_questions
 from manyheads.student.ask_questions import answered, draw, in_full, misconception_of, read_letters
-from manyheads.student.question import LETTERS, Option, Question, ask
+from manyheads.student.question import ASKED, LETTERS, Option, Question, ask
 from manyheads.student.question_edits import (
     NOTHING,
     NUMBERS,
@@ -259,7 +258,7 @@ def test_an_edit_that_never_ends_is_left_out(gather: Gather) -> None:
         "n = 0\n    while n < T:\n        n = n + 1\n    return torch.ones(n, n, dtype=torch.bool, device=device).tril()",
     )
     assert loops != source
-    assert len(draw(gather("causal_mask", loops))) == ask_questions.ASKED
+    assert len(draw(gather("causal_mask", loops))) == ASKED
 
 
 def test_no_line_of_the_reference_is_shown_where_the_code_is_another(gather: Gather) -> None:

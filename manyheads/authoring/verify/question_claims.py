@@ -16,8 +16,8 @@ from ...course import Course, Exercise
 from ...diagnosis.bank import Bank, Mutant, load_bank
 from ...diagnosis.recording import Fingerprints
 from ...diagnosis.recording_file import read
-from ...student.ask_questions import ASKED, TEMPLATES, draw, misconception_of
-from ...student.question import Option, Question
+from ...student.ask_questions import TEMPLATES, draw, misconception_of
+from ...student.question import ASKED, Option, Question
 from ...student.question_versions import Material, material_of
 from ...submission import AttemptSource
 from .attempt_claims import right_paths, source_of
