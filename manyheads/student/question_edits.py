@@ -13,7 +13,8 @@ from ..box.worker.messages import Call
 from ..diagnosis.reached_parts import name_of
 from .question import Observe, Option, Question, Version, ask
 from .question_lines import ChangedLine, nodes_of
-from .question_versions import Material, Small
+from .question_versions import Material
+from .small_calls import Small
 
 SAME_TO = 1e-5  # the largest difference of numbers that count as the same, relative to the largest of them
 

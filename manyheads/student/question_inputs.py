@@ -15,7 +15,8 @@ from ..box.worker.messages import Build, Call, StandIn
 from .example import Example
 from .question import Observe, Option, Question, Version, ask
 from .question_edits import becomes, is_same, leaves_unset
-from .question_versions import Material, Small
+from .question_versions import Material
+from .small_calls import Small
 
 # Where the result changes with one position of an input.
 

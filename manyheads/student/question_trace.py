@@ -13,7 +13,8 @@ from ..box.worker.answers import Step
 from ..box.worker.messages import Call, TraceCall
 from ..checks.cast import map_call
 from .question import Observe, Option, Question, Version, ask
-from .question_versions import CROP, Material, Small
+from .question_versions import Material
+from .small_calls import CROP, Small
 
 
 @dataclass(frozen=True)
