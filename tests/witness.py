@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +38,7 @@ class Witnessed:
 
     def named(self, text: str) -> list[int]:
         """Those with this text in their command line, oldest first."""
-        return [pid for pid in sorted(self.kin()) if text in command_line(pid)]
+        return named(self.kin(), text)
 
     def wait_for(self, condition: Callable[[], object]) -> None:
         """Wait for a moment of the run."""
@@ -78,9 +78,14 @@ def witnessed(command: list[str], log: Path) -> Iterator[Witnessed]:
                     os.kill(pid, signal.SIGKILL)
 
 
-def loops(run: Witnessed) -> bool:
-    """Whether an attempt of this run has computed for half a second: more than anything but an endless loop takes."""
-    zygotes = run.named("manyheads_worker.zygote")
+def named(processes: Iterable[int], text: str) -> list[int]:
+    """Those with this text in their command line, oldest first."""
+    return [pid for pid in sorted(processes) if text in command_line(pid)]
+
+
+def loops(processes: Iterable[int]) -> bool:
+    """Whether an attempt among these has computed for half a second: more than anything but an endless loop takes."""
+    zygotes = named(processes, "manyheads_worker.zygote")
     attempts = [pid for pid in zygotes if parent_of(pid) in zygotes and is_python(parent_of(pid))]
     return any(seconds_computed(pid) > 0.5 for pid in attempts)
 

@@ -6,25 +6,27 @@ import contextlib
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests import witness
-from tests.witness import Witnessed, loops, witnessed
+from tests.witness import Witnessed, below, cgroups, loops, named, witnessed
 
 pytestmark = pytest.mark.journey
 
 LOOP = "def running_mean(x):\n    while True:\n        pass\n"
 SLEEP = "import time\n\n\ndef running_mean(x):\n    time.sleep(1000)\n"
-JUDGE, REAPER = "multiprocessing.spawn", "manyheads.box.reaper"
+COMMAND, JUDGE, REAPER = "manyheads grade", "multiprocessing.spawn", "manyheads.box.reaper"
+STANDALONE = "worker.standalone"
 
 SOAK = pytest.mark.soak  # each takes seconds: the suite has one of a kind, `make soak` has all
 endings = pytest.mark.parametrize(
     "ending", [pytest.param(signal.SIGKILL, id="SIGKILL"), pytest.param(signal.SIGTERM, id="SIGTERM", marks=SOAK)]
 )
 victims = pytest.mark.parametrize(
-    "victim", [pytest.param("manyheads grade", id="the command"), pytest.param(JUDGE, id="a judge", marks=SOAK)]
+    "victim", [pytest.param(COMMAND, id="the command"), pytest.param(JUDGE, id="a judge", marks=SOAK)]
 )
 
 
@@ -70,14 +72,46 @@ def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(
 
 
 @endings
-@victims
 def test_nothing_is_left_of_a_run_that_is_killed_while_an_attempt_loops(
-    tiny_copy: Path, tmp_path: Path, victim: str, ending: signal.Signals
+    tiny_copy: Path, tmp_path: Path, ending: signal.Signals
 ) -> None:
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", LOOP))
     with witnessed(grading, tmp_path / "log") as run:
-        run.wait_for(lambda: loops(run))
-        kill(run, victim, ending)
+        run.wait_for(lambda: loops(run.kin()))
+        kill(run, COMMAND, ending)
+        assert run.left() == []
+
+
+@SOAK
+@endings
+@pytest.mark.parametrize(
+    ("source", "options", "at_work"),
+    [
+        pytest.param(LOOP, (), lambda judge: loops(below(judge)), id="in a box"),
+        pytest.param(
+            SLEEP, ("--isolation", "process"), lambda judge: named(below(judge), STANDALONE), id="without one"
+        ),
+    ],
+)
+def test_another_judge_takes_the_place_of_one_that_is_killed_and_nothing_is_left_of_either(
+    tiny_copy: Path,
+    tmp_path: Path,
+    source: str,
+    options: tuple[str, ...],
+    at_work: Callable[[int], object],
+    ending: signal.Signals,
+) -> None:
+    """What the killed one was grading is tried again."""
+    grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", source), *options)
+    with witnessed(grading, tmp_path / "log") as run:
+        run.wait_for(lambda: len([judge for judge in run.named(JUDGE) if at_work(judge)]) == 2)
+        killed, other = run.named(JUDGE)
+        of_the_killed = set(below(killed))
+        os.kill(killed, ending)
+        run.wait_for(lambda: not of_the_killed & set(run.kin()))
+        assert [folder.name for folder in cgroups() if folder.name.split("-")[1] == str(killed)] == []
+        run.wait_for(lambda: [judge for judge in run.named(JUDGE) if judge != other and at_work(judge)])
+        kill(run, COMMAND, signal.SIGKILL)
         assert run.left() == []
 
 
@@ -88,19 +122,18 @@ def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at
     """As a job of a CI or of a batch system ends: nobody of them can remove a cgroup, but the reapers can."""
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", LOOP))
     with witnessed(grading, tmp_path / "log") as run:
-        run.wait_for(lambda: loops(run))
+        run.wait_for(lambda: loops(run.kin()))
         for pid in [pid for pid in run.kin() if os.getsid(pid) == run.process.pid]:
             with contextlib.suppress(ProcessLookupError):  # who sees the end of another may be quicker than we are
                 os.kill(pid, signal.SIGKILL)
         assert run.left() == []
 
 
-@victims
-def test_nothing_is_left_at_the_level_without_a_box(tiny_copy: Path, tmp_path: Path, victim: str) -> None:
+def test_nothing_is_left_at_the_level_without_a_box(tiny_copy: Path, tmp_path: Path) -> None:
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", SLEEP), "--isolation", "process")
     with witnessed(grading, tmp_path / "log") as run:
-        run.wait_for(lambda: run.named("worker.standalone"))
-        kill(run, victim, signal.SIGKILL)
+        run.wait_for(lambda: run.named(STANDALONE))
+        kill(run, COMMAND, signal.SIGKILL)
         assert run.left() == []
 
 

@@ -46,7 +46,7 @@ def graded_on_a_cluster(course: Path, folder: Path, moment: str) -> Iterator[Wit
     grade = ["-m", "manyheads", "grade", a_class(folder / "submitted", LOOP), "--course", patient(course)]
     begin = [sys.executable, "-c", START, sys.executable, *map(str, grade), "--out", str(folder / "out")]
     with witnessed(begin, folder / "log") as run:
-        run.wait_for(lambda: run.named(MOMENTS[moment]) if MOMENTS[moment] else loops(run))
+        run.wait_for(lambda: run.named(MOMENTS[moment]) if MOMENTS[moment] else loops(run.kin()))
         yield run
 
 
