@@ -183,7 +183,7 @@ def judge_hidden_for_good(subject, attempt, draw):
     module, edited = subject.module(attempt, s, state), x.clone()
     edited[:, 2:, 1:] = draw(s.B, s.T - 2, s.d_in - 1)
     leak = moved(module(x).output, module(edited).output)[:, :2].max()
-    expect(leak <= 1e-5, "with low scores everywhere the future shows through: what hides it is not low enough")
+    expect(leak <= 1e-5, "with low scores everywhere the future shows through")
 
 
 def judge_values(subject, attempt, reference, draw, first_token):
