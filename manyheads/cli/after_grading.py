@@ -121,13 +121,10 @@ def feedback(
             write_whole(out / name, content)
     except OSError as error:
         raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another folder") from None
-    for sentence in done.said:
-        console.print(f"not in a zip: {sentence}", style="yellow", markup=False, soft_wrap=True)
+    console.say(*(f"not in a zip: {sentence}" for sentence in done.said), style="yellow")
     name_not_graded(console, [row_of(other, labels_of(loaded)) for other in graded])
     students = counted(len({other.student for other in graded}), "student", "students")
-    console.print(f"{students}: {out / FOLDER}/", markup=False, soft_wrap=True)
-    for name in done.files:
-        console.print(f"{out / name}", markup=False, soft_wrap=True)
+    console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in done.files))
 
 
 # `course resolve`: who a pseudonym stands for.
@@ -199,5 +196,5 @@ def similar(
             alike = compare(command, attempts, stub_text(each), each.stem, page, pairs)
         except OSError as error:
             raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another path") from None
-        console.print(f"{said}, {page / 'index.html' if alike else 'none alike'}", markup=False, soft_wrap=True)
+        console.say(f"{said}, {page / 'index.html' if alike else 'none alike'}")
     console.print(CAUTION)

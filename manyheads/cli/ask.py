@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from ..box.names import Level
 from ..course import Course, CourseError, Exercise
@@ -22,7 +20,7 @@ from ..student.question import ASKED, LETTERS
 from ..submission import AttemptSource
 from .ask_class import ask_class, read_answers
 from .last_check import fingerprint_path, last_result
-from .options import CourseOption, JsonOption, course_of, exercise_named, instructors_course_of, open_console
+from .options import Console, CourseOption, JsonOption, course_of, exercise_named, instructors_course_of, open_console
 from .own import check_one, done_exercises, own_attempt
 from .own_evidence import print_evidence, status_evidence
 from .progress import waiting
@@ -108,8 +106,7 @@ def _ask_student(console: Console, course: Course, name: str | None, asked: _Ask
                 asking = _Asking(console, *questions)
                 right = asking.ask_all() if asked.letters is None else asking.evaluate(asked.letters)
             count, same = len(questions[1]), f"course ask {exercise.id} --seed {seed}"
-            said = f"{right} of {count} at the first try. The same questions again: {same}"
-            console.print(said, soft_wrap=not console.is_terminal)
+            console.tell(f"{right} of {count} at the first try. The same questions again: {same}")
     if asked.letters is not None or not asked.as_json:
         note_asked(course.root, exercise.id, right, count)
     if right < count and asked.letters is not None:
@@ -222,8 +219,7 @@ class _Asking:
         from ..report.question_text import question_lines
 
         self._console.print()
-        for line in question_lines(number, len(self._all), question):
-            self._print(line)
+        self._console.tell(*question_lines(number, len(self._all), question))
 
     def _letter(self) -> str:
         while True:
@@ -241,12 +237,8 @@ class _Asking:
         from ..student.ask_questions import answered
 
         answer = answered(self._material, question, letter)
-        for line in answer_lines(question, answer, shows_right=shows_right):
-            self._print(line)
+        self._console.tell(*answer_lines(question, answer, shows_right=shows_right))
         return answer.is_right
-
-    def _print(self, line: Text) -> None:
-        self._console.print(line, soft_wrap=not self._console.is_terminal)
 
 
 # What `course status` says of the record.

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from ..box.names import Device
 from ..course import Course, CourseError, Exercise
 from ..course.named import exercises_of
 from ..student.bench_settings import FULL, QUICK, BenchEffort, settings
 from .learn import write_picture
-from .options import CourseOption, course_of, exercise_named, open_console
+from .options import Console, CourseOption, course_of, exercise_named, open_console
 from .own import done_exercises, own_or_reference
 
 # `course bench EXERCISE`, or ASSIGNMENT: what a student's own code costs while one size grows.
@@ -29,7 +28,7 @@ def own_bench(console: Console, course: Course, what: str, device: Device, out: 
     exercises = _exercises_of(course, what)
     measured = _measured_exercises(console, course, exercises, device, quick=quick)
     if not measured:
-        console.print(f"Nothing of {what} is written yet: there is nothing to measure.", soft_wrap=True, markup=False)
+        console.say(f"Nothing of {what} is written yet: there is nothing to measure.")
         console.print(f"Next: fill the first stub of {exercises[0].stem}, then: course check {exercises[0].id}")
         raise typer.Exit(1)
     import torch
@@ -43,7 +42,7 @@ def own_bench(console: Console, course: Course, what: str, device: Device, out: 
     _tell_the_rest(console, course, exercises, measured)
     if out is not None:
         write_picture(out, own_bench_png(where, measured))
-        console.print(f"Drawn in {out}", soft_wrap=True, markup=False)
+        console.say(f"Drawn in {out}")
     if any(point.instead for measurement in measured for points in measurement.lines.values() for point in points):
         raise typer.Exit(1)
 
@@ -101,11 +100,11 @@ def _tell_the_rest(
     unwritten = [exercise.id for exercise in exercises if exercise not in {one.exercise for one in measured}]
     unchecked = [exercise.id for exercise in exercises if exercise in own - done_exercises(course)]
     if unwritten:
-        console.print(f"Not written yet: {', '.join(unwritten)}.", soft_wrap=True, markup=False)
+        console.say(f"Not written yet: {', '.join(unwritten)}.")
     if unchecked:
         listed = ", ".join(unchecked)
-        console.print(f"Not checked as right, so read with care: {listed}.", soft_wrap=True, markup=False)
-        console.print(f"Next: course check {unchecked[0]}", soft_wrap=True, markup=False)
+        console.say(f"Not checked as right, so read with care: {listed}.")
+        console.say(f"Next: course check {unchecked[0]}")
 
 
 # `course bench`: attention by hand against SDPA, beside the lesson's figures; or what course.yaml says of some
@@ -145,7 +144,7 @@ def bench(
     console.print(bench_report(measured), soft_wrap=True)
     if out is not None:
         write_picture(out, bench_png(measured))
-        console.print(f"Drawn in {out}", soft_wrap=True, markup=False)
+        console.say(f"Drawn in {out}")
 
 
 def _measured(console: Console, device: Device, effort: BenchEffort) -> Bench:

@@ -53,7 +53,7 @@ def trace(
         told = replace(each, raised=in_cells(each.raised, seen.source))
         console.print(trace_report(told), soft_wrap=not console.is_terminal)
     if seen.followed.ended:
-        console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=not console.is_terminal, markup=False)
+        console.tell(f"✗ {seen.followed.ended}", style="bold red")
     if explanations:
         console.print(LEGEND, style="bright_black", soft_wrap=not console.is_terminal)
     well = not seen.followed.ended and all(explanation.right for explanation in explanations)
@@ -104,7 +104,6 @@ def refuse_unstarted(course: Course, exercise: Exercise, source: AttemptSource, 
     """Print a message and exit with status 1 if the student has not written anything that can run."""
     console = open_console()
     lines = why_unstarted(course, exercise, source, command)
-    for line in lines:
-        console.print(line, soft_wrap=not console.is_terminal, markup=False)
+    console.tell(*lines)
     if lines:
         raise typer.Exit(1)

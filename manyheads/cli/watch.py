@@ -8,14 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from ..course import Course, Exercise
 from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.ladder import after_done, how_far
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
+from .options import Console
 from .own import check_one, done_exercises, from_here, is_started, own_attempt
 from .own_evidence import check_evidence, problem_lines
 from .progress import waiting
