@@ -17,14 +17,13 @@ from ..came_back import came_back
 from ..class_rows import NOBODY, ClassList
 from ..labels import IDS, Labels, file_stems
 from ..overview import overviews
-from .environment import GENERATOR, environment, picture
+from .environment import environment, is_ours, picture
 
 if TYPE_CHECKING:
     from ...student.bands import Band
     from ...student.wrong_pictures import Key
 
 CLASS, STUDENTS = "index.html", "students"
-HEAD = 1024  # the first bytes of a page, which name its generator
 _NOTHING: Mapping[Key, Sequence[Band]] = MappingProxyType({})
 
 
@@ -101,8 +100,5 @@ def pages_folder(results: Path, students: Collection[str]) -> Path:
 def _remove_others(folder: Path, kept: set[str]) -> None:
     """Remove pages of other students, if an earlier report wrote them."""
     for path in folder.glob("*.html"):
-        if path.name not in kept and path.is_file() and not path.is_symlink():
-            with path.open("rb") as file:
-                ours = GENERATOR.encode() in file.read(HEAD)
-            if ours:
-                path.unlink()
+        if path.name not in kept and path.is_file() and not path.is_symlink() and is_ours(path):
+            path.unlink()
