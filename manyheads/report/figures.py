@@ -35,6 +35,20 @@ def need_matplotlib() -> None:
         raise CourseFault("pictures need matplotlib, which is not installed. Next: pip install matplotlib") from None
 
 
+def _figure(width: float, height: float) -> Any:
+    """Return an empty figure, of so many inches. Raises CourseFault where matplotlib is not installed."""
+    need_matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _saved(figure: Any) -> bytes:
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=110, facecolor="white")
+    return out.getvalue()
+
+
 # Bands of heatmaps as one PNG. Needs matplotlib, which only the commands that draw need.
 
 # Colour maps that colour-blind readers can read: from dark to light, for differences two colours around white.
@@ -45,13 +59,10 @@ _CELL, _NARROW, _WIDE = 0.38, 1.6, 4.4  # inches: a cell, and the least and most
 
 def png(bands: Sequence[Band], title: str) -> bytes:
     """Return the picture. Raises CourseFault where matplotlib is not installed."""
-    need_matplotlib()
-    from matplotlib.figure import Figure
-
     rows = _rows(bands)
     heights = [max(map(_height, row)) for row in rows]
     widest = max(sum(map(_width, row)) for row in rows)
-    figure = Figure(figsize=(widest, sum(heights) + 0.5), layout="constrained")
+    figure = _figure(widest, sum(heights) + 0.5)
     figure.suptitle(title, fontsize=12, fontweight="bold")
     places = figure.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
     for place, row in zip(places, rows, strict=True):
@@ -60,9 +71,7 @@ def png(bands: Sequence[Band], title: str) -> bytes:
         parts = place.subfigures(1, len(widths), width_ratios=widths, squeeze=False)[0]
         for part, band in zip(parts, row, strict=False):
             _draw_band(part, band)
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=110, facecolor="white")
-    return out.getvalue()
+    return _saved(figure)
 
 
 def _rows(bands: Sequence[Band]) -> list[list[Band]]:
@@ -166,10 +175,7 @@ _GREY = "#808080"
 
 def bench_png(bench: Bench) -> bytes:
     """Return the picture: forward above, forward and backward below; a panel of times and one of memory for each dtype."""
-    need_matplotlib()
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(15, 7.5), layout="constrained")
+    figure = _figure(15, 7.5)
     figure.suptitle(bench_heading(bench), fontsize=11, fontweight="bold")
     panels = figure.subplots(2, 2 * len(ITEM_SIZES), squeeze=False)
     for i, backward in enumerate((False, True)):
@@ -177,9 +183,7 @@ def bench_png(bench: Bench) -> bytes:
             rows = [r for r in bench.rows if (r.setting.dtype, r.setting.backward) == (dtype, backward)]
             _times(panels[i][2 * j], rows)
             _memory(panels[i][2 * j + 1], rows)
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=110, facecolor="white")
-    return out.getvalue()
+    return _saved(figure)
 
 
 def _times(ax: Any, rows: Sequence[BenchRow]) -> None:
@@ -238,21 +242,16 @@ _PANEL_WIDE, _HIGH, _COLUMNS = 6.5, 4.2, 2  # inches of a panel
 
 def own_bench_png(where: str, measured: Sequence[MeasuredExercise]) -> bytes:
     """Return the picture: both axes grow by factors, so that what grows twice as fast is twice as steep."""
-    need_matplotlib()
-    from matplotlib.figure import Figure
-
     columns = min(_COLUMNS, len(measured))
     rows = -(-len(measured) // columns)
-    figure = Figure(figsize=(_PANEL_WIDE * columns, _HIGH * rows), layout="constrained")
+    figure = _figure(_PANEL_WIDE * columns, _HIGH * rows)
     figure.suptitle(where, fontsize=10)
     panels = list(figure.subplots(rows, columns, squeeze=False).flat)
     for ax, each in zip(panels, measured, strict=False):
         _draw_measured(ax, each)
     for ax in panels[len(measured) :]:
         ax.set_axis_off()
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=110, facecolor="white")
-    return out.getvalue()
+    return _saved(figure)
 
 
 def _draw_measured(ax: Any, measured: MeasuredExercise) -> None:
@@ -282,10 +281,7 @@ SMOOTH = 10  # how many steps are averaged
 
 def training_png(yours: Curve, reference: Curve, title: str) -> bytes:
     """Loss by step: a line for the training loss, marks for the held-out loss."""
-    need_matplotlib()
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.5, 4.5), layout="constrained")
+    figure = _figure(7.5, 4.5)
     ax = figure.subplots()
     # The reference is broad, with squares; yours is narrow, with circles: nobody needs the colours.
     shown = ("reference", reference, REFERENCE, 4.0, "s"), ("yours", yours, YOURS, 1.6, "o")
@@ -299,9 +295,7 @@ def training_png(yours: Curve, reference: Curve, title: str) -> bytes:
     ax.set_ylabel("loss (lower is better)")
     ax.grid(alpha=0.25)
     ax.legend(fontsize=8)
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=110, facecolor="white")
-    return out.getvalue()
+    return _saved(figure)
 
 
 def smoothed(curve: Curve) -> tuple[list[float], list[float]]:
