@@ -16,6 +16,7 @@ from ..errors import CourseFault
 from ..report.exports import cell, table
 from ..report.labels import Labels, labels_of
 from ..report.words import counted
+from ..report.writing import told_where
 from ..result import Answered, read_answered, read_results, write_answered
 from ..submission import Submission, find_submissions
 from ..submission.csv_rows import csv_rows
@@ -43,18 +44,17 @@ def ask_class(
     found, others = find_submissions(course, submitted)
     unread = not_readable(course, submitted, found)
     found = sorted({*found, *unread}, key=lambda each: (each.student, course.assignments.index(each.assignment)))
-    _make(out)  # before the minutes that the questions take
+    with told_where(out, "give --out another folder"):  # before the minutes that the questions take
+        out.mkdir(parents=True, exist_ok=True)
     seed = random.SystemRandom().randrange(1_000_000) if seed is None else seed
     labels, sheets = labels_of(course), _drawn(console, course, found, seed, isolation)
-    try:
+    with told_where(out, "give --out another folder"):
         for sheet in (each for each in sheets if each.asked):
             handed_out, quiz = (out / name / sheet.student / sheet.assignment.id for name in (HANDED_OUT, WITH_ANSWERS))
             write_whole(handed_out.with_suffix(".html"), page(sheet, labels).encode())
             write_whole(quiz.with_suffix(".gift"), gift(sheet).encode())
             write_whole(quiz.with_suffix(".qti.zip"), qti(sheet))
         write_whole(out / KEY_FILE, table([KEY, *(row for sheet in sheets for row in key_rows(sheet))]).encode())
-    except OSError as error:
-        raise _not_written(out, error) from None
     for submission, sheet in zip(found, sheets, strict=True):
         console.say(*_told(sheet, labels, unread.get(submission, ())), style="yellow")
     console.say(*(f"no sheet: {other}" for other in others), style="yellow")
@@ -66,17 +66,6 @@ def ask_class(
     console.say(f"Next: course ask --answers FILE --key {quote(str(out / KEY_FILE))}")
     if made < len(sheets) or others:
         raise typer.Exit(1)
-
-
-def _make(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _not_written(out, error) from None
-
-
-def _not_written(out: Path, error: OSError) -> CourseFault:
-    return CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another folder")
 
 
 def _drawn(console: Console, course: Course, found: Sequence[Submission], seed: int, isolation: Level) -> list[Sheet]:

@@ -15,6 +15,7 @@ from ..report.adjustments import sentences
 from ..report.class_rows import NOBODY, ClassList, not_graded
 from ..report.exports import FORMATS, TELLS_NOTHING, gradescope_files
 from ..report.labels import Labels, labels_of
+from ..report.writing import told_where
 from ..result import Result, read_results
 from .class_results import class_list, course_near, decided, pseudonyms_in, resolved
 from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
@@ -95,12 +96,10 @@ def _write(out: Path, format: Format, results: list[Result], members: ClassList,
     files = {out: FORMATS[format.value](results, members, labels)}
     if format is Format.GRADESCOPE and (out.is_dir() or not out.suffix):
         files = {out / path: text for path, text in gradescope_files(results, labels).items()}
-    try:
+    with told_where(out, "give --out another path"):
         for path, text in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another path") from None
 
 
 def _members(course: Course | None, roster: Path | None, results: list[Result]) -> ClassList:

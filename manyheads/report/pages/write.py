@@ -8,7 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ...errors import CourseFault
 from ...result import Result
 from ...submission import NotGraded
 from ...submission.roster import folded
@@ -17,6 +16,7 @@ from ..came_back import came_back
 from ..class_rows import NOBODY, ClassList
 from ..labels import IDS, Labels, file_stems
 from ..overview import overviews
+from ..writing import told_where
 from .environment import environment, is_ours, picture
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def write_pages(
     of_student: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         of_student[result.student].append(result)
-    try:
+    with told_where(folder, "course report --html ANOTHER_FOLDER"):
         one = pages.get_template("student.html.j2")
         for student, own in of_student.items():
             page = one.render(student=student, results=_in_order(own, labels))
@@ -71,10 +71,6 @@ def write_pages(
         )
         write_whole(folder / CLASS, text.encode())
         _remove_others(folder / STUDENTS, {page_of(student) for student in of_student})
-    except OSError as error:
-        raise CourseFault(
-            f"{folder} cannot be written ({error.strerror}). Next: course report --html ANOTHER_FOLDER"
-        ) from None
     return folder / CLASS
 
 
