@@ -8,58 +8,11 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 from ..box.names import Level
-from ..result import CheckResult, Diagnosed, Outcome, ProvedLine, Result
+from ..result import CheckResult, Outcome, ProvedLine, Result
 from .adjustments import Decided, decided
-from .aggregate import GROUPS, ExerciseView, class_view, group_of, misconceptions_of, other_titles
+from .aggregate import GROUPS, ExerciseView, Ranked, class_view, group_of, ranked
 from .class_rows import not_graded
 from .labels import IDS, Labels
-
-# Rank the misconceptions of a class over all exercises.
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """One misconception.
-
-    titles: its titles, which may differ between exercises.
-    exercises: how many attempts have it in each exercise.
-    alternatives: in how many of them another misconception has the same values, by its title.
-    together: how many of them have another misconception as well, by its title.
-    names: the students, in the order of the results.
-    """
-
-    id: str
-    titles: tuple[str, ...]
-    students: int
-    attempts: int
-    exercises: tuple[tuple[str, int], ...]
-    alternatives: tuple[tuple[str, int], ...]
-    together: tuple[tuple[str, int], ...]
-    names: tuple[str, ...]
-
-
-def ranked(results: Sequence[Result]) -> list[Ranked]:
-    """Return the misconceptions, ordered by the number of students and then of attempts that have them."""
-    seen: dict[str, list[tuple[str, str, Diagnosed, tuple[str, ...]]]] = defaultdict(list)
-    for result in results:
-        for exercise in result.exercises:
-            for diagnosed in misconceptions_of(exercise):
-                others = tuple(other.title for other in misconceptions_of(exercise) if other.id != diagnosed.id)
-                seen[diagnosed.id].append((result.student, exercise.id, diagnosed, others))
-    found = [
-        Ranked(
-            id=id_,
-            titles=tuple(dict.fromkeys(d.title for _, _, d, _ in every)),
-            students=len({student for student, *_ in every}),
-            attempts=len(every),
-            exercises=tuple(Counter(exercise for _, exercise, _, _ in every).items()),
-            alternatives=tuple(Counter(other for _, _, d, _ in every for other in other_titles(d)).most_common()),
-            together=tuple(Counter(other for *_, others in every for other in others).most_common()),
-            names=tuple(dict.fromkeys(student for student, *_ in every)),
-        )
-        for id_, every in seen.items()
-    ]
-    return sorted(found, key=lambda r: (-r.students, -r.attempts))
 
 
 @dataclass(frozen=True)
@@ -185,7 +138,7 @@ def _overview(assignment: str, results: Sequence[Result], labels: Labels) -> Ove
         totals=tuple(_totals(counting)),
         exercises=tuple(views),
         grids=tuple(grids(results, labels)),
-        misconceptions=tuple(ranked(results)),
+        misconceptions=tuple(ranked((result.student, e) for result in results for e in result.exercises)),
         groups=tuple(grouped(results)),
         troubles=tuple(_troubles(results)),
         lines=tuple((r.student, e.id, line) for r in results for e in r.exercises for line in e.lines),

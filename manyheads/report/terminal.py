@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..result import CheckResult, ExerciseResult
-from .aggregate import ExerciseView, MisconceptionCount
+from .aggregate import ExerciseView, Ranked
 from .class_rows import Cell, Row
 from .labels import IDS, Labels
 from .words import (
@@ -105,7 +105,7 @@ def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
     head.stylize("bold", 0, len(label))
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for shared in view.misconceptions:
-        table.add_row(str(shared.students), Text(shared.title + _or_else(shared)))
+        table.add_row(str(shared.students), Text(shared.titles[-1] + _or_else(shared)))
     for group, count in view.groups.items():
         table.add_row(str(count), group)
     for outcome, count in view.outcomes.items():
@@ -113,7 +113,7 @@ def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
     return Group(head, Padding(table, (0, 0, 1, 2))) if table.rows else head
 
 
-def _or_else(shared: MisconceptionCount) -> str:
+def _or_else(shared: Ranked) -> str:
     """Return the alternatives with the same values, with the number of attempts if it is not all of them."""
     others = [
         f"or {title}" + (f", {count} of {shared.students}" if count < shared.students else "")
