@@ -107,9 +107,9 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
 
 def waiting_checks(result: ExerciseResult) -> tuple[CheckResult, ...]:
     """Return the failed checks that wait for a function that is not written, or for another one that is wrong."""
-    states = {function.name: function.state for function in result.functions}
+    wrong = {function.name for function in result.functions if function.state == "wrong"}
     failed = (check for check in result.checks if check.outcome != "passed")
-    return tuple(c for c in failed if result.functions and states.get(c.function, "unseen") != "wrong" and states)
+    return tuple(check for check in failed if result.functions and check.function not in wrong)
 
 
 def titles_of(named: Sequence[Diagnosed]) -> str:
