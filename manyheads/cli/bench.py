@@ -15,12 +15,13 @@ from .learn import write_picture
 from .options import Console, CourseOption, course_of, exercise_named, open_console
 from .own import done_exercises, own_or_reference
 
-# `course bench EXERCISE`, or ASSIGNMENT: what a student's own code costs while one size grows.
-
 if TYPE_CHECKING:
     from ..box.level import Box
     from ..course.plot_and_bench import Measurement
+    from ..student.bench_settings import Bench, BenchSetting
     from ..student.measure_own import MeasuredExercise
+
+# `course bench EXERCISE`, or ASSIGNMENT: what a student's own code costs while one size grows.
 
 
 def own_bench(console: Console, course: Course, what: str, device: Device, out: Path | None, *, quick: bool) -> None:
@@ -107,11 +108,7 @@ def _tell_the_rest(
         console.say(f"Next: course check {unchecked[0]}")
 
 
-# `course bench`: attention by hand against SDPA, beside the lesson's figures; or what course.yaml says of some
-# exercises.
-
-if TYPE_CHECKING:
-    from ..student.bench_settings import Bench, BenchSetting
+# `course bench`: attention by hand against SDPA; or the above.
 
 
 def bench(

@@ -14,11 +14,14 @@ from .options import Console, CourseOption, course_of, exercise_named, open_cons
 from .own import done_exercises, from_here, own_attempt
 from .trace import refuse_unstarted
 
-# Show how a language model learns, while it does.
-
 if TYPE_CHECKING:
+    from ..box.level import Box
+    from ..course.file import Trainable
+    from ..student.bands import Band
     from ..student.training_plan import Curve
+    from ..submission import AttemptSource
 
+PROMPT, CHARACTERS = "Alice ", 240
 _LINE_EVERY = 100  # steps between two lines without a terminal
 
 
@@ -40,16 +43,6 @@ def show_learning(console: Console, learning: Iterator[Curve], total: int, refer
                 said = curve.steps // _LINE_EVERY
                 console.say(f"step {curve.steps} of {total}: {losses}")
     return curve
-
-
-if TYPE_CHECKING:
-    from ..box.level import Box
-    from ..course.file import Trainable
-    from ..student.bands import Band
-    from ..student.training_plan import Curve
-    from ..submission import AttemptSource
-
-PROMPT, CHARACTERS = "Alice ", 240
 
 
 def train(
