@@ -187,7 +187,8 @@ def bench_png(bench: Bench) -> bytes:
 
 
 def _times(ax: Any, rows: Sequence[BenchRow]) -> None:
-    _prepare(ax, rows, "ms (median)")
+    _prepare(ax, title_of(rows[0].setting), "T", "ms (median)", [row.setting.T for row in rows], 8)
+    ax.margins(0.12, 0.18)
     lesson = [(row.setting.T, row.lesson) for row in rows if row.lesson]
     for i, (name, path, colour, mark) in enumerate(_PATHS):
         ours = [(row.setting.T, path(row).time) for row in rows if path(row)]
@@ -203,7 +204,8 @@ def _times(ax: Any, rows: Sequence[BenchRow]) -> None:
 
 
 def _memory(ax: Any, rows: Sequence[BenchRow]) -> None:
-    _prepare(ax, rows, "MB")
+    _prepare(ax, title_of(rows[0].setting), "T", "MB", [row.setting.T for row in rows], 8)
+    ax.margins(0.12, 0.18)
     matrices = [(row.setting.T, row.setting.matrix / 1e6) for row in rows]
     _line(ax, matrices, color=_GREY, linestyle="--", label="one (B, nh, T, T) matrix")
     for name, path, colour, mark in _PATHS:
@@ -220,16 +222,16 @@ def _line(ax: Any, points: Sequence[tuple[float, float]], **style: Any) -> None:
         ax.plot(*zip(*points, strict=True), linewidth=1.5, markersize=5, **style)
 
 
-def _prepare(ax: Any, rows: Sequence[BenchRow], unit: str) -> None:
+def _prepare(ax: Any, title: str, across: str, up: str, values: Sequence[int], size: int, **style: Any) -> None:
+    """Let both axes grow by factors, with a tick at each value. size: of the letters."""
     ax.set_xscale("log", base=2)
     ax.set_yscale("log")
-    ax.margins(0.12, 0.18)
-    ax.set_title(title_of(rows[0].setting), fontsize=9)
-    ax.set_xlabel("T", fontsize=8)
-    ax.set_ylabel(unit, fontsize=8)
-    ax.set_xticks([row.setting.T for row in rows], [str(row.setting.T) for row in rows])
+    ax.set_title(title, fontsize=size + 1, **style)
+    ax.set_xlabel(across, fontsize=size)
+    ax.set_ylabel(up, fontsize=size)
+    ax.set_xticks(values, [str(value) for value in values])
     ax.minorticks_off()
-    ax.tick_params(labelsize=7)
+    ax.tick_params(labelsize=size - 1)
     ax.grid(alpha=0.25)
 
 
@@ -255,21 +257,14 @@ def own_bench_png(where: str, measured: Sequence[MeasuredExercise]) -> bytes:
 
 
 def _draw_measured(ax: Any, measured: MeasuredExercise) -> None:
-    ax.set_xscale("log", base=2)
-    ax.set_yscale("log")
+    of, values = measured.measurement, [point.value for point in next(iter(measured.lines.values()))]
+    title, across = f"{measured.exercise.title}: {of.title}", of.label or of.over
+    _prepare(ax, title, across, UNITS[of.measures], values, 9, fontweight="bold")
     for i, (name, points) in enumerate(measured.lines.items()):
         colour, mark, dash = _STYLES[i % len(_STYLES)]
         shown = [(point.value, amount) for point in points if (amount := amount_of(measured, point))]
         if shown:
             ax.plot(*zip(*shown, strict=True), color=colour, marker=mark, linestyle=dash, label=name)
-    values = [point.value for point in next(iter(measured.lines.values()))]
-    ax.set_xticks(values, [str(value) for value in values])
-    ax.minorticks_off()
-    ax.set_title(f"{measured.exercise.title}: {measured.measurement.title}", fontsize=10, fontweight="bold")
-    ax.set_xlabel(measured.measurement.label or measured.measurement.over, fontsize=9)
-    ax.set_ylabel(UNITS[measured.measurement.measures], fontsize=9)
-    ax.tick_params(labelsize=8)
-    ax.grid(alpha=0.25)
     ax.legend(fontsize=8)
 
 
