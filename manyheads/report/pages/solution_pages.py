@@ -51,12 +51,6 @@ class Solution:
         return f"{self.stem}.html"
 
 
-@dataclass(frozen=True)
-class _Part:
-    html: Markup | None
-    code: tuple[Piece, ...] = ()
-
-
 def write_solutions(title: str, solutions: Sequence[Solution], folder: Path) -> Path:
     """Write a page for each solution, and one that lists them. Returns its path.
 
@@ -70,7 +64,7 @@ def write_solutions(title: str, solutions: Sequence[Solution], folder: Path) -> 
     elsewhere = {f"{other.stem}.ipynb": other.name for other in solutions}
     for place, solution in enumerate(solutions):
         within = elsewhere | {name: _data(name, content) for name, content in solution.figures.items()}
-        parts = [_Part(_html(markdown, c, within)) if isinstance(c, str) else _Part(None, c) for c in solution.cells]
+        parts = [_html(markdown, cell, within) if isinstance(cell, str) else cell for cell in solution.cells]
         texts[solution.name] = pages.get_template("solution.html.j2").render(
             title=solution.title,
             parts=parts,
