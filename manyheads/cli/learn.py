@@ -185,20 +185,20 @@ def plot(
     Example: `course plot causal_mask`
     """
     loaded = course_of(course)
-    seen = follow_own_attempt(loaded, exercise, function, "plot", by_head=True, crop=TABLES, times=TIMES)
+    wanted, _, followed = follow_own_attempt(loaded, exercise, function, "plot", by_head=True, crop=TABLES, times=TIMES)
     from ..report.figures import png
     from ..student.bands import summary
     from ..student.sentence import every_band
 
     console = open_console()
-    shown = every_band(seen.followed.shown)
+    shown = every_band(followed.shown)
     console.tell(*summary(shown))
-    if seen.followed.ended:
-        console.tell(f"✗ {seen.followed.ended}", style="bold red")
+    if followed.ended:
+        console.tell(f"✗ {followed.ended}", style="bold red")
     if shown:
-        path = out or loaded.root / PLOTS / f"{seen.exercise.id}.png"
-        write_picture(path, png(shown, f"{seen.exercise.title}: expected, yours, difference"))
+        path = out or loaded.root / PLOTS / f"{wanted.id}.png"
+        write_picture(path, png(shown, f"{wanted.title}: expected, yours, difference"))
         console.say(f"Drawn in {path}")
-    console.print(f"Next: course check {seen.exercise.id}")
-    if seen.followed.ended:
+    console.print(f"Next: course check {wanted.id}")
+    if followed.ended:
         raise typer.Exit(1)
