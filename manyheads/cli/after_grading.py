@@ -16,6 +16,7 @@ from ..report.changes import summary as summary_of
 from ..report.class_rows import NOBODY, row_of
 from ..report.labels import label_of, labels_of
 from ..report.words import counted
+from ..report.writing import told_where
 from ..result import read_results
 from ..submission import find_submissions, is_student, shown
 from ..submission.lay_out import read_memory
@@ -106,7 +107,7 @@ def feedback(
     console = open_console()
     if strange := next((other.student for other in graded if not is_student(other.student)), None):
         raise CourseFault(f"{strange!a} cannot be a folder's name. Next: remove that result, then course feedback")
-    try:
+    with told_where(out, "give --out another folder"):
         if pair := folded_together(out / FOLDER, [other.student for other in graded]):
             names = " and ".join(map(ascii, pair))
             raise CourseFault(
@@ -119,15 +120,10 @@ def feedback(
         done = zips(loaded, graded, submitted, read_memory(submitted))
         for name, content in done.files.items():
             write_whole(out / name, content)
-    except OSError as error:
-        raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another folder") from None
-    for sentence in done.said:
-        console.print(f"not in a zip: {sentence}", style="yellow", markup=False, soft_wrap=True)
+    console.say(*(f"not in a zip: {sentence}" for sentence in done.said), style="yellow")
     name_not_graded(console, [row_of(other, labels_of(loaded)) for other in graded])
     students = counted(len({other.student for other in graded}), "student", "students")
-    console.print(f"{students}: {out / FOLDER}/", markup=False, soft_wrap=True)
-    for name in done.files:
-        console.print(f"{out / name}", markup=False, soft_wrap=True)
+    console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in done.files))
 
 
 # `course resolve`: who a pseudonym stands for.
@@ -195,9 +191,7 @@ def similar(
         if len(attempts) < 2:
             console.print(f"{said}, nothing to compare", markup=False)
             continue
-        try:
+        with told_where(out, "give --out another path"):
             alike = compare(command, attempts, stub_text(each), each.stem, page, pairs)
-        except OSError as error:
-            raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another path") from None
-        console.print(f"{said}, {page / 'index.html' if alike else 'none alike'}", markup=False, soft_wrap=True)
+        console.say(f"{said}, {page / 'index.html' if alike else 'none alike'}")
     console.print(CAUTION)

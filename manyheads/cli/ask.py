@@ -5,14 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from ..box.names import Level
 from ..course import Course, CourseError, Exercise
@@ -22,7 +19,7 @@ from ..student.question import ASKED, LETTERS
 from ..submission import AttemptSource
 from .ask_class import ask_class, read_answers
 from .last_check import fingerprint_path, last_result
-from .options import CourseOption, JsonOption, course_of, exercise_named, instructors_course_of, open_console
+from .options import Console, CourseOption, JsonOption, course_of, exercise_named, instructors_course_of, open_console
 from .own import check_one, done_exercises, own_attempt
 from .own_evidence import print_evidence, status_evidence
 from .progress import waiting
@@ -76,44 +73,35 @@ def ask(
     elif forget:
         console.print("The record is deleted." if forget_record(course_of(course).root) else "There is no record.")
     else:
-        _ask_student(console, course_of(course), exercise, _Asked(count, seed, letters, as_json), keep=keep)
+        loaded = course_of(course)
+        if keep:
+            begin_record(loaded.root)
+        wanted = _exercise_asked(loaded, exercise)
+        seed = random.randrange(_LARGEST_SEED) if seed is None else seed
+        right, asked = _ask_student(console, loaded, wanted, seed, count, letters, as_json=as_json)
+        if letters is not None or not as_json:
+            note_asked(loaded.root, wanted.id, right, asked)
+        if right < asked and letters is not None:
+            raise typer.Exit(1)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """How a student wants to be asked."""
-
-    count: int
-    seed: int | None
-    letters: str | None
-    as_json: bool
-
-
-def _ask_student(console: Console, course: Course, name: str | None, asked: _Asked, *, keep: bool) -> None:
+def _ask_student(
+    console: Console, course: Course, exercise: Exercise, seed: int, count: int, letters: str | None, *, as_json: bool
+) -> tuple[int, int]:
+    """Ask. Returns how many answers were right at the first try, and how many questions there were."""
     from ..box.forked import open_own_box
 
-    if keep:
-        begin_record(course.root)
-    exercise = _exercise_asked(course, name)
-    seed = random.randrange(_LARGEST_SEED) if asked.seed is None else asked.seed
-    with open_own_box(meta=True) as box:
-        if asked.as_json:
-            told = ask_evidence(course, exercise, seed, asked.count, asked.letters, box)
+    with open_own_box(meta=True) as box, ExitStack() as stack:
+        if as_json:
+            told = ask_evidence(course, exercise, seed, count, letters, box)
             print_evidence("ask", [told])
-            right, count = sum(each.right is True for each in told.questions), len(told.questions)
-        else:
-            with ExitStack() as stack:
-                with waiting(console, "reading your code"):
-                    questions = stack.enter_context(own_questions(course, exercise, seed, asked.count, box))
-                asking = _Asking(console, *questions)
-                right = asking.ask_all() if asked.letters is None else asking.evaluate(asked.letters)
-            count, same = len(questions[1]), f"course ask {exercise.id} --seed {seed}"
-            said = f"{right} of {count} at the first try. The same questions again: {same}"
-            console.print(said, soft_wrap=not console.is_terminal)
-    if asked.letters is not None or not asked.as_json:
-        note_asked(course.root, exercise.id, right, count)
-    if right < count and asked.letters is not None:
-        raise typer.Exit(1)
+            return sum(each.right is True for each in told.questions), len(told.questions)
+        with waiting(console, "reading your code"):
+            material, questions = stack.enter_context(own_questions(course, exercise, seed, count, box))
+        right = _Asking(console, material, questions).ask_all(letters)
+    same = f"course ask {exercise.id} --seed {seed}"
+    console.tell(f"{right} of {len(questions)} at the first try. The same questions again: {same}")
+    return right, len(questions)
 
 
 def _exercise_asked(course: Course, name: str | None) -> Exercise:
@@ -191,39 +179,32 @@ class _Asking:
     def __init__(self, console: Console, material: Material, questions: list[Question]) -> None:
         self._console, self._material, self._all = console, material, questions
 
-    def ask_all(self) -> int:
-        """Ask each question, a second time after a wrong answer. Returns how many were right at the first try."""
+    def ask_all(self, letters: str | None) -> int:
+        """Ask each question, a second time after a wrong answer; letters: the answers, in place of being asked.
+
+        Returns how many were right at the first try. Raises CourseFault.
+        """
+        from ..student.ask_questions import read_letters
+
+        given = None if letters is None else read_letters(letters, len(self._all))
         right = 0
         for number, question in enumerate(self._all, 1):
             self._show(number, question)
-            letter = self._letter()
-            first = self._tell(question, letter, shows_right=letter == "-")
+            letter = self._letter() if given is None else given[number - 1]
+            first = self._tell(question, letter, shows_right=letter == "-" or given is not None)
             right += first
-            if letter not in ("-", _STOP) and not first:
+            if given is None and letter not in ("-", _STOP) and not first:
                 letter = self._letter()
                 self._tell(question, letter, shows_right=True)
             if letter == _STOP:
                 break
         return right
 
-    def evaluate(self, letters: str) -> int:
-        """Hold letters against the questions. Returns how many are right. Raises CourseFault."""
-        from ..student.ask_questions import read_letters
-
-        right = 0
-        for number, (question, letter) in enumerate(
-            zip(self._all, read_letters(letters, len(self._all)), strict=True), 1
-        ):
-            self._show(number, question)
-            right += self._tell(question, letter, shows_right=True)
-        return right
-
     def _show(self, number: int, question: Question) -> None:
         from ..report.question_text import question_lines
 
         self._console.print()
-        for line in question_lines(number, len(self._all), question):
-            self._print(line)
+        self._console.tell(*question_lines(number, len(self._all), question))
 
     def _letter(self) -> str:
         while True:
@@ -241,12 +222,8 @@ class _Asking:
         from ..student.ask_questions import answered
 
         answer = answered(self._material, question, letter)
-        for line in answer_lines(question, answer, shows_right=shows_right):
-            self._print(line)
+        self._console.tell(*answer_lines(question, answer, shows_right=shows_right))
         return answer.is_right
-
-    def _print(self, line: Text) -> None:
-        self._console.print(line, soft_wrap=not self._console.is_terminal)
 
 
 # What `course status` says of the record.

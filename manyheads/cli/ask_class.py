@@ -9,7 +9,6 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
 
 from ..box.names import Level
 from ..course import Course
@@ -17,12 +16,14 @@ from ..errors import CourseFault
 from ..report.exports import cell, table
 from ..report.labels import Labels, labels_of
 from ..report.words import counted
+from ..report.writing import told_where
 from ..result import Answered, read_answered, read_results, write_answered
 from ..submission import Submission, find_submissions
 from ..submission.csv_rows import csv_rows
 from ..submission.not_readable import not_readable
 from ..submission.pseudonyms import read_pseudonyms
 from ..whole import write_whole
+from .options import Console
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -43,44 +44,28 @@ def ask_class(
     found, others = find_submissions(course, submitted)
     unread = not_readable(course, submitted, found)
     found = sorted({*found, *unread}, key=lambda each: (each.student, course.assignments.index(each.assignment)))
-    _make(out)  # before the minutes that the questions take
+    with told_where(out, "give --out another folder"):  # before the minutes that the questions take
+        out.mkdir(parents=True, exist_ok=True)
     seed = random.SystemRandom().randrange(1_000_000) if seed is None else seed
     labels, sheets = labels_of(course), _drawn(console, course, found, seed, isolation)
-    try:
+    with told_where(out, "give --out another folder"):
         for sheet in (each for each in sheets if each.asked):
             handed_out, quiz = (out / name / sheet.student / sheet.assignment.id for name in (HANDED_OUT, WITH_ANSWERS))
             write_whole(handed_out.with_suffix(".html"), page(sheet, labels).encode())
             write_whole(quiz.with_suffix(".gift"), gift(sheet).encode())
             write_whole(quiz.with_suffix(".qti.zip"), qti(sheet))
         write_whole(out / KEY_FILE, table([KEY, *(row for sheet in sheets for row in key_rows(sheet))]).encode())
-    except OSError as error:
-        raise _not_written(out, error) from None
     for submission, sheet in zip(found, sheets, strict=True):
-        for sentence in _told(sheet, labels, unread.get(submission, ())):
-            console.print(sentence, style="yellow", markup=False, soft_wrap=True)
-    for other in others:
-        console.print(f"no sheet: {other}", style="yellow", markup=False, soft_wrap=True)
+        console.say(*_told(sheet, labels, unread.get(submission, ())), style="yellow")
+    console.say(*(f"no sheet: {other}" for other in others), style="yellow")
     made = sum(1 for sheet in sheets if sheet.asked)
     asked = counted(sum(len(sheet.asked) for sheet in sheets), "question", "questions")
     console.print(f"{made} of {counted(len(sheets), 'submission', 'submissions')} with a sheet: {asked}, seed: {seed}")
-    said = (
-        f"To hand out: {out / HANDED_OUT}/. For you alone, with the answers: {out / WITH_ANSWERS}/ and {out / KEY_FILE}"
-    )
-    console.print(said, markup=False, soft_wrap=True)
-    console.print(f"Next: course ask --answers FILE --key {quote(str(out / KEY_FILE))}", markup=False, soft_wrap=True)
+    yours = f"For you alone, with the answers: {out / WITH_ANSWERS}/ and {out / KEY_FILE}"
+    console.say(f"To hand out: {out / HANDED_OUT}/. {yours}")
+    console.say(f"Next: course ask --answers FILE --key {quote(str(out / KEY_FILE))}")
     if made < len(sheets) or others:
         raise typer.Exit(1)
-
-
-def _make(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _not_written(out, error) from None
-
-
-def _not_written(out: Path, error: OSError) -> CourseFault:
-    return CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another folder")
 
 
 def _drawn(console: Console, course: Course, found: Sequence[Submission], seed: int, isolation: Level) -> list[Sheet]:
@@ -95,7 +80,7 @@ def _drawn(console: Console, course: Course, found: Sequence[Submission], seed: 
         with progress(console, len(found), 0, doing="asking") as shown:
             for submission in found:
                 sheets.append(questions.sheet(submission))
-                shown.one_more(stopped=False)
+                shown.one_more()
     return sheets
 
 
@@ -136,16 +121,14 @@ def read_answers(console: Console, course: Course, file: Path, results: Path, ke
         raise CourseFault(
             f"{results} cannot be written to ({error.strerror}). Next: mend that, then this again"
         ) from None
-    for student, assignment in (pair for pair in right if pair not in answers):
-        console.print(f"no answers: {student}: {assignment}", style="yellow", markup=False, soft_wrap=True)
+    missing = (pair for pair in right if pair not in answers)
+    console.say(*(f"no answers: {student}: {assignment}" for student, assignment in missing), style="yellow")
     counts = course.file.questions or any(each.row.questions for each in course.assignments)
     if counts and right.keys() - answers.keys():
-        console.print(
-            "Who has no row loses nothing; a row of - alone, such as -----, counts as all wrong", soft_wrap=True
-        )
+        console.say("Who has no row loses nothing; a row of - alone, such as -----, counts as all wrong")
     so = "counted as `questions` in course.yaml says" if counts else "count for nothing: course.yaml has no `questions`"
-    console.print(f"{counted(len(answers), 'sheet', 'sheets')} with answers, {so}", markup=False, soft_wrap=True)
-    console.print(f"Next: course report {quote(str(results))}", markup=False, soft_wrap=True)
+    console.say(f"{counted(len(answers), 'sheet', 'sheets')} with answers, {so}")
+    console.say(f"Next: course report {quote(str(results))}")
 
 
 def _key_in(key: Path) -> dict[tuple[str, str], str]:

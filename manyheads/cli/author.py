@@ -29,11 +29,7 @@ def init(
 
     made = init_course(folder, title)
     console = open_console()
-    console.print(
-        f"{len(made)} files in {folder}. Next: course release --course {quote(str(folder))}",
-        soft_wrap=True,
-        markup=False,
-    )
+    console.say(f"{len(made)} files in {folder}. Next: course release --course {quote(str(folder))}")
 
 
 def new(
@@ -61,15 +57,9 @@ def new(
     written = new_exercise(loaded, assignment, exercise, stateful)
     console = open_console()
     if assignment not in there:  # which may be meant, or a slip of the pen
-        told = f"{assignment} is a new assignment, beside {', '.join(there)}"
-        console.print(told, soft_wrap=True, markup=False)
-    for path in written:
-        console.print(str(path.relative_to(loaded.root)), soft_wrap=True, markup=False)
-    console.print(
-        f"Next: fill what says {FILL} there, then course release {exercise} and course verify {exercise}",
-        soft_wrap=True,
-        markup=False,
-    )
+        console.say(f"{assignment} is a new assignment, beside {', '.join(there)}")
+    console.say(*(str(path.relative_to(loaded.root)) for path in written))
+    console.say(f"Next: fill what says {FILL} there, then course release {exercise} and course verify {exercise}")
 
 
 # `course verify`: test the claims about a course.
@@ -94,12 +84,9 @@ def verify(
     broken = 0
     for claim in verify_course(loaded, named, VerifyEffort(seeds, pairs or None, usable())):
         mark, style = ("✓", "green") if claim.kept else ("✗", "red")
-        console.print(
-            f"{mark} {claim.about:<18} {claim.says:<72} {claim.figures:>5}", style=style, markup=False, soft_wrap=True
-        )
+        console.say(f"{mark} {claim.about:<18} {claim.says:<72} {claim.figures:>5}", style=style)
         broken += not claim.kept
-        for line in claim.lines:
-            console.print(f"    {line}", markup=False, soft_wrap=True)
+        console.say(*(f"    {line}" for line in claim.lines))
     fallen = counted(broken, "claim does", "claims do")
     console.print(f"{fallen} not hold." if broken else "Every claim holds.")
     if broken:
@@ -121,9 +108,9 @@ def doctor(course: CourseOption = None) -> None:
     graded = False
     for finding in findings(loaded):
         mark = {True: "✓", False: "✗", None: "·"}[finding.good]
-        console.print(f"{mark} {finding.about:<18} {finding.says}", markup=False, soft_wrap=True)
+        console.say(f"{mark} {finding.about:<18} {finding.says}")
         if finding.command:
-            console.print(f"    Next: {finding.command}", markup=False, soft_wrap=True)
+            console.say(f"    Next: {finding.command}")
         graded |= finding.about == Level.NAMESPACES and finding.good is True
     console.print("This machine can grade." if graded else "This machine cannot grade; `course check` still works.")
     if not graded:

@@ -6,22 +6,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from ..box.names import Device
 from ..course import Course, CourseError, Exercise
 from ..course.named import exercises_of
 from ..student.bench_settings import FULL, QUICK, BenchEffort, settings
 from .learn import write_picture
-from .options import CourseOption, course_of, exercise_named, open_console
+from .options import Console, CourseOption, course_of, exercise_named, open_console
 from .own import done_exercises, own_or_reference
-
-# `course bench EXERCISE`, or ASSIGNMENT: what a student's own code costs while one size grows.
 
 if TYPE_CHECKING:
     from ..box.level import Box
     from ..course.plot_and_bench import Measurement
+    from ..student.bench_settings import Bench, BenchSetting
     from ..student.measure_own import MeasuredExercise
+
+# `course bench EXERCISE`, or ASSIGNMENT: what a student's own code costs while one size grows.
 
 
 def own_bench(console: Console, course: Course, what: str, device: Device, out: Path | None, *, quick: bool) -> None:
@@ -29,7 +29,7 @@ def own_bench(console: Console, course: Course, what: str, device: Device, out: 
     exercises = _exercises_of(course, what)
     measured = _measured_exercises(console, course, exercises, device, quick=quick)
     if not measured:
-        console.print(f"Nothing of {what} is written yet: there is nothing to measure.", soft_wrap=True, markup=False)
+        console.say(f"Nothing of {what} is written yet: there is nothing to measure.")
         console.print(f"Next: fill the first stub of {exercises[0].stem}, then: course check {exercises[0].id}")
         raise typer.Exit(1)
     import torch
@@ -43,7 +43,7 @@ def own_bench(console: Console, course: Course, what: str, device: Device, out: 
     _tell_the_rest(console, course, exercises, measured)
     if out is not None:
         write_picture(out, own_bench_png(where, measured))
-        console.print(f"Drawn in {out}", soft_wrap=True, markup=False)
+        console.say(f"Drawn in {out}")
     if any(point.instead for measurement in measured for points in measurement.lines.values() for point in points):
         raise typer.Exit(1)
 
@@ -101,18 +101,14 @@ def _tell_the_rest(
     unwritten = [exercise.id for exercise in exercises if exercise not in {one.exercise for one in measured}]
     unchecked = [exercise.id for exercise in exercises if exercise in own - done_exercises(course)]
     if unwritten:
-        console.print(f"Not written yet: {', '.join(unwritten)}.", soft_wrap=True, markup=False)
+        console.say(f"Not written yet: {', '.join(unwritten)}.")
     if unchecked:
         listed = ", ".join(unchecked)
-        console.print(f"Not checked as right, so read with care: {listed}.", soft_wrap=True, markup=False)
-        console.print(f"Next: course check {unchecked[0]}", soft_wrap=True, markup=False)
+        console.say(f"Not checked as right, so read with care: {listed}.")
+        console.say(f"Next: course check {unchecked[0]}")
 
 
-# `course bench`: attention by hand against SDPA, beside the lesson's figures; or what course.yaml says of some
-# exercises.
-
-if TYPE_CHECKING:
-    from ..student.bench_settings import Bench, BenchSetting
+# `course bench`: attention by hand against SDPA; or the above.
 
 
 def bench(
@@ -145,7 +141,7 @@ def bench(
     console.print(bench_report(measured), soft_wrap=True)
     if out is not None:
         write_picture(out, bench_png(measured))
-        console.print(f"Drawn in {out}", soft_wrap=True, markup=False)
+        console.say(f"Drawn in {out}")
 
 
 def _measured(console: Console, device: Device, effort: BenchEffort) -> Bench:

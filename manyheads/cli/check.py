@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from ..course import Course, Exercise
 from ..course.named import exercises_called
@@ -22,7 +21,16 @@ from ..report.words import attempt_words
 from ..result import ExerciseResult
 from ..submission import AttemptSource, proved_line
 from .last_check import NOTE, keep, last_result, was_stopped
-from .options import AssignmentOption, CourseOption, FreshOption, JsonOption, course_of, exercises_named, open_console
+from .options import (
+    AssignmentOption,
+    Console,
+    CourseOption,
+    FreshOption,
+    JsonOption,
+    course_of,
+    exercises_named,
+    open_console,
+)
 from .own import check_one, done_exercises, from_here, is_started, missing_message, other_names, own_attempt
 from .own_evidence import check_evidence, print_evidence, problem_lines
 from .progress import waiting
@@ -76,8 +84,7 @@ def check(
         _for_programs(loaded, [exercise for exercise, _ in started], as_json=as_json, fresh=fresh)
         return
     if not started:
-        for line in welcome(loaded, str(from_here(loaded.exercises[0].script))):
-            console.print(line, soft_wrap=not console.is_terminal, markup=False)
+        console.tell(*welcome(loaded, str(from_here(loaded.exercises[0].script))))
         return
     with ExitStack() as stack:
         checking = _Checking(loaded, console, stack, tells_why=bool(exercises))
@@ -113,8 +120,8 @@ def _say_how_far(console: Console, course: Course, passed: Mapping[Exercise, boo
     kept, right = done_exercises(course), {exercise for exercise, is_right in passed.items() if is_right}
     done = kept | right
     if right - kept:
-        said = "note: this result cannot be kept here, and course status will not know of it. Next: free some space, or copy the folder to where you may write"
-        console.print(said, style="dim", soft_wrap=True, markup=False)
+        said = "note: this result cannot be kept here, and course status will not know of it"
+        console.say(f"{said}. Next: free some space, or copy the folder to where you may write", style="dim")
     last = [exercise for exercise in passed if passed[exercise]][-1]
     open_here = next((exercise for exercise in passed if not passed[exercise]), None)
     upcoming = open_here or following(course, done, last)
@@ -124,8 +131,7 @@ def _say_how_far(console: Console, course: Course, passed: Mapping[Exercise, boo
         lines = [f"Next: change {from_here(upcoming.script)}, then: course check {upcoming.id}"]
     else:
         lines = [f"Next: {upcoming.title}, in {from_here(upcoming.script)}, then: course check {upcoming.id}"]
-    for line in (how_far(course, done), *lines):
-        console.print(line, soft_wrap=not console.is_terminal, markup=False)
+    console.tell(how_far(course, done), *lines)
 
 
 def _next_function(result: ExerciseResult, source: AttemptSource) -> str:
@@ -153,8 +159,7 @@ class _Checking:
     def show(self, exercise: Exercise, source: AttemptSource, *, fresh: bool) -> bool:
         """Print the result of an attempt. Returns whether every check passed."""
         if source.missing:
-            message = missing_message(self.course, exercise)
-            self.console.print(message, style="red", soft_wrap=True, markup=False)
+            self.console.say(missing_message(self.course, exercise), style="red")
             return False
         last = None if fresh else last_result(exercise, source)
         unchanged = last is not None and not was_stopped(last)
@@ -164,9 +169,9 @@ class _Checking:
             exercise_report(result, label=label_of(exercise), after=after_done(exercise) if tells_why else ())
         )
         if following := _next_function(result, source):
-            self._print(f"Next: {following}, then: course check {exercise.id}")
+            self.console.tell(f"Next: {following}, then: course check {exercise.id}")
         elif not result.is_done and attempt_words(result).gives_hint:
-            self._print(f"Next: course hint {exercise.id}")
+            self.console.tell(f"Next: course hint {exercise.id}")
             if not unchanged:
                 from ..student.hints import note_first
 
@@ -174,11 +179,8 @@ class _Checking:
         if unchanged:
             keep(exercise, source, result)  # it was checked last
             again = f"  unchanged since its last check; course check {exercise.id} --fresh runs it again"
-            self.console.print(again, style="dim", soft_wrap=not self.console.is_terminal)
+            self.console.tell(again, style="dim")
         return result.is_done
-
-    def _print(self, sentence: str) -> None:
-        self.console.print(sentence, soft_wrap=not self.console.is_terminal, markup=False)
 
     def _run(self, exercise: Exercise, source: AttemptSource) -> ExerciseResult:
         if self.box is None:

@@ -51,30 +51,24 @@ def collect(
     only = None if assignment is None else assignment_of(loaded, assignment)
     done = collect_all(loaded, downloads, out, known, only=only)
     console = open_console()
-    for sentence in _read_as(done.platforms):
-        console.print(sentence, markup=False, soft_wrap=True)
+    console.say(*_read_as(done.platforms))
     if done.laid:
         console.print(_files(done.laid) if verbose else _students(done.laid))
     students = {file.student for file in done.laid}
     states = ", ".join(f"{count} {state}" for state, count in Counter(file.state.value for file in done.laid).items())
-    told = f"{counted(len(students), 'student', 'students')}: {states or 'nothing'}"
-    console.print(told, markup=False, soft_wrap=True)
+    console.say(f"{counted(len(students), 'student', 'students')}: {states or 'nothing'}")
     if known is not None and known.unread:
         more = f" and {len(known.unread) - MOST_TOLD} more" if len(known.unread) > MOST_TOLD else ""
         unread = ", ".join(map(ascii, known.unread[:MOST_TOLD])) + more
-        console.print(
-            f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black", markup=False, soft_wrap=True
-        )
+        console.say(f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black")
     for kind, sentences, style in (("note", done.said, "bright_black"), ("not taken", done.not_taken, "yellow")):
         most = len(sentences) if verbose else MOST_TOLD
-        for sentence in sentences[:most]:
-            console.print(f"{kind}: {sentence}", style=style, markup=False, soft_wrap=True)
+        console.say(*(f"{kind}: {sentence}" for sentence in sentences[:most]), style=style)
         if left := len(sentences[most:]):
-            said = f"{kind}: and {left} more. Next: the same command with --verbose"
-            console.print(said, style=style, markup=False, soft_wrap=True)
+            console.say(f"{kind}: and {left} more. Next: the same command with --verbose", style=style)
     into = shlex.quote(str(out))
     again = f"course collect DOWNLOAD --out {into}, with a download that holds what students wrote"
-    console.print(f"Next: {f'course grade {into}' if done.laid else again}", markup=False, soft_wrap=True)
+    console.say(f"Next: {f'course grade {into}' if done.laid else again}")
     if done.not_taken:
         raise typer.Exit(1)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,24 +14,17 @@ from ..report.adjustments import sentences
 from ..report.class_rows import NOBODY, ClassList, not_graded
 from ..report.exports import FORMATS, TELLS_NOTHING, gradescope_files
 from ..report.labels import Labels, labels_of
+from ..report.writing import told_where
 from ..result import Result, read_results
 from .class_results import class_list, course_near, decided, pseudonyms_in, resolved
 from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
 
-
-class Format(StrEnum):
-    """The keys of FORMATS."""
-
-    CSV = "csv"
-    GRADESCOPE = "gradescope"
-    CANVAS = "canvas"
-    MOODLE = "moodle"
-    JUNIT = "junit"
+Format = Literal["csv", "gradescope", "canvas", "moodle", "junit"]  # the keys of FORMATS
 
 
 def export(
     results: Annotated[Path, typer.Argument(help="The folder that course grade wrote.")] = Path("results"),
-    format: Annotated[Format, typer.Option(help="What to write.")] = Format.CSV,
+    format: Annotated[Format, typer.Option(help="What to write.")] = "csv",
     out: Annotated[
         Path | None,
         typer.Option(help="A file [default: standard output]; for Gradescope a folder, one file a submission."),
@@ -73,12 +65,12 @@ def export(
                 f"left out: {name} is not on the roster. Next: complete the roster, if that is a mistake",
                 file=sys.stderr,
             )
-    if out is None and format is Format.GRADESCOPE and len(found) > 1:
+    if out is None and format == "gradescope" and len(found) > 1:
         raise CourseFault(
             f"Gradescope reads a file for each of these {len(found)} submissions. Next: the same with --out FOLDER"
         )
     if out is None:
-        sys.stdout.write(FORMATS[format.value](found, members, labels))
+        sys.stdout.write(FORMATS[format](found, members, labels))
     else:
         _write(out, format, found, members, labels)
     if unknown := [f"{result.student}: {said}" for result in found for said in not_graded(result, labels)]:
@@ -92,15 +84,13 @@ def export(
 
 
 def _write(out: Path, format: Format, results: list[Result], members: ClassList, labels: Labels) -> None:
-    files = {out: FORMATS[format.value](results, members, labels)}
-    if format is Format.GRADESCOPE and (out.is_dir() or not out.suffix):
+    files = {out: FORMATS[format](results, members, labels)}
+    if format == "gradescope" and (out.is_dir() or not out.suffix):
         files = {out / path: text for path, text in gradescope_files(results, labels).items()}
-    try:
+    with told_where(out, "give --out another path"):
         for path, text in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another path") from None
 
 
 def _members(course: Course | None, roster: Path | None, results: list[Result]) -> ClassList:

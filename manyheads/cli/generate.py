@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from ..course import Course, CourseError, Exercise
 from .learn import PLOTS
-from .options import CourseOption, course_of, exercise_named, open_console
+from .options import Console, CourseOption, course_of, exercise_named, open_console
 from .own import done_exercises, from_here, own_attempt, own_or_reference
 from .trace import refuse_unstarted
 from .train import show_learning
@@ -123,7 +122,7 @@ def _written(
             _train_or_load(console, run, course, job, plan, steps)
             return run.decode(replace(message, cached=True)), run.decode(message)
     except TrainingStopped as stopped:
-        console.print(f"✗ {stopped}", style="bold red", soft_wrap=True, markup=False)
+        console.say(f"✗ {stopped}", style="bold red")
         console.print(f"Next: course check {job.exercise.id}")
         raise typer.Exit(1) from None
 
@@ -140,18 +139,16 @@ def _train_or_load(
     known = kept(path, setup) if steps is None else None
     if known is not None and run.load(known[0]):
         since = "" if known[1].code == code else " with an earlier version of your code"
-        console.print(
-            f"It knows what it learned{since}, in {known[1].steps} steps ({from_here(path)}; --steps {plan.steps}: anew).",
-            soft_wrap=True, markup=False,
-        )  # fmt: skip
+        anew = f"({from_here(path)}; --steps {plan.steps}: anew)"
+        console.say(f"It knows what it learned{since}, in {known[1].steps} steps {anew}.")
         return
     total = min(steps or plan.steps, plan.steps)
-    console.print(f"It learns first, {total} steps, with this module and no cache.", soft_wrap=True, markup=False)
+    console.say(f"It learns first, {total} steps, with this module and no cache.")
     curve = show_learning(console, run.train(total), total)
     try:
         keep(path, run.weights(), KeptFacts(setup, code, curve.steps))
     except OSError as error:
-        console.print(f"{path} cannot be written ({error.strerror}): it will learn anew.", soft_wrap=True, markup=False)
+        console.say(f"{path} cannot be written ({error.strerror}): it will learn anew.")
 
 
 def _show(console: Console, text: str, cached: Decoded, whole: Decoded) -> bool:

@@ -176,17 +176,16 @@ def grade(
     name_decisions(console, counted)
     how = f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}"
     counts = counted_up(len(rows), before, record.in_part)
-    console.print(f"{counts} {how}. Results: {out}/", markup=False, soft_wrap=True)
+    console.say(f"{counts} {how}. Results: {out}/")
     name_absent(console, [row.student for row in rows.values()], NOBODY if only else members)
     if not only:
         write_not_graded(others, out)
     name_others(console, others, out)
     is_whole = name_not_graded(console, counted)
-    console.print(f"Next: course report {quote(str(out))}", markup=False, soft_wrap=True)
+    console.say(f"Next: course report {quote(str(out))}")
     faults = counting.problems(students_in(out))
     faults += [f"a fault of the grader's own: {fault}. Next: course verify" for fault in dict.fromkeys(record.faults)]
-    for fault in faults:
-        console.print(f"course: {fault}", style="red", markup=False, soft_wrap=True)
+    console.say(*(f"course: {fault}" for fault in faults), style="red")
     if faults or others or not is_whole:
         raise typer.Exit(2 if faults else 1)
 

@@ -8,7 +8,6 @@ not imported, which alone takes a second. A file that cannot be read or written 
 from __future__ import annotations
 
 import hashlib
-import os
 from contextlib import suppress
 from functools import cache, lru_cache
 from importlib import metadata
@@ -21,6 +20,7 @@ from ..course.secret import FOLDER
 from ..errors import restore
 from ..result import ExerciseResult
 from ..submission import AttemptSource
+from ..whole import write_whole
 from .options import exercise_named
 
 CHECKED_LAST = "the one that was checked last and is not done"  # what a command is about without a name
@@ -110,13 +110,9 @@ def _read(exercise: Exercise) -> _Kept | None:
 
 def _write(exercise: Exercise, kept: _Kept) -> None:
     path = _path(exercise)
-    # Not `write_whole`: two commands may keep the same file at the same moment, and each has a partial file of its own.
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     with suppress(OSError):
         (exercise.root / FOLDER).mkdir(mode=0o700, exist_ok=True)
-        path.parent.mkdir(exist_ok=True)
-        partial.write_text(kept.model_dump_json(), encoding="utf-8")
-        partial.replace(path)
+        write_whole(path, kept.model_dump_json().encode())
 
 
 def _path(exercise: Exercise) -> Path:

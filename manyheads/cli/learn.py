@@ -8,7 +8,6 @@ from shlex import quote
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..course import Course, Exercise
 from ..course.secret import FOLDER
@@ -21,7 +20,16 @@ from ..student.crops import TABLES, TIMES
 from ..submission import AttemptSource
 from .ask import from_the_record
 from .last_check import CHECKED_LAST, NOTE, exercise_meant, facts, fingerprint_path, last_result
-from .options import AssignmentOption, CourseOption, FreshOption, JsonOption, course_of, exercises_named, open_console
+from .options import (
+    AssignmentOption,
+    Console,
+    CourseOption,
+    FreshOption,
+    JsonOption,
+    course_of,
+    exercises_named,
+    open_console,
+)
 from .own import check_one, from_here, is_started, missing_message, own_attempt
 from .own_evidence import hint_evidence, print_evidence, status_evidence
 from .progress import waiting
@@ -50,7 +58,7 @@ def hint(
     source = own_attempt(loaded, wanted)
     console = open_console()
     if source.missing:
-        console.print(missing_message(loaded, wanted), soft_wrap=True, markup=False)
+        console.say(missing_message(loaded, wanted))
         raise typer.Exit(1)
     if not is_started(wanted, source):
         _print(
@@ -75,12 +83,12 @@ def hint(
     content = read(fingerprint_path(wanted)).content
     given = next_hint(content, result, wanted.hint, loaded.root / FOLDER / NOTE, again=again)
     if given.title:
-        console.print(given.title, soft_wrap=not console.is_terminal, markup=False)
+        console.tell(given.title)
     _print(console, given.sentence, f"course {given.following} {wanted.id}")
 
 
 def _print(console: Console, sentence: str, following: str) -> None:
-    console.print(sentence, soft_wrap=not console.is_terminal, markup=False)
+    console.tell(sentence)
     console.print(f"Next: {following}")
 
 
@@ -107,12 +115,10 @@ def status(
     results = _results(loaded, [a for a in attempts if is_started(*a)], console, fresh=fresh)
     rungs = [(e, _rung(e, source, results.get(e))) for e, source in attempts]
     console.print(ladder([rung for _, rung in rungs]))
-    for sentence in from_the_record(loaded):
-        console.print(sentence, soft_wrap=not console.is_terminal, markup=False)
+    console.tell(*from_the_record(loaded))
     upcoming = next(((exercise, rung) for exercise, rung in rungs if rung.state != "done"), None)
     if upcoming is None:
-        for line in all_done(loaded):
-            console.print(line, soft_wrap=not console.is_terminal)
+        console.tell(*all_done(loaded))
     elif upcoming[1].state == "untouched":
         console.print(f"Next: fill the stubs of {from_here(upcoming[0].script)}, then: course check {upcoming[0].id}")
     else:
@@ -179,21 +185,20 @@ def plot(
     Example: `course plot causal_mask`
     """
     loaded = course_of(course)
-    seen = follow_own_attempt(loaded, exercise, function, "plot", by_head=True, crop=TABLES, times=TIMES)
+    wanted, _, followed = follow_own_attempt(loaded, exercise, function, "plot", by_head=True, crop=TABLES, times=TIMES)
     from ..report.figures import png
     from ..student.bands import summary
     from ..student.sentence import every_band
 
     console = open_console()
-    shown = every_band(seen.followed.shown)
-    for line in summary(shown):
-        console.print(line, soft_wrap=not console.is_terminal, markup=False)
-    if seen.followed.ended:
-        console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=not console.is_terminal, markup=False)
+    shown = every_band(followed.shown)
+    console.tell(*summary(shown))
+    if followed.ended:
+        console.tell(f"✗ {followed.ended}", style="bold red")
     if shown:
-        path = out or loaded.root / PLOTS / f"{seen.exercise.id}.png"
-        write_picture(path, png(shown, f"{seen.exercise.title}: expected, yours, difference"))
-        console.print(f"Drawn in {path}", soft_wrap=True, markup=False)
-    console.print(f"Next: course check {seen.exercise.id}")
-    if seen.followed.ended:
+        path = out or loaded.root / PLOTS / f"{wanted.id}.png"
+        write_picture(path, png(shown, f"{wanted.title}: expected, yours, difference"))
+        console.say(f"Drawn in {path}")
+    console.print(f"Next: course check {wanted.id}")
+    if followed.ended:
         raise typer.Exit(1)

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import rich.console
 import typer
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
@@ -117,16 +118,25 @@ def exercise_named(course: Course, name: str, command: str) -> Exercise:
     return found[0]
 
 
-# The console that every command prints to.
+class Console(rich.console.Console):
+    """The console that every command prints to."""
 
-
-class _Console(Console):
     def print(self, *objects: Any, **options: Any) -> None:
         """Print; where a sentence is wider than the terminal, the command in it begins a line, so that it can be copied."""
         if self.is_terminal and len(objects) == 1 and isinstance(objects[0], str):
             text = as_called(objects[0])
             objects = (on_its_own_line(text) if len(text) > self.width else text,)
         super().print(*objects, **options)
+
+    def say(self, *sentences: str, style: str | None = None) -> None:
+        """Print sentences as they are, each on one line, which a terminal may end within a word."""
+        for sentence in sentences:
+            self.print(sentence, style=style, markup=False, soft_wrap=True)
+
+    def tell(self, *sentences: str | Text, style: str | None = None) -> None:
+        """Print sentences as they are, whose lines a terminal ends between words."""
+        for sentence in sentences:
+            self.print(sentence, style=style, markup=False, soft_wrap=not self.is_terminal)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render a text with the command as it is called here."""
@@ -141,4 +151,4 @@ class _Console(Console):
 
 def open_console(*, stderr: bool = False) -> Console:
     """Return a console that shows texts as they are: no number is highlighted, and :heart: in a name stays what it is."""
-    return _Console(stderr=stderr, highlight=False, emoji=False)
+    return Console(stderr=stderr, highlight=False, emoji=False)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -17,7 +16,7 @@ from ..course.overrides_file import NAME
 from ..errors import CourseFault
 from ..report.labels import Labels, labels_of
 from .class_results import decisions_of
-from .options import AssignmentOption, CourseOption, assignment_of, instructors_course_of, open_console
+from .options import AssignmentOption, Console, CourseOption, assignment_of, instructors_course_of, open_console
 
 
 def overrides(
@@ -48,13 +47,9 @@ def overrides(
             share = f"{policy.per_hour} an hour" if policy.per_hour else f"{policy.per_day} a day"
             costs = f"{share}, at most {policy.at_most}, after a grace of {policy.grace}"
             costs += f", all of it {policy.cutoff} after the due date" if policy.cutoff else ""
-            console.print(
-                f"{exercise.title}: due {shown_moment(dates.due, decisions.zone)}; late: {costs}",
-                markup=False,
-                soft_wrap=True,
-            )
+            console.say(f"{exercise.title}: due {shown_moment(dates.due, decisions.zone)}; late: {costs}")
         else:
-            console.print(f"{exercise.title}: no due date", markup=False, soft_wrap=True)
+            console.say(f"{exercise.title}: no due date")
     if decisions.free:
         console.print(f"Each student may be late by {decisions.free} days in all, at no cost")
     rows = [row for row in decisions.rows if row.assignment in {one.id for one in wanted}]
@@ -90,8 +85,4 @@ def _import(console: Console, course: Course, url: str) -> None:
     from ..course.overrides_file import add_overrides
 
     done = add_overrides(course.root / NAME, given_by_hand(course, url))
-    console.print(
-        f"{course.root / NAME}: {done.new} new, {done.changed} changed, {done.same} as before",
-        markup=False,
-        soft_wrap=True,
-    )
+    console.say(f"{course.root / NAME}: {done.new} new, {done.changed} changed, {done.same} as before")

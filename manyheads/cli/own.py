@@ -16,7 +16,6 @@ from .last_check import facts, fingerprint_path, keep, last_result
 
 if TYPE_CHECKING:
     from ..box.level import Box
-    from ..student.example import Example
 
 PATIENCE = 2  # how many times the limits of grading: a laptop may be slow, and no points depend on it
 
@@ -66,25 +65,6 @@ def why_unstarted(course: Course, exercise: Exercise, source: AttemptSource, com
         source.problem or f"{exercise.id} is not started yet: there is nothing to {command}.",
         f"Next: {first}, then: course {command} {exercise.id}",
     ]
-
-
-def examples_named(exercise: Exercise, function: str | None, command: str, *, by_head: bool = False) -> list[Example]:
-    """Return the examples of this function, or of all if it is None. Raises CourseError if there are none."""
-    from ..diagnosis.recording_file import read
-    from ..student.choose_example import examples
-
-    every = examples(exercise, read(fingerprint_path(exercise)), by_head=by_head)
-    chosen = [example for example in every if function in (None, example.target)]
-    if not chosen:
-        if not every:
-            raise CourseError(
-                f"no recorded call of {exercise.id} fits its shapes in course.yaml. "
-                f"Next: tell your instructor, whose next command is: course verify {exercise.id}"
-            )
-        known = ", ".join(dict.fromkeys(example.target for example in every))
-        next_ = f"course {command} {exercise.id}"
-        raise CourseError(f"{exercise.id} has no {function!r} to {command}; it has: {known}. Next: {next_}")
-    return chosen
 
 
 def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Box | None = None) -> ExerciseResult:

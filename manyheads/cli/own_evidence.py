@@ -26,7 +26,7 @@ from ..result import ExerciseResult
 from ..submission import AttemptSource, lines_of
 from ..submission.read import in_cells
 from .last_check import NOTE, fingerprint_path, keep, last_result, was_stopped
-from .own import check_one, examples_named, is_started, missing_message, own_attempt, why_unstarted
+from .own import check_one, is_started, missing_message, own_attempt, why_unstarted
 
 if TYPE_CHECKING:
     from ..box.level import Box
@@ -112,6 +112,8 @@ def trace_evidence(
 ) -> ExerciseEvidence:
     """Return what each line does to shapes, call by call. Raises CourseError where the exercise has no such function."""
     from ..box.forked import open_own_box
+    from ..diagnosis.recording_file import read
+    from ..student.choose_example import examples_named
     from ..student.follow import follow
 
     if box is None:
@@ -120,7 +122,8 @@ def trace_evidence(
     source = own_attempt(course, exercise)
     if lines := why_unstarted(course, exercise, source, "trace"):
         return _known(course, exercise, source, problem="\n".join(lines))
-    followed = follow(box, course.limits.for_worker(), source, examples_named(exercise, function, "trace"))
+    chosen = examples_named(exercise, read(fingerprint_path(exercise)), function, "course trace")
+    followed = follow(box, course.limits.for_worker(), source, chosen)
     calls = [_call(example, traced, source) for example, traced in followed.shown]
     return _known(course, exercise, source, last_result(exercise, source), calls=calls, problem=followed.ended)
 

@@ -6,9 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -23,6 +21,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from .options import Console
+
 PLAIN_SECONDS = 5.0  # between two lines without a terminal
 
 
@@ -34,34 +34,16 @@ def waiting(console: Console, doing: str) -> AbstractContextManager[object]:
     return shown
 
 
-class ProgressDisplay(Protocol):
-    """Shows each submission that is graded."""
-
-    def one_more(self, stopped: bool) -> None:
-        """Count one more submission. `stopped`: whether an attempt of it crashed or ran out of time."""
-
-
 @contextmanager
 def progress(
     console: Console, total: int, before: int, doing: str = "grading", what: str = "submissions"
-) -> Iterator[ProgressDisplay]:
+) -> Iterator[Counted]:
     """Show submissions as they are graded. `before`: how many are from an earlier run."""
-    if not console.is_terminal:
-        yield _Lines(console, total, before, doing, what)
-        return
     columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("{task.fields[stopped]}"), console=console, transient=True) as bar:
-        yield _Bar(bar, total, before)
-
-
-class _Bar:
-    def __init__(self, bar: Progress, total: int, before: int) -> None:
-        self._bar, self._stopped = bar, 0
-        self._task = bar.add_task("", total=total, completed=before, stopped="")
-
-    def one_more(self, stopped: bool) -> None:
-        self._stopped += stopped
-        self._bar.update(self._task, advance=1, stopped=_said(self._stopped))
+    shown = (*columns, TextColumn("{task.fields[stopped]}"))
+    with Progress(*shown, console=console, transient=True, disable=not console.is_terminal) as bar:
+        bar.add_task("", total=total, completed=before, stopped="")
+        yield Counted(console, bar, total, before, doing, what)
 
 
 class _Rate(ProgressColumn):
@@ -72,8 +54,11 @@ class _Rate(ProgressColumn):
 
 
 @dataclass
-class _Lines:
+class Counted:
+    """Counts what is done, and shows it."""
+
     console: Console
+    bar: Progress
     total: int
     before: int
     doing: str
@@ -83,18 +68,17 @@ class _Lines:
     started: float = field(default_factory=time.monotonic)
     last: float = field(default_factory=time.monotonic)
 
-    def one_more(self, stopped: bool) -> None:
+    def one_more(self, stopped: bool = False) -> None:
+        """Count one more. `stopped`: whether an attempt of it crashed or ran out of time."""
         self.done += 1
         self.stopped += stopped
+        said = f"{self.stopped} crashed or out of time" if self.stopped else ""
+        self.bar.update(self.bar.task_ids[0], advance=1, stopped=said)
         now = time.monotonic()
-        if now - self.last < PLAIN_SECONDS:
+        if self.console.is_terminal or now - self.last < PLAIN_SECONDS:
             return
         self.last = now
         rate = self.done / (now - self.started)
         left = (self.total - self.before - self.done) / rate
         so_far = f"{self.before + self.done} of {self.total} {self.what}, {rate:.1f}/s, {left:.0f} s left"
-        self.console.print(f"{self.doing}: {so_far}{', ' if self.stopped else ''}{_said(self.stopped)}", soft_wrap=True)
-
-
-def _said(stopped: int) -> str:
-    return f"{stopped} crashed or out of time" if stopped else ""
+        self.console.say(", ".join(filter(None, (f"{self.doing}: {so_far}", said))))

@@ -9,12 +9,19 @@ from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from ..course import Assignment, Course, CourseError
 from ..report.words import counted
 from ..whole import write_whole
-from .options import AssignmentOption, CourseOption, assignment_of, exercises_named, instructors_course_of, open_console
+from .options import (
+    AssignmentOption,
+    Console,
+    CourseOption,
+    assignment_of,
+    exercises_named,
+    instructors_course_of,
+    open_console,
+)
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -86,13 +93,11 @@ def release(
     effort = Effort(usable(), fresh)
     written = write_release(loaded, catalogue, named, effort, _steps_shown)
     following = " ".join(("course verify", *(exercise.id for exercise in named or ())))
-    console.print(f"{_sum_up(loaded, written)} Next: {following}", soft_wrap=True, markup=False)
+    console.say(f"{_sum_up(loaded, written)} Next: {following}")
     if out is not None:
-        console.print(
-            _class_repository(loaded, catalogue, written.files, out, owner, fresh=fresh), soft_wrap=True, markup=False
-        )
+        console.say(_class_repository(loaded, catalogue, written.files, out, owner, fresh=fresh))
     if gradescope is not None and autograder_for is not None:
-        console.print(_autograder(loaded, autograder_for, gradescope, torch_index), soft_wrap=True, markup=False)
+        console.say(_autograder(loaded, autograder_for, gradescope, torch_index))
 
 
 def _solution_pages(console: Console, course: Course, folder: Path) -> None:
@@ -105,8 +110,8 @@ def _solution_pages(console: Console, course: Course, folder: Path) -> None:
         raise CourseError(f"{folder} goes to students with the exercises. Next: name a folder outside exercises/")
     pages = solutions_of(course)
     index = write_solutions(course.title, pages, folder)
-    said = f"{len(pages)} {'solution' if len(pages) == 1 else 'solutions'}: {index}. Hand them out once nobody may hand in."
-    console.print(said, markup=False, soft_wrap=True)
+    made = counted(len(pages), "solution", "solutions")
+    console.say(f"{made}: {index}. Hand them out once nobody may hand in.")
 
 
 @contextmanager
@@ -119,7 +124,7 @@ def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
     if not console.is_terminal:
         console.print(f"recording: {total} steps")  # the first of them may take a minute
     with progress(console, total, 0, "recording", "steps") as shown:
-        yield lambda: shown.one_more(stopped=False)
+        yield lambda: shown.one_more()
 
 
 def _sum_up(course: Course, release: Written) -> str:
@@ -141,7 +146,7 @@ def _record_curves(console: Console, course: Course, ids: Set[str]) -> None:
             data = record_curve(exercise, trainable)
         path = exercise.curve
         write_whole(path, data)
-        console.print(f"{path.relative_to(course.root)}: {len(data) / 1000:.0f} kB", soft_wrap=True, markup=False)
+        console.say(f"{path.relative_to(course.root)}: {len(data) / 1000:.0f} kB")
 
 
 def _class_repository(
@@ -159,7 +164,7 @@ def _class_repository(
         try_out(course, catalogue, files, Trial(usable(), is_handed_over=not fresh and earlier.holds(files)))
     changed = hand_over(course, out, files)
     if unfilled := _still_to_fill(files):
-        open_console(stderr=True).print(unfilled, style="yellow", markup=False, soft_wrap=True)
+        open_console(stderr=True).say(unfilled, style="yellow")
     following = (
         f"look at it (git -C {quote(str(out))} diff), commit, push"
         if (out / ".git").exists()

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from ..box.names import Level
 from ..course import Course, CourseError
@@ -17,11 +16,12 @@ from ..report.came_back import came_back_table
 from ..report.class_rows import NOBODY, ClassList, absent_by_assignment, absent_rows, row_of
 from ..report.labels import labels_of
 from ..report.terminal import class_exercises, class_table
+from ..report.words import counted
 from ..result import Result, read_results_and_errors, students_in
 from ..submission import find_submissions, read_not_graded
 from .class_results import class_list, course_near, decided, pseudonyms_in
 from .class_told import name_absent, name_decisions, name_not_graded
-from .options import AssignmentOption, CourseOption, RosterOption, course_of, open_console, results_of
+from .options import AssignmentOption, Console, CourseOption, RosterOption, course_of, open_console, results_of
 from .progress import progress
 
 # Make the pictures for `course report`: run wrong attempts again, in the box, on public inputs.
@@ -55,14 +55,12 @@ def draw_class(
         with progress(console, len(wanted), 0, doing="drawing", what="attempts") as shown:
             for exercise in wanted:
                 pictures[exercise.key] = painter.draw(exercise)
-                shown.one_more(stopped=False)
+                shown.one_more()
     drawn = {key: bands for key, bands in pictures.items() if bands}
     seconds = time.monotonic() - started
     have = "attempt has" if len(wanted) == 1 else "attempts have"
     others = "; the others raise an error, or differ in nothing that can be drawn" if len(drawn) < len(wanted) else ""
-    console.print(
-        f"{len(drawn)} of {len(wanted)} wrong {have} pictures, drawn in {seconds:.1f} s{others}", soft_wrap=True
-    )
+    console.say(f"{len(drawn)} of {len(wanted)} wrong {have} pictures, drawn in {seconds:.1f} s{others}")
     return drawn
 
 
@@ -109,7 +107,7 @@ def report(
     name_absent(console, present, members)
     name_decisions(console, rows)
     name_not_graded(console, rows)
-    console.print(f"{len(found)} {'submission' if len(found) == 1 else 'submissions'}, isolation: {levels}")
+    console.print(f"{counted(len(found), 'submission', 'submissions')}, isolation: {levels}")
     drawn = {} if submitted is None else draw_class(console, course_of(course), found, submitted)
     others = read_not_graded(results)
     absent = absent_by_assignment(found, members)
@@ -124,7 +122,7 @@ def report(
         labels=labels,
         members=NOBODY if near is None or pseudonyms_in(near, found) is not None else members,  # no name beside one
     )
-    console.print(f"Pages: {page}", markup=False, soft_wrap=True)
+    console.say(f"Pages: {page}")
     if others:
         console.print(f"Not graded: {len(others)}, named on the class page", style="yellow")
     if broken:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,9 +11,9 @@ from ..course import Course, Exercise
 from ..student.crops import CROP
 from ..submission import AttemptSource, lines_of, proved_line
 from ..submission.read import in_cells
-from .last_check import CHECKED_LAST, exercise_meant
+from .last_check import CHECKED_LAST, exercise_meant, fingerprint_path
 from .options import CourseOption, JsonOption, course_of, open_console
-from .own import examples_named, own_attempt, why_unstarted
+from .own import own_attempt, why_unstarted
 from .own_evidence import print_evidence, trace_evidence
 
 if TYPE_CHECKING:
@@ -38,38 +38,29 @@ def trace(
         print_evidence("trace", [found])
         raise typer.Exit(bool(found.problem or any(call.raised for call in found.calls)))
     crop = CROP if values else ()
-    seen = follow_own_attempt(course_of(course), exercise, function, "trace", crop=crop)
+    wanted, source, followed = follow_own_attempt(course_of(course), exercise, function, "trace", crop=crop)
     from ..report.trace_text import LEGEND, trace_report
     from ..student.explain_trace import explained
     from ..student.follow import Source
 
     console = open_console()
-    texts = tuple(lines_of(seen.source.source))
-    places = (proved_line(seen.source, line) for line in range(1, len(texts) + 1))
-    labels = tuple(f"cell {place.cell}, {place.line_in_cell}" for place in places) if seen.source.cells else ()
+    texts = tuple(lines_of(source.source))
+    places = (proved_line(source, line) for line in range(1, len(texts) + 1))
+    labels = tuple(f"cell {place.cell}, {place.line_in_cell}" for place in places) if source.cells else ()
     lines = Source(texts, labels)
-    explanations = [explained(example, traced, lines, crop) for example, traced in seen.followed.shown]
+    explanations = [explained(example, traced, lines, crop) for example, traced in followed.shown]
     for each in explanations:
-        told = replace(each, raised=in_cells(each.raised, seen.source))
+        told = replace(each, raised=in_cells(each.raised, source))
         console.print(trace_report(told), soft_wrap=not console.is_terminal)
-    if seen.followed.ended:
-        console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=not console.is_terminal, markup=False)
+    if followed.ended:
+        console.tell(f"✗ {followed.ended}", style="bold red")
     if explanations:
         console.print(LEGEND, style="bright_black", soft_wrap=not console.is_terminal)
-    well = not seen.followed.ended and all(explanation.right for explanation in explanations)
+    well = not followed.ended and all(explanation.right for explanation in explanations)
     first = "" if well or not explanations else "change the first line that surprises you, then: "
-    console.print(f"Next: {first}course check {seen.exercise.id}")
-    if seen.followed.ended or any(explanation.raised for explanation in explanations):
+    console.print(f"Next: {first}course check {wanted.id}")
+    if followed.ended or any(explanation.raised for explanation in explanations):
         raise typer.Exit(1)
-
-
-@dataclass(frozen=True)
-class FollowedAttempt:
-    """A student's own attempt, and its traces."""
-
-    exercise: Exercise
-    source: AttemptSource
-    followed: Followed
 
 
 def follow_own_attempt(
@@ -81,10 +72,12 @@ def follow_own_attempt(
     by_head: bool = False,
     crop: tuple[int, ...] = (),
     times: int = 1,
-) -> FollowedAttempt:
-    """Trace the attempt in exercises/ in a process of its own. Raises CourseError; exits if it is not started."""
+) -> tuple[Exercise, AttemptSource, Followed]:
+    """Trace the attempt in exercises/ in a process of its own. Raises CourseFault; exits if it is not started."""
     exercise = exercise_meant(course, name, command)
     from ..box.forked import open_own_box
+    from ..diagnosis.recording_file import read
+    from ..student.choose_example import examples_named
     from ..student.example import with_recorded
     from ..student.follow import follow
     from ..student.sentence import sentence_examples
@@ -92,19 +85,18 @@ def follow_own_attempt(
     with open_own_box() as box:  # before this process runs a torch operation, because the box may fork it
         source = own_attempt(course, exercise)
         refuse_unstarted(course, exercise, source, command)
-        chosen = examples_named(exercise, function, command, by_head=by_head)
+        recorded = read(fingerprint_path(exercise))
+        chosen = examples_named(exercise, recorded, function, f"course {command}", by_head=by_head)
         if by_head:
             sentence = sentence_examples(exercise) if function is None else []
             chosen = with_recorded([*chosen, *sentence], exercise)
-        followed = follow(box, course.limits.for_worker(), source, chosen, crop, times)
-        return FollowedAttempt(exercise, source, followed)
+        return exercise, source, follow(box, course.limits.for_worker(), source, chosen, crop, times)
 
 
 def refuse_unstarted(course: Course, exercise: Exercise, source: AttemptSource, command: str) -> None:
     """Print a message and exit with status 1 if the student has not written anything that can run."""
     console = open_console()
     lines = why_unstarted(course, exercise, source, command)
-    for line in lines:
-        console.print(line, soft_wrap=not console.is_terminal, markup=False)
+    console.tell(*lines)
     if lines:
         raise typer.Exit(1)

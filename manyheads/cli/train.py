@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from ..course import Course, CourseError, Exercise
 from .learn import PLOTS, write_picture
-from .options import CourseOption, course_of, exercise_named, open_console
+from .options import Console, CourseOption, course_of, exercise_named, open_console
 from .own import done_exercises, from_here, own_attempt
 from .trace import refuse_unstarted
 
-# Show how a language model learns, while it does.
-
 if TYPE_CHECKING:
+    from ..box.level import Box
+    from ..course.file import Trainable
+    from ..student.bands import Band
     from ..student.training_plan import Curve
+    from ..submission import AttemptSource
 
+PROMPT, CHARACTERS = "Alice ", 240
 _LINE_EVERY = 100  # steps between two lines without a terminal
 
 
@@ -39,18 +41,8 @@ def show_learning(console: Console, learning: Iterator[Curve], total: int, refer
             bar.update(task, completed=curve.steps, description=losses)
             if not console.is_terminal and curve.steps // _LINE_EVERY > said:
                 said = curve.steps // _LINE_EVERY
-                console.print(f"step {curve.steps} of {total}: {losses}", soft_wrap=True)
+                console.say(f"step {curve.steps} of {total}: {losses}")
     return curve
-
-
-if TYPE_CHECKING:
-    from ..box.level import Box
-    from ..course.file import Trainable
-    from ..student.bands import Band
-    from ..student.training_plan import Curve
-    from ..submission import AttemptSource
-
-PROMPT, CHARACTERS = "Alice ", 240
 
 
 def train(
@@ -105,7 +97,7 @@ def train(
         following = f"course train {wanted.id} --page shows your own heads, too"
     else:
         following = f"course check {wanted.id}"
-    console.print(f"Next: {following}", soft_wrap=True, markup=False)
+    console.say(f"Next: {following}")
     if not found.well:
         raise typer.Exit(1)
 
@@ -133,7 +125,7 @@ def _learned(
             curve = show_learning(console, run.train(total), total, reference)
             return curve, run.generate(PROMPT, CHARACTERS)
     except TrainingStopped as stopped:
-        console.print(f"✗ {stopped}", style="bold red", soft_wrap=True, markup=False)
+        console.say(f"✗ {stopped}", style="bold red")
         console.print(f"Next: course check {id_}")
         raise typer.Exit(1) from None
 
@@ -163,7 +155,7 @@ def _draw(console: Console, path: Path, curve: Curve, reference: Curve, title: s
     try:
         need_matplotlib()
     except CourseFault as missing:
-        console.print(f"No picture: {missing}", soft_wrap=True, markup=False)
+        console.say(f"No picture: {missing}")
         return
     write_picture(path, training_png(curve, reference, f"{title}: how it learns"))
-    console.print(f"Drawn in {path}", soft_wrap=True, markup=False)
+    console.say(f"Drawn in {path}")

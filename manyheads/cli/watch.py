@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from rich.console import Console
 
 from ..course import Course, Exercise
 from ..errors import CourseFault
@@ -16,6 +15,7 @@ from ..report.labels import label_of
 from ..report.ladder import after_done, how_far
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
+from .options import Console
 from .own import check_one, done_exercises, from_here, is_started, own_attempt
 from .own_evidence import check_evidence, problem_lines
 from .progress import waiting
@@ -24,22 +24,24 @@ if TYPE_CHECKING:
     from ..box.level import Box
 
 QUIET_MS = 30  # how long to wait for further changes, because editors save in several steps
-Named = Exercise
 State = tuple[tuple[int, int] | None, ...]
 
 
-def watch_exercises(course: Course, named: Sequence[Named], box: Box, console: Console) -> None:
+def watch_exercises(course: Course, named: Sequence[Exercise], box: Box, console: Console) -> None:
     """Check the first of these exercises that is not done, then each one that is saved, until Ctrl-C; one done, go on to the next."""
-    done: dict[str, bool] = {}
     saved = {exercise.id: _state(exercise) for exercise in named}  # before the first check: a save meanwhile counts
-    chosen = _first_to_do(course, named, box, console, done)
+    watching = _Watching(course, named, box, console)
+    for first in named:  # the first that is not done, else the last
+        result = watching.check(first)
+        if not result.is_done:
+            break
     with suppress(KeyboardInterrupt):  # Ctrl-C ends watching
-        _show(console, course, named, *chosen, done)
+        watching.show(first, result)
         for exercise in _saves(named, saved):
-            _show(console, course, named, exercise, _checked(course, exercise, box, console), done)
+            watching.show(exercise, watching.check(exercise))
 
 
-def watch_as_lines(course: Course, named: Sequence[Named], box: Box) -> None:
+def watch_as_lines(course: Course, named: Sequence[Exercise], box: Box) -> None:
     """Print what is wrong with all that is begun, a line each, and again at every save, until Ctrl-C. Editors read it.
 
     A line before says that checking begins, and one behind that it has ended: in between stands all that is wrong, also with
@@ -48,7 +50,7 @@ def watch_as_lines(course: Course, named: Sequence[Named], box: Box) -> None:
     saved = {exercise.id: _state(exercise) for exercise in named}
     wrong: dict[str, list[str]] = {}
 
-    def tell(*exercises: Named) -> None:
+    def tell(*exercises: Exercise) -> None:
         print("checking what is saved", flush=True)
         for exercise in exercises:
             told = check_evidence(course, exercise, box)
@@ -62,53 +64,42 @@ def watch_as_lines(course: Course, named: Sequence[Named], box: Box) -> None:
             tell(exercise)
 
 
-def _first_to_do(
-    course: Course, named: Sequence[Named], box: Box, console: Console, done: dict[str, bool]
-) -> tuple[Named, ExerciseResult]:
-    """Return the first exercise that is not done, or the last one, and what was seen of it. Records the others in `done`."""
-    for exercise in named:
-        result = _checked(course, exercise, box, console)
-        done[exercise.id] = result.is_done
-        if not done[exercise.id]:
-            break
-    return exercise, result
+@dataclass(frozen=True)
+class _Watching:
+    """Checks exercises on a terminal. done: those that were checked, by their ids, and whether they are done."""
+
+    course: Course
+    named: Sequence[Exercise]
+    box: Box
+    console: Console
+    done: dict[str, bool] = field(default_factory=dict)
+
+    def check(self, exercise: Exercise) -> ExerciseResult:
+        with waiting(self.console, f"checking {label_of(exercise)}"):  # an endless loop takes until its limit
+            result = check_one(self.course, exercise, own_attempt(self.course, exercise), self.box)
+        self.done[exercise.id] = result.is_done
+        return result
+
+    def show(self, exercise: Exercise, result: ExerciseResult) -> None:
+        if self.console.is_terminal:
+            self.console.clear()
+        after = after_done(exercise) if result.is_done else ()
+        self.console.print(exercise_report(result, label=label_of(exercise), after=after))
+        if result.is_done:
+            self.console.print(how_far(self.course, done_exercises(self.course)))
+        self.console.tell(self._what_next(exercise), style="dim")
+
+    def _what_next(self, current: Exercise) -> str:
+        """Return the message about the next file: this exercise until it is done, then the next one that is not."""
+        undone = (e for e in self.named if not self.done.get(e.id))
+        following = current if not self.done[current.id] else next(undone, None)
+        if following is None:
+            return "All done. What you save is checked again. Ctrl-C ends this."
+        title = "" if following == current else f"{following.title}, in "
+        return f"Next: {title}{from_here(following.script)}. Save it, and it is checked. Ctrl-C ends this."
 
 
-def _checked(course: Course, exercise: Exercise, box: Box, console: Console) -> ExerciseResult:
-    with waiting(console, f"checking {label_of(exercise)}"):  # an endless loop takes until its limit
-        return check_one(course, exercise, own_attempt(course, exercise), box)
-
-
-def _show(
-    console: Console,
-    course: Course,
-    named: Sequence[Named],
-    exercise: Named,
-    result: ExerciseResult,
-    done: dict[str, bool],
-) -> None:
-    done[exercise.id] = result.is_done
-    if console.is_terminal:
-        console.clear()
-    console.print(
-        exercise_report(result, label=label_of(exercise), after=after_done(exercise) if result.is_done else ())
-    )
-    if result.is_done:
-        console.print(how_far(course, done_exercises(course)))
-    console.print(_what_next(named, exercise, done), style="dim", soft_wrap=not console.is_terminal)
-
-
-def _what_next(named: Sequence[Named], current: Named, done: dict[str, bool]) -> str:
-    """Return the message about the next file: this exercise until it is done, then the next one that is not."""
-    undone = (e for e in named if not done.get(e.id))
-    following = current if not done[current.id] else next(undone, None)
-    if following is None:
-        return "All done. What you save is checked again. Ctrl-C ends this."
-    title = "" if following == current else f"{following.title}, in "
-    return f"Next: {title}{from_here(following.script)}. Save it, and it is checked. Ctrl-C ends this."
-
-
-def _saves(named: Sequence[Named], saved: dict[str, State]) -> Iterator[Named]:
+def _saves(named: Sequence[Exercise], saved: dict[str, State]) -> Iterator[Exercise]:
     """Yield each exercise whose script or notebook is another than in `saved`, which is kept up to date.
 
     What the operating system tells only says when to look, and it is looked at every second, too: it tells nothing of saves

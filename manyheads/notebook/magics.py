@@ -6,7 +6,6 @@ import io
 import random
 import re
 import shlex
-from collections.abc import Sequence
 from contextlib import closing, redirect_stdout, suppress
 from typing import Any
 
@@ -26,9 +25,9 @@ from ..report.trace_text import LEGEND, trace_report
 from ..result import ExerciseResult
 from ..student.ask_questions import answered, draw, read_letters
 from ..student.check_attempt import check_attempt
-from ..student.choose_example import examples
+from ..student.choose_example import examples_named
 from ..student.crops import TABLES, TIMES
-from ..student.example import Example, with_recorded
+from ..student.example import with_recorded
 from ..student.explain_trace import explained
 from ..student.hints import next_hint
 from ..student.own_checks import printed_lines
@@ -105,15 +104,17 @@ class Magics:
         names = [word for word in words if not word.startswith("--")]
         crop = _CROP if len(names) < len(words) else ()
         cells = self._cells()
-        traced = traced_in_kernel(self._shell.user_ns, _chosen(notebook, names, "trace"), cells, crop)
+        chosen = examples_named(notebook.exercise, notebook.fingerprints, next(iter(names), None), "%trace")
+        traced = traced_in_kernel(self._shell.user_ns, chosen, cells, crop)
         source = cells.source()
         reports = [trace_report(explained(example, each, source, crop)) for example, each in traced]
         return shown(hanging(*reports, Text(LEGEND, "bright_black")))
 
     def _plot(self, notebook: NotebookExercise, *names: str) -> NotebookView:
         cells = self._cells()
-        sentence = [] if names else sentence_examples(notebook.exercise)
-        chosen = with_recorded([*_chosen(notebook, names, "plot", by_head=True), *sentence], notebook.exercise)
+        exercise, name = notebook.exercise, next(iter(names), None)
+        chosen = examples_named(exercise, notebook.fingerprints, name, "%plot", by_head=True)
+        chosen = with_recorded([*chosen, *([] if names else sentence_examples(exercise))], exercise)
         return shown(pictured(every_band(traced_in_kernel(self._shell.user_ns, chosen, cells, TABLES, TIMES))))
 
     def _ask(self, notebook: NotebookExercise, *letters: str) -> NotebookView:
@@ -192,16 +193,6 @@ def _parsed(name: str, line: str) -> tuple[list[str], list[str]]:
     if len(plain) > (2 if name in _OF_FUNCTIONS else 1):
         raise CourseFault(f"%{name} takes one exercise. Next: %{name} {plain[0]}")
     return plain, options
-
-
-def _chosen(notebook: NotebookExercise, names: Sequence[str], command: str, *, by_head: bool = False) -> list[Example]:
-    every = examples(notebook.exercise, notebook.fingerprints, by_head=by_head)
-    chosen = [example for example in every if not names or example.target == names[0]]
-    if not chosen:
-        known = ", ".join(dict.fromkeys(example.target for example in every)) or "none"
-        next_ = f"%{command} {notebook.id}"
-        raise CourseFault(f"{notebook.id} has no {names[0]!r} to {command}; it has: {known}. Next: {next_}")
-    return chosen
 
 
 def _display(what: NotebookView) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -37,16 +37,50 @@ def group_of(exercise: ExerciseResult) -> str:
 
 
 @dataclass(frozen=True)
-class MisconceptionCount:
-    """A misconception, and how many students have it in an exercise.
+class Ranked:
+    """One misconception.
 
-    alternatives: titles of others with the same values, each with the number of attempts in which it has them.
+    titles: its titles, which may differ between exercises.
+    exercises: how many attempts have it in each exercise.
+    alternatives: in how many of them another misconception has the same values, by its title.
+    together: how many of them have another misconception as well, by its title.
+    names: the students, in the order of the results.
     """
 
     id: str
-    title: str
+    titles: tuple[str, ...]
     students: int
+    attempts: int
+    exercises: tuple[tuple[str, int], ...]
     alternatives: tuple[tuple[str, int], ...]
+    together: tuple[tuple[str, int], ...]
+    names: tuple[str, ...]
+
+
+def ranked(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Ranked]:
+    """Return the misconceptions, ordered by the number of students and then of attempts that have them.
+
+    attempts: each with its student.
+    """
+    seen: dict[str, list[tuple[str, str, Diagnosed, tuple[str, ...]]]] = defaultdict(list)
+    for student, exercise in attempts:
+        for diagnosed in misconceptions_of(exercise):
+            others = tuple(other.title for other in misconceptions_of(exercise) if other.id != diagnosed.id)
+            seen[diagnosed.id].append((student, exercise.id, diagnosed, others))
+    found = [
+        Ranked(
+            id=id_,
+            titles=tuple(dict.fromkeys(d.title for _, _, d, _ in every)),
+            students=len({student for student, *_ in every}),
+            attempts=len(every),
+            exercises=tuple(Counter(exercise for _, exercise, _, _ in every).items()),
+            alternatives=tuple(Counter(other for _, _, d, _ in every for other in other_titles(d)).most_common()),
+            together=tuple(Counter(other for *_, others in every for other in others).most_common()),
+            names=tuple(dict.fromkeys(student for student, *_ in every)),
+        )
+        for id_, every in seen.items()
+    ]
+    return sorted(found, key=lambda r: (-r.students, -r.attempts))
 
 
 @dataclass(frozen=True)
@@ -62,7 +96,7 @@ class ExerciseView:
     mean: float | None
     max_score: float
     spread: tuple[int, ...]  # the number of students in each of SHARES
-    misconceptions: tuple[MisconceptionCount, ...]
+    misconceptions: tuple[Ranked, ...]
     groups: dict[str, int]  # the number of attempts in each of GROUPS that has any
     outcomes: dict[Outcome, int]  # the number of attempts with at least one check of this outcome
     not_graded: int = 0
@@ -94,28 +128,22 @@ def share(score: float, of: float) -> int:
 
 
 def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
-    here = [exercise for result in results for exercise in result.exercises if exercise.id == id_]
-    counting = [exercise for exercise in here if not exercise.excused] or here
+    here = [(result.student, each) for result in results for each in result.exercises if each.id == id_]
+    attempts = [(student, exercise) for student, exercise in here if not exercise.excused] or here
+    counting = [exercise for _, exercise in attempts]
     every = [exercise for exercise in counting if exercise.is_graded]
     scores = [exercise.score for exercise in every if exercise.score is not None]
     handed_in = [e for e in counting if any(c.outcome != "missing" for c in e.checks)]
-    named = [d for e in every for d in misconceptions_of(e)]
     found = Counter(group_of(e) for e in handed_in)
-    counts = Counter(d.id for d in named)
-    titles = {d.id: d.title for d in named}
-    same = {name: Counter(other for d in named if d.id == name for other in other_titles(d)) for name in counts}
     spread = Counter(share(e.score, e.max_score) for e in every if e.score is not None)
     return ExerciseView(
         id=id_,
         attempts=len(handed_in),
         full=sum(e.score == e.max_score for e in every),
         mean=sum(scores) / len(scores) if scores else None,
-        max_score=here[0].max_score,
+        max_score=here[0][1].max_score,
         spread=tuple(spread[i] for i in range(len(SHARES))),
-        misconceptions=tuple(
-            MisconceptionCount(name, titles[name], count, tuple(same[name].most_common()))
-            for name, count in counts.most_common()
-        ),
+        misconceptions=tuple(ranked((student, exercise) for student, exercise in attempts if exercise.is_graded)),
         groups={group: found[group] for group in GROUPS if found[group]},
         outcomes=dict(
             Counter(o for e in every for o in {c.outcome for c in e.checks} if o not in ("passed", "failed"))

@@ -183,8 +183,7 @@ def exercise_remarks(measured: MeasuredExercise) -> Iterator[str]:
         yield f"{_label(measured)}: from {values[0]} to {values[-1]}, {times(values[-1] / values[0])}; {said}."
     runs = [point.runs for points in measured.lines.values() for point in points if point.runs]
     if runs:
-        counted = str(min(runs)) if min(runs) == max(runs) else f"{min(runs)} to {max(runs)}"
-        yield _SAYS[measured.measurement.measures].format(runs=counted) + "."
+        yield _SAYS[measured.measurement.measures].format(runs=_range(min(runs), max(runs))) + "."
     for name, points in measured.lines.items():
         missing = next((point for point in points if point.instead), None)
         if missing is not None:

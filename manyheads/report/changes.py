@@ -45,10 +45,13 @@ class CheckChange:
 
 
 @dataclass(frozen=True)
-class DiagnosisChange:
-    """A changed diagnosis of one exercise: the titles before and after, most likely first."""
+class Otherwise:
+    """What differs between two runs, with all that it was before and is now.
 
-    exercise: str
+    A condition of grading and its values; or an exercise and the titles of its diagnosis, most likely first.
+    """
+
+    name: str
     old: tuple[str, ...]
     new: tuple[str, ...]
 
@@ -63,7 +66,7 @@ class Change:
     old: Result
     new: Result
     checks: tuple[CheckChange, ...]
-    diagnoses: tuple[DiagnosisChange, ...]
+    diagnoses: tuple[Otherwise, ...]
     decided: tuple[str, ...] = ()
     no_longer: tuple[str, ...] = ()
 
@@ -91,15 +94,6 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A condition of grading in which the two runs differ: all its values in each run."""
-
-    name: str
-    old: tuple[str, ...]
-    new: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class RunChanges:
     """The comparison of two runs."""
 
@@ -107,7 +101,7 @@ class RunChanges:
     changed: tuple[Change, ...]
     added: tuple[Result, ...]
     gone: tuple[Result, ...]
-    settings: tuple[Setting, ...]
+    settings: tuple[Otherwise, ...]
 
     @property
     def drops(self) -> bool:
@@ -177,18 +171,18 @@ def _verdict(check: CheckResult | None) -> tuple[str, float, float] | None:
     return (check.outcome, check.score, check.max_score) if check else None
 
 
-def _diagnosis(exercise: str, old: ExerciseResult | None, new: ExerciseResult | None) -> DiagnosisChange | None:
+def _diagnosis(exercise: str, old: ExerciseResult | None, new: ExerciseResult | None) -> Otherwise | None:
     before, after = (side.diagnosis if side else () for side in (old, new))
     if [d.id for d in before] == [d.id for d in after]:
         return None
-    return DiagnosisChange(exercise, tuple(d.title for d in before), tuple(d.title for d in after))
+    return Otherwise(exercise, tuple(d.title for d in before), tuple(d.title for d in after))
 
 
-def _settings(old: Sequence[Result], new: Sequence[Result]) -> Iterator[Setting]:
+def _settings(old: Sequence[Result], new: Sequence[Result]) -> Iterator[Otherwise]:
     before, after = _values(old), _values(new)
     for name in dict.fromkeys([*before, *after]):
         if before.get(name) != after.get(name):
-            yield Setting(name, before.get(name, ()), after.get(name, ()))
+            yield Otherwise(name, before.get(name, ()), after.get(name, ()))
 
 
 def _values(results: Sequence[Result]) -> dict[str, tuple[str, ...]]:
@@ -252,7 +246,7 @@ def _change_lines(change: Change, labels: Labels) -> Iterator[RenderableType]:
     score = f"{score_words(change.old.score)} → {out_of(change.new)}"
     yield Text(f"{mark} {change.new.student}: {score}", style=f"bold {style}")
     for diagnosis in change.diagnoses:
-        yield Text(f"  {labels.exercise(diagnosis.exercise)}: {_listed(diagnosis.old)} → {_listed(diagnosis.new)}")
+        yield Text(f"  {labels.exercise(diagnosis.name)}: {_listed(diagnosis.old)} → {_listed(diagnosis.new)}")
     yield from (Text(f"  decided: {said}") for said in change.decided)
     yield from (Text(f"  no longer decided: {said}") for said in change.no_longer)
     table = _table()

@@ -138,16 +138,16 @@ NOBODY = ClassList()
 def absent_rows(rows: Sequence[Row], members: ClassList) -> list[Row]:
     """Return a row for each of those who handed in nothing, by assignment, with what the others' rows have."""
     found = []
-    for assignment in dict.fromkeys(row.assignment for row in rows):
-        here = [row for row in rows if row.assignment == assignment]
-        most = {name: cell.max_score for row in here for name, cell in row.cells.items()}
+    for assignment, absent in absent_by_assignment(rows, members).items():
+        most = {
+            name: cell.max_score for row in rows if row.assignment == assignment for name, cell in row.cells.items()
+        }
         cells = {name: Cell(0, max_score, "missing") for name, max_score in most.items()}
-        absent = members.absent([row.student for row in here])
         found += [Row(name, assignment, 0, sum(most.values()), cells, None, {}) for name in absent]
     return found
 
 
-def absent_by_assignment(results: Sequence[Result], members: ClassList) -> dict[str, list[str]]:
+def absent_by_assignment(results: Sequence[Result | Row], members: ClassList) -> dict[str, list[str]]:
     """Return who handed in nothing, for each assignment of which there are results."""
     present: dict[str, list[str]] = {}
     for result in results:

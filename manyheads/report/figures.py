@@ -35,6 +35,20 @@ def need_matplotlib() -> None:
         raise CourseFault("pictures need matplotlib, which is not installed. Next: pip install matplotlib") from None
 
 
+def _figure(width: float, height: float) -> Any:
+    """Return an empty figure, of so many inches. Raises CourseFault where matplotlib is not installed."""
+    need_matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _saved(figure: Any) -> bytes:
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=110, facecolor="white")
+    return out.getvalue()
+
+
 # Bands of heatmaps as one PNG. Needs matplotlib, which only the commands that draw need.
 
 # Colour maps that colour-blind readers can read: from dark to light, for differences two colours around white.
@@ -45,13 +59,10 @@ _CELL, _NARROW, _WIDE = 0.38, 1.6, 4.4  # inches: a cell, and the least and most
 
 def png(bands: Sequence[Band], title: str) -> bytes:
     """Return the picture. Raises CourseFault where matplotlib is not installed."""
-    need_matplotlib()
-    from matplotlib.figure import Figure
-
     rows = _rows(bands)
     heights = [max(map(_height, row)) for row in rows]
     widest = max(sum(map(_width, row)) for row in rows)
-    figure = Figure(figsize=(widest, sum(heights) + 0.5), layout="constrained")
+    figure = _figure(widest, sum(heights) + 0.5)
     figure.suptitle(title, fontsize=12, fontweight="bold")
     places = figure.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
     for place, row in zip(places, rows, strict=True):
@@ -60,9 +71,7 @@ def png(bands: Sequence[Band], title: str) -> bytes:
         parts = place.subfigures(1, len(widths), width_ratios=widths, squeeze=False)[0]
         for part, band in zip(parts, row, strict=False):
             _draw_band(part, band)
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=110, facecolor="white")
-    return out.getvalue()
+    return _saved(figure)
 
 
 def _rows(bands: Sequence[Band]) -> list[list[Band]]:
@@ -166,10 +175,7 @@ _GREY = "#808080"
 
 def bench_png(bench: Bench) -> bytes:
     """Return the picture: forward above, forward and backward below; a panel of times and one of memory for each dtype."""
-    need_matplotlib()
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(15, 7.5), layout="constrained")
+    figure = _figure(15, 7.5)
     figure.suptitle(bench_heading(bench), fontsize=11, fontweight="bold")
     panels = figure.subplots(2, 2 * len(ITEM_SIZES), squeeze=False)
     for i, backward in enumerate((False, True)):
@@ -177,13 +183,12 @@ def bench_png(bench: Bench) -> bytes:
             rows = [r for r in bench.rows if (r.setting.dtype, r.setting.backward) == (dtype, backward)]
             _times(panels[i][2 * j], rows)
             _memory(panels[i][2 * j + 1], rows)
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=110, facecolor="white")
-    return out.getvalue()
+    return _saved(figure)
 
 
 def _times(ax: Any, rows: Sequence[BenchRow]) -> None:
-    _prepare(ax, rows, "ms (median)")
+    _prepare(ax, title_of(rows[0].setting), "T", "ms (median)", [row.setting.T for row in rows], 8)
+    ax.margins(0.12, 0.18)
     lesson = [(row.setting.T, row.lesson) for row in rows if row.lesson]
     for i, (name, path, colour, mark) in enumerate(_PATHS):
         ours = [(row.setting.T, path(row).time) for row in rows if path(row)]
@@ -199,7 +204,8 @@ def _times(ax: Any, rows: Sequence[BenchRow]) -> None:
 
 
 def _memory(ax: Any, rows: Sequence[BenchRow]) -> None:
-    _prepare(ax, rows, "MB")
+    _prepare(ax, title_of(rows[0].setting), "T", "MB", [row.setting.T for row in rows], 8)
+    ax.margins(0.12, 0.18)
     matrices = [(row.setting.T, row.setting.matrix / 1e6) for row in rows]
     _line(ax, matrices, color=_GREY, linestyle="--", label="one (B, nh, T, T) matrix")
     for name, path, colour, mark in _PATHS:
@@ -216,16 +222,16 @@ def _line(ax: Any, points: Sequence[tuple[float, float]], **style: Any) -> None:
         ax.plot(*zip(*points, strict=True), linewidth=1.5, markersize=5, **style)
 
 
-def _prepare(ax: Any, rows: Sequence[BenchRow], unit: str) -> None:
+def _prepare(ax: Any, title: str, across: str, up: str, values: Sequence[int], size: int, **style: Any) -> None:
+    """Let both axes grow by factors, with a tick at each value. size: of the letters."""
     ax.set_xscale("log", base=2)
     ax.set_yscale("log")
-    ax.margins(0.12, 0.18)
-    ax.set_title(title_of(rows[0].setting), fontsize=9)
-    ax.set_xlabel("T", fontsize=8)
-    ax.set_ylabel(unit, fontsize=8)
-    ax.set_xticks([row.setting.T for row in rows], [str(row.setting.T) for row in rows])
+    ax.set_title(title, fontsize=size + 1, **style)
+    ax.set_xlabel(across, fontsize=size)
+    ax.set_ylabel(up, fontsize=size)
+    ax.set_xticks(values, [str(value) for value in values])
     ax.minorticks_off()
-    ax.tick_params(labelsize=7)
+    ax.tick_params(labelsize=size - 1)
     ax.grid(alpha=0.25)
 
 
@@ -238,39 +244,27 @@ _PANEL_WIDE, _HIGH, _COLUMNS = 6.5, 4.2, 2  # inches of a panel
 
 def own_bench_png(where: str, measured: Sequence[MeasuredExercise]) -> bytes:
     """Return the picture: both axes grow by factors, so that what grows twice as fast is twice as steep."""
-    need_matplotlib()
-    from matplotlib.figure import Figure
-
     columns = min(_COLUMNS, len(measured))
     rows = -(-len(measured) // columns)
-    figure = Figure(figsize=(_PANEL_WIDE * columns, _HIGH * rows), layout="constrained")
+    figure = _figure(_PANEL_WIDE * columns, _HIGH * rows)
     figure.suptitle(where, fontsize=10)
     panels = list(figure.subplots(rows, columns, squeeze=False).flat)
     for ax, each in zip(panels, measured, strict=False):
         _draw_measured(ax, each)
     for ax in panels[len(measured) :]:
         ax.set_axis_off()
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=110, facecolor="white")
-    return out.getvalue()
+    return _saved(figure)
 
 
 def _draw_measured(ax: Any, measured: MeasuredExercise) -> None:
-    ax.set_xscale("log", base=2)
-    ax.set_yscale("log")
+    of, values = measured.measurement, [point.value for point in next(iter(measured.lines.values()))]
+    title, across = f"{measured.exercise.title}: {of.title}", of.label or of.over
+    _prepare(ax, title, across, UNITS[of.measures], values, 9, fontweight="bold")
     for i, (name, points) in enumerate(measured.lines.items()):
         colour, mark, dash = _STYLES[i % len(_STYLES)]
         shown = [(point.value, amount) for point in points if (amount := amount_of(measured, point))]
         if shown:
             ax.plot(*zip(*shown, strict=True), color=colour, marker=mark, linestyle=dash, label=name)
-    values = [point.value for point in next(iter(measured.lines.values()))]
-    ax.set_xticks(values, [str(value) for value in values])
-    ax.minorticks_off()
-    ax.set_title(f"{measured.exercise.title}: {measured.measurement.title}", fontsize=10, fontweight="bold")
-    ax.set_xlabel(measured.measurement.label or measured.measurement.over, fontsize=9)
-    ax.set_ylabel(UNITS[measured.measurement.measures], fontsize=9)
-    ax.tick_params(labelsize=8)
-    ax.grid(alpha=0.25)
     ax.legend(fontsize=8)
 
 
@@ -282,10 +276,7 @@ SMOOTH = 10  # how many steps are averaged
 
 def training_png(yours: Curve, reference: Curve, title: str) -> bytes:
     """Loss by step: a line for the training loss, marks for the held-out loss."""
-    need_matplotlib()
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.5, 4.5), layout="constrained")
+    figure = _figure(7.5, 4.5)
     ax = figure.subplots()
     # The reference is broad, with squares; yours is narrow, with circles: nobody needs the colours.
     shown = ("reference", reference, REFERENCE, 4.0, "s"), ("yours", yours, YOURS, 1.6, "o")
@@ -299,9 +290,7 @@ def training_png(yours: Curve, reference: Curve, title: str) -> bytes:
     ax.set_ylabel("loss (lower is better)")
     ax.grid(alpha=0.25)
     ax.legend(fontsize=8)
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=110, facecolor="white")
-    return out.getvalue()
+    return _saved(figure)
 
 
 def smoothed(curve: Curve) -> tuple[list[float], list[float]]:

@@ -102,23 +102,14 @@ def _function(function: FunctionReport) -> Iterator[str]:
     deep = "  " if function.name else ""
     if function.head:
         yield one_line(f"{function.mark} {function.head}" if function.name else function.head)
-    if function.first:
-        yield from _scored(function.check, function.first, deep)
-    elif function.check:
-        yield f"{deep}{one_line(function.check)}"
-    for text in filter(None, (function.evidence, function.own_check)):
-        yield f"{deep}  {one_line(text)}"
-    if function.also:
-        yield f"{deep}{one_line(function.also)}"
-    if function.hint:
-        yield f"{deep}hint: {one_line(function.hint)}"
-    if function.next:
-        yield f"{deep}Next: {function.next}"
-    if function.rest_waits:
-        yield from _scored(function.rest_waits, function.rest, deep)
-        return
-    for check in function.rest:
-        yield from _scored(check.title, [check], deep)
+    for kind, text, checks in function.told:
+        if checks:
+            yield from _scored(text, checks, deep)
+        else:
+            yield f"{deep}{_BEFORE.get(kind, '')}{one_line(text)}"
+
+
+_BEFORE = {"evidence": "  ", "hint": "hint: "}
 
 
 def _scored(sentence: str, checks: Sequence[CheckResult], deep: str = "") -> Iterator[str]:

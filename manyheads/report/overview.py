@@ -8,58 +8,11 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 from ..box.names import Level
-from ..result import CheckResult, Diagnosed, Outcome, Result
+from ..result import CheckResult, Outcome, ProvedLine, Result
 from .adjustments import Decided, decided
-from .aggregate import GROUPS, ExerciseView, class_view, group_of, misconceptions_of, other_titles
+from .aggregate import GROUPS, ExerciseView, Ranked, class_view, group_of, ranked
 from .class_rows import not_graded
 from .labels import IDS, Labels
-
-# Rank the misconceptions of a class over all exercises.
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """One misconception.
-
-    titles: its titles, which may differ between exercises.
-    exercises: how many attempts have it in each exercise.
-    alternatives: in how many of them another misconception has the same values, by its title.
-    together: how many of them have another misconception as well, by its title.
-    names: the students, in the order of the results.
-    """
-
-    id: str
-    titles: tuple[str, ...]
-    students: int
-    attempts: int
-    exercises: tuple[tuple[str, int], ...]
-    alternatives: tuple[tuple[str, int], ...]
-    together: tuple[tuple[str, int], ...]
-    names: tuple[str, ...]
-
-
-def ranked(results: Sequence[Result]) -> list[Ranked]:
-    """Return the misconceptions, ordered by the number of students and then of attempts that have them."""
-    seen: dict[str, list[tuple[str, str, Diagnosed, tuple[str, ...]]]] = defaultdict(list)
-    for result in results:
-        for exercise in result.exercises:
-            for diagnosed in misconceptions_of(exercise):
-                others = tuple(other.title for other in misconceptions_of(exercise) if other.id != diagnosed.id)
-                seen[diagnosed.id].append((result.student, exercise.id, diagnosed, others))
-    found = [
-        Ranked(
-            id=id_,
-            titles=tuple(dict.fromkeys(d.title for _, _, d, _ in every)),
-            students=len({student for student, *_ in every}),
-            attempts=len(every),
-            exercises=tuple(Counter(exercise for _, exercise, _, _ in every).items()),
-            alternatives=tuple(Counter(other for _, _, d, _ in every for other in other_titles(d)).most_common()),
-            together=tuple(Counter(other for *_, others in every for other in others).most_common()),
-            names=tuple(dict.fromkeys(student for student, *_ in every)),
-        )
-        for id_, every in seen.items()
-    ]
-    return sorted(found, key=lambda r: (-r.students, -r.attempts))
 
 
 @dataclass(frozen=True)
@@ -138,39 +91,13 @@ GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
 
 
 @dataclass(frozen=True)
-class Trouble:
-    """An attempt that crashed or ran out of time, and the evidence of its first such check."""
-
-    student: str
-    exercise: str
-    outcome: Outcome
-    checks: int
-    evidence: str
-
-
-@dataclass(frozen=True)
-class WrongLine:
-    """A line that is proved to be wrong, and the edit that proves it."""
-
-    student: str
-    exercise: str
-    place: str
-    edit: str
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A condition of grading: its name, and each value with the number of submissions that have it."""
-
-    name: str
-    values: tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True)
 class Overview:
     """One assignment over the class.
 
     mean, median: of the totals that there are; None where there is none.
+    troubles: attempts that crashed or ran out of time, by student and exercise, each with its checks that did.
+    lines: those that are proved to be wrong, by student and exercise.
+    facts: conditions of grading, each with its values and how many submissions have them.
     not_graded: who is not graded in what, and why.
     """
 
@@ -184,10 +111,10 @@ class Overview:
     grids: tuple[Grid, ...]
     misconceptions: tuple[Ranked, ...]
     groups: tuple[Group, ...]
-    troubles: tuple[Trouble, ...]
-    lines: tuple[WrongLine, ...]
+    troubles: tuple[tuple[str, str, tuple[CheckResult, ...]], ...]
+    lines: tuple[tuple[str, str, ProvedLine], ...]
     decided: tuple[Decided, ...]
-    facts: tuple[Fact, ...]
+    facts: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
     not_graded: tuple[tuple[str, str], ...]
     weak: tuple[tuple[str, int], ...]  # isolation levels that are too low for grading, with the number of submissions
 
@@ -211,10 +138,10 @@ def _overview(assignment: str, results: Sequence[Result], labels: Labels) -> Ove
         totals=tuple(_totals(counting)),
         exercises=tuple(views),
         grids=tuple(grids(results, labels)),
-        misconceptions=tuple(ranked(results)),
+        misconceptions=tuple(ranked((result.student, e) for result in results for e in result.exercises)),
         groups=tuple(grouped(results)),
         troubles=tuple(_troubles(results)),
-        lines=tuple(_lines(results)),
+        lines=tuple((r.student, e.id, line) for r in results for e in r.exercises for line in e.lines),
         decided=tuple(adjustment for result in results for adjustment in decided(result, labels)),
         facts=tuple(_facts(results)),
         not_graded=tuple((result.student, said) for result in results for said in not_graded(result, labels)),
@@ -234,28 +161,17 @@ def _totals(results: Sequence[Result]) -> Iterator[tuple[str, int]]:
         yield "not graded", len(results) - len(graded)
 
 
-def _troubles(results: Sequence[Result]) -> Iterator[Trouble]:
+def _troubles(results: Sequence[Result]) -> Iterator[tuple[str, str, tuple[CheckResult, ...]]]:
     for result in results:
         for exercise in result.exercises:
             for outcome in GRAVE:
-                checks: list[CheckResult] = [c for c in exercise.checks if c.outcome == outcome]
-                if checks:
-                    yield Trouble(result.student, exercise.id, outcome, len(checks), checks[0].evidence)
+                if checks := tuple(c for c in exercise.checks if c.outcome == outcome):
+                    yield result.student, exercise.id, checks
 
 
-def _lines(results: Sequence[Result]) -> Iterator[WrongLine]:
-    for result in results:
-        for exercise in result.exercises:
-            for line in exercise.lines:
-                yield WrongLine(result.student, exercise.id, line.place, line.edit)
-
-
-def _facts(results: Sequence[Result]) -> Iterator[Fact]:
-    def fact(name: str, values: list[str]) -> Fact:
-        return Fact(name, tuple(Counter(values).most_common()))
-
-    yield fact("isolation", [r.isolation for r in results])
-    yield fact("device", [r.device for r in results])
-    yield fact("seed", [str(r.seed) for r in results])
+def _facts(results: Sequence[Result]) -> Iterator[tuple[str, tuple[tuple[str, int], ...]]]:
+    facts = {"isolation": [r.isolation for r in results], "device": [r.device for r in results]}
+    facts["seed"] = [str(r.seed) for r in results]
     for name in dict.fromkeys(name for r in results for name in r.versions):
-        yield fact(name, [r.versions.get(name, "not recorded") for r in results])
+        facts[name] = [r.versions.get(name, "not recorded") for r in results]
+    yield from ((name, tuple(Counter(values).most_common())) for name, values in facts.items())

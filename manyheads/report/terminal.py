@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..result import CheckResult, ExerciseResult
-from .aggregate import ExerciseView, MisconceptionCount
+from .aggregate import ExerciseView, Ranked
 from .class_rows import Cell, Row
 from .labels import IDS, Labels
 from .words import (
@@ -105,7 +105,7 @@ def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
     head.stylize("bold", 0, len(label))
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for shared in view.misconceptions:
-        table.add_row(str(shared.students), Text(shared.title + _or_else(shared)))
+        table.add_row(str(shared.students), Text(shared.titles[-1] + _or_else(shared)))
     for group, count in view.groups.items():
         table.add_row(str(count), group)
     for outcome, count in view.outcomes.items():
@@ -113,7 +113,7 @@ def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
     return Group(head, Padding(table, (0, 0, 1, 2))) if table.rows else head
 
 
-def _or_else(shared: MisconceptionCount) -> str:
+def _or_else(shared: Ranked) -> str:
     """Return the alternatives with the same values, with the number of attempts if it is not all of them."""
     others = [
         f"or {title}" + (f", {count} of {shared.students}" if count < shared.students else "")
@@ -147,7 +147,7 @@ def exercise_report(result: ExerciseResult, *, label: str = "", after: Sequence[
     for function in words.functions:
         if not words.passed or function.own_check:
             parts += _function(function)
-    parts += _hint("", words.hint, 2)
+    parts += [HintLine("", words.hint, 2)] * bool(words.hint)
     if words.waiting:
         parts.append(_folded(waiting_line(words.waiting), words.waiting))
     if words.passed_checks and not words.passed:
@@ -170,34 +170,21 @@ def _function(function: FunctionReport) -> list[RenderableType]:
         parts.append(_Hanging(f"  {function.mark} ", function.head, _STYLES[function.mark]))
     elif function.says:
         parts.append(_indented(function.says, 2, "bold"))
-    if function.first:
-        parts.append(_line(function.first[0], deep))
-    elif function.check:
-        parts.append(_indented(function.check, deep, ""))
-    if function.evidence:
-        parts.append(_indented(function.evidence, deep + 2, "yellow"))
-    if function.own_check:
-        parts.append(_indented(function.own_check, deep + 2, "yellow"))
-    if function.also:
-        parts.append(_indented(function.also, deep, ""))
-    parts += _hint(function.name, function.hint, deep)
-    if function.next:
-        parts.append(_indented(f"Next: {function.next}", deep, "cyan"))
-    if function.rest_waits:
-        return [*parts, _folded(function.rest_waits, function.rest, deep)]
-    return [*parts, *(_line(check, deep) for check in function.rest)]
+    for kind, text, checks in function.told:
+        if checks:
+            parts.append(_folded(text, checks, deep))
+        elif kind == "hint":
+            parts.append(HintLine(function.name, text, deep))
+        else:
+            parts.append(_indented(text, deep + 2 * (kind == "evidence"), _OF_KIND.get(kind, "")))
+    return parts
 
 
-def _hint(about: str, hint: str, deep: int) -> list[RenderableType]:
-    return [HintLine(about, hint, deep)] if hint else []
+_OF_KIND = {"evidence": "yellow", "next": "cyan"}
 
 
 def _indented(text: str, deep: int, style: str) -> RenderableType:
     return Padding(Text(text, style=style), (0, 0, 0, deep))
-
-
-def _line(check: CheckResult, deep: int) -> RenderableType:
-    return _Scored(" " * deep, check.title, check.score, check.max_score)
 
 
 def _folded(sentence: str, checks: Sequence[CheckResult], deep: int = 2) -> RenderableType:

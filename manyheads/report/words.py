@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ..result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, ProvedLine, Result, total_of
 from ..submission.unwritten import UNTOUCHED
@@ -19,6 +20,9 @@ _NOT_THERE = {
     "undefined": "which the file does not define",
     "unrun": "whose cell has not run",
 }
+
+
+Kind = Literal["check", "evidence", "also", "hint", "next"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,23 @@ class FunctionReport:
         others = f"and {len(self.rest)} other checks wait" if self.check else f"{len(self.rest)} checks wait"
         return f"{others} for this" if len(self.rest) > 1 else ""
 
+    @property
+    def told(self) -> Iterator[tuple[Kind, str, tuple[CheckResult, ...]]]:
+        """What stands below its own line, in this order: each text, with the checks whose points stand beside it."""
+        texts: dict[Kind, tuple[str, ...]] = {
+            "check": (self.check,),
+            "evidence": (self.evidence, self.own_check),
+            "also": (self.also,),
+            "hint": (self.hint,),
+            "next": (self.next and f"Next: {self.next}",),
+        }
+        for kind, those in texts.items():
+            yield from ((kind, text, self.first if kind == "check" else ()) for text in those if text)
+        if self.rest_waits:
+            yield "check", self.rest_waits, self.rest
+        else:
+            yield from (("check", check.title, (check,)) for check in self.rest)
+
 
 def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
     """Yield every function, in the order of the file; what is about the whole file comes first."""
@@ -86,14 +107,9 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
 
 def waiting_checks(result: ExerciseResult) -> tuple[CheckResult, ...]:
     """Return the failed checks that wait for a function that is not written, or for another one that is wrong."""
-    states = {function.name: function.state for function in result.functions}
+    wrong = {function.name for function in result.functions if function.state == "wrong"}
     failed = (check for check in result.checks if check.outcome != "passed")
-    return tuple(c for c in failed if result.functions and states.get(c.function, "unseen") != "wrong" and states)
-
-
-def where_wrong(lines: Sequence[ProvedLine]) -> str:
-    """Return the lines that are proved to be wrong: "line 23, or line 31"."""
-    return ", or ".join(proved.place for proved in lines)
+    return tuple(check for check in failed if result.functions and check.function not in wrong)
 
 
 def titles_of(named: Sequence[Diagnosed]) -> str:
@@ -156,7 +172,7 @@ def _wrong(
 ) -> FunctionReport:
     """Return what is wrong: what the student did and where, what was seen, and one hint that belongs to it or none."""
     lines = tuple(sorted(lines, key=lambda proved: f"on {proved.place}" not in seen[1]))
-    place = where_wrong(lines)
+    place = ", or ".join(proved.place for proved in lines)
     besides = [d for d in result.also if name in (d.function, "")]
     if name and any(check.title == seen[0] and check.outcome in _ENDED for check in failed):
         named, besides = [], [*named, *besides]  # no mistake that has a name lets a function run on for ever

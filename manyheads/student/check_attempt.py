@@ -27,12 +27,11 @@ from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .axes import Signatures
 from .function_results import arguments_due, describe_exception, functions_of
 
+Attempt = AttemptRunner | LocalRecordingRunner
+
 
 def check_attempt(
-    fingerprints: Fingerprints,
-    attempt: AttemptRunner | LocalRecordingRunner,
-    source: str | None = None,
-    exercise: Exercise | None = None,
+    fingerprints: Fingerprints, attempt: Attempt, source: str | None = None, exercise: Exercise | None = None
 ) -> ExerciseResult:
     """Return the result of an attempt's visible checks, with the misconceptions that its answers show, or that its text is empty.
 
@@ -43,10 +42,7 @@ def check_attempt(
 
 
 def check_and_diagnose(
-    fingerprints: Fingerprints,
-    attempt: AttemptRunner | LocalRecordingRunner,
-    source: str | None = None,
-    exercise: Exercise | None = None,
+    fingerprints: Fingerprints, attempt: Attempt, source: str | None = None, exercise: Exercise | None = None
 ) -> tuple[ExerciseResult, Diagnosis]:
     """Return the result, as `check_attempt` does, and what it names."""
     is_empty = source is not None and is_unwritten(source)
@@ -114,9 +110,7 @@ def _is_seen_otherwise(content: Content, check: str, result: ExerciseResult) -> 
     return {"1"} in list(fails)
 
 
-def _checks(
-    fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner, seen: dict[int, Comparison]
-) -> Iterator[CheckResult]:
+def _checks(fingerprints: Fingerprints, attempt: Attempt, seen: dict[int, Comparison]) -> Iterator[CheckResult]:
     """Yield the results of the visible checks; of those that are asked last only where all before them pass."""
     visible, passed = fingerprints.content.visible, True
     first, last = ([c for c in visible if c.is_last is is_last] for is_last in (False, True))
@@ -144,10 +138,7 @@ def unloadable(fingerprints: Fingerprints, outcome: Outcome, sentence: str, misc
 
 
 def _check(
-    fingerprints: Fingerprints,
-    check: PublicCheck,
-    attempt: AttemptRunner | LocalRecordingRunner,
-    seen: dict[int, Comparison],
+    fingerprints: Fingerprints, check: PublicCheck, attempt: Attempt, seen: dict[int, Comparison]
 ) -> CheckResult:
     """Return one visible check, aspect by aspect."""
     attempt.check = check.id
@@ -173,9 +164,7 @@ def _check(
     return _result(check, "passed", "", targets[0] if len(targets) == 1 else "")
 
 
-def _ask_the_rest(
-    fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner, seen: dict[int, Comparison]
-) -> None:
+def _ask_the_rest(fingerprints: Fingerprints, attempt: Attempt, seen: dict[int, Comparison]) -> None:
     """Put the calls that decide no visible check: a diagnosis has more to go by."""
     with contextlib.suppress(AttemptEnded):
         for check in fingerprints.content.checks:
@@ -185,11 +174,7 @@ def _ask_the_rest(
 
 
 def _right_by_name(
-    fingerprints: Fingerprints,
-    attempt: AttemptRunner | LocalRecordingRunner,
-    seen: Mapping[int, Comparison],
-    source: str,
-    signatures: Signatures,
+    fingerprints: Fingerprints, attempt: Attempt, seen: Mapping[int, Comparison], source: str, signatures: Signatures
 ) -> dict[int, Comparison]:
     """Return the calls of functions that take their arguments in another order, and are right where they are passed by name."""
     found: dict[int, Comparison] = {}
@@ -204,14 +189,14 @@ def _right_by_name(
     return found
 
 
-def _by_name(attempt: AttemptRunner | LocalRecordingRunner, seen: Comparison, names: Sequence[str]) -> Comparison:
+def _by_name(attempt: Attempt, seen: Comparison, names: Sequence[str]) -> Comparison:
     """Return the call with its arguments passed by name, without gradients, which are reported by position."""
     kwargs = {**dict(zip(names, seen.call.args, strict=False)), **seen.call.kwargs}
     call = replace(seen.call, args=(), kwargs=kwargs, cotangent=None, second=False)
     return compared(call, seen.right, seen.expected, settled(call, attempt.execute(call)))
 
 
-def _see(fingerprints: Fingerprints, index: int, attempt: AttemptRunner | LocalRecordingRunner) -> Comparison:
+def _see(fingerprints: Fingerprints, index: int, attempt: Attempt) -> Comparison:
     call, right = fingerprints.calls[index], fingerprints.content.right(index)
     return compared(call, right, fingerprints.expected[index], settled(call, attempt.execute(call)))
 

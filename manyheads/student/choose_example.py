@@ -18,6 +18,7 @@ from ..course.shapes import Axis, Signature
 from ..diagnosis.comparison import Expected
 from ..diagnosis.recording import Fingerprints, returns_several
 from ..diagnosis.resize import asks_again
+from ..errors import CourseFault
 from .axes import SAME, Axes, axes_of
 from .example import Example
 from .growing_tables import chunks_of, grid_of
@@ -43,6 +44,31 @@ def examples(exercise: Exercise, fingerprints: Fingerprints, *, by_head: bool = 
         _easiest(list(best.values()))
         for _, best in sorted(found.items(), key=lambda each: (order.index(each[0][0]), each[0][1]))
     ]
+
+
+def examples_named(
+    exercise: Exercise, fingerprints: Fingerprints, function: str | None, command: str, *, by_head: bool = False
+) -> list[Example]:
+    """Return the examples of this function, or of all if it is None. Raises CourseFault if there are none.
+
+    command: what needs them, such as "course trace".
+    """
+    every = examples(exercise, fingerprints, by_head=by_head)
+    chosen = [example for example in every if function in (None, example.target)]
+    if not every:
+        raise CourseFault(
+            f"no recorded call of {exercise.id} fits its shapes in course.yaml. "
+            f"Next: tell your instructor, whose next command is: course verify {exercise.id}"
+        )
+    if not chosen:
+        what, known = (
+            command.removeprefix("course ").removeprefix("%"),
+            ", ".join(dict.fromkeys(e.target for e in every)),
+        )
+        raise CourseFault(
+            f"{exercise.id} has no {function!r} to {what}; it has: {known}. Next: {command} {exercise.id}"
+        )
+    return chosen
 
 
 def _easiest(ranked: Sequence[tuple[tuple[int, ...], Example]]) -> Example:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from ..course.secret import FOLDER
 from ..errors import CourseFault
 from ..result import ExerciseResult
+from ..whole import write_whole
 
 NAME = "record.json"  # in FOLDER
 INTERVALS = (timedelta(days=1), timedelta(days=7), timedelta(days=21))  # from the first questions on an exercise
@@ -122,10 +123,8 @@ def _add(root: Path, exercise: str, what: Sequence[tuple[Kind, str]]) -> None:
 
 def _write(root: Path, record: LearningRecord) -> None:
     path = root / FOLDER / NAME
-    partial = path.with_suffix(".partial")
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        partial.write_text(record.model_dump_json(indent=1), encoding="utf-8")
-        partial.replace(path)
+        write_whole(path, record.model_dump_json(indent=1).encode())
     except OSError as error:
         raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: course ask, without --keep") from None

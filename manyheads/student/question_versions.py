@@ -44,7 +44,7 @@ class Material:
     rng: random.Random
     box: Box
     limits: Limits
-    _processes: _Processes
+    processes: _Processes
     _known: dict[tuple[int, str], Reply | None] = field(default_factory=dict)
     _calls: list[Call] = field(default_factory=list)  # keeps their ids
 
@@ -61,13 +61,9 @@ class Material:
         """Return the replies to a call of the versions with these texts; None where one does not come back."""
         new = [text for text in texts if (id(call), text) not in self._known]
         self._calls += [call] * bool(new)
-        for text, reply in zip(new, self._processes.replies(call, new), strict=True):
+        for text, reply in zip(new, self.processes.replies(call, new), strict=True):
             self._known[id(call), text] = reply
         return [self._known[id(call), text] for text in texts]
-
-    def traced(self, call: TraceCall, text: str) -> Traced:
-        """Return the trace of a version. Raises AttemptEnded."""
-        return self._processes.traced(call, text)
 
     def line(self, number: int) -> str:
         """Return what a line is called, and its code."""
@@ -76,11 +72,7 @@ class Material:
 
     def close(self) -> None:
         """End all processes."""
-        self._processes.close()
-
-    def refuse_late(self) -> None:
-        """Raise AttemptEnded where the seconds for all questions were too few: then some are missing."""
-        self._processes.refuse_late()
+        self.processes.close()
 
 
 @dataclass(frozen=True)
@@ -93,7 +85,7 @@ class _Known:
         return reply or Reply()
 
     def traced(self, call: TraceCall) -> Traced:
-        return self.material.traced(call, self.text)
+        return self.material.processes.traced(call, self.text)
 
 
 class _Processes:
@@ -149,6 +141,7 @@ class _Processes:
         return not self._is_late
 
     def refuse_late(self) -> None:
+        """Raise AttemptEnded where the seconds for all questions were too few: then some are missing."""
         if self._is_late:
             raise AttemptEnded(End.TIMEOUT, f"Its questions need more than {self._seconds:g} seconds.")
 
@@ -184,7 +177,7 @@ def material_of(
 ) -> Material:
     """Gather what questions about this attempt are made from. The same code and seed give the same.
 
-    seconds: for all that is asked of the attempt; after them nothing more is, and `Material.refuse_late` raises.
+    seconds: for all that is asked of the attempt; after them nothing more is, and `processes.refuse_late` raises.
     Raises AttemptEnded where the attempt does not come back.
     """
     digest = hashlib.sha256(source.source.encode("utf-8", "surrogatepass")).hexdigest()

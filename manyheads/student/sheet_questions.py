@@ -163,7 +163,7 @@ class SheetQuestions:
         material = material_of(self._box, limits, exercise, recorded, source, seed, limits.seconds_per_attempt)
         try:
             drawn = draw(material, count)
-            material.refuse_late()
+            material.processes.refuse_late()
             return material, drawn
         finally:
             material.close()

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 import typer
-from rich.console import Console
 
 from manyheads.cli.ask_class import ask_class, read_answers
+from manyheads.cli.options import Console
 from manyheads.course import load_course
 from manyheads.errors import CourseFault
 from manyheads.result import Answered, CheckResult, ExerciseResult, Result, read_results, write_result

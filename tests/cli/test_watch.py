@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from rich.console import Console
 
 from manyheads.box.level import Box
+from manyheads.cli.options import Console
 from manyheads.cli.watch import _saves, _state, watch_exercises
 from manyheads.course import Course, Exercise, load_course
 from manyheads.result import CheckResult, ExerciseResult

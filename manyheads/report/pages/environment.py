@@ -8,27 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..adjustments import changed, own, told
-from ..aggregate import SHARES, share
+from .. import adjustments, aggregate, words
 from ..labels import IDS, Labels
-from ..words import (
-    ASK,
-    DECIDED,
-    EXCUSED,
-    MARKS,
-    NOT_GRADED,
-    NOTED,
-    OUTCOMES,
-    PROGRESS,
-    attempt_words,
-    counted,
-    out_of,
-    points,
-    question_about,
-    score_note,
-    score_words,
-    waiting_line,
-)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -37,6 +18,7 @@ if TYPE_CHECKING:
     from ...student.bands import Band
 
 GENERATOR = "manyheads course report"
+_HEAD = 1024  # the first bytes of a page, which name its generator
 _HERE = Path(__file__).parent
 
 
@@ -53,6 +35,7 @@ def environment(labels: Labels = IDS) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    pages.globals |= vars(words) | vars(aggregate) | vars(adjustments)  # all that is said of results
     pages.globals |= {
         "css": Markup(css),
         "script": Markup(script),
@@ -61,30 +44,17 @@ def environment(labels: Labels = IDS) -> Environment:
         # or run, whatever a page contains.
         "policy": f"default-src 'none'; style-src 'sha256-{_digest(css)}'; img-src data:",
         "generator": GENERATOR,
-        "SHARES": SHARES,
-        "MARKS": MARKS,
-        "OUTCOMES": OUTCOMES,
-        "NOTED": NOTED,
         "by_exercise": lambda result: {exercise.id: exercise for exercise in result.exercises},
         "labels": labels,
-        "PROGRESS": PROGRESS,
-        "attempt_words": attempt_words,
-        "counted": counted,
-        "waiting_line": waiting_line,
-        "score_note": score_note,
-        "question_about": question_about,
-        "ASK": ASK,
-        "share": share,
-        "out_of": out_of,
-        "own": own,
-        "told": told,
-        "changed": changed,
-        "DECIDED": DECIDED,
-        "EXCUSED": EXCUSED,
-        "NOT_GRADED": NOT_GRADED,
     }
-    pages.filters |= {"points": points, "score": score_words}
+    pages.filters |= {"points": words.points, "score": words.score_words}
     return pages
+
+
+def is_ours(path: Path) -> bool:
+    """Return whether this program wrote this page."""
+    with path.open("rb") as file:
+        return GENERATOR.encode() in file.read(_HEAD)
 
 
 @dataclass(frozen=True)

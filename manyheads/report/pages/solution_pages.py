@@ -13,10 +13,9 @@ from markupsafe import Markup
 
 from ...errors import CourseFault
 from ...whole import write_whole
-from .environment import GENERATOR, environment
+from .environment import environment, is_ours
 
 INDEX = "index.html"
-HEAD = 1024  # the first bytes of a page, which name its generator
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,6 @@ class Solution:
         return f"{self.stem}.html"
 
 
-@dataclass(frozen=True)
-class _Part:
-    html: Markup | None
-    code: tuple[Piece, ...] = ()
-
-
 def write_solutions(title: str, solutions: Sequence[Solution], folder: Path) -> Path:
     """Write a page for each solution, and one that lists them. Returns its path.
 
@@ -71,7 +64,7 @@ def write_solutions(title: str, solutions: Sequence[Solution], folder: Path) -> 
     elsewhere = {f"{other.stem}.ipynb": other.name for other in solutions}
     for place, solution in enumerate(solutions):
         within = elsewhere | {name: _data(name, content) for name, content in solution.figures.items()}
-        parts = [_Part(_html(markdown, c, within)) if isinstance(c, str) else _Part(None, c) for c in solution.cells]
+        parts = [_html(markdown, cell, within) if isinstance(cell, str) else cell for cell in solution.cells]
         texts[solution.name] = pages.get_template("solution.html.j2").render(
             title=solution.title,
             parts=parts,
@@ -80,7 +73,9 @@ def write_solutions(title: str, solutions: Sequence[Solution], folder: Path) -> 
             after=solutions[place + 1] if place + 1 < len(solutions) else None,
         )
     for name in texts:
-        _refuse_another_page(folder / name)
+        if (folder / name).is_file() and not is_ours(folder / name):
+            said = f"{folder / name} is there already and is no page of this program"
+            raise CourseFault(f"{said}. Next: name another folder for --solutions")
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         write_whole(folder / name, text.encode())
@@ -100,10 +95,3 @@ def _html(markdown: MarkdownIt, cell: str, within: Mapping[str, str]) -> Markup:
     html = html.replace("<pre>", '<pre tabindex="0" role="region" aria-label="example">')
     html = html.replace("<table>", '<div class="scroll" tabindex="0" role="region" aria-label="table"><table>')
     return Markup(html.replace("</table>", "</table></div>"))
-
-
-def _refuse_another_page(path: Path) -> None:
-    if path.is_file() and GENERATOR.encode() not in path.read_bytes()[:HEAD]:
-        raise CourseFault(
-            f"{path} is there already and is no page of this program. Next: name another folder for --solutions"
-        )

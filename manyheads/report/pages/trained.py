@@ -90,12 +90,6 @@ class Trained:
     heads: Sequence[Band]
 
 
-@dataclass(frozen=True)
-class _Block:
-    title: str
-    heads: tuple[Picture, ...]
-
-
 def trained_page(course: Course, exercise: Exercise, done: Collection[Exercise], trained: Trained) -> str:
     """Return the page, as text. done: the exercises whose checks all pass."""
     return (
@@ -113,7 +107,7 @@ def trained_page(course: Course, exercise: Exercise, done: Collection[Exercise],
             meaning=meaning(trained.curve),
             curve=Markup(svg(trained.curve, trained.reference)),
             sentence=SENTENCE,
-            blocks=[_Block(_title(band), _one_by_one(band)) for band in trained.heads],
+            blocks=[(_title(band), _one_by_one(band)) for band in trained.heads],
         )
     )
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ...errors import CourseFault
 from ...result import Result
 from ...submission import NotGraded
 from ...submission.roster import folded
@@ -17,14 +16,14 @@ from ..came_back import came_back
 from ..class_rows import NOBODY, ClassList
 from ..labels import IDS, Labels, file_stems
 from ..overview import overviews
-from .environment import GENERATOR, environment, picture
+from ..writing import told_where
+from .environment import environment, is_ours, picture
 
 if TYPE_CHECKING:
     from ...student.bands import Band
     from ...student.wrong_pictures import Key
 
 CLASS, STUDENTS = "index.html", "students"
-HEAD = 1024  # the first bytes of a page, which name its generator
 _NOTHING: Mapping[Key, Sequence[Band]] = MappingProxyType({})
 
 
@@ -58,7 +57,7 @@ def write_pages(
     of_student: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         of_student[result.student].append(result)
-    try:
+    with told_where(folder, "course report --html ANOTHER_FOLDER"):
         one = pages.get_template("student.html.j2")
         for student, own in of_student.items():
             page = one.render(student=student, results=_in_order(own, labels))
@@ -72,10 +71,6 @@ def write_pages(
         )
         write_whole(folder / CLASS, text.encode())
         _remove_others(folder / STUDENTS, {page_of(student) for student in of_student})
-    except OSError as error:
-        raise CourseFault(
-            f"{folder} cannot be written ({error.strerror}). Next: course report --html ANOTHER_FOLDER"
-        ) from None
     return folder / CLASS
 
 
@@ -101,8 +96,5 @@ def pages_folder(results: Path, students: Collection[str]) -> Path:
 def _remove_others(folder: Path, kept: set[str]) -> None:
     """Remove pages of other students, if an earlier report wrote them."""
     for path in folder.glob("*.html"):
-        if path.name not in kept and path.is_file() and not path.is_symlink():
-            with path.open("rb") as file:
-                ours = GENERATOR.encode() in file.read(HEAD)
-            if ours:
-                path.unlink()
+        if path.name not in kept and path.is_file() and not path.is_symlink() and is_ours(path):
+            path.unlink()
