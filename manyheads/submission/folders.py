@@ -8,44 +8,40 @@ from dataclasses import replace
 from ..course import Course
 from . import ENDINGS
 from .found_files import Found, Refused, own_name
-from .platform import ALONE, Contents, Download, HandedIn, person_called, unwrapped
+from .platform import ALONE, Contents, Download, HandedIn, person_called, platform, unwrapped
 from .which_exercise import Exercises
 
 _MAILS = (".eml", ".msg")
 _MAIL = "is a mail. Next: save what is attached to it, in a folder with the student's name"
 
 
-class Folders:
-    """Folders: what is no platform's."""
-
-    name = "folders"
-
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return all files stand at the same depth below their students' folders; a loose one, also beside another platform's, is nobody's."""
-        depth = _depth(download.files, course)
-        if _is_named_by_archive(download, depth):
-            depth = -1
-        alone = _may_be_of_one(download, course) and _is_in_archive_alone(download, depth)
-        contents = Contents()
-        left = {file.path for file in files}
-        others_folders = {file.path[:-1] for file in download.files if file.path not in left}
-        for file in files:
-            folders = _folders(file)
-            whole = depth < 0 and len(files) == len(download.files)  # the download is one student's
-            if own_name(file.name).lower().endswith(_MAILS):
-                contents.others.append(Refused(file.path, _MAIL))
-            elif folders not in others_folders and (whole or 0 <= depth < len(folders)):
-                name = download.name if whole else folders[depth]
-                student = unwrapped(name)
-                person = person_called(student)
-                if alone:
-                    person = replace(person, key=f"{person.key}{ALONE}{download.name}")
-                archive = name if name != student else download.name if _only_folder(download, depth) else ""
-                contents.handed_in.append(HandedIn(person, file, file.name, archive=archive))
-            else:
-                reason = "is in no student's folder. Next: put it into one, then the same command again"
-                contents.others.append(Refused(file.path, reason))
-        return contents
+@platform("folders")
+def folders_of_students(files: Sequence[Found], download: Download, course: Course) -> Contents:
+    """Return all files stand at the same depth below their students' folders; a loose one, also beside another platform's, is nobody's."""
+    depth = _depth(download.files, course)
+    if _is_named_by_archive(download, depth):
+        depth = -1
+    alone = _may_be_of_one(download, course) and _is_in_archive_alone(download, depth)
+    contents = Contents()
+    left = {file.path for file in files}
+    others_folders = {file.path[:-1] for file in download.files if file.path not in left}
+    for file in files:
+        folders = _folders(file)
+        whole = depth < 0 and len(files) == len(download.files)  # the download is one student's
+        if own_name(file.name).lower().endswith(_MAILS):
+            contents.others.append(Refused(file.path, _MAIL))
+        elif folders not in others_folders and (whole or 0 <= depth < len(folders)):
+            name = download.name if whole else folders[depth]
+            student = unwrapped(name)
+            person = person_called(student)
+            if alone:
+                person = replace(person, key=f"{person.key}{ALONE}{download.name}")
+            archive = name if name != student else download.name if _only_folder(download, depth) else ""
+            contents.handed_in.append(HandedIn(person, file, file.name, archive=archive))
+        else:
+            reason = "is in no student's folder. Next: put it into one, then the same command again"
+            contents.others.append(Refused(file.path, reason))
+    return contents
 
 
 def is_of_one(download: Download, course: Course) -> bool:

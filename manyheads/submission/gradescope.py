@@ -14,38 +14,34 @@ import yaml
 from ..course import Course
 from ..course.dates import moment
 from .found_files import Found, Refused
-from .platform import Contents, Download, HandedIn, Person
+from .platform import Contents, Download, HandedIn, Person, platform
 from .read_download import METADATA
 
 DEEPEST = 50  # brackets within brackets
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is faster, and not everywhere
 
 
-class Gradescope:
-    """Gradescope."""
-
-    name = "Gradescope"
-
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return the files by the list, if it stands above all of them: one in a student's folder is the student's."""
-        lists = [file for file in files if file.name == METADATA and len(file.path) - 1 <= download.parting]
-        if not lists or lists[0].content is None:
-            return Contents()
-        listed, root = _read_list(lists[0].content), len(lists[0].path) - 1
-        if listed is None:
-            said = f"is not placed, for {METADATA} cannot be read. Next: export the submissions again"
-            return Contents(others=[Refused(file.path, said) for file in files])
-        contents = Contents(nobodys=[lists[0]])
-        for file in files:
-            entry = _member(listed, file.path[root])
-            persons = list(_persons(entry))
-            if not persons and file is not lists[0]:
-                said = f"is of no submission that {METADATA} lists. Next: look whose it is"
-                contents.others.append(Refused(file.path, said))
-            created = _text(_member(entry, ":created_at"))
-            order, time = _seconds(created), _moment(created)
-            contents.handed_in += [HandedIn(person, file, file.name, order, time=time) for person in persons]
-        return contents
+@platform("Gradescope")
+def gradescope(files: Sequence[Found], download: Download, course: Course) -> Contents:
+    """Return the files by the list, if it stands above all of them: one in a student's folder is the student's."""
+    lists = [file for file in files if file.name == METADATA and len(file.path) - 1 <= download.parting]
+    if not lists or lists[0].content is None:
+        return Contents()
+    listed, root = _read_list(lists[0].content), len(lists[0].path) - 1
+    if listed is None:
+        said = f"is not placed, for {METADATA} cannot be read. Next: export the submissions again"
+        return Contents(others=[Refused(file.path, said) for file in files])
+    contents = Contents(nobodys=[lists[0]])
+    for file in files:
+        entry = _member(listed, file.path[root])
+        persons = list(_persons(entry))
+        if not persons and file is not lists[0]:
+            said = f"is of no submission that {METADATA} lists. Next: look whose it is"
+            contents.others.append(Refused(file.path, said))
+        created = _text(_member(entry, ":created_at"))
+        order, time = _seconds(created), _moment(created)
+        contents.handed_in += [HandedIn(person, file, file.name, order, time=time) for person in persons]
+    return contents
 
 
 def _read_list(content: bytes) -> yaml.Node | None:
