@@ -16,7 +16,7 @@ from ..course.named import UnknownAssignment, assignment_named
 from ..errors import CourseFault
 from ..result import HandedIn
 from . import Submission, Unreadable, read_text
-from .csv_rows import csv_rows
+from .csv_rows import csv_rows, mend
 from .lay_out import Memory, read_memory
 
 TIMESTAMP = "timestamp.txt"
@@ -49,10 +49,10 @@ def handed_in(
 
 def read_times(course: Course, path: Path) -> Times:
     """Return the CSV file. Raises CourseFault, which names the line."""
-    return dict(_rows(course, path, f"Next: mend {path}, then the same command again"))
+    return dict(_rows(course, path))
 
 
-def _rows(course: Course, path: Path, again: str) -> Iterator[tuple[tuple[str, str], HandedIn]]:
+def _rows(course: Course, path: Path) -> Iterator[tuple[tuple[str, str], HandedIn]]:
     for where, row in csv_rows(path, ("student", "handed_in"), "--times", f" {_FORM}."):
         student, time, assignment = (row.get(name, "") for name in ("student", "handed_in", "assignment"))
         if assignment or student:
@@ -60,12 +60,12 @@ def _rows(course: Course, path: Path, again: str) -> Iterator[tuple[tuple[str, s
                 named = assignment_named(course, assignment).id
             except UnknownAssignment as error:
                 form = "" if assignment else f" {_FORM}."
-                raise CourseFault(f"{where}: {error}{form} {again}") from None
+                raise CourseFault(f"{where}: {error}{form} {mend(path)}") from None
             assignment = named if assignment else ""
         try:
             when = moment(time, course.file.time_zone or "") if time else None
         except ValueError as error:
-            raise CourseFault(f"{where}: {error}. {again}") from None
+            raise CourseFault(f"{where}: {error}. {mend(path)}") from None
         if when is not None:
             yield (student, assignment), HandedIn(source=path.name, time=when)
 
