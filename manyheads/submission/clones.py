@@ -7,9 +7,9 @@ import re
 import shutil
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -119,13 +119,7 @@ def _person(repository: str, prefix: str) -> Person:
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REF = re.compile(r"refs/heads/(?!.*\.\.)[\w./@+-]+")
 SECONDS = 20  # for one clone, however many folders it has: of a thousand with a long history each takes as long
-
-
-@dataclass
-class _Patience:
-    """How many seconds more git may take in one clone."""
-
-    left: float = SECONDS
+_taken: dict[Path, float] = defaultdict(float)  # seconds that git has taken, by the clone
 
 
 def commit_time(download: Path, path: tuple[str, ...]) -> str:
@@ -141,20 +135,15 @@ def commit_time(download: Path, path: tuple[str, ...]) -> str:
 
 @cache
 def _last_commit(clone: Path, folder: str) -> str:
-    commit, git, patience = _head(clone / ".git"), shutil.which("git"), _patience(clone)
-    if not commit or git is None or patience.left <= 0:
+    commit, git, left = _head(clone / ".git"), shutil.which("git"), SECONDS - _taken[clone]
+    if not commit or git is None or left <= 0:
         return ""
     started = time.monotonic()
     with _empty_repository(git, clone / ".git") as environment:
         command = [git, "log", "-1", "--format=%cI", "--end-of-options", commit, "--", folder]
-        found = _run(command, environment, patience.left)
-    patience.left -= time.monotonic() - started
+        found = _run(command, environment, left)
+    _taken[clone] += time.monotonic() - started
     return found
-
-
-@cache
-def _patience(clone: Path) -> _Patience:
-    return _Patience()
 
 
 @contextmanager
@@ -185,21 +174,17 @@ def _run(command: list[str], environment: dict[str, str], seconds: float = SECON
 
 def _head(git: Path) -> str:
     """Return the commit that is checked out; "" where that cannot be read."""
-    said = _line(git / "HEAD")
+    said = _text(git / "HEAD").strip()
     name = said.removeprefix("ref: ")
     if name == said:
         return said if _COMMIT.fullmatch(said) else ""
     if not _REF.fullmatch(name):
         return ""
-    own = _line(git / name)
+    own = _text(git / name).strip()
     if _COMMIT.fullmatch(own):
         return own
     packed = (line.split(" ") for line in _text(git / "packed-refs").splitlines())
     return next((line[0] for line in packed if line[1:] == [name] and _COMMIT.fullmatch(line[0])), "")
-
-
-def _line(path: Path) -> str:
-    return _text(path).strip()
 
 
 def _text(path: Path) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..course import Course
 from . import ENDINGS
 from .found_files import Found, Refused, own_name
+from .left_over import plain
 from .platform import ALONE, Contents, Download, HandedIn, person_called, platform, unwrapped
 from .which_exercise import Exercises
 
@@ -52,7 +53,7 @@ def is_of_one(download: Download, course: Course) -> bool:
 def _may_be_of_one(download: Download, course: Course) -> bool:
     """Return whether it is an archive whose name is no assignment's and no exercise's: such a one is of a class."""
     name = unwrapped(download.name)
-    return name != download.name and _plain(name) not in {*_ids(course), *_exercises(course)}
+    return name != download.name and plain(name) not in {*_ids(course), *_exercises(course)}
 
 
 def _only_folder(download: Download, depth: int) -> str:
@@ -98,7 +99,7 @@ def _depth(files: Sequence[Found], course: Course) -> int:
     known, depth = Exercises(course), 0
     while True:
         folders = _names_at(files, depth)
-        names = set(map(_plain, folders))
+        names = set(map(plain, folders))
         loose = [own_name(file.name) for file in files if len(file.path) == depth + 1]
         loose = [name for name in loose if name.lower().endswith(ENDINGS)]
         if ids & names or (names and names <= exercises):
@@ -113,12 +114,8 @@ def _depth(files: Sequence[Found], course: Course) -> int:
 
 
 def _ids(course: Course) -> set[str]:
-    return {_plain(assignment.id) for assignment in course.assignments}
+    return {plain(assignment.id) for assignment in course.assignments}
 
 
 def _exercises(course: Course) -> set[str]:
-    return {_plain(name) for exercise in course.exercises for name in (exercise.id, exercise.stem)}
-
-
-def _plain(name: str) -> str:
-    return "".join(letter for letter in name.casefold() if letter.isalnum())
+    return {plain(name) for exercise in course.exercises for name in (exercise.id, exercise.stem)}
