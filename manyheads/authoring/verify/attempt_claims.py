@@ -55,10 +55,11 @@ def _stub(course: Course, judge: Judge, exercise: Exercise) -> Claim:
     source = AttemptSource(f"{exercise.stem}.py", stub_of(exercise))
     result = judge.grade_attempt("stub", exercise, source)
     names = [d.id for d in result.diagnosis]
-    ok = result.score == 0 and names == ["stub_untouched"]
-    failures = () if ok else (f"scores {out_of(result)}, named {names}",)
+    failures = [f"scores {out_of(result)}, named {names}"]
+    if result.score == 0 and names == ["stub_untouched"]:
+        failures.clear()
     hide = f"let the checks ask for what is to be written, or mark it as solution in {exercise.solution.name}"
-    return Claim(exercise.id, "the untouched stub scores 0", int(ok), 1, failures, next=hide)
+    return Claim.but_for(failures, exercise.id, "the untouched stub scores 0", 1, hide)
 
 
 def _right(judge: Judge, exercise: Exercise, seeds: int, dtype: str) -> Claim:
@@ -68,9 +69,8 @@ def _right(judge: Judge, exercise: Exercise, seeds: int, dtype: str) -> Claim:
             result = _grade(judge, exercise, path, seed)
             if result.score != result.max_score:
                 failures.append(f"{path.name}, seed {seed}: {_problems(result)}")
-    total = len(paths) * seeds
     says = f"every right attempt scores full ({len(paths)} attempts, {seeds} seeds, {dtype})"
-    return Claim(exercise.id, says, total - len(failures), total, tuple(failures), next=FAIR)
+    return Claim.but_for(failures, exercise.id, says, len(paths) * seeds, FAIR)
 
 
 def _checked(course: Course, box: Box, exercise: Exercise) -> Claim:
@@ -82,9 +82,7 @@ def _checked(course: Course, box: Box, exercise: Exercise) -> Claim:
         if any(c.outcome != "passed" for c in result.checks):
             failures.append(f"{path.name}: {_problems(result)}")
     says = "every right attempt passes `course check`"
-    return Claim(
-        exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=f"course release, then {FAIR}"
-    )
+    return Claim.but_for(failures, exercise.id, says, len(paths), f"course release, then {FAIR}")
 
 
 def verify_watched(catalogue: Catalogue, exercise: Exercise) -> Claim:
@@ -97,7 +95,7 @@ def verify_watched(catalogue: Catalogue, exercise: Exercise) -> Claim:
         failures += [f"{path.name}: {each.check}" for each in watched if not _is_the_same_unwatched(attempt, each)]
     says = "every right attempt that answers unwatched answers the same where it is watched"
     mend = "see manyheads/box/worker/op_monitor.py"
-    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=mend)
+    return Claim.but_for(failures, exercise.id, says, len(paths), mend)
 
 
 def _is_the_same_unwatched(attempt: LocalRecordingRunner, exchange: Exchange) -> bool:
@@ -170,14 +168,9 @@ def verify_order(
         with made_in_another_order(mutant.namespace):
             other = _told(mutant, fingerprints, trial)
         failures += [f"{mutant.id} is named {a}, then {b}" for a, b in zip(usual, other, strict=True) if a != b]
-    yield Claim(
-        exercise.id,
-        "every mutant has the same names if its layers are made in another order",
-        2 * len(chosen) - len(failures),
-        2 * len(chosen),
-        tuple(failures),
-        next=f"let no check compare weights that nobody gave, then course verify {exercise.id}",
-    )
+    says = "every mutant has the same names if its layers are made in another order"
+    mend = f"let no check compare weights that nobody gave, then course verify {exercise.id}"
+    yield Claim.but_for(failures, exercise.id, says, 2 * len(chosen), mend)
 
 
 @contextmanager

@@ -36,6 +36,13 @@ class Claim:
     share: float = 1.0
     next: str = "course verify"
 
+    @classmethod
+    def but_for(
+        cls, failures: Sequence[str], about: str, says: str, total: int, next: str, share: float = 1.0
+    ) -> Claim:
+        """Return the claim that all cases hold but these. Each of the failures is a case."""
+        return cls(about, says, total - len(failures), total, tuple(failures), share, next)
+
     @property
     def kept(self) -> bool:
         """Whether enough cases hold."""
