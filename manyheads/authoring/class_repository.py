@@ -16,8 +16,8 @@ from ..course import Course, CourseError, Exercise
 from ..errors import CourseFault
 from ..report.words import points
 from ..submission import largest
-from ..whole import write_whole
 from . import history
+from .index import write_changed
 from .leaks import Hidden, hidden_of
 from .packages import HASH_FILE, engine_wheel
 from .templates import as_they_are, filled
@@ -229,20 +229,12 @@ def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes 
 def _write(folder: Path, files: Mapping[str, bytes], earlier: Earlier) -> list[str]:
     """Write the files, the manifest last, so that an interrupted release can be repeated."""
     others = {name: content for name, content in files.items() if name != MANIFEST}
-    changed = [name for name, content in others.items() if _put(folder / name, content)]
+    changed = [name for name, content in others.items() if write_changed(folder / name, content)]
     gone = [name for name in sorted(earlier.files.keys() - others.keys()) if (folder / name).exists()]
     for name in gone:
         _remove(folder, Path(name))
-    _put(folder / MANIFEST, files[MANIFEST])
+    write_changed(folder / MANIFEST, files[MANIFEST])
     return [*changed, *gone]
-
-
-def _put(path: Path, content: bytes) -> bool:
-    """Write the file if it differs. Returns whether it was written."""
-    if path.exists() and path.read_bytes() == content:
-        return False
-    write_whole(path, content)
-    return True
 
 
 def _remove(folder: Path, name: Path) -> None:

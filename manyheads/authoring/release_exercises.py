@@ -16,9 +16,9 @@ from ..judge.catalogue import Catalogue
 from ..whole import write_whole
 from .bank_page import bank_page, page_path
 from .files import Released
-from .index import Index
+from .index import Index, write_changed
 from .record_calls import right_answers
-from .release_steps import Made, Step, Workshop, keeping_steps, recording_steps
+from .release_steps import Made, Step, Workshop, recording_steps
 from .reuse import may_be_kept
 from .stub import stub_of
 from .workers import Taken, take_all, take_all_with
@@ -85,9 +85,7 @@ def write_release(
         stray.unlink()
     if any(read_kill_matrix(exercise) is None for exercise in course.exercises):
         return Written(files, written)
-    page = bank_page(course, catalogue).encode()
-    if not page_path(course).exists() or page_path(course).read_bytes() != page:
-        write_whole(page_path(course), page)
+    write_changed(page_path(course), bank_page(course, catalogue).encode())
     return Written(files, written)
 
 
@@ -113,7 +111,7 @@ def _recording(catalogue: Catalogue, exercise: Exercise, index: Index, *, fresh:
         )
     kills = read_kill_matrix(exercise) is None or index.is_altered(exercise.fingerprints)
     if not (kills or fresh) and may_be_kept(exercise, recorded_from := index.recorded_from(exercise)):
-        return keeping_steps(exercise, recorded_from)
+        return [Step("files", exercise.id, recorded_from=recorded_from)]
     return recording_steps(exercise, kills=kills)
 
 

@@ -21,6 +21,7 @@ from ..course import Course, CourseError, Exercise
 from ..diagnosis.recording_file import read
 from ..judge.catalogue import Catalogue
 from ..student.check_attempt import check_attempt
+from ..whole import write_whole
 
 TRIAL = b"a release's trial"  # used in place of the course secret
 SECONDS = 600.0  # for one attempt, and for all attempts together
@@ -43,9 +44,7 @@ def try_out(course: Course, catalogue: Catalogue, files: Mapping[str, bytes], tr
     with tempfile.TemporaryDirectory(prefix="course-release-") as made:
         folder, engine = Path(made).resolve() / "class", Path(made).resolve() / "engine"
         for name, content in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            write_whole(folder / name, content)
         pairs = list(zip(course.exercises, Course(folder, course.file).exercises, strict=True))
         for exercise, released in pairs:
             _try_stub(exercise, released, catalogue)

@@ -25,7 +25,7 @@ from sqlalchemy.exc import SAWarning
 
 from ..authoring.files import groups
 from ..authoring.release_exercises import Effort, write_release
-from ..authoring.stub_notebook import full_notebook
+from ..authoring.stub_notebook import stub_notebook
 from ..course import Assignment, Course
 from ..errors import CourseFault
 from ..judge.catalogue import Catalogue
@@ -54,7 +54,7 @@ def build_source(course: Course, assignment: Assignment, log: logging.Logger) ->
     files = {folder / path.relative_to(released): path.read_bytes() for path in made.files}
     for exercise in assignment.exercises:
         source = exercise.solution.read_text(encoding="utf-8")
-        whole = full_notebook(source, exercise.id, groups(catalogue, exercise))
+        whole = stub_notebook(source, exercise.id, groups(catalogue, exercise))
         files[folder / exercise.notebook.relative_to(released)] = whole.encode()
     for path, content in files.items():
         write_whole(path, content)

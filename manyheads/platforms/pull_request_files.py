@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ..course import Assignment, Course
 from ..errors import CourseFault
 from ..submission import largest, too_large
+from ..whole import write_whole
 from .github_api import Api
 
 # Read the head of a pull request as data: fetch it into a bare repository, and never check it out.
@@ -267,9 +268,7 @@ def collect(course: Course, request: PullRequest, remote: str, token: str, out: 
             if entry.refused:
                 refused.append(entry.refused)
                 continue
-            path = out / request.student / wanted[entry.path].id / Path(entry.path).name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(entry.content)
+            write_whole(out / request.student / wanted[entry.path].id / Path(entry.path).name, entry.content)
     for assignment in course.assignments:  # also if nothing was handed in
         (out / request.student / assignment.id).mkdir(parents=True, exist_ok=True)
     collected = Collected(student=request.student, number=request.number, head=request.head, refused=tuple(refused))
