@@ -46,6 +46,19 @@ def demand_file(url: str) -> None:
 
 
 @contextmanager
+def reading(url: str) -> Iterator[Gradebook]:
+    """Open a database that is there, to read it. Raises GradebookError."""
+    demand_file(url)
+    book = open_gradebook(url)
+    try:
+        yield book
+    except SQLAlchemyError as error:
+        raise GradebookError(f"the gradebook cannot be read ({reason(error)}). Next: nbgrader db upgrade") from None
+    finally:
+        book.close()
+
+
+@contextmanager
 def one_transaction(gradebook: Gradebook) -> Iterator[None]:
     """Make one transaction: nbgrader's API commits after every row, so its commits only flush until the end."""
     session = gradebook.db

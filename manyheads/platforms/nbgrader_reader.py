@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nbgrader.api import SubmittedAssignment, SubmittedNotebook
-from sqlalchemy.exc import SQLAlchemyError
 
 from ..course import Assignment, Course, Exercise
 from ..course.overrides_file import Override
 from ..result import CheckResult, ExerciseResult, Result, total_of
-from .nbgrader_database import GradebookError, demand_file, demand_points, open_gradebook, reason
+from .nbgrader_database import GradebookError, demand_points, reading
 from .nbgrader_writer import notebook_cells
 
 # Read results from nbgrader's database, with manual scores and late penalties.
@@ -23,9 +22,7 @@ def read_gradebook(course: Course, url: str) -> list[Result]:
 
     A notebook of which a cell still needs a grade by hand is not graded. Each autograded cell becomes a check, whose evidence is the notebook's comment. Raises GradebookError.
     """
-    demand_file(url)
-    book = open_gradebook(url)
-    try:
+    with reading(url) as book:
         results = [
             _result(assignment, submission)
             for assignment in course.assignments
@@ -34,10 +31,6 @@ def read_gradebook(course: Course, url: str) -> list[Result]:
         if not results:
             raise GradebookError("the gradebook holds no submission. Next: course grade SUBMITTED --gradebook URL")
         return sorted(results, key=lambda r: (r.student, r.assignment))
-    except SQLAlchemyError as error:
-        raise GradebookError(f"the gradebook cannot be read ({reason(error)}). Next: nbgrader db upgrade") from None
-    finally:
-        book.close()
 
 
 def _result(assignment: Assignment, submission: SubmittedAssignment) -> Result:
@@ -93,9 +86,7 @@ BY = "nbgrader"
 
 def given_by_hand(course: Course, url: str) -> list[Override]:
     """Return a row for each, ordered by exercise and student. Raises GradebookError."""
-    demand_file(url)
-    book = open_gradebook(url)
-    try:
+    with reading(url) as book:
         overrides: list[Override] = []
         for assignment in course.assignments:
             stems = {exercise.stem: exercise for exercise in assignment.exercises}
@@ -104,10 +95,6 @@ def given_by_hand(course: Course, url: str) -> list[Override]:
                     if notebook.name in stems:
                         overrides += _rows(submission.student_id, stems[notebook.name], notebook)
         return overrides
-    except SQLAlchemyError as error:
-        raise GradebookError(f"the gradebook cannot be read ({reason(error)}). Next: nbgrader db upgrade") from None
-    finally:
-        book.close()
 
 
 def _rows(student: str, exercise: Exercise, notebook: SubmittedNotebook) -> Iterator[Override]:

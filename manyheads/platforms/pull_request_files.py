@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..course import Assignment, Course
 from ..errors import CourseFault
-from ..submission import largest, too_large
+from ..submission import ENDINGS, largest, too_large
 from ..whole import write_whole
 from .github_api import Api
 
@@ -241,7 +241,6 @@ def _matching(pattern: re.Pattern[str], value: object) -> str:
 
 # Write the exercise files of a pull request as a submission.
 
-ENDS = (".py", ".ipynb")
 ABOUT = "collected.json"
 
 
@@ -288,5 +287,5 @@ def _wanted(course: Course) -> Iterator[tuple[str, Assignment]]:
     """Yield every path that is read, with its assignment. No other path is read."""
     for assignment in course.assignments:
         for exercise in assignment.exercises:
-            for end in ENDS:
+            for end in ENDINGS:
                 yield f"exercises/{assignment.id}/{exercise.stem}{end}", assignment
