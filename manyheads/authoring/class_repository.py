@@ -48,7 +48,8 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
         | dict(filled("class", _words(course, owner, min(wheel.keys() - {HASH_FILE}))))
     )
     files = dict(sorted(files.items()))
-    return {**files, MANIFEST: _manifest(files, owner)}
+    manifest = json.dumps({"owner": owner, "files": _digests(files)}, indent=1)
+    return {**files, MANIFEST: f"{manifest}\n".encode()}
 
 
 def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
@@ -107,9 +108,8 @@ def _command_lines(course: Course, first: str) -> str:
     return "".join(f"    .venv/bin/course {command:<{width}} # {says}\n" for command, says in lines.items())
 
 
-def _manifest(files: Mapping[str, bytes], owner: str) -> bytes:
-    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    return (json.dumps({"owner": owner, "files": digests}, indent=1) + "\n").encode()
+def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != MANIFEST}
 
 
 # Write a class repository into a folder: completely or not at all, with nothing hidden, and overwriting nobody's work.
@@ -131,8 +131,7 @@ class Earlier:
 
     def holds(self, files: Mapping[str, bytes]) -> bool:
         """Return whether it wrote just these files."""
-        digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != MANIFEST}
-        return digests == self.files
+        return _digests(files) == self.files
 
 
 def earlier_release(folder: Path) -> Earlier:
@@ -176,7 +175,7 @@ def _demand_nothing_hidden(hidden: Hidden, folder: Path, files: Mapping[str, byt
         raise HandOverError(
             f"{sentence}: nothing is written. Next: take it out, then course release --out {quote(str(folder))}"
         )
-    if folder.is_dir() and history.is_repository(folder):
+    if folder.is_dir() and (folder / ".git").exists():
         for sentence in _leaks_in_history(hidden, folder, files):
             raise HandOverError(f"the git history of {folder}{sentence}: nothing is written. {AFRESH}")
 

@@ -204,7 +204,10 @@ class Decisions:
                 if exercise.id in decision.exercises and exercise.checks:
                     points = {check.id: check.max_score for check in exercise.checks}
                     if strange := next((name for name in named if name not in points), None):
-                        yield f"{where}: {_no_check(strange, list(points))} {NEXT}"
+                        said = (
+                            f"there is no check {strange!a}{_meant(strange, points)}; there are: {', '.join(points)}."
+                        )
+                        yield f"{where}: {said} {NEXT}"
                         continue
                     most, score = sum(points[name] for name in named), decision.row.override.score or 0
                     if score > most:
@@ -272,10 +275,6 @@ def _demand_one_of_each(rows: Sequence[Decision]) -> None:
                 if first != row.row.where:
                     said = f"a second {row.kind} of the same; the first is in line {first.rpartition(':')[2]}"
                     raise OverridesError(f"{row.row.where}: {said}. {NEXT}")
-
-
-def _no_check(name: str, known: Sequence[str]) -> str:
-    return f"there is no check {name!a}{_meant(name, known)}; there are: {', '.join(known)}."
 
 
 def _meant(name: str, known: Collection[str]) -> str:

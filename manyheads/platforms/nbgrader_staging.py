@@ -81,7 +81,8 @@ def _stage_exercise(course: Course, submission: Submission, exercise: Exercise, 
     limit = course.limits.source_kib
     known = notebook_cells(exercise)
     stem = exercise.stem
-    source = read_attempt(submission.folder, stem, _untouched(exercise), limit)
+    untouched = code_digest(exercise.script.read_text(encoding="utf-8")) if exercise.script.exists() else None
+    source = read_attempt(submission.folder, stem, untouched, limit)
     if source.missing:
         notebook = rebuild(_released(known), known, f"{source.name} was not handed in.")
     elif source.problem:
@@ -117,11 +118,6 @@ def _stage_own(submission: Submission, name: str, target: Path, log: logging.Log
 
 def _released(known: NotebookCells) -> list[HandedIn]:
     return [HandedIn(cell.source, grade_id=cell.grade_id) for cell in known.cells]
-
-
-def _untouched(exercise: Exercise) -> str | None:
-    stub = exercise.script
-    return code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None
 
 
 # Which notebooks an nbgrader command takes: as nbgrader lists them, but for folders whose names hold *, ? or [.

@@ -133,7 +133,9 @@ def _read_all(
     read = []
     for download in downloads:
         files = tuple(reader.read(download))
-        if [file.path for file in files if file.closed] == [(download.name,)] and not _is_known(folders, download):
+        if [file.path for file in files if file.closed] == [(download.name,)] and not folders.is_known(
+            unwrapped(download.name)
+        ):
             reader.refused += [Refused(file.path, file.closed) for file in files]  # it may be of a whole class
             files = ()
         read.append((download, Download(download.resolve().name, files, is_known=folders.is_known)))
@@ -143,10 +145,6 @@ def _read_all(
     if sum(is_of_one(each, course) for _, each in read) < 2:
         return read
     return [(path, replace(each, is_of_one=is_of_one(each, course))) for path, each in read]
-
-
-def _is_known(folders: Folders, download: Path) -> bool:
-    return folders.is_known(unwrapped(download.name))
 
 
 def _read_as(download: Download, course: Course) -> dict[Platform, Contents]:
