@@ -117,14 +117,6 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Moments:
-    """When a submission was handed in, None where nobody knows, and the student's own due date."""
-
-    handed_in: datetime | None
-    extension: datetime | None
-
-
-@dataclass(frozen=True)
 class Decisions:
     """What is decided.
 
@@ -162,23 +154,14 @@ class Decisions:
         """Return these decisions with the times at which students handed in, of all assignments."""
         return replace(self, times={**self.times, **times})
 
-    def moments(self, student: str, assignment: str, handed_in: datetime | None) -> Moments:
-        """Return when a student handed in, and is due, as far as a human has decided otherwise."""
-        extension = None
-        for row in self.about(student, assignment):
-            if row.kind == "handed_in":
-                handed_in = row.time
-            elif row.kind == "extension":
-                extension = row.time
-        return Moments(handed_in, extension)
-
     def free_left(self, student: str, assignment: str) -> int:
         """Return how many free days the assignments that were due before this one have left."""
         left, due = self.free, self.dates[assignment].due
         earlier = [(each.due, name) for name, each in self.dates.items() if (each.due, name) < (due, assignment)]
         for _, name in sorted(earlier) if left else ():
-            when = self.moments(student, name, self.times.get((student, name)))
-            late = self.dates[name].late(when.handed_in, when.extension, left) if when.handed_in else None
+            decided = {row.kind: row.time for row in self.about(student, name) if row.time is not None}
+            handed_in = decided.get("handed_in", self.times.get((student, name)))
+            late = self.dates[name].late(handed_in, decided.get("extension"), left) if handed_in else None
             left -= late.free if late else 0
         return left
 
