@@ -118,10 +118,6 @@ SET_ASIDE = (".git", ".venv", "__pycache__", ".*_cache", ".course", "results")  
 AFRESH = "Next: course release --out with a new folder's name, because git keeps it here"
 
 
-class HandOverError(CourseFault):
-    """The class repository may not be written to this folder. The text ends with what to do next."""
-
-
 @dataclass(frozen=True)
 class Earlier:
     """What an earlier release wrote to a folder: the digest of every file, and the owner that it named."""
@@ -135,23 +131,23 @@ class Earlier:
 
 
 def earlier_release(folder: Path) -> Earlier:
-    """Read the manifest of the folder's last release. Raises HandOverError if the folder contains anything else."""
+    """Read the manifest of the folder's last release. Raises CourseFault if the folder contains anything else."""
     if not folder.exists():
         return Earlier({})
     if not folder.is_dir() or folder.is_symlink():
-        raise HandOverError(f"{folder} is not a folder. Next: course release --out with a new folder's name")
+        raise CourseFault(f"{folder} is not a folder. Next: course release --out with a new folder's name")
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         return Earlier({str(k): str(v) for k, v in manifest["files"].items()}, str(manifest["owner"]))
     except FileNotFoundError:
         if {path.name for path in folder.iterdir()} <= {".git"}:
             return Earlier({})
-        raise HandOverError(
+        raise CourseFault(
             f"{folder} holds other things than an earlier release: nothing is written. "
             "Next: course release --out with a new folder's name"
         ) from None
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        raise HandOverError(
+        raise CourseFault(
             f"{folder / MANIFEST} cannot be read: nothing is written. Next: git -C {quote(str(folder))} checkout {MANIFEST}"
         ) from None
 
@@ -159,7 +155,7 @@ def earlier_release(folder: Path) -> Earlier:
 def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[str]:
     """Write these files, and remove those that only an earlier release wrote. Returns the paths that changed.
 
-    Raises HandOverError, without having changed anything, if something hidden would be published or was published
+    Raises CourseFault, without having changed anything, if something hidden would be published or was published
     before, or if a file is no longer as it was released: then it is somebody's work.
     """
     earlier = earlier_release(folder)
@@ -170,14 +166,14 @@ def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[
 
 
 def _demand_nothing_hidden(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> None:
-    """Raise HandOverError if the folder would contain something hidden, or its git history does."""
+    """Raise CourseFault if the folder would contain something hidden, or its git history does."""
     for sentence in _leaks(hidden, folder, files):
-        raise HandOverError(
+        raise CourseFault(
             f"{sentence}: nothing is written. Next: take it out, then course release --out {quote(str(folder))}"
         )
     if folder.is_dir() and (folder / ".git").exists():
         for sentence in _leaks_in_history(hidden, folder, files):
-            raise HandOverError(f"the git history of {folder}{sentence}: nothing is written. {AFRESH}")
+            raise CourseFault(f"the git history of {folder}{sentence}: nothing is written. {AFRESH}")
 
 
 def _leaks(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
@@ -209,17 +205,17 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes | None) -> None:
-    """Raise HandOverError unless the file is absent, as it was released, or as it will be released."""
+    """Raise CourseFault unless the file is absent, as it was released, or as it will be released."""
     path = folder / name
     for part in (path, *path.relative_to(folder).parents):
         if (folder / part).is_symlink():
-            raise HandOverError(f"{folder / part} is a link: nothing is written. Next: rm {quote(str(folder / part))}")
+            raise CourseFault(f"{folder / part} is a link: nothing is written. Next: rm {quote(str(folder / part))}")
     if not path.exists() or name == MANIFEST:
         return
     content = path.read_bytes() if path.is_file() else None
     if content is not None and (content == new or hashlib.sha256(content).hexdigest() == released):
         return
-    raise HandOverError(
+    raise CourseFault(
         f"{path} has changed since it was released: nothing is written, because it may be somebody's work. "
         f"Next: mv {quote(str(path))} elsewhere, then course release --out {quote(str(folder))}"
     )

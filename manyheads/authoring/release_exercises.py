@@ -46,7 +46,7 @@ class Effort:
 
 
 def released_files(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Released]:
-    """Yield the files of all exercises, or of these exercises, made anew. Raises SourceError, CourseError."""
+    """Yield the files of all exercises, or of these exercises, made anew. Raises CourseFault."""
     workshop = Workshop(course, catalogue)
     for exercise in exercises or course.exercises:
         yield from workshop.files(exercise, workshop.ask_all(exercise))

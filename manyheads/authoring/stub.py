@@ -14,12 +14,8 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")  # as nbgrader writes it
 
 
-class SourceError(CourseFault):
-    """A solution's source is malformed. The text names the file and the line."""
-
-
 def strip(source: str, name: str) -> str:
-    """Replace every solution part of the source by the stub. Raises SourceError."""
+    """Replace every solution part of the source by the stub. Raises CourseFault."""
     kept: list[str] = []
     opened = 0
     for number, line in enumerate(source.splitlines(), 1):
@@ -59,14 +55,14 @@ def solution_parts(source: str) -> list[str]:
 
 def _demand(condition: bool, name: str, line: int, problem: str) -> None:
     if not condition:
-        raise SourceError(f"{name}:{line}: {problem}. Next: mend it, then course release")
+        raise CourseFault(f"{name}:{line}: {problem}. Next: mend it, then course release")
 
 
 # The student's starting point, made from the solution.
 
 
 def stub_of(exercise: Exercise) -> str:
-    """Return the student's starting point. Raises SourceError, CourseError."""
+    """Return the student's starting point. Raises CourseFault."""
     path = exercise.solution
     try:
         source = path.read_text(encoding="utf-8")

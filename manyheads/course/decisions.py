@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 
+from ..errors import CourseFault
 from ..result import Result
 from . import Assignment, Course
 from .dates import duration, moment, zone_named
 from .file import LatePolicy
 from .named import UnknownAssignment, assignment_named, unknown
-from .overrides_file import NAME, NEXT, Kind, OverridesError, Row, read_overrides
+from .overrides_file import NAME, NEXT, Kind, Row, read_overrides
 
 # How late a submission is, and what that costs.
 
@@ -134,7 +135,7 @@ class Decisions:
 
     @classmethod
     def of_course(cls, course: Course, students: Mapping[str, str] | None = None) -> Decisions:
-        """Read them. Raises OverridesError."""
+        """Read them. Raises CourseFault."""
         dates = {
             assignment.id: found
             for assignment in course.assignments
@@ -208,46 +209,44 @@ class Decisions:
 
 
 def _fitting(course: Course, row: Row) -> Decision:
-    """Return the row as it fits the course. Raises OverridesError."""
+    """Return the row as it fits the course. Raises CourseFault."""
     override = row.override
     assignment = _assignment(course, row)
     exercises = {exercise.id: exercise for exercise in assignment.exercises}
     if override.exercise and override.exercise not in exercises:
         said = unknown(list(assignment.exercises), override.exercise)
-        raise OverridesError(f"{row.where}: {said} {NEXT}")
+        raise CourseFault(f"{row.where}: {said} {NEXT}")
     ids = (override.exercise,) if override.exercise else tuple(exercises)
     most = sum(exercises[id_].points for id_ in ids)
     if override.score is not None and not override.check and override.score > most:
         said = f"score {override.score:g} is more than the {most:g} points of {override.exercise or assignment.id}"
-        raise OverridesError(f"{row.where}: {said}; more is extra_credit. {NEXT}")
+        raise CourseFault(f"{row.where}: {said}; more is extra_credit. {NEXT}")
     time = override.extension or override.handed_in
     try:
         when = None if time is None else moment(time, course.file.time_zone or "")
     except ValueError as error:
-        raise OverridesError(f"{row.where}: {override.kind}: {error}. {NEXT}") from None
+        raise CourseFault(f"{row.where}: {override.kind}: {error}. {NEXT}") from None
     if override.kind == "extension" and assignment.row.due is None:
-        raise OverridesError(
-            f"{row.where}: {assignment.id} has no due date to extend. Next: give it `due` in course.yaml"
-        )
+        raise CourseFault(f"{row.where}: {assignment.id} has no due date to extend. Next: give it `due` in course.yaml")
     return Decision(row, assignment.id, ids, when, most)
 
 
 def _assignment(course: Course, row: Row) -> Assignment:
-    """Return the assignment that the row is about. Raises OverridesError."""
+    """Return the assignment that the row is about. Raises CourseFault."""
     override = row.override
     if override.exercise and not override.assignment:
         for exercise in course.exercises:
             if exercise.id == override.exercise:
                 return exercise.assignment
-        raise OverridesError(f"{row.where}: {unknown(list(course.exercises), override.exercise)} {NEXT}")
+        raise CourseFault(f"{row.where}: {unknown(list(course.exercises), override.exercise)} {NEXT}")
     try:
         return assignment_named(course, override.assignment)
     except UnknownAssignment as error:
-        raise OverridesError(f"{row.where}: {error} {NEXT}") from None
+        raise CourseFault(f"{row.where}: {error} {NEXT}") from None
 
 
 def _demand_one_of_each(rows: Sequence[Decision]) -> None:
-    """Raise OverridesError where two rows decide the same thing: one of them would be lost."""
+    """Raise CourseFault where two rows decide the same thing: one of them would be lost."""
     seen: dict[tuple[str, str, str, str, str], str] = {}
     for row in rows:
         if row.kind == "comment":
@@ -257,7 +256,7 @@ def _demand_one_of_each(rows: Sequence[Decision]) -> None:
                 first = seen.setdefault((row.kind, row.student, row.assignment, exercise, check), row.row.where)
                 if first != row.row.where:
                     said = f"a second {row.kind} of the same; the first is in line {first.rpartition(':')[2]}"
-                    raise OverridesError(f"{row.row.where}: {said}. {NEXT}")
+                    raise CourseFault(f"{row.row.where}: {said}. {NEXT}")
 
 
 def _meant(name: str, known: Collection[str]) -> str:

@@ -8,8 +8,9 @@ from nbgrader.api import SubmittedAssignment, SubmittedNotebook
 
 from ..course import Assignment, Course, Exercise
 from ..course.overrides_file import Override
+from ..errors import CourseFault
 from ..result import CheckResult, ExerciseResult, Result, total_of
-from .nbgrader_database import GradebookError, demand_points, reading
+from .nbgrader_database import demand_points, reading
 from .nbgrader_writer import notebook_cells
 
 # Read results from nbgrader's database, with manual scores and late penalties.
@@ -20,7 +21,7 @@ UNKNOWN = "not in the gradebook"
 def read_gradebook(course: Course, url: str) -> list[Result]:
     """Return a result for every submission of the course's assignments, ordered by student.
 
-    A notebook of which a cell still needs a grade by hand is not graded. Each autograded cell becomes a check, whose evidence is the notebook's comment. Raises GradebookError.
+    A notebook of which a cell still needs a grade by hand is not graded. Each autograded cell becomes a check, whose evidence is the notebook's comment. Raises CourseFault.
     """
     with reading(url) as book:
         results = [
@@ -29,7 +30,7 @@ def read_gradebook(course: Course, url: str) -> list[Result]:
             for submission in book.assignment_submissions(assignment.id)
         ]
         if not results:
-            raise GradebookError("the gradebook holds no submission. Next: course grade SUBMITTED --gradebook URL")
+            raise CourseFault("the gradebook holds no submission. Next: course grade SUBMITTED --gradebook URL")
         return sorted(results, key=lambda r: (r.student, r.assignment))
 
 
@@ -85,7 +86,7 @@ BY = "nbgrader"
 
 
 def given_by_hand(course: Course, url: str) -> list[Override]:
-    """Return a row for each, ordered by exercise and student. Raises GradebookError."""
+    """Return a row for each, ordered by exercise and student. Raises CourseFault."""
     with reading(url) as book:
         overrides: list[Override] = []
         for assignment in course.assignments:

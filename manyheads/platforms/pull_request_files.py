@@ -155,10 +155,6 @@ _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 Environment = Mapping[str, str]
 
 
-class RunnerError(CourseFault):
-    """This is not a run of the workflow, or not the expected one. The text ends with what to do next."""
-
-
 @dataclass(frozen=True)
 class PullRequest:
     """The fields of the event that are used."""
@@ -170,17 +166,17 @@ class PullRequest:
 
 
 def run_event(environment: Environment) -> Any:
-    """Return what started this run. Raises RunnerError."""
+    """Return what started this run. Raises CourseFault."""
     try:
         return json.loads(Path(needed(environment, "GITHUB_EVENT_PATH")).read_bytes())
     except (OSError, ValueError):
-        raise RunnerError("the event cannot be read. Next: run the job again") from None
+        raise CourseFault("the event cannot be read. Next: run the job again") from None
 
 
 def pull_request(environment: Environment) -> PullRequest:
     """Return the pull request of this run: the event's, or, as the service has it now, that which a dispatch names.
 
-    Raises RunnerError, ServiceError.
+    Raises CourseFault, ServiceError.
     """
     event = run_event(environment)
     try:
@@ -193,9 +189,9 @@ def pull_request(environment: Environment) -> PullRequest:
             str(about["user"]["login"]),
         )
     except (ValueError, LookupError, TypeError):
-        raise RunnerError("the event is not that of a pull request. Next: look at the `on:` of the workflow") from None
+        raise CourseFault("the event is not that of a pull request. Next: look at the `on:` of the workflow") from None
     if not _LOGIN.fullmatch(request.student):
-        raise RunnerError(
+        raise CourseFault(
             f"{request.student!a} is not a student's account: nothing is graded. Next: nothing, or grade it by hand"
         )
     return request
@@ -209,9 +205,9 @@ def _dispatched(environment: Environment, repository: str, event: Any) -> Any:
 
 
 def set_output(environment: Environment, name: str, value: str) -> None:
-    """Set an output of this step. Raises RunnerError."""
+    """Set an output of this step. Raises CourseFault."""
     if not re.fullmatch(r"[a-z_]+", name) or not re.fullmatch(r"[a-z ]*", value):
-        raise RunnerError(f"{name}={value!a} is no output. Next: report it")
+        raise CourseFault(f"{name}={value!a} is no output. Next: report it")
     _append(environment, "GITHUB_OUTPUT", f"{name}={value}\n")
 
 
@@ -221,10 +217,10 @@ def add_summary(environment: Environment, markdown: str) -> None:
 
 
 def needed(environment: Environment, name: str) -> str:
-    """Return the value of a variable that the runner or the workflow sets. Raises RunnerError if it is not set."""
+    """Return the value of a variable that the runner or the workflow sets. Raises CourseFault if it is not set."""
     value = environment.get(name, "")
     if not value:
-        raise RunnerError(f"{name} is not set: this command is for a step of the workflow. Next: course grade")
+        raise CourseFault(f"{name} is not set: this command is for a step of the workflow. Next: course grade")
     return value
 
 

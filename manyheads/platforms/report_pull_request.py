@@ -12,16 +12,7 @@ from ..report.labels import labels_of
 from .artifact import Artifact, ArtifactError, read_artifact
 from .github_api import Api, ServiceError
 from .grade_pull_request import not_started
-from .pull_request_files import (
-    Collected,
-    Environment,
-    PullRequest,
-    RunnerError,
-    add_summary,
-    needed,
-    pull_request,
-    read_collected,
-)
+from .pull_request_files import Collected, Environment, PullRequest, add_summary, needed, pull_request, read_collected
 from .pull_request_texts import (
     MARK,
     NOT_COLLECTED,
@@ -53,7 +44,7 @@ def write_report(course: Course, environment: Environment, submitted: Path, cpu:
     """Write the comment, the check run and the summary of this run. Returns a line about them.
 
     The comment is about the newest commit: the run of an older commit does not change it.
-    Raises RunnerError; after writing everything that can be written, also ServiceError, or ArtifactError for an
+    Raises CourseFault; after writing everything that can be written, also ServiceError, or ArtifactError for an
     invalid artifact.
     """
     asked = pull_request(environment)
@@ -74,7 +65,7 @@ def _report(
     except CourseFault:  # collecting failed here, so it failed in the grading job too
         return PullRequestReport(Conclusion("neutral", "Not graded"), NOT_COLLECTED)
     if (request.head, request.student) != (collected.head, collected.student):
-        raise RunnerError(f"{submitted} is of another commit. Next: course ci collect --out {submitted}")
+        raise CourseFault(f"{submitted} is of another commit. Next: course ci collect --out {submitted}")
     faults: list[ArtifactError] = []
     cpu_ended, gpu_ended = needed(environment, "CPU_RESULT"), needed(environment, "GPU_RESULT")
     from_cpu = _artifact(course, collected, cpu, cpu_ended, faults)

@@ -117,7 +117,7 @@ def verify_structure(
 
     Where points do not add up, nothing is graded, so no other claim is tested.
 
-    Raises SourceError or CourseError if a file is missing or cannot be stripped.
+    Raises CourseFault if a file is missing or cannot be stripped.
     """
     named = course.exercises if exercises is None else exercises
     points = _points(catalogue, named)
