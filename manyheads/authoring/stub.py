@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..course import CourseError, Exercise
 from ..errors import CourseFault
 
@@ -44,13 +46,17 @@ def strip(source: str, name: str) -> str:
 
 def solution_parts(source: str) -> list[str]:
     """Return the lines of all solution parts, without indentation."""
-    inside, lines = False, []
+    return [line.strip() for is_solution, line in marked_lines(source) if is_solution and line.strip()]
+
+
+def marked_lines(source: str) -> Iterator[tuple[bool, str]]:
+    """Yield the lines without the markers, each with whether it is of a solution part."""
+    inside = False
     for line in source.splitlines():
         if line.strip() in (BEGIN, END):
             inside = line.strip() == BEGIN
-        elif inside and line.strip():
-            lines.append(line.strip())
-    return lines
+        else:
+            yield inside, line
 
 
 def _demand(condition: bool, name: str, line: int, problem: str) -> None:
