@@ -33,13 +33,12 @@ def handed_in(
     memory, handed, listed = read_memory(submitted), {}, times or {}
     if times is None and (path := course.beside(course.file.times)):
         listed = read_times(course, path)
-    zone = course.file.time_zone or "UTC"
     for submission in submissions:
         key, student = submission.assignment.id, submission.folder.parent.name
         time = (
             listed.get((student, key))
             or listed.get((student, ""))
-            or _stamped(submission, zone)
+            or _stamped(submission)
             or _remembered(submission, memory)
         )
         if time is not None:
@@ -70,7 +69,7 @@ def _rows(course: Course, path: Path) -> Iterator[tuple[tuple[str, str], HandedI
             yield (student, assignment), HandedIn(source=path.name, time=when)
 
 
-def _stamped(submission: Submission, zone: str) -> HandedIn | None:
+def _stamped(submission: Submission) -> HandedIn | None:
     """Read nbgrader's own file, which means UTC without a zone. None where it is missing or says no time."""
     path = submission.folder / TIMESTAMP
     if not os.path.isfile(path) or path.is_symlink():  # False in a folder that may not be entered

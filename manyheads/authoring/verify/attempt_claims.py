@@ -41,7 +41,7 @@ def verify_attempts(course: Course, box: Box, exercises: Sequence[Exercise], see
     ids = tuple(e.id for e in exercises)
     judge = Judge(course, box, Settings(SECRET, exercises=ids))
     for exercise in exercises:
-        yield _stub(course, judge, exercise)
+        yield _stub(judge, exercise)
         yield _wrong(judge, exercise)
         yield _wrong_at_home(course, box, exercise)
         yield _checked(course, box, exercise)
@@ -51,7 +51,7 @@ def verify_attempts(course: Course, box: Box, exercises: Sequence[Exercise], see
             yield _right(judge, exercise, seeds, dtype)
 
 
-def _stub(course: Course, judge: Judge, exercise: Exercise) -> Claim:
+def _stub(judge: Judge, exercise: Exercise) -> Claim:
     source = AttemptSource(f"{exercise.stem}.py", stub_of(exercise))
     result = judge.grade_attempt("stub", exercise, source)
     names = [d.id for d in result.diagnosis]
@@ -63,24 +63,18 @@ def _stub(course: Course, judge: Judge, exercise: Exercise) -> Claim:
 
 
 def _right(judge: Judge, exercise: Exercise, seeds: int, dtype: str) -> Claim:
-    paths, failures = right_paths(exercise), []
-    for path in paths:
-        for seed in range(seeds):
-            result = _grade(judge, exercise, path, seed)
-            if result.score != result.max_score:
-                failures.append(f"{path.name}, seed {seed}: {_problems(result)}")
+    paths = right_paths(exercise)
+    graded = [(path, seed, _grade(judge, exercise, path, seed)) for path in paths for seed in range(seeds)]
+    failures = [f"{path.name}, seed {seed}: {_problems(it)}" for path, seed, it in graded if it.score != it.max_score]
     says = f"every right attempt scores full ({len(paths)} attempts, {seeds} seeds, {dtype})"
     return Claim.but_for(failures, exercise.id, says, len(paths) * seeds, FAIR)
 
 
 def _checked(course: Course, box: Box, exercise: Exercise) -> Claim:
     """Return the claim about what `course check` reports for right attempts."""
-    fingerprints = read(exercise.fingerprints)
-    paths, failures = right_paths(exercise), []
-    for path in paths:
-        result = check_source(fingerprints, source_of(path), box, course.limits.for_worker())
-        if any(c.outcome != "passed" for c in result.checks):
-            failures.append(f"{path.name}: {_problems(result)}")
+    fingerprints, limits, paths = read(exercise.fingerprints), course.limits.for_worker(), right_paths(exercise)
+    checked = [(path, check_source(fingerprints, source_of(path), box, limits)) for path in paths]
+    failures = [f"{path.name}: {problems}" for path, result in checked if (problems := _problems(result))]
     says = "every right attempt passes `course check`"
     return Claim.but_for(failures, exercise.id, says, len(paths), f"course release, then {FAIR}")
 
