@@ -16,8 +16,6 @@ from ..diagnosis.pair_answers import Pairs
 from ..diagnosis.recording import Content, Fingerprints
 from ..diagnosis.recording_file import UNREADABLE, loaded
 
-# Compare a recording on disk with a new one: numbers to rounding, everything else exactly.
-#
 # torch adds in another order on another processor, so two machines record floats that differ in their last bits. Such
 # recordings are equivalent, although a comparison of bytes would call one of them stale.
 

@@ -25,8 +25,6 @@ from .dates import Moment
 from .file import Identifier
 from .yaml_file import Unread, first_problem, line_of, read_yaml
 
-# overrides.yaml, beside course.yaml: what a human decides. Every error names the file and the line.
-
 NAME = "overrides.yaml"
 NEXT = "Next: mend that line, then course overrides"
 

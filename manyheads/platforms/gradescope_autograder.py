@@ -89,8 +89,6 @@ def _path(file: Found) -> str:
     return "/".join(map(shown, file.path))
 
 
-# Grade inside Gradescope's container: /autograder/submission becomes /autograder/results/results.json.
-#
 # The files and their form: https://gradescope-autograders.readthedocs.io/en/latest/specs/ and …/submission_metadata/.
 
 COURSE = Path("source") / "course"  # brought by the autograder's zip

@@ -13,8 +13,6 @@ from ..result import CheckResult, ExerciseResult, Result, total_of
 from .nbgrader_database import demand_points, reading
 from .nbgrader_writer import notebook_cells
 
-# Read results from nbgrader's database, with manual scores and late penalties.
-
 UNKNOWN = "not in the gradebook"
 
 

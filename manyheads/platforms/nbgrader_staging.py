@@ -24,8 +24,6 @@ from .nbgrader_autograde import HandedIn, cells_of_notebook, cells_of_script, re
 from .nbgrader_names import SECRET, TIMESTAMP
 from .nbgrader_writer import NotebookCells, notebook_cells
 
-# What `nbgrader autograde` reads in place of submitted/: for every student and exercise one sound notebook.
-#
 # nbgrader sees notebooks only, copies whatever lies beside them, and drops a student's whole submission over one file
 # that is not JSON. Here every exercise has a notebook: the student's own, one that shows the student's script, or the
 # untouched one with a sentence that says why. Submitted files are never written to.

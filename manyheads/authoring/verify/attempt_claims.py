@@ -30,8 +30,6 @@ from ...submission import AttemptSource
 from ..stub import stub_of
 from .claim import SECRET, Claim, Namespace, Trial
 
-# Claims about attempts, run in the box: stubs score 0, right attempts full, unlisted wrong attempts get no diagnosis.
-
 DTYPES = ("float64", "float32")
 FAIR = "let that check ask for no more than the exercise says, or mend the attempt"
 

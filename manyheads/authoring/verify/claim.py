@@ -15,8 +15,6 @@ from ...judge.memory import Memory, RememberingRunner
 from ...result import Diagnosed
 from ..release_steps import INPUTS
 
-# A claim about a course, with its figures.
-
 SECRET = b"verify"  # used in place of the course's secret, so that a claim gives the same result on every machine
 SHOWN = 10  # how many failures of a claim are listed
 
