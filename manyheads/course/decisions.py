@@ -80,13 +80,14 @@ class Dates:
         return when.astimezone(zone_named(self.zone)).replace(tzinfo=None)
 
 
-def dates_of(course: Course, assignment: Assignment) -> Dates | None:
-    """Return the assignment's dates; None where it has no due date."""
-    row, file = assignment.row, course.file
-    if row.due is None:
-        return None
-    zone = file.time_zone or "UTC"
-    return Dates(moment(row.due, file.time_zone or ""), row.late or file.late or NOTHING, zone)
+def dates_of(course: Course) -> dict[str, Dates]:
+    """Return the dates of each assignment that has a due date, by its id."""
+    file, zone = course.file, course.file.time_zone or ""
+    return {
+        each.id: Dates(moment(each.row.due, zone), each.row.late or file.late or NOTHING, zone or "UTC")
+        for each in course.assignments
+        if each.row.due is not None
+    }
 
 
 def _percent(text: str) -> float:
@@ -136,16 +137,11 @@ class Decisions:
     @classmethod
     def of_course(cls, course: Course, students: Mapping[str, str] | None = None) -> Decisions:
         """Read them. Raises CourseFault."""
-        dates = {
-            assignment.id: found
-            for assignment in course.assignments
-            if (found := dates_of(course, assignment)) is not None
-        }
         policies = {
             assignment.id: assignment.row.questions or course.file.questions for assignment in course.assignments
         }
         shares = {name: _percent(policy.share) for name, policy in policies.items() if policy is not None}
-        rows = [_fitting(course, row) for row in read_overrides(course.root / NAME)]
+        dates, rows = dates_of(course), [_fitting(course, row) for row in read_overrides(course.root / NAME)]
         _demand_one_of_each(rows)
         return cls(
             course.file.time_zone or "", dates, tuple(rows), shares, students or {}, free=course.file.free_late_days

@@ -158,9 +158,7 @@ class GradebookWriter:
 
         Raises CourseFault.
         """
-        self._dates = {
-            other.id: dates for other in course.assignments if (dates := dates_of(course, other)) is not None
-        }
+        self._dates = dates_of(course)
         self._cells: dict[tuple[str, str], NotebookCells] = {}
         self._gradebook: Gradebook = open_gradebook(url)
         try:

@@ -105,7 +105,7 @@ def _wrong(judge: Judge, exercise: Exercise) -> Claim:
             failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
     says = "an unlisted wrong attempt fails and gets no diagnosis"
     more = "let a check tell it from what it is named, or add a mutant of its kind"
-    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=more)
+    return Claim.but_for(failures, exercise.id, says, len(paths), more)
 
 
 def _wrong_at_home(course: Course, box: Box, exercise: Exercise) -> Claim:
@@ -120,7 +120,7 @@ def _wrong_at_home(course: Course, box: Box, exercise: Exercise) -> Claim:
             failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
     says = "an unlisted wrong attempt fails `course check` and gets no diagnosis there"
     more = "let a check ask what tells it from a right one, or add a mutant of its kind; then course release"
-    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=more)
+    return Claim.but_for(failures, exercise.id, says, len(paths), more)
 
 
 def _grade(judge: Judge, exercise: Exercise, path: Path, seed: int = 0) -> ExerciseResult:
