@@ -149,14 +149,14 @@ def _class_repository(
 ) -> str:
     """Make the class repository or bring it up to date. Returns the message to print."""
     from ..authoring.class_repository import bundle, earlier_release, hand_over
-    from ..authoring.try_repository import Trial, try_out
+    from ..authoring.try_repository import try_out
     from ..judge.process_ties import usable
 
     earlier = earlier_release(out)
     named = owner or earlier.owner or NOBODY
     files = bundle(course, written, named)
     with open_console(stderr=True).status("trying the class repository before it is written"):
-        try_out(course, catalogue, files, Trial(usable(), is_handed_over=not fresh and earlier.holds(files)))
+        try_out(course, catalogue, files, usable(), is_handed_over=not fresh and earlier.holds(files))
     changed = hand_over(course, out, files)
     if unfilled := _still_to_fill(files):
         open_console(stderr=True).print(unfilled, style="yellow", markup=False, soft_wrap=True)
