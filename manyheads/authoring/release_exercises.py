@@ -37,14 +37,6 @@ class Written:
     written: list[Path]
 
 
-@dataclass(frozen=True)
-class Effort:
-    """How a release is made. jobs: in how many processes. fresh: whether also what is known to be current is made anew."""
-
-    jobs: int = 1
-    fresh: bool = False
-
-
 def released_files(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Released]:
     """Yield the files of all exercises, or of these exercises, made anew. Raises CourseFault."""
     workshop = Workshop(course, catalogue)
@@ -56,22 +48,24 @@ def write_release(
     course: Course,
     catalogue: Catalogue,
     exercises: Exercises | None = None,
-    effort: Effort = Effort(),
+    jobs: int = 1,
+    fresh: bool = False,
     shown: Shown = lambda _: nullcontext(lambda: None),
 ) -> Written:
     """Write exercises/, and remove files that no longer belong there.
 
     It also writes the page of the bank, which is for instructors, as soon as every exercise is recorded.
-    exercises: write only the files of these, and remove nothing.
+    exercises: write only the files of these, and remove nothing. jobs: how many processes make them. fresh: make also what is
+    known to be current anew.
     """
     named, index = exercises or course.exercises, Index(course)
     for exercise in named:
         stub_of(exercise)  # all of them, before anything is written
-    stale = [exercise for exercise in named if effort.fresh or not index.is_current(exercise)]
-    steps = [_recording(catalogue, exercise, index, fresh=effort.fresh) for exercise in stale]
+    stale = [exercise for exercise in named if fresh or not index.is_current(exercise)]
+    steps = [_recording(catalogue, exercise, index, fresh=fresh) for exercise in stale]
     written, of_students, recorded_from = list[Path](), defaultdict[str, list[Path]](list), dict[str, str]()
     with shown(sum(map(len, steps))) as one_more:
-        for step, made in _taken(course, catalogue, steps, effort.jobs):
+        for step, made in _taken(course, catalogue, steps, jobs):
             if isinstance(made, Made):
                 written += _write(made)
                 of_students[step.exercise] += [path for path, _ in made.files]

@@ -74,7 +74,7 @@ def release(
             raise CourseError(f"pages of solutions are made alone. Next: course release --solutions {solutions}")
         _solution_pages(open_console(), loaded, solutions)
         return
-    from ..authoring.release_exercises import Effort, write_release
+    from ..authoring.release_exercises import write_release
     from ..judge.catalogue import Catalogue
     from ..judge.process_ties import usable
 
@@ -83,8 +83,7 @@ def release(
     if curves:
         _record_curves(console, loaded, {exercise.id for exercise in named or loaded.exercises})
     catalogue = Catalogue(loaded)
-    effort = Effort(usable(), fresh)
-    written = write_release(loaded, catalogue, named, effort, _steps_shown)
+    written = write_release(loaded, catalogue, named, usable(), fresh, _steps_shown)
     following = " ".join(("course verify", *(exercise.id for exercise in named or ())))
     console.print(f"{_sum_up(loaded, written)} Next: {following}", soft_wrap=True, markup=False)
     if out is not None:

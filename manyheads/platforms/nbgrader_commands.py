@@ -24,7 +24,7 @@ from nbgrader.converters.base import NbGraderException
 from sqlalchemy.exc import SAWarning
 
 from ..authoring.files import groups
-from ..authoring.release_exercises import Effort, write_release
+from ..authoring.release_exercises import write_release
 from ..authoring.stub_notebook import stub_notebook
 from ..course import Assignment, Course
 from ..errors import CourseFault
@@ -50,7 +50,7 @@ def build_source(course: Course, assignment: Assignment, log: logging.Logger) ->
     folder, released = course.root / SOURCE / assignment.id, assignment.exercises_folder
     write_whole(folder / ".gitignore", b"*\n")  # solutions/ is where this comes from
     catalogue = Catalogue(course)
-    made = write_release(course, catalogue, assignment.exercises, Effort(usable()), lambda steps: _logged(log, steps))
+    made = write_release(course, catalogue, assignment.exercises, usable(), shown=lambda steps: _logged(log, steps))
     files = {folder / path.relative_to(released): path.read_bytes() for path in made.files}
     for exercise in assignment.exercises:
         source = exercise.solution.read_text(encoding="utf-8")
