@@ -64,8 +64,9 @@ def _exercise(catalogue: Catalogue, exercise: Exercise, bank: Bank) -> str:
     if matrix is None:
         raise CourseError(f"which checks catch the mutants of {exercise.id} is not recorded. Next: course release")
     rows = [_row(bank, matrix, id_) for id_ in dict.fromkeys(m.id for m in bank.mutants)]
+    failed = [matrix.of(place) for place in range(len(matrix.mutants))]
     checks = [
-        (f"`{check.id}`", _cell(check.title), points(check.points), str(_failing(matrix, check.id)))
+        (f"`{check.id}`", _cell(check.title), points(check.points), str(sum(check.id in each for each in failed)))
         for check in catalogue.checks(exercise)
     ]
     parts = [
@@ -94,10 +95,6 @@ def _checks(failed: Counter[str], mutants: int) -> str:
     return ", ".join(named) + (f" and {more} more" if more else "")
 
 
-def _failing(matrix: KillMatrix, check: str) -> int:
-    return sum(check in matrix.of(place) for place in range(len(matrix.mutants)))
-
-
 def _words(banks: dict[str, Bank]) -> Iterator[str]:
     """Yield every misconception once: its texts, and the exercises where it has other texts."""
     yield "## What each one changes\n"
@@ -115,13 +112,10 @@ def _words(banks: dict[str, Bank]) -> Iterator[str]:
 
 
 def _entry(text: MisconceptionText, exercises: Sequence[str]) -> str:
-    where = f" ({_links(exercises)})" if exercises else ""
+    links = ", ".join(f"[{id_}](#{id_})" for id_ in exercises)
+    where = f" ({links})" if links else ""
     hints = "\n".join(f"{number}. {_cell(hint)}" for number, hint in enumerate(text.hints, 1))
     return f"**{_cell(text.title)}**{where} {_cell(text.explanation)}\n\n{hints}\n"
-
-
-def _links(exercises: Iterable[str]) -> str:
-    return ", ".join(f"[{id_}](#{id_})" for id_ in exercises)
 
 
 def _text(bank: Bank, id_: str) -> MisconceptionText:

@@ -16,8 +16,8 @@ from ..course import Course, CourseError, Exercise
 from ..errors import CourseFault
 from ..report.words import points
 from ..submission import largest
-from ..whole import write_whole
 from . import history
+from .index import write_changed
 from .leaks import Hidden, hidden_of
 from .packages import HASH_FILE, engine_wheel
 from .templates import as_they_are, filled
@@ -48,7 +48,8 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
         | dict(filled("class", _words(course, owner, min(wheel.keys() - {HASH_FILE}))))
     )
     files = dict(sorted(files.items()))
-    return {**files, MANIFEST: _manifest(files, owner)}
+    manifest = json.dumps({"owner": owner, "files": _digests(files)}, indent=1)
+    return {**files, MANIFEST: f"{manifest}\n".encode()}
 
 
 def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
@@ -107,19 +108,14 @@ def _command_lines(course: Course, first: str) -> str:
     return "".join(f"    .venv/bin/course {command:<{width}} # {says}\n" for command, says in lines.items())
 
 
-def _manifest(files: Mapping[str, bytes], owner: str) -> bytes:
-    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    return (json.dumps({"owner": owner, "files": digests}, indent=1) + "\n").encode()
+def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != MANIFEST}
 
 
 # Write a class repository into a folder: completely or not at all, with nothing hidden, and overwriting nobody's work.
 
 SET_ASIDE = (".git", ".venv", "__pycache__", ".*_cache", ".course", "results")  # folders that git never shares
 AFRESH = "Next: course release --out with a new folder's name, because git keeps it here"
-
-
-class HandOverError(CourseFault):
-    """The class repository may not be written to this folder. The text ends with what to do next."""
 
 
 @dataclass(frozen=True)
@@ -131,28 +127,27 @@ class Earlier:
 
     def holds(self, files: Mapping[str, bytes]) -> bool:
         """Return whether it wrote just these files."""
-        digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != MANIFEST}
-        return digests == self.files
+        return _digests(files) == self.files
 
 
 def earlier_release(folder: Path) -> Earlier:
-    """Read the manifest of the folder's last release. Raises HandOverError if the folder contains anything else."""
+    """Read the manifest of the folder's last release. Raises CourseFault if the folder contains anything else."""
     if not folder.exists():
         return Earlier({})
     if not folder.is_dir() or folder.is_symlink():
-        raise HandOverError(f"{folder} is not a folder. Next: course release --out with a new folder's name")
+        raise CourseFault(f"{folder} is not a folder. Next: course release --out with a new folder's name")
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         return Earlier({str(k): str(v) for k, v in manifest["files"].items()}, str(manifest["owner"]))
     except FileNotFoundError:
         if {path.name for path in folder.iterdir()} <= {".git"}:
             return Earlier({})
-        raise HandOverError(
+        raise CourseFault(
             f"{folder} holds other things than an earlier release: nothing is written. "
             "Next: course release --out with a new folder's name"
         ) from None
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        raise HandOverError(
+        raise CourseFault(
             f"{folder / MANIFEST} cannot be read: nothing is written. Next: git -C {quote(str(folder))} checkout {MANIFEST}"
         ) from None
 
@@ -160,7 +155,7 @@ def earlier_release(folder: Path) -> Earlier:
 def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[str]:
     """Write these files, and remove those that only an earlier release wrote. Returns the paths that changed.
 
-    Raises HandOverError, without having changed anything, if something hidden would be published or was published
+    Raises CourseFault, without having changed anything, if something hidden would be published or was published
     before, or if a file is no longer as it was released: then it is somebody's work.
     """
     earlier = earlier_release(folder)
@@ -171,14 +166,14 @@ def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[
 
 
 def _demand_nothing_hidden(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> None:
-    """Raise HandOverError if the folder would contain something hidden, or its git history does."""
+    """Raise CourseFault if the folder would contain something hidden, or its git history does."""
     for sentence in _leaks(hidden, folder, files):
-        raise HandOverError(
+        raise CourseFault(
             f"{sentence}: nothing is written. Next: take it out, then course release --out {quote(str(folder))}"
         )
-    if folder.is_dir() and history.is_repository(folder):
+    if folder.is_dir() and (folder / ".git").exists():
         for sentence in _leaks_in_history(hidden, folder, files):
-            raise HandOverError(f"the git history of {folder}{sentence}: nothing is written. {AFRESH}")
+            raise CourseFault(f"the git history of {folder}{sentence}: nothing is written. {AFRESH}")
 
 
 def _leaks(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
@@ -210,17 +205,17 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes | None) -> None:
-    """Raise HandOverError unless the file is absent, as it was released, or as it will be released."""
+    """Raise CourseFault unless the file is absent, as it was released, or as it will be released."""
     path = folder / name
     for part in (path, *path.relative_to(folder).parents):
         if (folder / part).is_symlink():
-            raise HandOverError(f"{folder / part} is a link: nothing is written. Next: rm {quote(str(folder / part))}")
+            raise CourseFault(f"{folder / part} is a link: nothing is written. Next: rm {quote(str(folder / part))}")
     if not path.exists() or name == MANIFEST:
         return
     content = path.read_bytes() if path.is_file() else None
     if content is not None and (content == new or hashlib.sha256(content).hexdigest() == released):
         return
-    raise HandOverError(
+    raise CourseFault(
         f"{path} has changed since it was released: nothing is written, because it may be somebody's work. "
         f"Next: mv {quote(str(path))} elsewhere, then course release --out {quote(str(folder))}"
     )
@@ -229,20 +224,12 @@ def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes 
 def _write(folder: Path, files: Mapping[str, bytes], earlier: Earlier) -> list[str]:
     """Write the files, the manifest last, so that an interrupted release can be repeated."""
     others = {name: content for name, content in files.items() if name != MANIFEST}
-    changed = [name for name, content in others.items() if _put(folder / name, content)]
+    changed = [name for name, content in others.items() if write_changed(folder / name, content)]
     gone = [name for name in sorted(earlier.files.keys() - others.keys()) if (folder / name).exists()]
     for name in gone:
         _remove(folder, Path(name))
-    _put(folder / MANIFEST, files[MANIFEST])
+    write_changed(folder / MANIFEST, files[MANIFEST])
     return [*changed, *gone]
-
-
-def _put(path: Path, content: bytes) -> bool:
-    """Write the file if it differs. Returns whether it was written."""
-    if path.exists() and path.read_bytes() == content:
-        return False
-    write_whole(path, content)
-    return True
 
 
 def _remove(folder: Path, name: Path) -> None:

@@ -12,11 +12,6 @@ from ..errors import CourseFault
 OTHERS = ("refs/remotes/", "refs/pull/", "refs/merge-requests/")  # fetched from others: pull requests contain attempts
 
 
-def is_repository(folder: Path) -> bool:
-    """Return whether this folder is the root of a git repository."""
-    return (folder / ".git").exists()
-
-
 @dataclass(frozen=True)
 class GitObject:
     """The content of a file under a path that it had, or the message of a commit or tag."""

@@ -86,11 +86,8 @@ class Index:
 
     def write(self, exercises: Iterable[Exercise]) -> None:
         """Write the entries of the course's exercises, and of no other, if they have changed."""
-        path = self._root / NAME
         entries = {e.id: self._entries[e.id].model_dump() for e in exercises if e.id in self._entries}
-        content = (json.dumps(entries, indent=1) + "\n").encode()
-        if not path.exists() or path.read_bytes() != content:
-            write_whole(path, content)
+        write_changed(self._root / NAME, (json.dumps(entries, indent=1) + "\n").encode())
 
     def _files(self, exercise: Exercise) -> dict[str, str]:
         """Return the digest of every file that a release makes of the exercise, empty where there is none."""
@@ -116,6 +113,14 @@ def for_students(exercise: Exercise) -> tuple[Path, ...]:
     """Return where the files of an exercise stand that students get, as far as it has them."""
     recorded = exercise.fingerprints, exercise.heads, exercise.curve
     return (exercise.script, exercise.notebook, *exercise.figures, *recorded)
+
+
+def write_changed(path: Path, content: bytes) -> bool:
+    """Write a file whole where it is missing or another one. Returns whether it was written."""
+    if path.exists() and path.read_bytes() == content:
+        return False
+    write_whole(path, content)
+    return True
 
 
 def _digest(path: Path) -> str:

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from ..course import Course
 from ..course.secret import FOLDER
@@ -43,13 +42,14 @@ def length(form: str) -> int:
     return len(form.replace(" ", ""))
 
 
-class Text:
-    """A text in normal form, in which phrases are looked for: in its comments, in its code, also across lines."""
+Ways = list[tuple[set[tuple[str, ...]], str]]  # to read a text: by three tokens in a row, and as a whole
 
-    def __init__(self, normal: str) -> None:
-        ways = [normal.replace("#", ""), *([re.sub(r"#[^\n]*", "", normal)] if "#" in normal else [])]
-        tokens = [way.split() for way in ways]
-        self.ways = [(set(zip(t, t[1:], t[2:], strict=False)), f" {' '.join(t)} ") for t in tokens]
+
+def ways_of(normal: str) -> Ways:
+    """Return how a text in normal form is read to find phrases in its comments, in its code, also across lines."""
+    texts = [normal.replace("#", ""), *([re.sub(r"#[^\n]*", "", normal)] if "#" in normal else [])]
+    tokens = [text.split() for text in texts]
+    return [(set(zip(t, t[1:], t[2:], strict=False)), f" {' '.join(t)} ") for t in tokens]
 
 
 class Phrases:
@@ -60,31 +60,14 @@ class Phrases:
         for form in forms:
             self._by_start.setdefault(tuple(form.split(" ")[:3]), []).append(form)
 
-    def within(self, text: Text) -> set[str]:
+    def within(self, ways: Ways) -> set[str]:
         """Return the phrases in a text."""
         lines = set[str]()
-        for starts, whole in text.ways:
+        for starts, whole in ways:
             for start, forms in self._by_start.items():
                 if start in starts:
                     lines.update(form for form in forms if f" {form} " in whole)
         return lines
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Lines in normal form, by where they count: anywhere, as a whole line, or as a separate part of a line."""
-
-    anywhere: Phrases
-    alone: frozenset[str]
-    apart: frozenset[str]
-
-    def within(self, text: str) -> set[str]:
-        """Return the lines that count in this text."""
-        normal = normalised(text)
-        lines = normal.split("\n")
-        whole = {form for line in lines for form in _forms(line)}
-        pieces = {piece for line in lines for piece in _pieces(line)}
-        return self.anywhere.within(Text(normal)) | (self.alone & whole) | (self.apart & (whole | pieces))
 
 
 def _forms(line: str) -> tuple[str, str]:
@@ -123,34 +106,39 @@ class HiddenLine:
 
 @dataclass(frozen=True)
 class HiddenLines:
-    """The hidden lines of a course. origin: each line by its normal form."""
+    """The hidden lines of a course. origin: each line by its normal form.
+
+    anywhere, alone, apart: those that count anywhere, as a whole line, or as a separate part of a line.
+    """
 
     origin: Mapping[str, HiddenLine]
-    wanted: Wanted
+    anywhere: Phrases
+    alone: frozenset[str]
+    apart: frozenset[str]
 
     def first_in(self, text: str) -> HiddenLine | None:
-        """Return the first hidden line in this text; None if there is none."""
-        found = min(self.wanted.within(text), default=None)
-        return None if found is None else self.origin[found]
+        """Return the first hidden line that counts in this text; None if there is none."""
+        normal = normalised(text)
+        lines = normal.split("\n")
+        whole = {form for line in lines for form in _forms(line)}
+        pieces = {piece for line in lines for piece in _pieces(line)}
+        found = self.anywhere.within(ways_of(normal)) | (self.alone & whole) | (self.apart & (whole | pieces))
+        return self.origin[min(found)] if found else None
 
 
 def hidden_lines(course: Course) -> HiddenLines:
     """Return every line of a solution part, a check or a mutant, except those that reveal nothing."""
-    stubs = [strip(path.read_text(encoding="utf-8"), path.name) for path in _solutions(course)]
+    stubs = [strip(e.solution.read_text(encoding="utf-8"), e.solution.name) for e in course.exercises]
     lines = dict(_of_bank(course, stubs)) | dict(_of_solutions(course))
     common = _common(lines, stubs)
     short = {form for form in lines if length(form) < MIDDLE}
     longer = lines.keys() - short
-    wanted = Wanted(Phrases(longer - common), frozenset(longer), frozenset(short - common - _widespread(course)))
-    return HiddenLines(lines, wanted)
-
-
-def _solutions(course: Course) -> list[Path]:
-    return [e.solution for e in course.exercises]
+    apart = frozenset(short - common - _widespread(course))
+    return HiddenLines(lines, Phrases(longer - common), frozenset(longer), apart)
 
 
 def _of_solutions(course: Course) -> Iterator[tuple[str, HiddenLine]]:
-    for path in _solutions(course):
+    for path in (exercise.solution for exercise in course.exercises):
         for text in solution_parts(path.read_text(encoding="utf-8")):
             form = as_code(text)
             if length(form) >= SHORT and not form.startswith(NOTHING):
@@ -186,16 +174,16 @@ def _is_harmless(form: str) -> bool:
 
 def _common(lines: Mapping[str, HiddenLine], stubs: list[str]) -> set[str]:
     phrases = Phrases(form for form in lines if length(form) < LONG)
-    of_lessons = {form for stub in stubs for form in phrases.within(Text(normalised(stub)))}
+    of_lessons = {form for stub in stubs for form in phrases.within(ways_of(normalised(stub)))}
     given_away = {form for form in of_lessons if lines[form].of_solution and length(form) >= MIDDLE}
     return of_lessons - given_away | phrases.within(_engine())
 
 
 @cache
-def _engine() -> Text:
+def _engine() -> Ways:
     """Return the text of the released engine."""
     contents = (content for _, content in engine_files(templates=False))
-    return Text("\n".join(normalised(content.decode("utf-8", "replace")) for content in contents))
+    return ways_of("\n".join(normalised(content.decode("utf-8", "replace")) for content in contents))
 
 
 def _widespread(course: Course) -> set[str]:
@@ -206,8 +194,6 @@ def _widespread(course: Course) -> set[str]:
     return {form for form, count in counted.items() if count >= WIDESPREAD}
 
 
-# Find anything hidden in released files: a hidden line, a whole hidden file, the secret.
-#
 # Files of every kind are searched: see `file_contents` for what can be read, and `hidden_lines` above for what counts.
 
 INSTRUCTORS = ("solutions/", "grader/", "docs/misconceptions.md", f"{FOLDER}/")

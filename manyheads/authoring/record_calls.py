@@ -11,7 +11,6 @@ from torch import Tensor
 from ..box.worker.messages import Build, Call, Entries, StandIn
 from ..checks.cast import rounded
 from ..checks.draw import Drawn
-from ..checks.implementation import Runner
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange
@@ -56,7 +55,8 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     drawn: list[Drawn] = []
     outcomes, transcript = right_answers(catalogue, exercise, drawn)
     places = _places(transcript)
-    recordable = [i for i, e in enumerate(transcript) if _is_recordable(reference, e.call)]
+    small = [i for i, e in enumerate(transcript) if _elements(e.call) <= ELEMENTS_LIMIT]
+    recordable = [i for i in small if is_deterministic(reference, rounded(transcript[i].call))]
     exchanges = [transcript[i] for i in recordable]
     asked_by = tuple(e.check for e in exchanges)
     calls = tuple(rounded(e.call) for e in exchanges)
@@ -108,10 +108,6 @@ def right_answers(
                 f"then course release {exercise.id}"
             )
     return outcomes, subject.transcript
-
-
-def _is_recordable(reference: Runner, call: Call) -> bool:
-    return _elements(call) <= ELEMENTS_LIMIT and is_deterministic(reference, rounded(call))
 
 
 def _elements(call: Call) -> int:

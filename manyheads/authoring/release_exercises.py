@@ -16,9 +16,9 @@ from ..judge.catalogue import Catalogue
 from ..whole import write_whole
 from .bank_page import bank_page, page_path
 from .files import Released
-from .index import Index
+from .index import Index, write_changed
 from .record_calls import right_answers
-from .release_steps import Made, Step, Workshop, keeping_steps, recording_steps
+from .release_steps import Made, Step, Workshop, recording_steps
 from .reuse import may_be_kept
 from .stub import stub_of
 from .workers import Taken, take_all, take_all_with
@@ -37,16 +37,8 @@ class Written:
     written: list[Path]
 
 
-@dataclass(frozen=True)
-class Effort:
-    """How a release is made. jobs: in how many processes. fresh: whether also what is known to be current is made anew."""
-
-    jobs: int = 1
-    fresh: bool = False
-
-
 def released_files(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Released]:
-    """Yield the files of all exercises, or of these exercises, made anew. Raises SourceError, CourseError."""
+    """Yield the files of all exercises, or of these exercises, made anew. Raises CourseFault."""
     workshop = Workshop(course, catalogue)
     for exercise in exercises or course.exercises:
         yield from workshop.files(exercise, workshop.ask_all(exercise))
@@ -56,22 +48,24 @@ def write_release(
     course: Course,
     catalogue: Catalogue,
     exercises: Exercises | None = None,
-    effort: Effort = Effort(),
+    jobs: int = 1,
+    fresh: bool = False,
     shown: Shown = lambda _: nullcontext(lambda: None),
 ) -> Written:
     """Write exercises/, and remove files that no longer belong there.
 
     It also writes the page of the bank, which is for instructors, as soon as every exercise is recorded.
-    exercises: write only the files of these, and remove nothing.
+    exercises: write only the files of these, and remove nothing. jobs: how many processes make them. fresh: make also what is
+    known to be current anew.
     """
     named, index = exercises or course.exercises, Index(course)
     for exercise in named:
         stub_of(exercise)  # all of them, before anything is written
-    stale = [exercise for exercise in named if effort.fresh or not index.is_current(exercise)]
-    steps = [_recording(catalogue, exercise, index, fresh=effort.fresh) for exercise in stale]
+    stale = [exercise for exercise in named if fresh or not index.is_current(exercise)]
+    steps = [_recording(catalogue, exercise, index, fresh=fresh) for exercise in stale]
     written, of_students, recorded_from = list[Path](), defaultdict[str, list[Path]](list), dict[str, str]()
     with shown(sum(map(len, steps))) as one_more:
-        for step, made in _taken(course, catalogue, steps, effort.jobs):
+        for step, made in _taken(course, catalogue, steps, jobs):
             if isinstance(made, Made):
                 written += _write(made)
                 of_students[step.exercise] += [path for path, _ in made.files]
@@ -85,9 +79,7 @@ def write_release(
         stray.unlink()
     if any(read_kill_matrix(exercise) is None for exercise in course.exercises):
         return Written(files, written)
-    page = bank_page(course, catalogue).encode()
-    if not page_path(course).exists() or page_path(course).read_bytes() != page:
-        write_whole(page_path(course), page)
+    write_changed(page_path(course), bank_page(course, catalogue).encode())
     return Written(files, written)
 
 
@@ -113,7 +105,7 @@ def _recording(catalogue: Catalogue, exercise: Exercise, index: Index, *, fresh:
         )
     kills = read_kill_matrix(exercise) is None or index.is_altered(exercise.fingerprints)
     if not (kills or fresh) and may_be_kept(exercise, recorded_from := index.recorded_from(exercise)):
-        return keeping_steps(exercise, recorded_from)
+        return [Step("files", exercise.id, recorded_from=recorded_from)]
     return recording_steps(exercise, kills=kills)
 
 

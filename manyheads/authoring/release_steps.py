@@ -50,7 +50,8 @@ PART = 100  # mutants that are asked in one step: fewer would find the same wron
 class Step:
     """A step for an exercise.
 
-    recorded_from: of the files, what the record of the mutants was made from; empty: it is not to be believed.
+    recorded_from: of the files, what the record of the mutants was made from, which is kept if that is still the same; empty: it
+    is not to be believed.
     """
 
     kind: Literal["calls", "kills", "files"]
@@ -86,11 +87,6 @@ def recording_steps(exercise: Exercise, *, kills: bool) -> list[Step]:
     kills: also which checks the mutants fail.
     """
     return [*_parts("calls", exercise), *(_parts("kills", exercise) if kills else []), Step("files", exercise.id)]
-
-
-def keeping_steps(exercise: Exercise, recorded_from: str) -> list[Step]:
-    """Return the steps that make an exercise's files from what is recorded of its mutants, if that is still made from the same."""
-    return [Step("files", exercise.id, recorded_from=recorded_from)]
 
 
 class Workshop:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from ..course import Course, CourseError
 from ..course.file import CourseFile
+from ..whole import write_whole
 from .packages import HASH_FILE, engine_wheel
 from .templates import as_they_are, filled
 
@@ -65,8 +66,7 @@ def new_exercise(course: Course, assignment: str, exercise: str, stateful: bool 
     files[settings] = _with_row(settings.read_text(encoding="utf-8"), assignment if there else None, row)
     files[texts] = (texts.read_text(encoding="utf-8") if texts.exists() else "") + made["texts.yaml"]
     for path, text in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text.encode())
     return list(files)
 
 
@@ -117,7 +117,5 @@ def init_course(folder: Path, title: str) -> list[Path]:
     words = {"title": title, "wheel": next(name for name in engine if name != HASH_FILE)}
     files = {**engine, **dict(as_they_are("shared")), **dict(filled("course", words))}
     for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        write_whole(folder / name, content)
     return [folder / name for name in files]

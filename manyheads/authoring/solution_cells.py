@@ -9,7 +9,7 @@ from ..course import Course, Exercise
 from ..course.model import FIGURES
 from ..diagnosis.bank import load_bank
 from ..report.pages.solution_pages import Mistake, Piece, Solution
-from .stub import BEGIN, END
+from .stub import marked_lines
 from .stub_notebook import jupytext
 
 
@@ -37,12 +37,5 @@ def _mistakes(exercise: Exercise) -> Iterator[Mistake]:
 
 def _pieces(code: str) -> Iterator[Piece]:
     """Yield the lines of a cell without their markers: what is given, and what students write."""
-    marked: list[tuple[bool, str]] = []
-    inside = False
-    for line in code.splitlines():
-        if line.strip() in (BEGIN, END):
-            inside = line.strip() == BEGIN
-        else:
-            marked.append((inside, line))
-    for is_solution, lines in groupby(marked, key=lambda each: each[0]):
+    for is_solution, lines in groupby(marked_lines(code), key=lambda each: each[0]):
         yield Piece("".join(f"{line}\n" for _, line in lines), is_solution)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..course import CourseError, Exercise
 from ..errors import CourseFault
 
@@ -14,12 +16,8 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")  # as nbgrader writes it
 
 
-class SourceError(CourseFault):
-    """A solution's source is malformed. The text names the file and the line."""
-
-
 def strip(source: str, name: str) -> str:
-    """Replace every solution part of the source by the stub. Raises SourceError."""
+    """Replace every solution part of the source by the stub. Raises CourseFault."""
     kept: list[str] = []
     opened = 0
     for number, line in enumerate(source.splitlines(), 1):
@@ -48,25 +46,29 @@ def strip(source: str, name: str) -> str:
 
 def solution_parts(source: str) -> list[str]:
     """Return the lines of all solution parts, without indentation."""
-    inside, lines = False, []
+    return [line.strip() for is_solution, line in marked_lines(source) if is_solution and line.strip()]
+
+
+def marked_lines(source: str) -> Iterator[tuple[bool, str]]:
+    """Yield the lines without the markers, each with whether it is of a solution part."""
+    inside = False
     for line in source.splitlines():
         if line.strip() in (BEGIN, END):
             inside = line.strip() == BEGIN
-        elif inside and line.strip():
-            lines.append(line.strip())
-    return lines
+        else:
+            yield inside, line
 
 
 def _demand(condition: bool, name: str, line: int, problem: str) -> None:
     if not condition:
-        raise SourceError(f"{name}:{line}: {problem}. Next: mend it, then course release")
+        raise CourseFault(f"{name}:{line}: {problem}. Next: mend it, then course release")
 
 
 # The student's starting point, made from the solution.
 
 
 def stub_of(exercise: Exercise) -> str:
-    """Return the student's starting point. Raises SourceError, CourseError."""
+    """Return the student's starting point. Raises CourseFault."""
     path = exercise.solution
     try:
         source = path.read_text(encoding="utf-8")

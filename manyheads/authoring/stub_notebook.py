@@ -77,13 +77,8 @@ class Group:
     checks: tuple[str, ...]  # their ids
 
 
-def full_notebook(source: str, exercise: str, groups: Sequence[Group]) -> str:
-    """Return the notebook of a solution's source, for nbgrader to strip."""
-    return stub_notebook(source, exercise, groups)
-
-
 def stub_notebook(stub: str, exercise: str, groups: Sequence[Group]) -> str:
-    """Return the notebook of a stub as text, which is the same for the same stub."""
+    """Return the notebook of a stub as text, the same for the same stub; of a solution's source, for nbgrader to strip."""
     notebook = jupytext.reads(stub, fmt="py:percent")
     for index, cell in enumerate(notebook.cells):
         tags = cell.metadata.get("tags", [])

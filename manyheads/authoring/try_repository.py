@@ -11,7 +11,6 @@ import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -21,43 +20,36 @@ from ..course import Course, CourseError, Exercise
 from ..diagnosis.recording_file import read
 from ..judge.catalogue import Catalogue
 from ..student.check_attempt import check_attempt
+from ..whole import write_whole
 
 TRIAL = b"a release's trial"  # used in place of the course secret
 SECONDS = 600.0  # for one attempt, and for all attempts together
 
 
-@dataclass(frozen=True)
-class Trial:
-    """jobs: how many processes run `course check`.
+def try_out(
+    course: Course, catalogue: Catalogue, files: Mapping[str, bytes], jobs: int = 1, *, is_handed_over: bool = False
+) -> None:
+    """Raise CourseError if a stub scores points, or a solution fails `course check`, in the class repository.
 
-    Is_handed_over: whether just these files were tried and handed over before, with an engine and recordings that are the
-    same to the byte: then only the stubs are tried again, for hidden checks may have changed.
+    jobs: how many processes run `course check`. is_handed_over: whether just these files were tried and handed over before, with an
+    engine and recordings that are the same to the byte: then only the stubs are tried again, for hidden checks may have changed.
     """
-
-    jobs: int = 1
-    is_handed_over: bool = False
-
-
-def try_out(course: Course, catalogue: Catalogue, files: Mapping[str, bytes], trial: Trial = Trial()) -> None:
-    """Raise CourseError if a stub scores points, or a solution fails `course check`, in the class repository."""
     with tempfile.TemporaryDirectory(prefix="course-release-") as made:
         folder, engine = Path(made).resolve() / "class", Path(made).resolve() / "engine"
         for name, content in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            write_whole(folder / name, content)
         pairs = list(zip(course.exercises, Course(folder, course.file).exercises, strict=True))
         for exercise, released in pairs:
             _try_stub(exercise, released, catalogue)
-        if trial.is_handed_over:
+        if is_handed_over:
             return
         for exercise, released in pairs:
             shutil.copy(exercise.solution, released.script)
         (folder / "course.yaml").write_text(_patient(course), encoding="utf-8")
         with zipfile.ZipFile(io.BytesIO(next(each for name, each in files.items() if name.endswith(".whl")))) as wheel:
             wheel.extractall(engine)
-        shares = [[exercise.id for exercise in course.exercises[job :: trial.jobs]] for job in range(trial.jobs)]
-        with ThreadPoolExecutor(trial.jobs) as pool:  # each thread waits for a process
+        shares = [[exercise.id for exercise in course.exercises[job::jobs]] for job in range(jobs)]
+        with ThreadPoolExecutor(jobs) as pool:  # each thread waits for a process
             list(pool.map(lambda ids: _try_engine(folder, engine, ids), filter(None, shares)))
 
 

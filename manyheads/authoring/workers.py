@@ -9,6 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExe
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from ..course import load_course
@@ -53,13 +54,12 @@ class Schedule:
         step = work.left.pop(0)
         return step, [work.found[place] for place in sorted(work.found)] if step == work.last else []
 
-    def done(self, step: Step, found: Asked | None) -> None:
+    def done(self, step: Step, found: Asked | Made) -> None:
         """Take down that a step is done."""
         work = self._works[step.exercise]
-        if found is not None:
-            work.found[step.kind, step.mutants.start] = found
-        if step == work.last:
+        if isinstance(found, Made):
             return
+        work.found[step.kind, step.mutants.start] = found
         work.missing -= 1
         if not work.missing:
             work.left.append(work.last)
@@ -75,7 +75,7 @@ def take_all(workshop: Workshop, steps: Sequence[Sequence[Step]]) -> Iterator[Ta
     while (following := schedule.next(0)) is not None:
         step, asked = following
         found = workshop.take(step, asked)
-        schedule.done(step, None if isinstance(found, Made) else found)
+        schedule.done(step, found)
         yield step, found
 
 
@@ -84,11 +84,10 @@ def take_all_with(jobs: int, root: Path, steps: Sequence[Sequence[Step]]) -> Ite
     context = multiprocessing.get_context("spawn")
     with ExitStack() as stack:
         pools: list[Executor] = [
-            stack.enter_context(ProcessPoolExecutor(1, context, initializer=_start, initargs=(root,)))
-            for _ in range(jobs)
+            stack.enter_context(ProcessPoolExecutor(1, context, initializer=_start)) for _ in range(jobs)
         ]
         with ended_at_once(LOST):
-            yield from _taken(pools, Schedule(steps))
+            yield from _taken(pools, root, Schedule(steps))
 
 
 @contextmanager
@@ -106,14 +105,14 @@ def ended_at_once(lost: str) -> Iterator[None]:
             child.kill()
 
 
-def _taken(pools: Sequence[Executor], schedule: Schedule) -> Iterator[Taken]:
+def _taken(pools: Sequence[Executor], root: Path, schedule: Schedule) -> Iterator[Taken]:
     at_work: dict[Future[Asked | Made], tuple[int, Step]] = {}
     free = set(range(len(pools)))
     while True:
         for worker in sorted(free):
             if (following := schedule.next(worker)) is not None:
                 step, asked = following
-                at_work[pools[worker].submit(_take, step, asked)] = (worker, step)
+                at_work[pools[worker].submit(_take, root, step, asked)] = (worker, step)
                 free.discard(worker)
         if not at_work:
             return
@@ -121,34 +120,22 @@ def _taken(pools: Sequence[Executor], schedule: Schedule) -> Iterator[Taken]:
             worker, step = at_work.pop(future)
             found = future.result()
             free.add(worker)
-            schedule.done(step, None if isinstance(found, Made) else found)
+            schedule.done(step, found)
             yield step, found
 
 
-@dataclass
-class _Process:
-    """The workshop of this process, or the exception that prevented it."""
-
-    workshop: Workshop | None = None
-    problem: Exception | None = None
-
-
-_process = _Process()
-
-
-def _start(root: Path) -> None:
-    """Make this process a worker. An exception is stored, and raised by the first step, whose caller can handle it."""
+def _start() -> None:
+    """Make this process a worker."""
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; only the caller should react
-    try:
-        course = load_course(root)
-        _process.workshop = Workshop(course, Catalogue(course))
-    except Exception as error:
-        _process.problem = error
 
 
-def _take(step: Step, answers: Sequence[Asked]) -> Asked | Made:
-    if _process.problem is not None:
-        raise _process.problem
-    assert _process.workshop is not None
-    return _process.workshop.take(step, answers)
+@cache
+def _workshop(root: Path) -> Workshop:
+    """Return this process's workshop. What prevents it is raised by the first step, whose caller can handle it."""
+    course = load_course(root)
+    return Workshop(course, Catalogue(course))
+
+
+def _take(root: Path, step: Step, asked: Sequence[Asked]) -> Asked | Made:
+    return _workshop(root).take(step, asked)

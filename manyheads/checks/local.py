@@ -24,8 +24,6 @@ from .explain import is_dtype_fault, is_refusal
 from .implementation import LocalRunner, Runner
 from .transcript import Exchange, Question
 
-# Runners that execute trusted code, as a replacement for an attempt or with a cache.
-
 
 def changes_in(reply: Reply) -> int:
     """Return how often the reply's tensors have been changed in place: where this number grows, a check has altered the reply."""

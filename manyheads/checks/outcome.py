@@ -11,8 +11,6 @@ from ..result import Outcome
 from .explain import is_unfinished
 from .marks import Layer
 
-# The outcome of one check.
-
 FAILED_ITSELF = "The grader itself failed here; this is not your fault."
 DIED = "The grader ended here before it was done, twice; this is not your fault."
 

@@ -19,7 +19,7 @@ from ..report.words import counted
 from ..report.writing import told_where
 from ..result import Answered, read_answered, read_results, write_answered
 from ..submission import Submission, find_submissions
-from ..submission.csv_rows import csv_rows
+from ..submission.csv_rows import csv_rows, mend
 from ..submission.not_readable import not_readable
 from ..submission.pseudonyms import read_pseudonyms
 from ..whole import write_whole
@@ -149,17 +149,16 @@ def _answers_in(file: Path, right: Mapping[tuple[str, str], str], key: Path) -> 
     from ..student.ask_questions import read_letters
 
     answers: dict[tuple[str, str], Answered] = {}
-    again = f"Next: mend {file}, then the same command again"
     for where, row in csv_rows(file, ("student", "assignment", "answers"), "--answers"):
         pair = _pair(row)
         if pair not in right:
-            raise CourseFault(f"{where}: {key} has no sheet of {pair[0]!a} for {pair[1]!a}. {again}")
+            raise CourseFault(f"{where}: {key} has no sheet of {pair[0]!a} for {pair[1]!a}. {mend(file)}")
         if pair in answers:
-            raise CourseFault(f"{where}: a second row of {pair[0]!a} for {pair[1]!a}. {again}")
+            raise CourseFault(f"{where}: a second row of {pair[0]!a} for {pair[1]!a}. {mend(file)}")
         try:
             given = read_letters(row.get("answers", "").removeprefix("'"), len(right[pair]))
         except CourseFault as error:
-            raise CourseFault(f"{where}: {str(error).partition(' Next: ')[0]} {again}") from None
+            raise CourseFault(f"{where}: {str(error).partition(' Next: ')[0]} {mend(file)}") from None
         count = sum(one == other for one, other in zip(given, right[pair], strict=True))
         answers[pair] = Answered(right=count, asked=len(given))
     return answers

@@ -107,10 +107,10 @@ def gradescope(
 
     Example: `course ci gradescope --assignment averages`
     """
-    from ..platforms.gradescope_autograder import Places, grade_for_gradescope
+    from ..platforms.gradescope_autograder import grade_for_gradescope
     from ..report.words import out_of
 
-    result = grade_for_gradescope(Places(root), assignment)
+    result = grade_for_gradescope(root, assignment)
     print(f"{out_of(result)}, isolation: {result.isolation}")
     if result.not_graded:
         raise typer.Exit(1)

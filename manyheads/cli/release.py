@@ -81,7 +81,7 @@ def release(
             raise CourseError(f"pages of solutions are made alone. Next: course release --solutions {solutions}")
         _solution_pages(open_console(), loaded, solutions)
         return
-    from ..authoring.release_exercises import Effort, write_release
+    from ..authoring.release_exercises import write_release
     from ..judge.catalogue import Catalogue
     from ..judge.process_ties import usable
 
@@ -90,8 +90,7 @@ def release(
     if curves:
         _record_curves(console, loaded, {exercise.id for exercise in named or loaded.exercises})
     catalogue = Catalogue(loaded)
-    effort = Effort(usable(), fresh)
-    written = write_release(loaded, catalogue, named, effort, _steps_shown)
+    written = write_release(loaded, catalogue, named, usable(), fresh, _steps_shown)
     following = " ".join(("course verify", *(exercise.id for exercise in named or ())))
     console.say(f"{_sum_up(loaded, written)} Next: {following}")
     if out is not None:
@@ -154,14 +153,14 @@ def _class_repository(
 ) -> str:
     """Make the class repository or bring it up to date. Returns the message to print."""
     from ..authoring.class_repository import bundle, earlier_release, hand_over
-    from ..authoring.try_repository import Trial, try_out
+    from ..authoring.try_repository import try_out
     from ..judge.process_ties import usable
 
     earlier = earlier_release(out)
     named = owner or earlier.owner or NOBODY
     files = bundle(course, written, named)
     with open_console(stderr=True).status("trying the class repository before it is written"):
-        try_out(course, catalogue, files, Trial(usable(), is_handed_over=not fresh and earlier.holds(files)))
+        try_out(course, catalogue, files, usable(), is_handed_over=not fresh and earlier.holds(files))
     changed = hand_over(course, out, files)
     if unfilled := _still_to_fill(files):
         open_console(stderr=True).say(unfilled, style="yellow")

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 
+from ..errors import CourseFault
 from ..result import Result
 from . import Assignment, Course
 from .dates import duration, moment, zone_named
 from .file import LatePolicy
 from .named import UnknownAssignment, assignment_named, unknown
-from .overrides_file import NAME, NEXT, Kind, OverridesError, Row, read_overrides
+from .overrides_file import NAME, NEXT, Kind, Row, read_overrides
 
 # How late a submission is, and what that costs.
 
@@ -79,13 +80,14 @@ class Dates:
         return when.astimezone(zone_named(self.zone)).replace(tzinfo=None)
 
 
-def dates_of(course: Course, assignment: Assignment) -> Dates | None:
-    """Return the assignment's dates; None where it has no due date."""
-    row, file = assignment.row, course.file
-    if row.due is None:
-        return None
-    zone = file.time_zone or "UTC"
-    return Dates(moment(row.due, file.time_zone or ""), row.late or file.late or NOTHING, zone)
+def dates_of(course: Course) -> dict[str, Dates]:
+    """Return the dates of each assignment that has a due date, by its id."""
+    file, zone = course.file, course.file.time_zone or ""
+    return {
+        each.id: Dates(moment(each.row.due, zone), each.row.late or file.late or NOTHING, zone or "UTC")
+        for each in course.assignments
+        if each.row.due is not None
+    }
 
 
 def _percent(text: str) -> float:
@@ -117,14 +119,6 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Moments:
-    """When a submission was handed in, None where nobody knows, and the student's own due date."""
-
-    handed_in: datetime | None
-    extension: datetime | None
-
-
-@dataclass(frozen=True)
 class Decisions:
     """What is decided.
 
@@ -142,17 +136,12 @@ class Decisions:
 
     @classmethod
     def of_course(cls, course: Course, students: Mapping[str, str] | None = None) -> Decisions:
-        """Read them. Raises OverridesError."""
-        dates = {
-            assignment.id: found
-            for assignment in course.assignments
-            if (found := dates_of(course, assignment)) is not None
-        }
+        """Read them. Raises CourseFault."""
         policies = {
             assignment.id: assignment.row.questions or course.file.questions for assignment in course.assignments
         }
         shares = {name: _percent(policy.share) for name, policy in policies.items() if policy is not None}
-        rows = [_fitting(course, row) for row in read_overrides(course.root / NAME)]
+        dates, rows = dates_of(course), [_fitting(course, row) for row in read_overrides(course.root / NAME)]
         _demand_one_of_each(rows)
         return cls(
             course.file.time_zone or "", dates, tuple(rows), shares, students or {}, free=course.file.free_late_days
@@ -162,23 +151,14 @@ class Decisions:
         """Return these decisions with the times at which students handed in, of all assignments."""
         return replace(self, times={**self.times, **times})
 
-    def moments(self, student: str, assignment: str, handed_in: datetime | None) -> Moments:
-        """Return when a student handed in, and is due, as far as a human has decided otherwise."""
-        extension = None
-        for row in self.about(student, assignment):
-            if row.kind == "handed_in":
-                handed_in = row.time
-            elif row.kind == "extension":
-                extension = row.time
-        return Moments(handed_in, extension)
-
     def free_left(self, student: str, assignment: str) -> int:
         """Return how many free days the assignments that were due before this one have left."""
         left, due = self.free, self.dates[assignment].due
         earlier = [(each.due, name) for name, each in self.dates.items() if (each.due, name) < (due, assignment)]
         for _, name in sorted(earlier) if left else ():
-            when = self.moments(student, name, self.times.get((student, name)))
-            late = self.dates[name].late(when.handed_in, when.extension, left) if when.handed_in else None
+            decided = {row.kind: row.time for row in self.about(student, name) if row.time is not None}
+            handed_in = decided.get("handed_in", self.times.get((student, name)))
+            late = self.dates[name].late(handed_in, decided.get("extension"), left) if handed_in else None
             left -= late.free if late else 0
         return left
 
@@ -204,7 +184,10 @@ class Decisions:
                 if exercise.id in decision.exercises and exercise.checks:
                     points = {check.id: check.max_score for check in exercise.checks}
                     if strange := next((name for name in named if name not in points), None):
-                        yield f"{where}: {_no_check(strange, list(points))} {NEXT}"
+                        said = (
+                            f"there is no check {strange!a}{_meant(strange, points)}; there are: {', '.join(points)}."
+                        )
+                        yield f"{where}: {said} {NEXT}"
                         continue
                     most, score = sum(points[name] for name in named), decision.row.override.score or 0
                     if score > most:
@@ -222,46 +205,44 @@ class Decisions:
 
 
 def _fitting(course: Course, row: Row) -> Decision:
-    """Return the row as it fits the course. Raises OverridesError."""
+    """Return the row as it fits the course. Raises CourseFault."""
     override = row.override
     assignment = _assignment(course, row)
     exercises = {exercise.id: exercise for exercise in assignment.exercises}
     if override.exercise and override.exercise not in exercises:
         said = unknown(list(assignment.exercises), override.exercise)
-        raise OverridesError(f"{row.where}: {said} {NEXT}")
+        raise CourseFault(f"{row.where}: {said} {NEXT}")
     ids = (override.exercise,) if override.exercise else tuple(exercises)
     most = sum(exercises[id_].points for id_ in ids)
     if override.score is not None and not override.check and override.score > most:
         said = f"score {override.score:g} is more than the {most:g} points of {override.exercise or assignment.id}"
-        raise OverridesError(f"{row.where}: {said}; more is extra_credit. {NEXT}")
+        raise CourseFault(f"{row.where}: {said}; more is extra_credit. {NEXT}")
     time = override.extension or override.handed_in
     try:
         when = None if time is None else moment(time, course.file.time_zone or "")
     except ValueError as error:
-        raise OverridesError(f"{row.where}: {override.kind}: {error}. {NEXT}") from None
+        raise CourseFault(f"{row.where}: {override.kind}: {error}. {NEXT}") from None
     if override.kind == "extension" and assignment.row.due is None:
-        raise OverridesError(
-            f"{row.where}: {assignment.id} has no due date to extend. Next: give it `due` in course.yaml"
-        )
+        raise CourseFault(f"{row.where}: {assignment.id} has no due date to extend. Next: give it `due` in course.yaml")
     return Decision(row, assignment.id, ids, when, most)
 
 
 def _assignment(course: Course, row: Row) -> Assignment:
-    """Return the assignment that the row is about. Raises OverridesError."""
+    """Return the assignment that the row is about. Raises CourseFault."""
     override = row.override
     if override.exercise and not override.assignment:
         for exercise in course.exercises:
             if exercise.id == override.exercise:
                 return exercise.assignment
-        raise OverridesError(f"{row.where}: {unknown(list(course.exercises), override.exercise)} {NEXT}")
+        raise CourseFault(f"{row.where}: {unknown(list(course.exercises), override.exercise)} {NEXT}")
     try:
         return assignment_named(course, override.assignment)
     except UnknownAssignment as error:
-        raise OverridesError(f"{row.where}: {error} {NEXT}") from None
+        raise CourseFault(f"{row.where}: {error} {NEXT}") from None
 
 
 def _demand_one_of_each(rows: Sequence[Decision]) -> None:
-    """Raise OverridesError where two rows decide the same thing: one of them would be lost."""
+    """Raise CourseFault where two rows decide the same thing: one of them would be lost."""
     seen: dict[tuple[str, str, str, str, str], str] = {}
     for row in rows:
         if row.kind == "comment":
@@ -271,11 +252,7 @@ def _demand_one_of_each(rows: Sequence[Decision]) -> None:
                 first = seen.setdefault((row.kind, row.student, row.assignment, exercise, check), row.row.where)
                 if first != row.row.where:
                     said = f"a second {row.kind} of the same; the first is in line {first.rpartition(':')[2]}"
-                    raise OverridesError(f"{row.row.where}: {said}. {NEXT}")
-
-
-def _no_check(name: str, known: Sequence[str]) -> str:
-    return f"there is no check {name!a}{_meant(name, known)}; there are: {', '.join(known)}."
+                    raise CourseFault(f"{row.row.where}: {said}. {NEXT}")
 
 
 def _meant(name: str, known: Collection[str]) -> str:

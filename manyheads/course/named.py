@@ -16,7 +16,11 @@ from .model import Assignment, Course, Exercise
 def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
     """Return the exercises of this name; several where a number stands in several assignments."""
     wanted = _plain(Path(name).stem)
-    return [exercise for exercise in exercises if wanted in (exercise.id, _plain(exercise.stem), _number(exercise))]
+    return [
+        exercise
+        for exercise in exercises
+        if wanted in (exercise.id, _plain(exercise.stem), _plain(exercise.stem.split("_")[0]))
+    ]
 
 
 def exercises_of(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
@@ -64,10 +68,6 @@ def assignment_named(course: Course, name: str | None, *, in_part: bool = False)
     meant = next((id_ for id_ in known if near and near[0] in names[id_]), "")
     said = f"did you mean {meant}?" if meant else f"there are: {', '.join(known)}."
     raise UnknownAssignment(f"there is no assignment {name!a}; {said}")
-
-
-def _number(exercise: Exercise) -> str:
-    return _plain(exercise.stem.split("_")[0])
 
 
 def _plain(name: str) -> str:

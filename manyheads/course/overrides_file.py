@@ -25,18 +25,12 @@ from .dates import Moment
 from .file import Identifier
 from .yaml_file import Unread, first_problem, line_of, read_yaml
 
-# overrides.yaml, beside course.yaml: what a human decides. Every error names the file and the line.
-
 NAME = "overrides.yaml"
 NEXT = "Next: mend that line, then course overrides"
 
 Kind = Literal["waived", "score", "extra_credit", "extension", "handed_in", "excused", "comment"]
 KINDS: tuple[Kind, ...] = ("waived", "score", "extra_credit", "extension", "handed_in", "excused")
 _OF_ALL = ("extension", "handed_in")  # of a whole submission
-
-
-class OverridesError(CourseFault):
-    """overrides.yaml is wrong. The text ends with what to do next."""
 
 
 def _name(value: object) -> object:
@@ -116,23 +110,21 @@ class Row:
 
 
 def read_overrides(path: Path) -> list[Row]:
-    """Return the rows of the file; none if there is no file. Raises OverridesError."""
+    """Return the rows of the file; none if there is no file. Raises CourseFault."""
     try:
         data, node = read_yaml(path)
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise OverridesError(
-            f"{path} cannot be read ({error.strerror}). Next: mend that, then course overrides"
-        ) from None
+        raise CourseFault(f"{path} cannot be read ({error.strerror}). Next: mend that, then course overrides") from None
     except Unread as error:
-        raise OverridesError(f"{error}, then course overrides") from None
+        raise CourseFault(f"{error}, then course overrides") from None
     if data is None:
         return []
     try:
         found = OverridesFile.model_validate(data)
     except ValidationError as error:
-        raise OverridesError(f"{first_problem(path, node, error, OverridesFile)}. {NEXT}") from None
+        raise CourseFault(f"{first_problem(path, node, error, OverridesFile)}. {NEXT}") from None
     lines = [_lines_of(node, i) for i in range(len(found.root))]
     return [Row(each, f"{path}:{span[0]}", span) for each, span in zip(found.root, lines, strict=True)]
 

@@ -14,10 +14,10 @@ from ..box.names import Device, Level
 from ..course import Assignment, Course
 from ..errors import CourseFault
 from ..result import MOST_LINES, ExerciseResult, Result, result_path, total_of, write_result
-from ..submission import Unreadable, read_bytes
+from ..submission import ENDINGS, Unreadable, read_bytes
 from ..submission.read import LINE_LIMIT
 from .grade_pull_request import Started
-from .pull_request_files import ENDS, Collected
+from .pull_request_files import Collected
 
 ABOUT = "about.json"
 LIMIT_KIB = 1024  # of one file
@@ -81,7 +81,7 @@ def read_artifact(folder: Path, course: Course, collected: Collected) -> Artifac
     _demand((about.student, about.head) == (collected.student, collected.head), ABOUT, "it is of another commit")
     known = {assignment.id: assignment for assignment in course.assignments}
     _demand(list(about.assignments) == [id_ for id_ in known if id_ in about.assignments], ABOUT, "its assignments")
-    possible = {(e.assignment.id, e.id, f"{e.stem}{end}") for e in course.exercises for end in ENDS}
+    possible = {(e.assignment.id, e.id, f"{e.stem}{end}") for e in course.exercises for end in ENDINGS}
     _demand(possible.issuperset(about.started), ABOUT, "what is started")
     results = []
     for id_ in about.assignments:

@@ -19,6 +19,7 @@ from ..course import Course, CourseError, Exercise
 from ..errors import CourseFault, restore
 from ..submission import Submission, code_digest, read_exercise
 from ..submission.left_over import shown
+from ..whole import write_whole
 
 # Run compare50, CS50's tool for comparing code. It is run as a program, because it needs other packages than nbgrader.
 #
@@ -54,7 +55,8 @@ def compare(command: list[str], attempts: Mapping[str, str], given: str, stem: s
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         students = [f"submitted/{label}" for label in labels(attempts)]
-        _lay_out(folder, dict(zip(students, attempts.values(), strict=True)) | {"given": given}, stem)
+        for place, text in (dict(zip(students, attempts.values(), strict=True)) | {"given": given}).items():
+            write_whole(folder / place / f"{stem}.py", text.encode())
         options = ["-d", f"given/{stem}.py", "-n", str(pairs), "-o", "pages"]
         # Students come first, because an option with several values would consume them.
         status = _run([*command, *students, *options], folder)
@@ -125,12 +127,6 @@ def labels(students: Iterable[str]) -> list[str]:
             label = f"{plain}~{number}"
         made.append(label)
     return made
-
-
-def _lay_out(folder: Path, sources: Mapping[str, str], stem: str) -> None:
-    for place, text in sources.items():
-        (folder / place).mkdir(parents=True)
-        (folder / place / f"{stem}.py").write_text(text, encoding="utf-8")
 
 
 def _environment() -> dict[str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..box.names import Device, Level
 from ..course import Course
 from ..course.secret import course_secret
-from ..judge.judge_process import Graded, GradePlan, SteadyJudge
+from ..judge.judge_process import GradePlan, SteadyJudge
 from ..report.labels import IDS, Labels
 from ..result import Result
 from ..submission import code_digest, find_submissions, read_attempt
@@ -79,11 +79,6 @@ def grade_collected(
     plan = GradePlan(course.root, course_secret(course.root), Level.NAMESPACES, device=device)
     with closing(SteadyJudge(plan)) as judge:
         graded = [judge.grade(submission) for submission in wanted]
-    _say_faults(graded)
-    return [result.result for result in graded]
-
-
-def _say_faults(graded: Sequence[Graded]) -> None:
-    """Write the grader's faults to the job's log, which the instructor can read."""
-    for fault in (fault for result in graded for fault in result.faults):
+    for fault in (fault for result in graded for fault in result.faults):  # the instructor can read the job's log
         print(f"course: a fault of the grader's own: {fault}. Next: course verify", file=sys.stderr)
+    return [result.result for result in graded]

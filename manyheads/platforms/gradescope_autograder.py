@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections import defaultdict
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from pydantic import AwareDatetime, BaseModel, ValidationError
@@ -90,10 +89,10 @@ def _path(file: Found) -> str:
     return "/".join(map(shown, file.path))
 
 
-# Grade inside Gradescope's container: /autograder/submission becomes /autograder/results/results.json.
-#
 # The files and their form: https://gradescope-autograders.readthedocs.io/en/latest/specs/ and …/submission_metadata/.
 
+COURSE = Path("source") / "course"  # brought by the autograder's zip
+RESULTS = Path("results") / "results.json"  # which Gradescope reads
 STUDENT = "student"  # results.json names nobody
 MOST_SAID = 20  # sentences on files that are not graded
 _SAYS = {
@@ -109,35 +108,21 @@ class _Metadata(BaseModel):
     created_at: AwareDatetime | None = None
 
 
-@dataclass(frozen=True)
-class Places:
-    """Gradescope's folders. root: /autograder, but for tests."""
+def grade_for_gradescope(root: Path, assignment: str) -> Result:
+    """Grade what was handed in, and write results.json. root: /autograder, but for tests.
 
-    root: Path
-
-    @property
-    def course(self) -> Path:
-        """The course, which the autograder's zip brings."""
-        return self.root / "source" / "course"
-
-    @property
-    def results(self) -> Path:
-        """The file that Gradescope reads."""
-        return self.root / "results" / "results.json"
-
-
-def grade_for_gradescope(places: Places, assignment: str) -> Result:
-    """Grade what was handed in, and write results.json. Raises CourseFault; then the file says that nothing is graded."""
+    Raises CourseFault; then the file says that nothing is graded.
+    """
     started = time.monotonic()
     try:
-        _close(places)
-        course = load_course(places.course)
-        result, content = _graded(course, assignment_named(course, assignment), places.root)
+        _close(root)
+        course = load_course(root / COURSE)
+        result, content = _graded(course, assignment_named(course, assignment), root)
     except BaseException:
         # Without a score, Gradescope says that the autograder failed, and enters no points.
-        _write(places, {"output": _FAILED, "output_format": "text"}, started)
+        _write(root, {"output": _FAILED, "output_format": "text"}, started)
         raise
-    _write(places, content, started)
+    _write(root, content, started)
     return result
 
 
@@ -173,12 +158,12 @@ def _judged(course: Course, submission: Submission) -> tuple[Graded, Level]:
     raise BoxUnavailable(f"{'; '.join(reasons)}. Next: docs/gradescope.md says what the container has to allow")
 
 
-def _close(places: Places) -> None:
+def _close(root: Path) -> None:
     """Let nobody but this user into what others must not read or write, whatever unpacking the zip has made of it."""
-    for folder in (places.root / "source", places.results.parent, places.course / FOLDER):
+    for folder in (root / "source", (root / RESULTS).parent, root / COURSE / FOLDER):
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
-    for secret in (places.course / FOLDER).iterdir():
+    for secret in (root / COURSE / FOLDER).iterdir():
         secret.chmod(0o600)
 
 
@@ -192,7 +177,7 @@ def _handed_in(root: Path) -> HandedIn | None:
     return None if created is None else HandedIn(source="Gradescope", time=created)
 
 
-def _write(places: Places, content: dict[str, object], started: float) -> None:
+def _write(root: Path, content: dict[str, object], started: float) -> None:
     """Students see results.json alone: what is printed stays with the instructor, and there is no leaderboard."""
     whole = {
         **content,
@@ -200,5 +185,5 @@ def _write(places: Places, content: dict[str, object], started: float) -> None:
         "visibility": "visible",
         "stdout_visibility": "hidden",
     }
-    write_whole(places.results, (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
-    os.chmod(places.results, 0o600)
+    write_whole(root / RESULTS, (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
+    os.chmod(root / RESULTS, 0o600)

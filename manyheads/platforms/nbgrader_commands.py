@@ -13,8 +13,8 @@ import re
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from functools import wraps
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,16 +24,16 @@ from nbgrader.converters.base import NbGraderException
 from sqlalchemy.exc import SAWarning
 
 from ..authoring.files import groups
-from ..authoring.release_exercises import Effort, write_release
-from ..authoring.stub_notebook import full_notebook
+from ..authoring.release_exercises import write_release
+from ..authoring.stub_notebook import stub_notebook
 from ..course import Assignment, Course
 from ..errors import CourseFault
 from ..judge.catalogue import Catalogue
 from ..judge.process_ties import usable
 from ..whole import write_whole
-from .nbgrader_exchange import prepare_exchange
+from .nbgrader_exchange import prepare_exchange, wrap
 from .nbgrader_names import SOURCE, assignment_named
-from .nbgrader_staging import init_notebooks
+from .nbgrader_staging import init_notebooks, staged
 
 # nbgrader's source folder: what `course release` makes, with notebooks that have their solutions.
 
@@ -50,11 +50,11 @@ def build_source(course: Course, assignment: Assignment, log: logging.Logger) ->
     folder, released = course.root / SOURCE / assignment.id, assignment.exercises_folder
     write_whole(folder / ".gitignore", b"*\n")  # solutions/ is where this comes from
     catalogue = Catalogue(course)
-    made = write_release(course, catalogue, assignment.exercises, Effort(usable()), lambda steps: _logged(log, steps))
+    made = write_release(course, catalogue, assignment.exercises, usable(), shown=lambda steps: _logged(log, steps))
     files = {folder / path.relative_to(released): path.read_bytes() for path in made.files}
     for exercise in assignment.exercises:
         source = exercise.solution.read_text(encoding="utf-8")
-        whole = full_notebook(source, exercise.id, groups(catalogue, exercise))
+        whole = stub_notebook(source, exercise.id, groups(catalogue, exercise))
         files[folder / exercise.notebook.relative_to(released)] = whole.encode()
     for path, content in files.items():
         write_whole(path, content)
@@ -96,7 +96,6 @@ def _logged(log: logging.Logger, steps: int) -> Iterator[Callable[[], None]]:
     yield one_more
 
 
-_ORIGINAL = "_before_manyheads"
 LATE = "nbgrader.preprocessors.AssignLatePenalties"
 PREPROCESSORS = [  # student code runs in the box and nowhere else: no kernel is started for it
     "manyheads.platforms.nbgrader_autograde.BoxGrade",
@@ -113,69 +112,64 @@ FEEDBACK_PREPROCESSORS = [
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
 
-Around = Callable[[Any], AbstractContextManager[object]]
+Around = Callable[[Course, Assignment, Any], AbstractContextManager[object]]
 
 
 def prepare(course: Course) -> None:
     """Make nbgrader's converters work on this course's assignments. Calling it twice is as calling it once."""
-
-    @contextmanager
-    def source(converter: Any) -> Iterator[None]:
-        assignment = assignment_named(course, converter.coursedir.assignment_id)
-        if assignment is None:
-            yield
-            return
-
-        with alone(course):
-            build_source(course, assignment, converter.log)
-            with kept_release(assignment):
-                yield
-
-    @contextmanager
-    def submitted(converter: Any) -> Iterator[None]:
-        directory = converter.coursedir
-        assignment = assignment_named(course, directory.assignment_id)
-        if assignment is None:
-            yield
-            return
-        from .nbgrader_autograde import grading
-        from .nbgrader_decisions import deciding
-        from .nbgrader_staging import staged
-
-        real = directory.submitted_directory
-        handed_in = Path(directory.root) / real
-        log = converter.log
-        with ExitStack() as stack:
-            stack.enter_context(alone(course))
-            folder = stack.enter_context(staged(course, handed_in, assignment, directory.student_id, log))
-            decide = stack.enter_context(deciding(course, handed_in, assignment, directory.db_url, log))
-            running = stack.enter_context(grading(course, handed_in, decide))
-            stack.enter_context(warnings.catch_warnings())
-            warnings.simplefilter("ignore", SAWarning)  # nbgrader builds rows before it adds them
-            stack.enter_context(_set(directory, "submitted_directory", str(folder.relative_to(course.root))))
-            stack.enter_context(_set(converter, "autograde_preprocessors", preprocessors(assignment)))
-            yield
-            for fault in dict.fromkeys(running.faults):
-                log.error(f"a fault of the grader's own: {fault}. Next: course verify")
-            running.demand_all()
-
-    @contextmanager
-    def feedback(converter: Any) -> Iterator[None]:
-        if assignment_named(course, converter.coursedir.assignment_id) is None:
-            yield
-            return
-        with _set(converter, "preprocessors", FEEDBACK_PREPROCESSORS):
-            yield
-
     for assignment in course.assignments:  # formgrader lists what has a folder here, and its button then fills it
         with suppress(OSError):
             (course.root / SOURCE / assignment.id).mkdir(parents=True, exist_ok=True)
-    _wrap(GenerateAssignment, source)
-    _wrap(Autograde, submitted)
-    _wrap(GenerateFeedback, feedback)
-    for converter in (GenerateAssignment, Autograde, GenerateFeedback):
+    around: dict[Any, Around] = {GenerateAssignment: _source, Autograde: _submitted, GenerateFeedback: _feedback}
+    for converter, prepared in around.items():
+        wrap(converter, "start", partial(_start, course, prepared))
         converter.init_notebooks = init_notebooks
     prepare_exchange()
+
+
+def _start(course: Course, around: Around, original: Callable[[Any], None], converter: Any) -> None:
+    """Start nbgrader's command; on this course's assignments, with all that it needs around it."""
+    try:
+        assignment = assignment_named(course, converter.coursedir.assignment_id)
+        with nullcontext() if assignment is None else around(course, assignment, converter):
+            original(converter)
+    except CourseFault as fault:
+        converter.log.error(str(fault))
+        raise NbGraderException(str(fault)) from None
+
+
+@contextmanager
+def _source(course: Course, assignment: Assignment, converter: Any) -> Iterator[None]:
+    with alone(course):
+        build_source(course, assignment, converter.log)
+        with kept_release(assignment):
+            yield
+
+
+@contextmanager
+def _submitted(course: Course, assignment: Assignment, converter: Any) -> Iterator[None]:
+    from .nbgrader_autograde import grading
+    from .nbgrader_decisions import deciding
+
+    directory, log = converter.coursedir, converter.log
+    handed_in = Path(directory.root) / directory.submitted_directory
+    with ExitStack() as stack:
+        stack.enter_context(alone(course))
+        folder = stack.enter_context(staged(course, handed_in, assignment, directory.student_id, log))
+        decide = stack.enter_context(deciding(course, handed_in, assignment, directory.db_url, log))
+        running = stack.enter_context(grading(course, handed_in, decide))
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore", SAWarning)  # nbgrader builds rows before it adds them
+        stack.enter_context(_set(directory, "submitted_directory", str(folder.relative_to(course.root))))
+        stack.enter_context(_set(converter, "autograde_preprocessors", preprocessors(assignment)))
+        yield
+        for fault in dict.fromkeys(running.faults):
+            log.error(f"a fault of the grader's own: {fault}. Next: course verify")
+        running.demand_all()
+
+
+def _feedback(course: Course, assignment: Assignment, converter: Any) -> AbstractContextManager[None]:
+    return _set(converter, "preprocessors", FEEDBACK_PREPROCESSORS)
 
 
 def preprocessors(assignment: Assignment) -> list[str]:
@@ -214,19 +208,3 @@ def _set(holder: Any, name: str, value: object) -> Iterator[None]:
         yield
     finally:
         setattr(holder, name, before)
-
-
-def _wrap(converter: Any, around: Around) -> None:
-    original = getattr(converter.start, _ORIGINAL, converter.start)
-
-    @wraps(original)
-    def start(self: Any) -> None:
-        try:
-            with around(self):
-                original(self)
-        except CourseFault as fault:
-            self.log.error(str(fault))
-            raise NbGraderException(str(fault)) from None
-
-    setattr(start, _ORIGINAL, original)
-    converter.start = start

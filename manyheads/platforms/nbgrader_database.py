@@ -18,31 +18,40 @@ from .nbgrader_names import COURSE_ID
 MOST_POINTS = 1e6  # of one cell: infinity and what adds up to it are a slip
 
 
-class GradebookError(CourseFault):
-    """The database cannot be used. The text ends with what to do next."""
-
-
 def open_gradebook(url: str) -> Gradebook:
-    """Open the database; it is created on first use. Raises GradebookError."""
+    """Open the database; it is created on first use. Raises CourseFault."""
     try:
         with _alembic_on_path():
             gradebook = Gradebook(_with_driver(url), COURSE_ID)
             _mark_version(gradebook)
         return gradebook
     except (SQLAlchemyError, ImportError, ValueError, OSError) as error:
-        raise GradebookError(
+        raise CourseFault(
             f"the gradebook cannot be opened ({reason(error)}). Next: check the URL, such as sqlite:///gradebook.db"
         ) from None
 
 
 def demand_file(url: str) -> None:
-    """Raise GradebookError if an SQLite file is missing, because SQLite would create it even for reading."""
+    """Raise CourseFault if an SQLite file is missing, because SQLite would create it even for reading."""
     try:
         parsed = make_url(url)
     except SQLAlchemyError:
         return  # open_gradebook reports the error
     if parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_file():
-        raise GradebookError(f"there is no {parsed.database}. Next: course grade SUBMITTED --gradebook {url}")
+        raise CourseFault(f"there is no {parsed.database}. Next: course grade SUBMITTED --gradebook {url}")
+
+
+@contextmanager
+def reading(url: str) -> Iterator[Gradebook]:
+    """Open a database that is there, to read it. Raises CourseFault."""
+    demand_file(url)
+    book = open_gradebook(url)
+    try:
+        yield book
+    except SQLAlchemyError as error:
+        raise CourseFault(f"the gradebook cannot be read ({reason(error)}). Next: nbgrader db upgrade") from None
+    finally:
+        book.close()
 
 
 @contextmanager
@@ -62,11 +71,11 @@ def one_transaction(gradebook: Gradebook) -> Iterator[None]:
 
 
 def demand_points(student: str, notebook: str, grade: Grade) -> None:
-    """Raise GradebookError where a cell has a score that is no number of points: formgrader and SQL take any."""
+    """Raise CourseFault where a cell has a score that is no number of points: formgrader and SQL take any."""
     for kind in ("auto_score", "manual_score", "extra_credit"):
         value = getattr(grade, kind)
         if value is not None and not (isinstance(value, int | float) and abs(value) <= MOST_POINTS):
-            raise GradebookError(
+            raise CourseFault(
                 f"the gradebook's {kind.replace('_', ' ')} of {student} in {notebook}, cell {grade.name}, is {value!a}, "
                 "which is no number of points. Next: enter another one in formgrader, then the same command again"
             )

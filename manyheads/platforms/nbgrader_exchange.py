@@ -37,12 +37,12 @@ _ORIGINAL = "_before_manyheads"
 
 def prepare_exchange() -> None:
     """Make nbgrader's commands safe in an exchange. Calling it twice is as calling it once."""
-    _wrap(ExchangeCollect, "_path_to_record", _record)
-    _wrap(ExchangeCollect, "_sort_by_timestamp", _newest_of_their_own)
-    _wrap(ExchangeCollect, "init_src", _found)
-    _wrap(ExchangeCollect, "do_copy", _copy)
-    _wrap(CourseDirectory, "get_existing_timestamp", _time_in)
-    _wrap(ExchangeReleaseFeedback, "copy_files", _release)
+    wrap(ExchangeCollect, "_path_to_record", _record)
+    wrap(ExchangeCollect, "_sort_by_timestamp", _newest_of_their_own)
+    wrap(ExchangeCollect, "init_src", _found)
+    wrap(ExchangeCollect, "do_copy", _copy)
+    wrap(CourseDirectory, "get_existing_timestamp", _time_in)
+    wrap(ExchangeReleaseFeedback, "copy_files", _release)
 
 
 def _record(original: Callable[..., Record], collect: Any, path: str) -> Record:
@@ -154,7 +154,7 @@ def _release(original: Callable[..., None], release: Any) -> None:
     release.src_path = pattern
 
 
-def _wrap(owner: Any, name: str, around: Callable[..., Any]) -> None:
+def wrap(owner: Any, name: str, around: Callable[..., Any]) -> None:
     """Let this function take a method's place, with the method as its first argument."""
     found = getattr(owner, name)
     original = getattr(found, _ORIGINAL, found)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nbgrader.api import SubmittedAssignment, SubmittedNotebook
-from sqlalchemy.exc import SQLAlchemyError
 
 from ..course import Assignment, Course, Exercise
 from ..course.overrides_file import Override
+from ..errors import CourseFault
 from ..result import CheckResult, ExerciseResult, Result, total_of
-from .nbgrader_database import GradebookError, demand_file, demand_points, open_gradebook, reason
+from .nbgrader_database import demand_points, reading
 from .nbgrader_writer import notebook_cells
-
-# Read results from nbgrader's database, with manual scores and late penalties.
 
 UNKNOWN = "not in the gradebook"
 
@@ -21,23 +19,17 @@ UNKNOWN = "not in the gradebook"
 def read_gradebook(course: Course, url: str) -> list[Result]:
     """Return a result for every submission of the course's assignments, ordered by student.
 
-    A notebook of which a cell still needs a grade by hand is not graded. Each autograded cell becomes a check, whose evidence is the notebook's comment. Raises GradebookError.
+    A notebook of which a cell still needs a grade by hand is not graded. Each autograded cell becomes a check, whose evidence is the notebook's comment. Raises CourseFault.
     """
-    demand_file(url)
-    book = open_gradebook(url)
-    try:
+    with reading(url) as book:
         results = [
             _result(assignment, submission)
             for assignment in course.assignments
             for submission in book.assignment_submissions(assignment.id)
         ]
         if not results:
-            raise GradebookError("the gradebook holds no submission. Next: course grade SUBMITTED --gradebook URL")
+            raise CourseFault("the gradebook holds no submission. Next: course grade SUBMITTED --gradebook URL")
         return sorted(results, key=lambda r: (r.student, r.assignment))
-    except SQLAlchemyError as error:
-        raise GradebookError(f"the gradebook cannot be read ({reason(error)}). Next: nbgrader db upgrade") from None
-    finally:
-        book.close()
 
 
 def _result(assignment: Assignment, submission: SubmittedAssignment) -> Result:
@@ -92,10 +84,8 @@ BY = "nbgrader"
 
 
 def given_by_hand(course: Course, url: str) -> list[Override]:
-    """Return a row for each, ordered by exercise and student. Raises GradebookError."""
-    demand_file(url)
-    book = open_gradebook(url)
-    try:
+    """Return a row for each, ordered by exercise and student. Raises CourseFault."""
+    with reading(url) as book:
         overrides: list[Override] = []
         for assignment in course.assignments:
             stems = {exercise.stem: exercise for exercise in assignment.exercises}
@@ -104,10 +94,6 @@ def given_by_hand(course: Course, url: str) -> list[Override]:
                     if notebook.name in stems:
                         overrides += _rows(submission.student_id, stems[notebook.name], notebook)
         return overrides
-    except SQLAlchemyError as error:
-        raise GradebookError(f"the gradebook cannot be read ({reason(error)}). Next: nbgrader db upgrade") from None
-    finally:
-        book.close()
 
 
 def _rows(student: str, exercise: Exercise, notebook: SubmittedNotebook) -> Iterator[Override]:

@@ -24,8 +24,6 @@ from .nbgrader_autograde import HandedIn, cells_of_notebook, cells_of_script, re
 from .nbgrader_names import SECRET, TIMESTAMP
 from .nbgrader_writer import NotebookCells, notebook_cells
 
-# What `nbgrader autograde` reads in place of submitted/: for every student and exercise one sound notebook.
-#
 # nbgrader sees notebooks only, copies whatever lies beside them, and drops a student's whole submission over one file
 # that is not JSON. Here every exercise has a notebook: the student's own, one that shows the student's script, or the
 # untouched one with a sentence that says why. Submitted files are never written to.
@@ -70,15 +68,19 @@ def _stage_one(course: Course, submission: Submission, folder: Path, log: loggin
     target.mkdir(parents=True)
     for exercise in submission.assignment.exercises:
         _stage_exercise(course, submission, exercise, target)
-    _stage_timestamp(submission, target, log)
-    _stage_secret(submission, target, log)
+    again = f"nbgrader autograde {submission.assignment.id} --student {submission.student} --force"
+    untimed = f"contains no valid time, so {submission.student} is not late. Next: mend it, then {again}"
+    _stage_own(submission, TIMESTAMP, target, log, untimed)
+    hidden = f"cannot be read, so {submission.student} cannot fetch feedback. Next: nbgrader collect again"
+    _stage_own(submission, SECRET, target, log, hidden)
 
 
 def _stage_exercise(course: Course, submission: Submission, exercise: Exercise, target: Path) -> None:
     limit = course.limits.source_kib
     known = notebook_cells(exercise)
     stem = exercise.stem
-    source = read_attempt(submission.folder, stem, _untouched(exercise), limit)
+    untouched = code_digest(exercise.script.read_text(encoding="utf-8")) if exercise.script.exists() else None
+    source = read_attempt(submission.folder, stem, untouched, limit)
     if source.missing:
         notebook = rebuild(_released(known), known, f"{source.name} was not handed in.")
     elif source.problem:
@@ -93,45 +95,27 @@ def _stage_exercise(course: Course, submission: Submission, exercise: Exercise, 
     (target / f"{stem}.ipynb").write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
 
 
-def _stage_timestamp(submission: Submission, target: Path, log: logging.Logger) -> None:
-    """Write the file from which nbgrader works out late penalties. One that says no time would stop the student's grading."""
-    path = submission.folder / TIMESTAMP
+def _stage_own(submission: Submission, name: str, target: Path, log: logging.Logger, problem: str) -> None:
+    """Write a file of nbgrader's own, or say what is wrong with it.
+
+    By TIMESTAMP nbgrader works out late penalties: one that says no time would stop the student's grading. By SECRET, which
+    `nbgrader submit` made, `nbgrader release_feedback` names a student's pages.
+    """
+    path = submission.folder / name
     if not os.path.exists(path):  # also in a folder that may not be entered
         return
     try:
         text = read_text(path, 1)
-        parse_utc(text.strip())
+        if name == TIMESTAMP:
+            parse_utc(text.strip())
     except (Unreadable, ValueError, OverflowError):
-        log.warning(
-            f"{path} contains no valid time, so {submission.student} is not late. Next: mend it, then nbgrader autograde "
-            f"{submission.assignment.id} --student {submission.student} --force"
-        )
+        log.warning(f"{path} {problem}")
         return
-    (target / TIMESTAMP).write_text(text, encoding="utf-8")
-
-
-def _stage_secret(submission: Submission, target: Path, log: logging.Logger) -> None:
-    """`nbgrader release_feedback` names a student's pages by this file, which `nbgrader submit` made."""
-    path = submission.folder / SECRET
-    if not os.path.exists(path):
-        return
-    try:
-        text = read_text(path, 1)
-    except Unreadable:
-        log.warning(
-            f"{path} cannot be read, so {submission.student} cannot fetch feedback. Next: nbgrader collect again"
-        )
-        return
-    (target / SECRET).write_text(text, encoding="utf-8")
+    (target / name).write_text(text, encoding="utf-8")
 
 
 def _released(known: NotebookCells) -> list[HandedIn]:
     return [HandedIn(cell.source, grade_id=cell.grade_id) for cell in known.cells]
-
-
-def _untouched(exercise: Exercise) -> str | None:
-    stub = exercise.script
-    return code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None
 
 
 # Which notebooks an nbgrader command takes: as nbgrader lists them, but for folders whose names hold *, ? or [.

@@ -19,10 +19,11 @@ from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from ..course import Assignment, Course, CourseError, Exercise
 from ..course.decisions import dates_of
+from ..errors import CourseFault
 from ..report.adjustments import own
 from ..result import ExerciseResult, Result, Rule
 from ..submission.notebook import METADATA_KEY
-from .nbgrader_database import GradebookError, demand_points, one_transaction, open_gradebook, reason
+from .nbgrader_database import demand_points, one_transaction, open_gradebook, reason
 from .nbgrader_feedback import comment
 
 # Which autograded cell holds which checks: read from the released notebook, which says so in its metadata.
@@ -155,11 +156,9 @@ class GradebookWriter:
     def __init__(self, course: Course, url: str, assignments: Sequence[Assignment] | None = None) -> None:
         """Open the database, and enter the cells of these assignments; of every one if none is given.
 
-        Raises GradebookError.
+        Raises CourseFault.
         """
-        self._dates = {
-            other.id: dates for other in course.assignments if (dates := dates_of(course, other)) is not None
-        }
+        self._dates = dates_of(course)
         self._cells: dict[tuple[str, str], NotebookCells] = {}
         self._gradebook: Gradebook = open_gradebook(url)
         try:
@@ -168,7 +167,7 @@ class GradebookWriter:
                     self._prepare(assignment)
         except (SQLAlchemyError, ValueError) as error:
             self._gradebook.close()
-            raise GradebookError(
+            raise CourseFault(
                 f"the gradebook cannot be written to ({reason(error)}). Next: run the same command again"
             ) from None
         except BaseException:
@@ -176,7 +175,7 @@ class GradebookWriter:
             raise
 
     def write(self, result: Result) -> None:
-        """Enter a result. Manual scores and comments are kept. Raises GradebookError."""
+        """Enter a result. Manual scores and comments are kept. Raises CourseFault."""
         try:
             with one_transaction(self._gradebook), warnings.catch_warnings():
                 warnings.simplefilter("ignore", SAWarning)  # nbgrader builds rows before it adds them
@@ -191,7 +190,7 @@ class GradebookWriter:
                 for exercise in result.exercises:
                     self._enter(result, exercise)
         except (SQLAlchemyError, ValueError) as error:
-            raise GradebookError(
+            raise CourseFault(
                 f"{result.student}'s scores were not written ({reason(error)}). Next: run the same command again"
             ) from None
 
@@ -255,14 +254,14 @@ class GradebookWriter:
         )
 
     def _demand_same_cells(self, cells: NotebookCells, notebook: str, assignment: str) -> None:
-        """Raise GradebookError if there are submissions and the cells differ: scores belong to cells."""
+        """Raise CourseFault if there are submissions and the cells differ: scores belong to cells."""
         try:
             found = self._gradebook.find_notebook(notebook, assignment)
         except MissingEntry:
             return
         old = {cell.name for cell in found.source_cells}
         if found.submissions and old != {cell.grade_id for cell in cells.cells}:
-            raise GradebookError(
+            raise CourseFault(
                 f"the gradebook holds submissions of another {notebook}, with other cells than exercises/ has. Next: "
                 f"course grade … --gradebook with a new database, or nbgrader db assignment remove {assignment} --force"
             )

@@ -19,7 +19,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..course import Assignment, Course
 from ..errors import CourseFault
-from ..submission import largest, too_large
+from ..submission import ENDINGS, largest, too_large
+from ..whole import write_whole
 from .github_api import Api
 
 # Read the head of a pull request as data: fetch it into a bare repository, and never check it out.
@@ -154,10 +155,6 @@ _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 Environment = Mapping[str, str]
 
 
-class RunnerError(CourseFault):
-    """This is not a run of the workflow, or not the expected one. The text ends with what to do next."""
-
-
 @dataclass(frozen=True)
 class PullRequest:
     """The fields of the event that are used."""
@@ -169,17 +166,17 @@ class PullRequest:
 
 
 def run_event(environment: Environment) -> Any:
-    """Return what started this run. Raises RunnerError."""
+    """Return what started this run. Raises CourseFault."""
     try:
         return json.loads(Path(needed(environment, "GITHUB_EVENT_PATH")).read_bytes())
     except (OSError, ValueError):
-        raise RunnerError("the event cannot be read. Next: run the job again") from None
+        raise CourseFault("the event cannot be read. Next: run the job again") from None
 
 
 def pull_request(environment: Environment) -> PullRequest:
     """Return the pull request of this run: the event's, or, as the service has it now, that which a dispatch names.
 
-    Raises RunnerError, ServiceError.
+    Raises CourseFault, ServiceError.
     """
     event = run_event(environment)
     try:
@@ -192,9 +189,9 @@ def pull_request(environment: Environment) -> PullRequest:
             str(about["user"]["login"]),
         )
     except (ValueError, LookupError, TypeError):
-        raise RunnerError("the event is not that of a pull request. Next: look at the `on:` of the workflow") from None
+        raise CourseFault("the event is not that of a pull request. Next: look at the `on:` of the workflow") from None
     if not _LOGIN.fullmatch(request.student):
-        raise RunnerError(
+        raise CourseFault(
             f"{request.student!a} is not a student's account: nothing is graded. Next: nothing, or grade it by hand"
         )
     return request
@@ -208,9 +205,9 @@ def _dispatched(environment: Environment, repository: str, event: Any) -> Any:
 
 
 def set_output(environment: Environment, name: str, value: str) -> None:
-    """Set an output of this step. Raises RunnerError."""
+    """Set an output of this step. Raises CourseFault."""
     if not re.fullmatch(r"[a-z_]+", name) or not re.fullmatch(r"[a-z ]*", value):
-        raise RunnerError(f"{name}={value!a} is no output. Next: report it")
+        raise CourseFault(f"{name}={value!a} is no output. Next: report it")
     _append(environment, "GITHUB_OUTPUT", f"{name}={value}\n")
 
 
@@ -220,10 +217,10 @@ def add_summary(environment: Environment, markdown: str) -> None:
 
 
 def needed(environment: Environment, name: str) -> str:
-    """Return the value of a variable that the runner or the workflow sets. Raises RunnerError if it is not set."""
+    """Return the value of a variable that the runner or the workflow sets. Raises CourseFault if it is not set."""
     value = environment.get(name, "")
     if not value:
-        raise RunnerError(f"{name} is not set: this command is for a step of the workflow. Next: course grade")
+        raise CourseFault(f"{name} is not set: this command is for a step of the workflow. Next: course grade")
     return value
 
 
@@ -240,7 +237,6 @@ def _matching(pattern: re.Pattern[str], value: object) -> str:
 
 # Write the exercise files of a pull request as a submission.
 
-ENDS = (".py", ".ipynb")
 ABOUT = "collected.json"
 
 
@@ -267,9 +263,7 @@ def collect(course: Course, request: PullRequest, remote: str, token: str, out: 
             if entry.refused:
                 refused.append(entry.refused)
                 continue
-            path = out / request.student / wanted[entry.path].id / Path(entry.path).name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(entry.content)
+            write_whole(out / request.student / wanted[entry.path].id / Path(entry.path).name, entry.content)
     for assignment in course.assignments:  # also if nothing was handed in
         (out / request.student / assignment.id).mkdir(parents=True, exist_ok=True)
     collected = Collected(student=request.student, number=request.number, head=request.head, refused=tuple(refused))
@@ -289,5 +283,5 @@ def _wanted(course: Course) -> Iterator[tuple[str, Assignment]]:
     """Yield every path that is read, with its assignment. No other path is read."""
     for assignment in course.assignments:
         for exercise in assignment.exercises:
-            for end in ENDS:
+            for end in ENDINGS:
                 yield f"exercises/{assignment.id}/{exercise.stem}{end}", assignment

@@ -19,8 +19,6 @@ from ..result import ExerciseResult, Result
 from ..submission import AttemptSource, lines_of, read_file
 from .grade_pull_request import Started, why_not_on_a_gpu
 
-# The texts of the pull request's comment, of the summary and of the check run.
-
 NotStarted = Collection[tuple[str, str]]  # ids (assignment, exercise)
 
 MARK = "<!-- many-heads: grade -->"  # identifies the comment for the next push

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
+from ..errors import CourseFault
 from .github_api import Api, ServiceError
-from .pull_request_files import Environment, RunnerError, needed, run_event
+from .pull_request_files import Environment, needed, run_event
 
 WORKFLOW = "grade.yml"
 PAUSE = 1.0  # seconds between two requests, as the service asks of whoever writes many
@@ -14,13 +15,13 @@ PAUSE = 1.0  # seconds between two requests, as the service asks of whoever writ
 def regrade(environment: Environment, pause: float = PAUSE) -> str:
     """Start a run for each open pull request, the oldest first, except a bot's. Returns a line about them.
 
-    Raises RunnerError; after starting all that can be started, also ServiceError.
+    Raises CourseFault; after starting all that can be started, also ServiceError.
     """
     event = run_event(environment)
     try:
         repository, branch = str(event["repository"]["full_name"]), str(event["repository"]["default_branch"])
     except (LookupError, TypeError):
-        raise RunnerError("the event names no repository. Next: look at the `on:` of the workflow") from None
+        raise CourseFault("the event names no repository. Next: look at the `on:` of the workflow") from None
     api = Api(needed(environment, "GITHUB_API_URL"), needed(environment, "GITHUB_TOKEN"), repository)
     opened = list(api.pages("pulls?state=open&sort=created&direction=asc"))
     numbers = [int(each["number"]) for each in opened if each["user"]["type"] != "Bot"]

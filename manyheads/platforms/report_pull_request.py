@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,16 +12,7 @@ from ..report.labels import labels_of
 from .artifact import Artifact, ArtifactError, read_artifact
 from .github_api import Api, ServiceError
 from .grade_pull_request import not_started
-from .pull_request_files import (
-    Collected,
-    Environment,
-    PullRequest,
-    RunnerError,
-    add_summary,
-    needed,
-    pull_request,
-    read_collected,
-)
+from .pull_request_files import Collected, Environment, PullRequest, add_summary, needed, pull_request, read_collected
 from .pull_request_texts import (
     MARK,
     NOT_COLLECTED,
@@ -35,46 +26,8 @@ from .pull_request_texts import (
     verdict,
 )
 
-# The part of the hosting service's API that a report needs: one comment, one check run.
-
 OURSELVES = "github-actions[bot]"  # the account of the workflow's token
 NAME = "grade"
-
-
-class Service:
-    """Writes the comment and the check run of one pull request."""
-
-    def __init__(self, address: str, token: str, request: PullRequest) -> None:
-        self._api, self._asked = Api(address, token, request.repository), request
-
-    def comment(self, body: str) -> None:
-        """Update the comment of this pull request, or write it if there is none. Raises ServiceError."""
-        marked = {"body": f"{MARK}\n{body}"}
-        there = self._our_comment()
-        if there is None:
-            self._api.call("POST", f"issues/{self._asked.number}/comments", marked)
-        else:
-            self._api.call("PATCH", f"issues/comments/{there}", marked)
-
-    def check_run(self, verdict: Conclusion, summary: str, found: Sequence[Annotation]) -> None:
-        """Write a check run for the commit that was graded. Raises ServiceError."""
-        output = {"title": verdict.title, "summary": summary, "annotations": [titled(file) for file in found]}
-        about = {"name": NAME, "head_sha": self._asked.head, "status": "completed", "conclusion": verdict.conclusion}
-        self._api.call("POST", "check-runs", {**about, "output": output})
-
-    def head(self) -> str:
-        """Return the current head commit of the pull request. Raises ServiceError."""
-        return str(self._api.call("GET", f"pulls/{self._asked.number}")["head"]["sha"])
-
-    def _our_comment(self) -> int | None:
-        """Return the id of our comment, None if there is none. A comment of another account is not ours, even with our mark."""
-        for comment in self._api.pages(f"issues/{self._asked.number}/comments"):
-            if comment["user"]["login"] == OURSELVES and str(comment["body"]).startswith(MARK):
-                return int(comment["id"])
-        return None
-
-
-# Write the report on a pull request. Only this job may write to the service.
 
 
 @dataclass(frozen=True)
@@ -91,14 +44,14 @@ def write_report(course: Course, environment: Environment, submitted: Path, cpu:
     """Write the comment, the check run and the summary of this run. Returns a line about them.
 
     The comment is about the newest commit: the run of an older commit does not change it.
-    Raises RunnerError; after writing everything that can be written, also ServiceError, or ArtifactError for an
+    Raises CourseFault; after writing everything that can be written, also ServiceError, or ArtifactError for an
     invalid artifact.
     """
     asked = pull_request(environment)
     report = _report(course, environment, asked, submitted, cpu, gpu)
     add_summary(environment, report.text)
-    service = Service(needed(environment, "GITHUB_API_URL"), needed(environment, "GITHUB_TOKEN"), asked)
-    faults: list[CourseFault] = [*_write(service, asked, report), *report.faults]
+    api = Api(needed(environment, "GITHUB_API_URL"), needed(environment, "GITHUB_TOKEN"), asked.repository)
+    faults: list[CourseFault] = [*_write(api, asked, report), *report.faults]
     for fault in faults:
         raise fault
     return f"Reported {report.verdict.title} ({report.verdict.conclusion})."
@@ -112,7 +65,7 @@ def _report(
     except CourseFault:  # collecting failed here, so it failed in the grading job too
         return PullRequestReport(Conclusion("neutral", "Not graded"), NOT_COLLECTED)
     if (request.head, request.student) != (collected.head, collected.student):
-        raise RunnerError(f"{submitted} is of another commit. Next: course ci collect --out {submitted}")
+        raise CourseFault(f"{submitted} is of another commit. Next: course ci collect --out {submitted}")
     faults: list[ArtifactError] = []
     cpu_ended, gpu_ended = needed(environment, "CPU_RESULT"), needed(environment, "GPU_RESULT")
     from_cpu = _artifact(course, collected, cpu, cpu_ended, faults)
@@ -140,19 +93,31 @@ def _artifact(
         return None
 
 
-def _write(service: Service, request: PullRequest, report: PullRequestReport) -> Iterator[ServiceError]:
+def _write(api: Api, request: PullRequest, report: PullRequestReport) -> Iterator[ServiceError]:
     """Write the check run and the comment, each even if the other fails. Yields their errors."""
-
-    def comment() -> None:
-        if service.head() == request.head:
-            service.comment(report.text)
-
-    writes: tuple[Callable[[], None], ...] = (
-        lambda: service.check_run(report.verdict, report.text, report.annotations),
-        comment,
-    )
-    for write in writes:
+    for write in (write_check_run, write_comment):
         try:
-            write()
+            write(api, request, report)
         except ServiceError as error:
             yield error
+
+
+def write_check_run(api: Api, request: PullRequest, report: PullRequestReport) -> None:
+    """Write a check run for the commit that was graded. Raises ServiceError."""
+    about = {"name": NAME, "head_sha": request.head, "status": "completed", "conclusion": report.verdict.conclusion}
+    found = [titled(annotation) for annotation in report.annotations]
+    output = {"title": report.verdict.title, "summary": report.text, "annotations": found}
+    api.call("POST", "check-runs", {**about, "output": output})
+
+
+def write_comment(api: Api, request: PullRequest, report: PullRequestReport) -> None:
+    """Update our comment, or write it if there is none; nothing where another commit is the head by now. Raises ServiceError."""
+    if str(api.call("GET", f"pulls/{request.number}")["head"]["sha"]) != request.head:
+        return
+    marked = {"body": f"{MARK}\n{report.text}"}
+    for comment in api.pages(f"issues/{request.number}/comments"):
+        # A comment of another account is not ours, even with our mark.
+        if comment["user"]["login"] == OURSELVES and str(comment["body"]).startswith(MARK):
+            api.call("PATCH", f"issues/comments/{int(comment['id'])}", marked)
+            return
+    api.call("POST", f"issues/{request.number}/comments", marked)

@@ -1,6 +1,6 @@
 """From a platform's download to an attempt's text. Everything here is read as data; nothing runs student code."""
 
-from .find import Submission, SubmissionError, closed_in, find_submissions, is_reserved, is_student
+from .find import Submission, closed_in, find_submissions, is_reserved, is_student
 from .left_over import ENDINGS, NotGraded, is_archive, is_noise, read_not_graded, shown, write_not_graded
 from .read import (
     AttemptSource,
@@ -21,7 +21,6 @@ __all__ = [
     "AttemptSource",
     "NotGraded",
     "Submission",
-    "SubmissionError",
     "Unreadable",
     "closed_in",
     "code_digest",

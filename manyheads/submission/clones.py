@@ -7,9 +7,9 @@ import re
 import shutil
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from ..course import Course
 from . import ENDINGS, Unreadable, read_text
 from .found_files import Found
-from .platform import Contents, Download, HandedIn, Person, unwrapped
+from .platform import Contents, Download, HandedIn, Person, in_common, platform, unwrapped
 
 # Clones of students' repositories: <assignment>-<username>/, as GitHub Classroom names them, mostly with exercises/ in
 # them.
@@ -32,34 +32,30 @@ _ALL = "-submissions"
 _BRANCHES = ("-main", "-master")
 
 
-class Clones:
-    """Repositories."""
+@platform("clones")
+def clones(files: Sequence[Found], download: Download, course: Course) -> Contents:
+    """Return what stands below exercises/<assignment>/ of each repository, and nothing else of it.
 
-    name = "clones"
-
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return what stands below exercises/<assignment>/ of each repository, and nothing else of it.
-
-        Of those that Classroom put into one folder, and that have no exercises/, every script and notebook.
-        """
-        ids = {assignment.id for assignment in course.assignments}
-        found: list[tuple[str, Found]] = []
-        repositories: set[tuple[str, ...]] = set()
-        for file in files:
-            at = _exercises_at(file, download, ids)
-            if at is not None:
-                repositories.add(file.path[:at])
-                if file.closed or file.name.lower().endswith(ENDINGS):
-                    name = file.path[min(at - 1, download.parting)] if at else download.name
-                    found.append((_repository(name), file))
-        loose = [(_below_all(file, download), file) for file in files if not _is_of(file, repositories)]
-        for at, file in ((at, file) for at, file in loose if at is not None):
-            repositories.add(file.path[: at + 1])
+    Of those that Classroom put into one folder, and that have no exercises/, every script and notebook.
+    """
+    ids = {assignment.id for assignment in course.assignments}
+    found: list[tuple[str, Found]] = []
+    repositories: set[tuple[str, ...]] = set()
+    for file in files:
+        at = _exercises_at(file, download, ids)
+        if at is not None:
+            repositories.add(file.path[:at])
             if file.closed or file.name.lower().endswith(ENDINGS):
-                found.append((_repository(file.path[at]), file))
-        prefix = _prefix([repository for repository, _ in found], ids, _names_of_all(download))
-        handed_in = [HandedIn(_person(name, prefix), file, file.name) for name, file in found]
-        return Contents(handed_in, nobodys=[file for file in files if _is_of(file, repositories)])
+                name = file.path[min(at - 1, download.parting)] if at else download.name
+                found.append((_repository(name), file))
+    loose = [(_below_all(file, download), file) for file in files if not _is_of(file, repositories)]
+    for at, file in ((at, file) for at, file in loose if at is not None):
+        repositories.add(file.path[: at + 1])
+        if file.closed or file.name.lower().endswith(ENDINGS):
+            found.append((_repository(file.path[at]), file))
+    prefix = _prefix([repository for repository, _ in found], ids, _names_of_all(download))
+    handed_in = [HandedIn(_person(name, prefix), file, file.name) for name, file in found]
+    return Contents(handed_in, nobodys=[file for file in files if _is_of(file, repositories)])
 
 
 def _exercises_at(file: Found, download: Download, ids: set[str]) -> int | None:
@@ -102,16 +98,11 @@ def _is_of(file: Found, repositories: set[tuple[str, ...]]) -> bool:
 
 def _prefix(repositories: Sequence[str], ids: set[str], before: Sequence[str]) -> str:
     """Return what stands before the user's name: what the folder of all says, an assignment's id, or what all have in common; else nothing."""
-    names = sorted(set(repositories))
     slugs = [slug for id_ in sorted(ids, key=len, reverse=True) for slug in (f"{id_}-", f"{id_.replace('_', '-')}-")]
     for slug in (*before, *slugs):
-        if all(name.lower().startswith(slug.lower()) and len(name) > len(slug) for name in names):
+        if all(name.lower().startswith(slug.lower()) and len(name) > len(slug) for name in repositories):
             return slug
-    if len(names) < 2:
-        return ""
-    first, last = names[0], names[-1]  # of sorted names these differ first
-    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    return first[: first.rfind("-", 0, same) + 1]
+    return in_common(repositories, "-")
 
 
 def _person(repository: str, prefix: str) -> Person:
@@ -128,13 +119,7 @@ def _person(repository: str, prefix: str) -> Person:
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REF = re.compile(r"refs/heads/(?!.*\.\.)[\w./@+-]+")
 SECONDS = 20  # for one clone, however many folders it has: of a thousand with a long history each takes as long
-
-
-@dataclass
-class _Patience:
-    """How many seconds more git may take in one clone."""
-
-    left: float = SECONDS
+_taken: dict[Path, float] = defaultdict(float)  # seconds that git has taken, by the clone
 
 
 def commit_time(download: Path, path: tuple[str, ...]) -> str:
@@ -150,20 +135,15 @@ def commit_time(download: Path, path: tuple[str, ...]) -> str:
 
 @cache
 def _last_commit(clone: Path, folder: str) -> str:
-    commit, git, patience = _head(clone / ".git"), shutil.which("git"), _patience(clone)
-    if not commit or git is None or patience.left <= 0:
+    commit, git, left = _head(clone / ".git"), shutil.which("git"), SECONDS - _taken[clone]
+    if not commit or git is None or left <= 0:
         return ""
     started = time.monotonic()
     with _empty_repository(git, clone / ".git") as environment:
         command = [git, "log", "-1", "--format=%cI", "--end-of-options", commit, "--", folder]
-        found = _run(command, environment, patience.left)
-    patience.left -= time.monotonic() - started
+        found = _run(command, environment, left)
+    _taken[clone] += time.monotonic() - started
     return found
-
-
-@cache
-def _patience(clone: Path) -> _Patience:
-    return _Patience()
 
 
 @contextmanager
@@ -194,21 +174,17 @@ def _run(command: list[str], environment: dict[str, str], seconds: float = SECON
 
 def _head(git: Path) -> str:
     """Return the commit that is checked out; "" where that cannot be read."""
-    said = _line(git / "HEAD")
+    said = _text(git / "HEAD").strip()
     name = said.removeprefix("ref: ")
     if name == said:
         return said if _COMMIT.fullmatch(said) else ""
     if not _REF.fullmatch(name):
         return ""
-    own = _line(git / name)
+    own = _text(git / name).strip()
     if _COMMIT.fullmatch(own):
         return own
     packed = (line.split(" ") for line in _text(git / "packed-refs").splitlines())
     return next((line[0] for line in packed if line[1:] == [name] and _COMMIT.fullmatch(line[0])), "")
-
-
-def _line(path: Path) -> str:
-    return _text(path).strip()
 
 
 def _text(path: Path) -> str:

@@ -10,13 +10,12 @@ from pathlib import Path, PurePath
 from ..course import Assignment, Course
 from ..errors import CourseFault
 from . import ENDINGS, shown
-from .clones import Clones, commit_time
-from .downloads_by_folder import Ilias, Moodle, OpenOlat, Sakai, Schoology, Teams
-from .downloads_by_name import Blackboard, Brightspace, Canvas, Google
-from .folders import Folders as StudentFolders
-from .folders import is_of_one
+from .clones import clones, commit_time
+from .downloads_by_folder import ilias, moodle, open_olat, sakai, schoology, teams
+from .downloads_by_name import blackboard, brightspace, canvas, google
+from .folders import folders_of_students, is_of_one
 from .found_files import Found, Limits, Refused, own_name
-from .gradescope import Gradescope
+from .gradescope import gradescope
 from .identify import Folders, NoFolder
 from .lay_out import Candidate, Laid, Origin, digest_of, lay_out, read_memory
 from .not_readable import Unread
@@ -30,10 +29,10 @@ from .which_exercise import Exercises, NotAsked, NotPlaced, Reading, place_of
 from .zips import WESTERN
 
 # Folders take what no other knows.
-PLATFORMS: tuple[Platform, ...] = (
-    *(Gradescope(), Moodle(), Canvas(), Brightspace(), Blackboard(), Teams(), Google()),
-    *(Sakai(), OpenOlat(), Schoology(), Clones(), Ilias()),
-    StudentFolders(),
+PLATFORMS = (
+    *(gradescope, moodle, canvas, brightspace, blackboard, teams, google),
+    *(sakai, open_olat, schoology, clones, ilias),
+    folders_of_students,
 )
 
 
@@ -134,7 +133,9 @@ def _read_all(
     read = []
     for download in downloads:
         files = tuple(reader.read(download))
-        if [file.path for file in files if file.closed] == [(download.name,)] and not _is_known(folders, download):
+        if [file.path for file in files if file.closed] == [(download.name,)] and not folders.is_known(
+            unwrapped(download.name)
+        ):
             reader.refused += [Refused(file.path, file.closed) for file in files]  # it may be of a whole class
             files = ()
         read.append((download, Download(download.resolve().name, files, is_known=folders.is_known)))
@@ -144,10 +145,6 @@ def _read_all(
     if sum(is_of_one(each, course) for _, each in read) < 2:
         return read
     return [(path, replace(each, is_of_one=is_of_one(each, course))) for path, each in read]
-
-
-def _is_known(folders: Folders, download: Path) -> bool:
-    return folders.is_known(unwrapped(download.name))
 
 
 def _read_as(download: Download, course: Course) -> dict[Platform, Contents]:
@@ -180,7 +177,7 @@ def _candidate(
         digest=digest_of(content),
         download=shown(download.name),
         path="/".join(map(shown, handed_in.file.path)),
-        handed_in=handed_in.time or (commit_time(download, handed_in.file.path) if platform == Clones.name else ""),
+        handed_in=handed_in.time or (commit_time(download, handed_in.file.path) if platform == clones.name else ""),
         late=handed_in.late,
         named=handed_in.named,
     )
@@ -197,7 +194,7 @@ def _candidate(
 def _told_apart(done: Collected, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
     """Return those of a download that are surely of the students they seem to be; a sentence for the others."""
     if len({other.student for other in candidates}) != 1 or any(
-        other.origin.platform != StudentFolders.name for other in candidates
+        other.origin.platform != folders_of_students.name for other in candidates
     ):
         return candidates
     mixed = thrown_together(candidates)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..course import Course
 from .found_files import Found, Refused
-from .platform import Contents, Download, HandedIn, Person, unwrapped
+from .platform import Contents, Download, HandedIn, Person, own_part, platform, unwrapped, user
 
 # Moodle: "Download all submissions" gives a zip of folders, such as "Ada Lovelace_123456_assignsubmission_file_/".
 #
@@ -21,32 +21,28 @@ _PART = re.compile(
 )
 
 
-class Moodle:
-    """Moodle."""
-
-    name = "Moodle"
-
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return the files by their folders' names, or their own."""
-        contents = Contents()
-        for file in files:
-            match = next(filter(None, map(_PART.fullmatch, download.trusted(file))), None)
-            if match is not None and match["kind"] == "feedback":
-                contents.feedback.append(file)
-            elif match is not None and match["plugin"] == "onlinetext":
-                said = "is text typed into Moodle, and no file. Next: ask for the file"
-                contents.others.append(Refused(file.path, said))
-            elif match is not None:
-                contents.handed_in.append(_moodle_handed_in(file, match))
-        return contents
+@platform("Moodle")
+def moodle(files: Sequence[Found], download: Download, course: Course) -> Contents:
+    """Return the files by their folders' names, or their own."""
+    contents = Contents()
+    for file in files:
+        match = download.match(_PART, file)
+        if match is not None and match["kind"] == "feedback":
+            contents.feedback.append(file)
+        elif match is not None and match["plugin"] == "onlinetext":
+            said = "is text typed into Moodle, and no file. Next: ask for the file"
+            contents.others.append(Refused(file.path, said))
+        elif match is not None:
+            contents.handed_in.append(_moodle_handed_in(file, match))
+    return contents
 
 
 def _moodle_handed_in(file: Found, match: re.Match[str]) -> HandedIn:
     name, number = match["name"], match["number"]
     folder = f"{name}_{number}" if number else name
-    own = (match["file"] or file.name) if match.string == file.name else file.name
     named = match.string[: match.start("file")] if match["file"] else match.string  # without the file's own name
-    return HandedIn(Person(folder=folder, key=f"participant {folder}", name=name), file, own, named=named)
+    person = Person(folder=folder, key=f"participant {folder}", name=name)
+    return HandedIn(person, file, own_part(file, match), named=named)
 
 
 # ILIAS: "HW1/Submissions/Lovelace_Ada_alovelace_123/04_reshape_dance (2).py", beside a table, "HW1/HW1.xlsx".
@@ -61,29 +57,26 @@ _AGAIN = re.compile(r".* \((?P<number>\d{1,4})\)(?:\.[^.]*)?", re.DOTALL)
 _TABLES = (".xlsx", ".xls", ".csv")
 
 
-class Ilias:
-    """ILIAS. Teams are folders of their own, and are read as folders."""
+@platform("ILIAS")
+def ilias(files: Sequence[Found], download: Download, course: Course) -> Contents:
+    """Return the files by their students' folders: where the paths part ways, for names like these are not ILIAS' alone.
 
-    name = "ILIAS"
-
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return the files by their students' folders: where the paths part ways, for names like these are not ILIAS' alone."""
-        contents = Contents()
-        # The table lies beside the folder of all submissions, and says nothing of where students part ways.
-        at = Download(download.name, tuple(f for f in download.files if not f.name.endswith(_TABLES))).parting
-        for file in files:
-            if len(file.path) > at + 1 and (match := _ILIAS_WHO.fullmatch(file.path[at])):
-                contents.handed_in.append(_ilias_handed_in(file, file.path[at], match))
-        if contents.handed_in:
-            contents.nobodys = [file for file in files if len(file.path) <= at + 1 and file.name.endswith(_TABLES)]
-        return contents
+    Teams are folders of their own, and are read as folders.
+    """
+    contents = Contents()
+    # The table lies beside the folder of all submissions, and says nothing of where students part ways.
+    at = Download(download.name, tuple(f for f in download.files if not f.name.endswith(_TABLES))).parting
+    for file in files:
+        if len(file.path) > at + 1 and (match := _ILIAS_WHO.fullmatch(file.path[at])):
+            contents.handed_in.append(_ilias_handed_in(file, file.path[at], match))
+    if contents.handed_in:
+        contents.nobodys = [file for file in files if len(file.path) <= at + 1 and file.name.endswith(_TABLES)]
+    return contents
 
 
 def _ilias_handed_in(file: Found, folder: str, match: re.Match[str]) -> HandedIn:
-    late = _LATE.fullmatch(file.name)
-    again = _AGAIN.fullmatch(file.name)
-    name = match["name"].replace("_", " ")
-    person = Person(folder=folder, key=f"user {folder}", name=name, login=match["login"])
+    late, again = _LATE.fullmatch(file.name), _AGAIN.fullmatch(file.name)
+    person = user(folder, match["name"].replace("_", " "), login=match["login"])
     own = late["file"] if late else file.name
     return HandedIn(person, file, own, order=float(again["number"]) if again else 0.0, late=bool(late))
 
@@ -98,51 +91,43 @@ _HANDED_IN = ("submissions", "revisions")
 _BOX = re.compile(r"(?P<who>.+)_(?P<box>drop|return)(?:box)?", re.DOTALL)
 
 
-class OpenOlat:
-    """OpenOLAT."""
-
-    name = "OpenOLAT"
-
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return the files by the folders of their steps, or by their boxes; none where nothing was handed in by such a name."""
-        for read in (_by_step, _by_box):
-            contents = Contents()
-            for file in files:
-                read(file, download, contents)
-            if contents.handed_in:
-                return contents
-        return Contents()
+@platform("OpenOLAT")
+def open_olat(files: Sequence[Found], download: Download, course: Course) -> Contents:
+    """Return the files by the folders of their steps, or by their boxes; none where nothing was handed in by such a name."""
+    for read in (_by_step, _by_box):
+        contents = Contents()
+        for file in files:
+            read(file, download, contents)
+        if contents.handed_in:
+            return contents
+    return Contents()
 
 
 def _by_step(file: Found, download: Download, contents: Contents) -> None:
-    for at in range(min(len(file.path) - 1, download.parting + 2)):
-        if match := _STEP.fullmatch(file.path[at]):
-            if match["step"] in _HANDED_IN:
-                who = file.path[at - 1] if at else download.name
-                contents.handed_in.append(
-                    HandedIn(_openolat_person(who), file, file.name, order=float(match["number"]))
-                )
-            elif match["step"] == "corrections":
-                contents.feedback.append(file)
-            else:
-                contents.nobodys.append(file)
-            return
+    if found := download.match_below(_STEP, file, first=0):
+        at, match = found
+        if match["step"] in _HANDED_IN:
+            who = file.path[at - 1] if at else download.name
+            contents.handed_in.append(HandedIn(_openolat_user(who), file, file.name, order=float(match["number"])))
+        elif match["step"] == "corrections":
+            contents.feedback.append(file)
+        else:
+            contents.nobodys.append(file)
 
 
 def _by_box(file: Found, download: Download, contents: Contents) -> None:
     """Where students' folders part ways the box's name says whose it is; below, the folder above it does."""
-    for at in range(min(len(file.path) - 1, download.parting + 2)):
-        if match := _BOX.fullmatch(file.path[at]):
-            who = match["who"] if at <= download.parting else file.path[at - 1]
-            if match["box"] == "drop":
-                contents.handed_in.append(HandedIn(_openolat_person(who), file, file.name))
-            else:
-                contents.feedback.append(file)
-            return
+    if found := download.match_below(_BOX, file, first=0):
+        at, match = found
+        who = match["who"] if at <= download.parting else file.path[at - 1]
+        if match["box"] == "drop":
+            contents.handed_in.append(HandedIn(_openolat_user(who), file, file.name))
+        else:
+            contents.feedback.append(file)
 
 
-def _openolat_person(who: str) -> Person:
-    return Person(folder=who, key=f"user {who}", name=who.replace("_", " "))
+def _openolat_user(who: str) -> Person:
+    return user(who, who.replace("_", " "))
 
 
 # Sakai: "Download All" gives "HW 1/Lovelace, Ada(al1)/Submission attachment(s)/04_reshape_dance.py"; flat, with "_"
@@ -151,50 +136,41 @@ def _openolat_person(who: str) -> Person:
 # Beside the attachments stand what the student typed, and what went back: a comment, a text, "Feedback
 # Attachment(s)/".
 
-ATTACHMENTS, FEEDBACK_ATTACHMENTS = "submission attachment(s)", "feedback attachment(s)"
-_FLAT = re.compile(rf"(?P<who>.+\([^()]+\))_{re.escape(ATTACHMENTS)}_(?P<file>.+)", re.DOTALL | re.IGNORECASE)
+_ATTACHMENTS = re.compile(r"(?P<kind>submission|feedback) attachment\(s\)", re.IGNORECASE)
+_FLAT = re.compile(r"(?P<who>.+\([^()]+\))_submission attachment\(s\)_(?P<file>.+)", re.DOTALL | re.IGNORECASE)
 _SAKAI_WHO = re.compile(r"(?P<name>.+?) ?\((?P<id>[^()]+)\)", re.DOTALL)
 _TEXT = "_submissiontext.html"
 _OWN = ("comments.txt", "feedbacktext.html", "grades.csv", "grades.xls", "grades.xlsx", "timestamp.txt")
 
 
-class Sakai:
-    """Sakai."""
-
-    name = "Sakai"
-
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return the files by the folder above their attachments' folder, or by their own names."""
-        contents, typed = Contents(), list[tuple[str, Found]]()
-        for file in files:
-            if flat := _FLAT.fullmatch(download.trusted(file)[-1]):
-                own = flat["file"] if flat.string == file.name else file.name
-                contents.handed_in.append(HandedIn(_sakai_person(flat["who"]), file, own))
-            elif at := download.below_trusted(file, (ATTACHMENTS, FEEDBACK_ATTACHMENTS)):
-                if file.path[at].casefold() == ATTACHMENTS:
-                    contents.handed_in.append(HandedIn(_sakai_person(file.path[at - 1]), file, file.name))
-                else:
-                    contents.feedback.append(file)
-        if not contents.handed_in and not contents.feedback:
-            return contents
-        for file in files:
-            if file.name.casefold().endswith(_TEXT):
-                typed.append((file.path[-2] if len(file.path) > 1 else "", file))
-            elif file.name.casefold() in _OWN and len(file.path) - 2 <= download.parting:
-                contents.nobodys.append(file)
-        have_handed_in = {item.person.key for item in contents.handed_in}
-        contents.nobodys += [file for who, file in typed if _sakai_person(who).key in have_handed_in]
-        said = "is text typed into Sakai, and no file. Next: ask for the file"
-        contents.others = [
-            Refused(file.path, said) for who, file in typed if _sakai_person(who).key not in have_handed_in
-        ]
+@platform("Sakai")
+def sakai(files: Sequence[Found], download: Download, course: Course) -> Contents:
+    """Return the files by the folder above their attachments' folder, or by their own names."""
+    contents, typed = Contents(), list[tuple[Person, Found]]()
+    for file in files:
+        if flat := _FLAT.fullmatch(download.trusted(file)[-1]):
+            contents.handed_in.append(HandedIn(_sakai_user(flat["who"]), file, own_part(file, flat)))
+        elif found := download.match_below(_ATTACHMENTS, file):
+            at, match = found
+            if match["kind"].casefold() == "submission":
+                contents.handed_in.append(HandedIn(_sakai_user(file.path[at - 1]), file, file.name))
+            else:
+                contents.feedback.append(file)
+    if not contents.handed_in and not contents.feedback:
         return contents
+    for file in files:
+        if file.name.casefold().endswith(_TEXT):
+            typed.append((_sakai_user(file.path[-2] if len(file.path) > 1 else ""), file))
+        elif file.name.casefold() in _OWN and len(file.path) - 2 <= download.parting:
+            contents.nobodys.append(file)
+    contents.add_beside(typed, "is text typed into Sakai, and no file. Next: ask for the file")
+    return contents
 
 
-def _sakai_person(who: str) -> Person:
+def _sakai_user(who: str) -> Person:
     match = _SAKAI_WHO.fullmatch(who)
     folder, name = (match["id"], match["name"]) if match else (who, who)
-    return Person(folder=folder, key=f"user {folder}", name=name, email=folder if "@" in folder else "")
+    return user(folder, name, email=folder if "@" in folder else "")
 
 
 # Schoology: "HW1/Lovelace, Ada - s100/Revision 2 - Late/04_reshape_dance.py". Each time that somebody hands in is a
@@ -204,28 +180,22 @@ _REVISION = re.compile(r"Revision (?P<number>\d{1,9})(?: ?- ?(?P<status>.*))?", 
 _SCHOOLOGY_WHO = re.compile(r"(?P<name>.*\S) - (?P<id>\S+)", re.DOTALL)  # a school that gives no ids has the name alone
 
 
-class Schoology:
-    """Schoology."""
-
-    name = "Schoology"
-
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return the files by the folder above their revision's."""
-        contents = Contents()
-        for file in files:
-            for at in range(1, min(len(file.path) - 1, download.parting + 2)):
-                if match := _REVISION.fullmatch(file.path[at]):
-                    late = (match["status"] or "").strip().casefold() == "late"
-                    person, order = _schoology_person(file.path[at - 1]), float(match["number"])
-                    contents.handed_in.append(HandedIn(person, file, file.name, order, late))
-                    break
-        return contents
+@platform("Schoology")
+def schoology(files: Sequence[Found], download: Download, course: Course) -> Contents:
+    """Return the files by the folder above their revision's."""
+    contents = Contents()
+    for file in files:
+        if found := download.match_below(_REVISION, file):
+            at, match = found
+            late = (match["status"] or "").strip().casefold() == "late"
+            person, order = _schoology_user(file.path[at - 1]), float(match["number"])
+            contents.handed_in.append(HandedIn(person, file, file.name, order, late))
+    return contents
 
 
-def _schoology_person(folder: str) -> Person:
+def _schoology_user(folder: str) -> Person:
     match = _SCHOOLOGY_WHO.fullmatch(folder)
-    folder, name = (match["id"], match["name"]) if match else (folder, folder)
-    return Person(folder=folder, key=f"user {folder}", name=name, sis_id=folder if match else "")
+    return user(match["id"], match["name"], sis_id=match["id"]) if match else user(folder)
 
 
 # Microsoft Teams: an assignment's files lie in "Submitted files/Ada Lovelace/HW1/Version 2/", beside "Working files/".
@@ -238,38 +208,29 @@ _BESIDE = f"stands beside {SUBMITTED}, and was not handed in. Next: move it ther
 _VERSION = re.compile(r"Version (\d{1,9})")
 
 
-class Teams:
-    """Microsoft Teams."""
-
-    name = "Teams"
-
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return the files by the folder that stands in one of these two."""
-        contents, drafts = Contents(), list[tuple[str, Found]]()
-        parents = _parents_of_submitted(files, download)
-        for file in files:
-            above = download.trusted(file)[: len(file.path) - 1]
-            place = next((i for i, folder in enumerate(above) if folder in (SUBMITTED, DRAFTS)), None)
-            if place is None:
-                if any(file.path[: len(parent)] == parent for parent in parents):
-                    contents.others.append(Refused(file.path, _BESIDE))
-                continue
-            if len(file.path) < place + 3:
-                continue
-            student = unwrapped(file.path[place + 1])
-            if file.path[place] == DRAFTS:
-                drafts.append((student, file))
-            else:
-                versions = [int(match[1]) for match in map(_VERSION.fullmatch, file.path[place + 2 : -1]) if match]
-                person = Person(folder=student, key=f"user {student}", name=student)
-                contents.handed_in.append(HandedIn(person, file, file.name, order=float(max(versions, default=0))))
-        have_handed_in = {item.person.name for item in contents.handed_in}
-        contents.nobodys = [file for student, file in drafts if student in have_handed_in]
-        reason = (
-            f"is a draft of somebody who has handed in nothing. Next: move it to {SUBMITTED}, if it is to be graded"
-        )
-        contents.others += [Refused(file.path, reason) for student, file in drafts if student not in have_handed_in]
-        return contents
+@platform("Teams")
+def teams(files: Sequence[Found], download: Download, course: Course) -> Contents:
+    """Return the files by the folder that stands in one of these two."""
+    contents, drafts = Contents(), list[tuple[Person, Found]]()
+    parents = _parents_of_submitted(files, download)
+    for file in files:
+        above = download.trusted(file)[: len(file.path) - 1]
+        place = next((i for i, folder in enumerate(above) if folder in (SUBMITTED, DRAFTS)), None)
+        if place is None:
+            if any(file.path[: len(parent)] == parent for parent in parents):
+                contents.others.append(Refused(file.path, _BESIDE))
+            continue
+        if len(file.path) < place + 3:
+            continue
+        person = user(unwrapped(file.path[place + 1]))
+        if file.path[place] == DRAFTS:
+            drafts.append((person, file))
+        else:
+            versions = [int(match[1]) for match in map(_VERSION.fullmatch, file.path[place + 2 : -1]) if match]
+            contents.handed_in.append(HandedIn(person, file, file.name, order=float(max(versions, default=0))))
+    reason = f"is a draft of somebody who has handed in nothing. Next: move it to {SUBMITTED}, if it is to be graded"
+    contents.add_beside(drafts, reason)
+    return contents
 
 
 def _parents_of_submitted(files: Sequence[Found], download: Download) -> set[tuple[str, ...]]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from ..course import Course
 from .found_files import Found, Refused, own_name
-from .platform import Contents, Download, HandedIn, Person, unwrapped
+from .platform import Contents, Download, HandedIn, Person, in_common, own_part, platform, unwrapped, user
 
 # Canvas: "Download Submissions" gives one zip of flat names, such as
 # lovelaceada_LATE_12345_678901_04_reshape_dance-2.py.
@@ -24,33 +24,27 @@ _TEXT = re.compile(rf"(?:{_ANONYMOUS}|{_NAMED})_(?P<kind>text|link)\.html")
 _SAID = {"text": "text typed into Canvas", "link": "a link handed in to Canvas"}
 
 
-class Canvas:
-    """Canvas."""
-
-    name = "Canvas"
-
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return the files by their names, or by the name of the archive that they are in."""
-        contents = Contents()
-        for file in files:
-            match = next(filter(None, map(_FILE.fullmatch, download.trusted(file))), None)
-            if match is not None:
-                contents.handed_in.append(_canvas_handed_in(file, match))
-            elif text := _TEXT.fullmatch(download.trusted(file)[-1]):
-                said = f"is {_SAID[text['kind']]}, and no file. Next: ask for the file"
-                contents.others.append(Refused(file.path, said))
-        return contents
+@platform("Canvas")
+def canvas(files: Sequence[Found], download: Download, course: Course) -> Contents:
+    """Return the files by their names, or by the name of the archive that they are in."""
+    contents = Contents()
+    for file in files:
+        if match := download.match(_FILE, file):
+            contents.handed_in.append(_canvas_handed_in(file, match))
+        elif text := _TEXT.fullmatch(download.trusted(file)[-1]):
+            said = f"is {_SAID[text['kind']]}, and no file. Next: ask for the file"
+            contents.others.append(Refused(file.path, said))
+    return contents
 
 
 def _canvas_handed_in(file: Found, match: re.Match[str]) -> HandedIn:
-    own = match["file"] if match.string == file.name else file.name  # else the archive has that name, and this is in it
     late = bool(match["late"] or match["anonymous_late"])
     if anonymous := match["anonymous"]:
         person = Person(folder=f"anon_{anonymous}", key=f"anonymous {anonymous}")
     else:
-        user, name = match["user"], match["name"]
-        person = Person(folder=f"{name}_{user}", key=f"user {user}", name=name, canvas_id=user)
-    return HandedIn(person, file, own, float(match["attachment"]), late, named=match.string)
+        id_, name = match["user"], match["name"]
+        person = Person(folder=f"{name}_{id_}", key=f"user {id_}", name=name, canvas_id=id_)
+    return HandedIn(person, file, own_part(file, match), float(match["attachment"]), late, named=match.string)
 
 
 # Blackboard: names such as HW1_ada_attempt_2026-11-20-10-11-12_04_reshape_dance.py, of files or of folders.
@@ -64,42 +58,22 @@ _BLACKBOARD_PART = re.compile(
 )
 
 
-class Blackboard:
-    """Blackboard."""
-
-    name = "Blackboard"
-
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return the files by their own names, or by those of their folders."""
-        parts = ((file, map(_BLACKBOARD_PART.fullmatch, map(unwrapped, download.trusted(file)))) for file in files)
-        found = [(file, match) for file, matches in parts if (match := next(filter(None, matches), None))]
-        prefix = _prefix({match["who"] for _, match in found})
-        handed_in = [_blackboard_handed_in(file, match, prefix) for file, match in found if not match["note"]]
-        have_handed_in = {item.person.key for item in handed_in}
-        notes = [
-            (file, _blackboard_handed_in(file, match, prefix).person.key) for file, match in found if match["note"]
+@platform("Blackboard")
+def blackboard(files: Sequence[Found], download: Download, course: Course) -> Contents:
+    """Return the files by their own names, or by those of their folders."""
+    found = [(file, match) for file in files if (match := download.match(_BLACKBOARD_PART, file, unwrapped))]
+    prefix = in_common((match["who"] for _, match in found), "_")
+    whose = [(user(match["who"].removeprefix(prefix)), file, match) for file, match in found]
+    contents = Contents(
+        [
+            HandedIn(person, file, own_part(file, match), order=float(match["time"].replace("-", "")))
+            for person, file, match in whose
+            if not match["note"]
         ]
-        said = "is Blackboard's note on an attempt without a file. Next: read it, and ask for the file"
-        return Contents(
-            handed_in,
-            others=[Refused(file.path, said) for file, key in notes if key not in have_handed_in],
-            nobodys=[file for file, key in notes if key in have_handed_in],
-        )
-
-
-def _prefix(names: set[str]) -> str:
-    if len(names) < 2:
-        return ""
-    first, last = min(names), max(names)  # of sorted names these differ first
-    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    return first[: first.rfind("_", 0, same) + 1]
-
-
-def _blackboard_handed_in(file: Found, match: re.Match[str], prefix: str) -> HandedIn:
-    user = match["who"].removeprefix(prefix)
-    own = match["file"] if match["file"] and match.string == file.name else file.name
-    person = Person(folder=user, key=f"user {user}", name=user)
-    return HandedIn(person, file, own, order=float(match["time"].replace("-", "")))
+    )
+    said = "is Blackboard's note on an attempt without a file. Next: read it, and ask for the file"
+    contents.add_beside(((person, file) for person, file, match in whose if match["note"]), said)
+    return contents
 
 
 # Brightspace: "12345-678 - Ada Lovelace - Nov 20, 2026 1102 AM - 04_reshape_dance.py", of files or of folders.
@@ -114,28 +88,17 @@ _LIST = "index.html"  # Brightspace's own, of what was handed in
 _FORMS = ("%b %d %Y %I%M %p", "%B %d %Y %I%M %p", "%d %B %Y %I%M %p", "%d %b %Y %I%M %p", "%d %B %Y %H%M")
 
 
-class Brightspace:
-    """Brightspace."""
-
-    name = "Brightspace"
-
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return the files by their own names, or by those of their folders."""
-        contents = Contents()
-        for file in files:
-            match = next(filter(None, map(_BRIGHTSPACE_PART.fullmatch, map(unwrapped, download.trusted(file)))), None)
-            if match is not None:
-                contents.handed_in.append(_brightspace_handed_in(file, match))
-        if contents.handed_in:
-            contents.nobodys = [file for file in files if file.name == _LIST and len(file.path) - 1 <= download.parting]
-        return contents
-
-
-def _brightspace_handed_in(file: Found, match: re.Match[str]) -> HandedIn:
-    folder = f"{match['name']}_{match['number']}"
-    own = match["file"] if match["file"] and match.string == file.name else file.name
-    person = Person(folder=folder, key=f"user {folder}", name=match["name"])
-    return HandedIn(person, file, own, order=_seconds(match["time"]))
+@platform("Brightspace")
+def brightspace(files: Sequence[Found], download: Download, course: Course) -> Contents:
+    """Return the files by their own names, or by those of their folders."""
+    contents = Contents()
+    for file in files:
+        if match := download.match(_BRIGHTSPACE_PART, file, unwrapped):
+            person = user(f"{match['name']}_{match['number']}", match["name"])
+            contents.handed_in.append(HandedIn(person, file, own_part(file, match), order=_seconds(match["time"])))
+    if contents.handed_in:
+        contents.nobodys = [file for file in files if file.name == _LIST and len(file.path) - 1 <= download.parting]
+    return contents
 
 
 def _seconds(time: str) -> float:
@@ -158,25 +121,17 @@ def _seconds(time: str) -> float:
 _NAME = re.compile(r"(?P<who>[^/]+?) - (?P<file>.+\.(?:py|ipynb))", re.DOTALL | re.IGNORECASE)
 
 
-class Google:
-    """Google Classroom."""
-
-    name = "Google Classroom"
-
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return the files by what stands before an exercise's name."""
-        parts = ((file, _NAME.fullmatch(own_name(file.name))) for file in files if download.trusted(file) == file.path)
-        known = [name for exercise in course.exercises for name in (exercise.id, exercise.stem)]
-        found = [(file, match) for file, match in parts if match and _names_one(match, known)]
-        if len({match["who"] for _, match in found}) < 2:
-            return Contents()
-        return Contents([HandedIn(_person(match["who"]), file, match["file"]) for file, match in found])
+@platform("Google Classroom")
+def google(files: Sequence[Found], download: Download, course: Course) -> Contents:
+    """Return the files by what stands before an exercise's name."""
+    parts = ((file, _NAME.fullmatch(own_name(file.name))) for file in files if download.trusted(file) == file.path)
+    known = [name for exercise in course.exercises for name in (exercise.id, exercise.stem)]
+    found = [(file, match) for file, match in parts if match and _names_one(match, known)]
+    if len({match["who"] for _, match in found}) < 2:
+        return Contents()
+    return Contents([HandedIn(user(match["who"]), file, match["file"]) for file, match in found])
 
 
 def _names_one(match: re.Match[str], known: Sequence[str]) -> bool:
     """Return whether an exercise's name stands after the student's, and none before."""
     return any(name in match["file"] for name in known) and not any(name in match["who"] for name in known)
-
-
-def _person(who: str) -> Person:
-    return Person(folder=who, key=f"user {who}", name=who)

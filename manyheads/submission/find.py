@@ -18,10 +18,6 @@ _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")
 _REFUSED = "is not graded, for its name could break a page or a log. Next: rename it to the student's id"
 
 
-class SubmissionError(CourseFault):
-    """The path holds no submissions. The text ends with what to do next."""
-
-
 @dataclass(frozen=True)
 class Submission:
     """The folder that one student handed in for one assignment, not read yet."""
@@ -34,10 +30,10 @@ class Submission:
 def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission], list[NotGraded]]:
     """Return all submissions below a folder, ordered by student, and whatever else lies there, with the reason.
 
-    Raises SubmissionError if there is nothing at all.
+    Raises CourseFault if there is nothing at all.
     """
     if not submitted.is_dir():
-        raise SubmissionError(
+        raise CourseFault(
             f"{submitted} is not a folder. Next: course grade FOLDER, with FOLDER/<student>/<assignment>/"
         )
     submissions: list[Submission] = []
@@ -62,7 +58,7 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
     others = [*left_over.some(submitted, iter(at_top)), *others]
     if not submissions and not others:
         ids = ", ".join(assignment.id for assignment in course.assignments)
-        raise SubmissionError(
+        raise CourseFault(
             f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an assignment of: {ids}). "
             f"Next: course collect DOWNLOAD --out {shlex.quote(str(submitted))}"
         )

@@ -8,44 +8,41 @@ from dataclasses import replace
 from ..course import Course
 from . import ENDINGS
 from .found_files import Found, Refused, own_name
-from .platform import ALONE, Contents, Download, HandedIn, person_called, unwrapped
+from .left_over import plain
+from .platform import ALONE, Contents, Download, HandedIn, person_called, platform, unwrapped
 from .which_exercise import Exercises
 
 _MAILS = (".eml", ".msg")
 _MAIL = "is a mail. Next: save what is attached to it, in a folder with the student's name"
 
 
-class Folders:
-    """Folders: what is no platform's."""
-
-    name = "folders"
-
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return all files stand at the same depth below their students' folders; a loose one, also beside another platform's, is nobody's."""
-        depth = _depth(download.files, course)
-        if _is_named_by_archive(download, depth):
-            depth = -1
-        alone = _may_be_of_one(download, course) and _is_in_archive_alone(download, depth)
-        contents = Contents()
-        left = {file.path for file in files}
-        others_folders = {file.path[:-1] for file in download.files if file.path not in left}
-        for file in files:
-            folders = _folders(file)
-            whole = depth < 0 and len(files) == len(download.files)  # the download is one student's
-            if own_name(file.name).lower().endswith(_MAILS):
-                contents.others.append(Refused(file.path, _MAIL))
-            elif folders not in others_folders and (whole or 0 <= depth < len(folders)):
-                name = download.name if whole else folders[depth]
-                student = unwrapped(name)
-                person = person_called(student)
-                if alone:
-                    person = replace(person, key=f"{person.key}{ALONE}{download.name}")
-                archive = name if name != student else download.name if _only_folder(download, depth) else ""
-                contents.handed_in.append(HandedIn(person, file, file.name, archive=archive))
-            else:
-                reason = "is in no student's folder. Next: put it into one, then the same command again"
-                contents.others.append(Refused(file.path, reason))
-        return contents
+@platform("folders")
+def folders_of_students(files: Sequence[Found], download: Download, course: Course) -> Contents:
+    """Return all files stand at the same depth below their students' folders; a loose one, also beside another platform's, is nobody's."""
+    depth = _depth(download.files, course)
+    if _is_named_by_archive(download, depth):
+        depth = -1
+    alone = _may_be_of_one(download, course) and _is_in_archive_alone(download, depth)
+    contents = Contents()
+    left = {file.path for file in files}
+    others_folders = {file.path[:-1] for file in download.files if file.path not in left}
+    for file in files:
+        folders = _folders(file)
+        whole = depth < 0 and len(files) == len(download.files)  # the download is one student's
+        if own_name(file.name).lower().endswith(_MAILS):
+            contents.others.append(Refused(file.path, _MAIL))
+        elif folders not in others_folders and (whole or 0 <= depth < len(folders)):
+            name = download.name if whole else folders[depth]
+            student = unwrapped(name)
+            person = person_called(student)
+            if alone:
+                person = replace(person, key=f"{person.key}{ALONE}{download.name}")
+            archive = name if name != student else download.name if _only_folder(download, depth) else ""
+            contents.handed_in.append(HandedIn(person, file, file.name, archive=archive))
+        else:
+            reason = "is in no student's folder. Next: put it into one, then the same command again"
+            contents.others.append(Refused(file.path, reason))
+    return contents
 
 
 def is_of_one(download: Download, course: Course) -> bool:
@@ -56,7 +53,7 @@ def is_of_one(download: Download, course: Course) -> bool:
 def _may_be_of_one(download: Download, course: Course) -> bool:
     """Return whether it is an archive whose name is no assignment's and no exercise's: such a one is of a class."""
     name = unwrapped(download.name)
-    return name != download.name and _plain(name) not in {*_ids(course), *_exercises(course)}
+    return name != download.name and plain(name) not in {*_ids(course), *_exercises(course)}
 
 
 def _only_folder(download: Download, depth: int) -> str:
@@ -102,7 +99,7 @@ def _depth(files: Sequence[Found], course: Course) -> int:
     known, depth = Exercises(course), 0
     while True:
         folders = _names_at(files, depth)
-        names = set(map(_plain, folders))
+        names = set(map(plain, folders))
         loose = [own_name(file.name) for file in files if len(file.path) == depth + 1]
         loose = [name for name in loose if name.lower().endswith(ENDINGS)]
         if ids & names or (names and names <= exercises):
@@ -117,12 +114,8 @@ def _depth(files: Sequence[Found], course: Course) -> int:
 
 
 def _ids(course: Course) -> set[str]:
-    return {_plain(assignment.id) for assignment in course.assignments}
+    return {plain(assignment.id) for assignment in course.assignments}
 
 
 def _exercises(course: Course) -> set[str]:
-    return {_plain(name) for exercise in course.exercises for name in (exercise.id, exercise.stem)}
-
-
-def _plain(name: str) -> str:
-    return "".join(letter for letter in name.casefold() if letter.isalnum())
+    return {plain(name) for exercise in course.exercises for name in (exercise.id, exercise.stem)}

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-# What a download holds: files as bytes with their paths, and a sentence for whatever was refused.
-
 MIB = 1024 * 1024
 
 

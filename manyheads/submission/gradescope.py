@@ -6,7 +6,7 @@ no tag of it makes an object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import yaml
@@ -14,38 +14,35 @@ import yaml
 from ..course import Course
 from ..course.dates import moment
 from .found_files import Found, Refused
-from .platform import Contents, Download, HandedIn, Person
+from .platform import Contents, Download, HandedIn, Person, platform
 from .read_download import METADATA
 
 DEEPEST = 50  # brackets within brackets
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is faster, and not everywhere
 
 
-class Gradescope:
-    """Gradescope."""
-
-    name = "Gradescope"
-
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return the files by the list, if it stands above all of them: one in a student's folder is the student's."""
-        lists = [file for file in files if file.name == METADATA and len(file.path) - 1 <= download.parting]
-        if not lists or lists[0].content is None:
-            return Contents()
-        listed, root = _read_list(lists[0].content), len(lists[0].path) - 1
-        if listed is None:
-            said = f"is not placed, for {METADATA} cannot be read. Next: export the submissions again"
-            return Contents(others=[Refused(file.path, said) for file in files])
-        contents = Contents(nobodys=[lists[0]])
-        for file in files:
-            entry = _member(listed, file.path[root])
-            persons = list(_persons(entry))
-            if not persons and file is not lists[0]:
-                said = f"is of no submission that {METADATA} lists. Next: look whose it is"
-                contents.others.append(Refused(file.path, said))
-            created = _text(_member(entry, ":created_at"))
-            order, time = _seconds(created), _moment(created)
-            contents.handed_in += [HandedIn(person, file, file.name, order, time=time) for person in persons]
-        return contents
+@platform("Gradescope")
+def gradescope(files: Sequence[Found], download: Download, course: Course) -> Contents:
+    """Return the files by the list, if it stands above all of them: one in a student's folder is the student's."""
+    lists = [file for file in files if file.name == METADATA and len(file.path) - 1 <= download.parting]
+    if not lists or lists[0].content is None:
+        return Contents()
+    listed, root = _read_list(lists[0].content), len(lists[0].path) - 1
+    if listed is None:
+        said = f"is not placed, for {METADATA} cannot be read. Next: export the submissions again"
+        return Contents(others=[Refused(file.path, said) for file in files])
+    contents = Contents(nobodys=[lists[0]])
+    for file in files:
+        entry = _member(listed, file.path[root])
+        persons = list(_persons(entry))
+        if not persons and file is not lists[0]:
+            said = f"is of no submission that {METADATA} lists. Next: look whose it is"
+            contents.others.append(Refused(file.path, said))
+        created = _text(_member(entry, ":created_at"))
+        when, in_order = _moment(created), _moment(created, "UTC")
+        time, order = when.isoformat() if when else "", in_order.timestamp() if in_order else 0.0
+        contents.handed_in += [HandedIn(person, file, file.name, order, time=time) for person in persons]
+    return contents
 
 
 def _read_list(content: bytes) -> yaml.Node | None:
@@ -80,23 +77,9 @@ def _text(node: yaml.Node | None) -> str:
     return "" if value in ("null", "~") else str(value).strip()
 
 
-def _moment(text: str) -> str:
-    """Return the time of a submission in ISO 8601; "" where it says none, or no zone."""
+def _moment(text: str, zone: str = "") -> datetime | None:
+    """Return the time of a submission, such as 2026-11-20 10:11:12.345678000 -08:00; None where it says none, or no zone."""
     try:
-        return moment(text).isoformat()
+        return moment(text, zone)
     except (ValueError, OverflowError):
-        return ""
-
-
-def _seconds(text: str) -> float:
-    """Return the time of a submission, such as 2026-11-20 10:11:12.345678000 -08:00."""
-    parts: Mapping[int, str] = dict(enumerate(text.split()))
-    clock, _, _ = parts.get(1, "").partition(".")
-    zone = parts.get(2, "+00:00").replace("Z", "+00:00")
-    try:
-        return datetime.fromisoformat(f"{parts.get(0, '')}T{clock}{zone}").timestamp()
-    except ValueError:
-        try:
-            return datetime.fromisoformat(text).timestamp()
-        except (ValueError, OverflowError):
-            return 0.0
+        return None

@@ -16,7 +16,7 @@ from ..course.named import UnknownAssignment, assignment_named
 from ..errors import CourseFault
 from ..result import HandedIn
 from . import Submission, Unreadable, read_text
-from .csv_rows import csv_rows
+from .csv_rows import csv_rows, mend
 from .lay_out import Memory, read_memory
 
 TIMESTAMP = "timestamp.txt"
@@ -33,13 +33,12 @@ def handed_in(
     memory, handed, listed = read_memory(submitted), {}, times or {}
     if times is None and (path := course.beside(course.file.times)):
         listed = read_times(course, path)
-    zone = course.file.time_zone or "UTC"
     for submission in submissions:
         key, student = submission.assignment.id, submission.folder.parent.name
         time = (
             listed.get((student, key))
             or listed.get((student, ""))
-            or _stamped(submission, zone)
+            or _stamped(submission)
             or _remembered(submission, memory)
         )
         if time is not None:
@@ -49,10 +48,10 @@ def handed_in(
 
 def read_times(course: Course, path: Path) -> Times:
     """Return the CSV file. Raises CourseFault, which names the line."""
-    return dict(_rows(course, path, f"Next: mend {path}, then the same command again"))
+    return dict(_rows(course, path))
 
 
-def _rows(course: Course, path: Path, again: str) -> Iterator[tuple[tuple[str, str], HandedIn]]:
+def _rows(course: Course, path: Path) -> Iterator[tuple[tuple[str, str], HandedIn]]:
     for where, row in csv_rows(path, ("student", "handed_in"), "--times", f" {_FORM}."):
         student, time, assignment = (row.get(name, "") for name in ("student", "handed_in", "assignment"))
         if assignment or student:
@@ -60,17 +59,17 @@ def _rows(course: Course, path: Path, again: str) -> Iterator[tuple[tuple[str, s
                 named = assignment_named(course, assignment).id
             except UnknownAssignment as error:
                 form = "" if assignment else f" {_FORM}."
-                raise CourseFault(f"{where}: {error}{form} {again}") from None
+                raise CourseFault(f"{where}: {error}{form} {mend(path)}") from None
             assignment = named if assignment else ""
         try:
             when = moment(time, course.file.time_zone or "") if time else None
         except ValueError as error:
-            raise CourseFault(f"{where}: {error}. {again}") from None
+            raise CourseFault(f"{where}: {error}. {mend(path)}") from None
         if when is not None:
             yield (student, assignment), HandedIn(source=path.name, time=when)
 
 
-def _stamped(submission: Submission, zone: str) -> HandedIn | None:
+def _stamped(submission: Submission) -> HandedIn | None:
     """Read nbgrader's own file, which means UTC without a zone. None where it is missing or says no time."""
     path = submission.folder / TIMESTAMP
     if not os.path.isfile(path) or path.is_symlink():  # False in a folder that may not be entered

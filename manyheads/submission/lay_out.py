@@ -122,6 +122,15 @@ class Candidate:
         """Where it goes, within OUT."""
         return f"{self.student}/{self.assignment.id}/{self.stem}{self.ending}"
 
+    @property
+    def age(self) -> tuple[float, float, str]:
+        """By which the newest of several attempts is the last."""
+        return (self.origin.order, self.origin.modified, self.origin.path)
+
+    def laid(self, state: State) -> Laid:
+        """Return what became of it."""
+        return Laid(self.path, self.student, self.origin, state, self.late)
+
 
 @dataclass(frozen=True)
 class Laid:
@@ -144,10 +153,10 @@ def lay_out(candidates: Sequence[Candidate], out: Path, memory: Memory) -> list[
 
     The newest attempt wins. Of a script and a notebook both stay where they are of one download; else the newer alone.
     """
-    ordered = sorted(candidates, key=lambda c: (c.origin.order, c.origin.modified, c.origin.path))
+    ordered = sorted(candidates, key=lambda c: c.age)
     newest = {candidate.ending: candidate for candidate in ordered}
     done = [
-        Laid(candidate.path, candidate.student, candidate.origin, State.OLDER, candidate.late)
+        candidate.laid(State.OLDER)
         for candidate in ordered
         if candidate is not newest[candidate.ending]
         and candidate.origin.digest != newest[candidate.ending].origin.digest
@@ -155,7 +164,7 @@ def lay_out(candidates: Sequence[Candidate], out: Path, memory: Memory) -> list[
     latest = ordered[-1]
     for each in newest.values():
         if each.origin.download != latest.origin.download and latest.origin.is_newer_than(each.origin):
-            done.append(Laid(each.path, each.student, each.origin, State.OLDER, each.late))
+            done.append(each.laid(State.OLDER))
         else:
             done.append(_one(each, out, memory))
     return [*done, *_superseded(latest, out, memory, {candidate.path for candidate in newest.values()})]
@@ -167,7 +176,7 @@ def _one(candidate: Candidate, out: Path, memory: Memory) -> Laid:
     state = State.NEW
     others = [memory.files[path] for path in _beside(candidate) if path in memory.files and path != candidate.path]
     if any(other.download != candidate.origin.download and other.is_newer_than(candidate.origin) for other in others):
-        return Laid(candidate.path, candidate.student, candidate.origin, State.OLDER, candidate.late)
+        return candidate.laid(State.OLDER)
     if target.exists():
         there = digest_of(target.read_bytes()) if target.is_file() else ""
         if there == candidate.origin.digest:
@@ -181,7 +190,7 @@ def _one(candidate: Candidate, out: Path, memory: Memory) -> Laid:
     knows_less = known is not None and known.path == candidate.origin.path and not known.named  # an earlier version's
     if state in (State.NEW, State.REPLACED) or (state is State.SAME and (known is None or knows_less)):
         memory.files[candidate.path] = candidate.origin
-    return Laid(candidate.path, candidate.student, candidate.origin, state, candidate.late)
+    return candidate.laid(state)
 
 
 def _superseded(latest: Candidate, out: Path, memory: Memory, kept: set[str]) -> list[Laid]:

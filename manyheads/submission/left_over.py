@@ -98,12 +98,10 @@ class LeftOver:
 
     def at_top(self, path: Path) -> NotGraded:
         """Return a file, a link, or a name with a dot, beside the students' folders."""
-        if path.is_symlink():
-            return self._said(path, LINK)
-        if path.name.startswith("."):
-            return self._said(path, DOT)
-        if is_archive(path.name):
-            return self._said(path, f"is an archive, and `course grade` opens none. {self._collect}")
+        if path.is_symlink() or path.name.startswith("."):
+            return self._said(path, LINK if path.is_symlink() else DOT)
+        if unopened := self._unopened(path):
+            return self._said(path, unopened)
         if path.name.lower().endswith(ENDINGS):
             return self._said(path, f"is a loose file: nobody can tell whose it is. {self._collect}")
         return self._said(path, "is no student's folder. Next: move it elsewhere, then run the same command again")
@@ -150,12 +148,16 @@ class LeftOver:
         if more := sum(1 for _ in said):
             yield self._said(folder, f"holds {more} more that are not graded. {self._collect}")
 
-    def _misplaced(self, assignment: Assignment, path: Path, there: set[str]) -> str:
-        """Return why a file in an assignment's folder is not graded. there: the names beside it."""
+    def _unopened(self, path: Path) -> str:
+        """Return why a link or an archive is not graded; "" for anything else."""
         if path.is_symlink():
             return LINK
-        if is_archive(path.name):
-            return f"is an archive, and `course grade` opens none. {self._collect}"
+        return f"is an archive, and `course grade` opens none. {self._collect}" if is_archive(path.name) else ""
+
+    def _misplaced(self, assignment: Assignment, path: Path, there: set[str]) -> str:
+        """Return why a file in an assignment's folder is not graded. there: the names beside it."""
+        if unopened := self._unopened(path):
+            return unopened
         if path.is_dir():
             return f"is a folder within an assignment's folder, and is not looked into. {self._collect}"
         for exercise in assignment.exercises if path.name.lower().endswith(ENDINGS) else ():
@@ -175,10 +177,8 @@ class LeftOver:
 
     def _reason(self, path: Path) -> str:
         """Return why an entry of a student's folder is not graded."""
-        if path.is_symlink():
-            return LINK
-        if is_archive(path.name):
-            return f"is an archive, and `course grade` opens none. {self._collect}"
+        if unopened := self._unopened(path):
+            return unopened
         if alike := next((a.id for a in self.course.assignments if plain(a.id) == plain(path.name)), None):
             if not path.is_dir():
                 return f"is a file where a folder should be, {alike}/. {self._collect}"

@@ -6,10 +6,11 @@ platform looks for its names only where a download's files part ways, or above: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from os.path import commonprefix
 
 from ..course import Course
 from .found_files import Found, Refused
@@ -38,6 +39,11 @@ class Person:
 def person_called(name: str) -> Person:
     """Return the person of a folder or an archive that people named: it may be any id of the roster, or a name."""
     return Person(folder=name, key=f"folder {name}", name=name, sis_id=name, email=name, login=name)
+
+
+def user(folder: str, name: str = "", *, login: str = "", sis_id: str = "", email: str = "") -> Person:
+    """Return the person whose folder's name nobody else has on the platform. name: where it is another."""
+    return Person(folder, f"user {folder}", name or folder, login=login, sis_id=sis_id, email=email)
 
 
 @dataclass(frozen=True)
@@ -87,10 +93,18 @@ class Download:
         """Return the part of a file's path whose names no student chose, but for the file's own."""
         return file.path[: self.parting + 1]
 
-    def below_trusted(self, file: Found, names: Sequence[str]) -> int:
-        """Return where in a file's path the first folder of one of these names stands that is in a trusted one; 0 if none is."""
-        places = range(1, min(len(file.path) - 1, self.parting + 2))
-        return next((i for i in places if file.path[i].casefold() in names), 0)
+    def match(
+        self, pattern: re.Pattern[str], file: Found, plain: Callable[[str], str] = lambda name: name
+    ) -> re.Match[str] | None:
+        """Return the match of the first trusted part of a file's path that has this form. plain: what is held against it."""
+        return next(filter(None, map(pattern.fullmatch, map(plain, self.trusted(file)))), None)
+
+    def match_below(self, pattern: re.Pattern[str], file: Found, first: int = 1) -> tuple[int, re.Match[str]] | None:
+        """Return the place and the match of the first folder of this form that is a trusted one, or is in one."""
+        for at in range(first, min(len(file.path) - 1, self.parting + 2)):
+            if match := pattern.fullmatch(file.path[at]):
+                return at, match
+        return None
 
 
 @dataclass
@@ -118,14 +132,45 @@ class Contents:
         files = (*(item.file for item in self.handed_in), *self.nobodys, *self.feedback)
         return {file.path for file in files} | {other.path for other in self.others}
 
+    def add_beside(self, files: Iterable[tuple[Person, Found]], reason: str) -> None:
+        """Add files that were not handed in. They are refused for this reason, but for those of who handed in others."""
+        have_handed_in = {item.person.key for item in self.handed_in}
+        for person, file in files:
+            if person.key in have_handed_in:
+                self.nobodys.append(file)
+            else:
+                self.others.append(Refused(file.path, reason))
 
-class Platform(Protocol):
-    """Knows the names that one platform gives to what it lets an instructor download."""
+
+Read = Callable[[Sequence[Found], Download, Course], Contents]
+
+
+@dataclass(frozen=True)
+class Platform:
+    """Knows the names that one platform gives to what it lets an instructor download.
+
+    read: returns what it knows of these files of the download; what it leaves out is left to the next platform.
+    """
 
     name: str
+    read: Read
 
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return what this platform knows of these files of the download; what it leaves out is left to the next one."""
+
+def platform(name: str) -> Callable[[Read], Platform]:
+    """Make a platform of this name of the function that reads its downloads."""
+    return lambda read: Platform(name, read)
+
+
+def own_part(file: Found, match: re.Match[str]) -> str:
+    """Return a file's name without what the platform put before it; whole where a folder or an archive matches, and this is in it."""
+    return match["file"] if match["file"] and match.string == file.name else file.name
+
+
+def in_common(names: Iterable[str], sign: str) -> str:
+    """Return what all these names begin with, up to its last sign; "" where there are not two names."""
+    different = list(set(names))
+    shared = commonprefix(different) if len(different) > 1 else ""  # noqa: RUF071, letter by letter is what is meant
+    return shared[: shared.rfind(sign) + 1]
 
 
 def unwrapped(name: str) -> str:

@@ -47,31 +47,32 @@ class Reader:
     limits: Limits = field(default_factory=Limits)
     refused: list[Refused] = field(default_factory=list)
     pages: Counter[str] = field(default_factory=Counter)
-    _budget: Budget | None = None
+    _budget: Budget = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._budget = Budget(self.limits.total, self.limits.members)
 
     def read(self, download: Path) -> list[Found]:
         """Return every file of a download; scripts and notebooks with their content. Raises CourseFault."""
-        if self._budget is None:
-            self._budget = Budget(self.limits.total, self.limits.members)
         if not os.path.lexists(download):
             raise CourseFault(f"{download} does not exist. Next: course collect DOWNLOAD --out submitted")
         try:
             if download.is_dir():
-                return list(self._folder(download, (), 0, self._budget))
+                return list(self._folder(download, ()))
             if is_archive(download.name):
                 with download.open("rb") as file:
                     files = list(self._archive(file, download.name, (), 1, self._budget, self.limits.members))
                 if not files and [refusal.path for refusal in self.refused] == [(download.name,)]:
                     return [Found((download.name,), None, closed=self.refused.pop().reason, is_folder=True)]
                 return files
-            return list(self._file(download, (download.name,), self._budget, 0))
+            return list(self._file(download, (download.name,)))
         except TooMuch as error:
             said = f"{download} is not read to its end: {error}. Next: course collect it in parts, a folder at a time"
             raise CourseFault(said) from None
         except OSError as error:
             raise CourseFault(f"{download} cannot be read ({error.strerror}). Next: download it again") from None
 
-    def _folder(self, folder: Path, path: tuple[str, ...], depth: int, budget: Budget) -> Iterator[Found]:
+    def _folder(self, folder: Path, path: tuple[str, ...]) -> Iterator[Found]:
         if len(path) > self.limits.folders:
             return self._refuse(path, "has too many folders within folders. Next: look at it by hand")
         try:
@@ -84,16 +85,16 @@ class Reader:
         for each, mode in entries:
             if is_noise(each.name):
                 continue
-            budget.spend(members=1)
+            self._budget.spend(members=1)
             inner = (*path, each.name)
             if stat.S_ISLNK(mode):
                 self._refuse(inner, "is a link, and links are not followed. Next: put the file itself there")
             elif stat.S_ISDIR(mode):
-                yield from self._folder(each, inner, depth, budget)
+                yield from self._folder(each, inner)
             else:
-                yield from self._file(each, inner, budget, depth)
+                yield from self._file(each, inner)
 
-    def _file(self, file: Path, path: tuple[str, ...], budget: Budget, depth: int) -> Iterator[Found]:
+    def _file(self, file: Path, path: tuple[str, ...]) -> Iterator[Found]:
         """Yield a file on disk, or what is in it."""
         try:
             path = (*path[:-1], *safe_path(path[-1], self.limits))
@@ -111,7 +112,7 @@ class Reader:
             why = str(error).rstrip(".") if os.access(file, os.R_OK) else _without_rights(PermissionError(), file)
             yield Found(path, None, closed=f"is not read: {why}. Next: look at it by hand")
             return
-        yield from self._content(path, content, file.stat().st_mtime, depth, budget)
+        yield from self._content(path, content, file.stat().st_mtime, 0, self._budget)
 
     def _content(
         self, path: tuple[str, ...], content: bytes, modified: float, depth: int, budget: Budget

@@ -36,7 +36,7 @@ def tell_apart(candidates: Sequence[Candidate], out: Path, memory: Memory, readi
         told.said.append(_claimed(several))
         return told
     for ending in ENDINGS:
-        ordered = sorted((c for c in candidates if c.ending == ending), key=_age)
+        ordered = sorted((c for c in candidates if c.ending == ending), key=lambda c: c.age)
         rivals = _rivals(ordered)
         if len(_contents(rivals)) < 2:
             told.clear += ordered
@@ -46,9 +46,9 @@ def tell_apart(candidates: Sequence[Candidate], out: Path, memory: Memory, readi
         left = _kept(left, lambda c: c.is_in_place)
         if len(_contents(left)) == 1:
             told.clear += [c for c in ordered if c not in rivals or c is left[-1]]
-            told.laid += [_laid(c, State.OTHER) for c in rivals if c is not left[-1]]
+            told.laid += [c.laid(State.OTHER) for c in rivals if c is not left[-1]]
         elif chosen := _chosen_by_hand(rivals, out, memory):
-            told.laid += [_laid(c, State.SAME if c is chosen else State.OTHER) for c in ordered]
+            told.laid += [c.laid(State.SAME if c is chosen else State.OTHER) for c in ordered]
         else:
             told.said.append(_unclear(rivals, out))
     return told
@@ -100,10 +100,6 @@ def _claimed(several: Sequence[Candidate]) -> str:
     return f"{first.origin.download}: {said}. Next: give --roster a file that tells them apart"
 
 
-def _age(candidate: Candidate) -> tuple[float, float, str]:
-    return (candidate.origin.order, candidate.origin.modified, candidate.origin.path)
-
-
 def _rivals(ordered: Sequence[Candidate]) -> list[Candidate]:
     """Return the newest, and those that nothing says to be older; all of them where several archives claim to be the student's."""
     newest = ordered[-1:]
@@ -138,10 +134,6 @@ def _chosen_by_hand(rivals: Sequence[Candidate], out: Path, memory: Memory) -> C
         return None
     there = digest_of(target.read_bytes())
     return next((rival for rival in rivals if rival.origin.digest == there), None)
-
-
-def _laid(candidate: Candidate, state: State) -> Laid:
-    return Laid(candidate.path, candidate.student, candidate.origin, state, candidate.late)
 
 
 def _unclear(rivals: Sequence[Candidate], out: Path) -> str:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
-import io
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,14 +9,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ..errors import CourseFault
+from .csv_rows import csv_cells, mend
 from .find import is_student
 
-LARGEST = 8 * 1024 * 1024  # bytes
 FORM = "Its first line names its columns: id, and any of name, section, email, login, sis_id, canvas_id, github"
-
-
-class RosterError(CourseFault):
-    """The roster is missing or wrong. The text ends with what to do next."""
 
 
 @dataclass(frozen=True)
@@ -106,40 +99,14 @@ class Roster:
 
 
 def read_roster(path: Path) -> Roster:
-    """Read the file. Raises RosterError, which names the line."""
-    again = f"Next: mend {path}, then the same command again"
-    text = _text(path)
-    try:
-        rows = csv.reader(io.StringIO(text), delimiter=_delimiter(text))
-        header = [name.strip() for name in next(rows, [])]
-        columns = _columns(header)
-        students = tuple(_students(rows, columns, path, again))
-    except csv.Error as error:
-        raise RosterError(f"{path} is not CSV ({error}). {again}") from None
+    """Read the file. Raises CourseFault, which names the line."""
+    rows = csv_cells(path, "--roster")
+    header = [name.strip() for name in next(rows, (0, []))[1]]
+    columns = _columns(header)
+    students = tuple(_students(rows, columns, path))
     unread = tuple(name for name, column in zip(header, columns, strict=True) if name and not column)
     said = [f"{name!a} as {_WORDS.get(c, c.replace('_', ' '))}" for name, c in zip(header, columns, strict=True) if c]
     return Roster(students, unread, f"{path}, of which these columns are read: {', '.join(said)}")
-
-
-def _text(path: Path) -> str:
-    """Return the file's text: UTF-8, or UTF-16 with its mark, as spreadsheets write it. Raises RosterError."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
-        is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
-    except OSError as error:
-        raise RosterError(f"{path} cannot be read ({error.strerror}). Next: give --roster another file") from None
-    except UnicodeDecodeError:
-        raise RosterError(f"{path} is not UTF-8. Next: save it as CSV in UTF-8") from None
-    if len(data) > LARGEST:
-        raise RosterError(f"{path} is larger than {LARGEST // 1024 // 1024} MiB. Next: give --roster another file")
-    return text
-
-
-def _delimiter(text: str) -> str:
-    first = text.partition("\n")[0]
-    return max(",;\t", key=first.count)
 
 
 def _columns(header: Sequence[str]) -> list[str]:
@@ -154,11 +121,11 @@ def _columns(header: Sequence[str]) -> list[str]:
     return [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
 
 
-def _students(rows: Iterable[Sequence[str]], columns: Sequence[str], path: Path, again: str) -> Iterator[Student]:
+def _students(rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str], path: Path) -> Iterator[Student]:
     if not {"id", *_FOLDERS} & {*columns}:
-        raise RosterError(f"{path} has no column `id`. {FORM}. {again}")
+        raise CourseFault(f"{path} has no column `id`. {FORM}. {mend(path)}")
     taken: dict[tuple[str, str], int] = {}
-    for line, row in enumerate(rows, 2):
+    for line, row in rows:
         cells = _cells(row, columns)
         if not any(cells.values()) or cells.get("name", "").casefold() in _MARKED:
             continue
@@ -166,12 +133,12 @@ def _students(rows: Iterable[Sequence[str]], columns: Sequence[str], path: Path,
             continue
         cells.setdefault("id", next((cells[name] for name in _FOLDERS if cells.get(name)), ""))
         if not is_student(cells["id"]) or cells["id"].startswith("."):
-            raise RosterError(f"{path}:{line}: {cells['id']!a} cannot be a folder's name. {again}")
+            raise CourseFault(f"{path}:{line}: {cells['id']!a} cannot be a folder's name. {mend(path)}")
         for column in _IDS:
             key = (column, folded(cells.get(column, "")))
             if key[1] and taken.setdefault(key, line) != line:
                 said = f"{column} {cells[column]!a} stands in line {taken[key]}, too (case does not count)"
-                raise RosterError(f"{path}:{line}: {said}. {again}")
+                raise CourseFault(f"{path}:{line}: {said}. {mend(path)}")
         yield Student(**cells)
 
 

@@ -10,8 +10,6 @@ import re
 import tokenize
 from contextlib import suppress
 
-# A student's text as Python reads it, its encoding, line ends and lines; and as it may be shown.
-
 # Encodings that a coding line may name: tables of letters. Others are slow (punycode), or hide what stands there (unicode_escape).
 _TABLES = re.compile(r"iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|gbk|gb2312|gb18030|big5\w*|shift_jis\w*|euc_\w+|tis-620")
 

@@ -75,7 +75,7 @@ def where_it_stands(source: AttemptSource, name: str) -> str:
     places = [place for place in _places(statements) if name in _names_of(place.node)]
     outside = [place for place in places if place.within is None]
     if outside:
-        return _at_the_end(source, name, outside)
+        return _at_the_end(source, outside)
     inside = next((place for place in places if place.is_definition), None)
     return _as_text(source, statements, name) if inside is None else _inside(source, inside)
 
@@ -162,7 +162,7 @@ def _inside(source: AttemptSource, place: _Place) -> str:
     return f"{around}, {why}. {_INDENTED}."
 
 
-def _at_the_end(source: AttemptSource, name: str, places: Sequence[_Place]) -> str:
+def _at_the_end(source: AttemptSource, places: Sequence[_Place]) -> str:
     """Return what became of a name that the module itself has: the last statement about it decides."""
     last = places[-1]
     where = _line(source, last.node)

@@ -23,8 +23,6 @@ from .found_files import BadArchive, BadMember, Limits, Member, read_at_most, sa
 from .left_over import ARCHIVES
 from .seven_to_tar import ENCRYPTED, HEADER, TOO_LARGE, TOO_MANY
 
-# Read a tar archive, compressed or not, member by member.
-
 _CHUNK = 1024 * 1024
 _LATEST = 2.0**33  # seconds since 1970: in the year 2242
 # Bytes of a header about headers, which the library reads into memory; and of all that speak of every member, which it copies

@@ -157,7 +157,9 @@ def _refuse(info: zipfile.ZipInfo) -> None:
 
 def _page(archive: zipfile.ZipFile, pages: Counter[str]) -> str:
     """Return the code page of the names that say nothing of it. pages: where it is counted, if there are any."""
-    raw = (name for info in archive.infolist() if (name := _raw(info)) is not None and not _is_utf_8(name))
+    raw = (
+        name for info in archive.infolist() if (name := _raw(info)) is not None and _decoded([name], "utf-8") is None
+    )
     some = list(islice(raw, _LOOKED_AT))
     if not some:
         return DEFAULT
@@ -187,14 +189,6 @@ def _name(info: zipfile.ZipInfo, page: str) -> str:
         with suppress(UnicodeDecodeError):
             return raw.decode(each)
     return info.orig_filename
-
-
-def _is_utf_8(name: bytes) -> bool:
-    try:
-        name.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _unicode_path(info: zipfile.ZipInfo) -> str | None:

@@ -18,7 +18,7 @@ import yaml
 from manyheads.authoring.class_repository import MANIFEST, bundle, hand_over
 from manyheads.authoring.leaks import leaks
 from manyheads.authoring.release_exercises import write_release
-from manyheads.authoring.try_repository import Trial, standalone_command, try_out
+from manyheads.authoring.try_repository import standalone_command, try_out
 from manyheads.checks.local import namespace_of
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
@@ -277,23 +277,22 @@ def test_a_busy_machine_does_not_stop_a_release(tiny_copy: Path, files: dict[str
 def test_every_exercise_is_tried_in_whatever_process(with_median: Path) -> None:
     course = load_course(with_median)
     files = bundle(course, write_release(course, Catalogue(course)).files, "@ada")
-    try_out(course, Catalogue(course), files, Trial(jobs=2))
+    try_out(course, Catalogue(course), files, jobs=2)
     path = with_median / "solutions" / "averages" / "02_median.py"
     path.write_text(path.read_text().replace("x.cumsum(0) /", "2 * x.cumsum(0) /"))
     namespace_of.cache_clear()  # as in a process of its own
     with pytest.raises(CourseError, match="`course check` as it is released: ✗ 02 The running mean"):
-        try_out(course, Catalogue(course), files, Trial(jobs=2))
+        try_out(course, Catalogue(course), files, jobs=2)
 
 
 def test_of_what_was_handed_over_before_only_the_stubs_are_tried_again(tiny: Course, files: dict[str, bytes]) -> None:
     without_errors = files | {WHEEL: without(files[WHEEL], "manyheads/errors.py")}
-    handed_over = Trial(is_handed_over=True)
-    try_out(tiny, Catalogue(tiny), without_errors, handed_over)
+    try_out(tiny, Catalogue(tiny), without_errors, is_handed_over=True)
     spoilt = files | {
         SCRIPT: files[SCRIPT].replace(STUB_LINE, b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n")
     }
     with pytest.raises(CourseError, match="cannot be released: its stub scores 3"):
-        try_out(tiny, Catalogue(tiny), spoilt, handed_over)
+        try_out(tiny, Catalogue(tiny), spoilt, is_handed_over=True)
 
 
 # The command

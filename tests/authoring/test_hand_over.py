@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.class_repository import MANIFEST, HandOverError, hand_over
+from manyheads.authoring.class_repository import MANIFEST, hand_over
 from manyheads.course import Course, load_course
+from manyheads.errors import CourseFault
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 SCRIPT = "exercises/averages/01_running_mean.py"
@@ -64,7 +65,7 @@ def test_into_a_folder_with_other_things_nothing_is_written(
     tiny: Course, few: dict[str, bytes], tmp_path: Path
 ) -> None:
     (tmp_path / "thesis.tex").write_text("my own")
-    with pytest.raises(HandOverError, match=f"{tmp_path} holds other things than an earlier release{REFUSED}"):
+    with pytest.raises(CourseFault, match=f"{tmp_path} holds other things than an earlier release{REFUSED}"):
         hand_over(tiny, tmp_path, few)
     assert content(tmp_path) == {"thesis.tex": b"my own"}
 
@@ -120,7 +121,7 @@ def test_somebodys_work_is_never_overwritten(
     work(folder)
     before = content(folder)
     newer = listed({name: text + b"\n" for name, text in few.items() if name != MANIFEST})
-    with pytest.raises(HandOverError) as error:
+    with pytest.raises(CourseFault) as error:
         hand_over(tiny, folder, newer)
     assert says in str(error.value)
     assert ": nothing is written" in str(error.value)
@@ -185,7 +186,7 @@ def test_what_the_history_has_published_stops_a_release(
     git(folder, "reset", "--quiet", "--hard", "HEAD~1" if git(folder, "rev-list", "--count", "HEAD") == "2" else "HEAD")
     git(folder, "branch", "older", tip)
     before = content(folder)
-    with pytest.raises(HandOverError, match=rf"^the git history of .*{says}.*{REFUSED}"):
+    with pytest.raises(CourseFault, match=rf"^the git history of .*{says}.*{REFUSED}"):
         hand_over(tiny, folder, few)
     assert content(folder) == before
 
@@ -198,7 +199,7 @@ def test_what_was_laid_aside_stops_a_release(tiny: Course, few: dict[str, bytes]
     (folder / "syllabus.md").write_text("Week 1: averages\n")
     git(folder, "stash")
     with pytest.raises(
-        HandOverError, match=r"the git history of .*syllabus\.md:1 holds a hidden line.*new folder's name"
+        CourseFault, match=r"the git history of .*syllabus\.md:1 holds a hidden line.*new folder's name"
     ):
         hand_over(tiny, folder, few)
     git(folder, "stash", "drop", "1")
@@ -210,13 +211,13 @@ def test_a_file_that_waits_to_be_committed_stops_a_release(tiny: Course, few: di
     (folder / "notes.py").write_text(f"    {SOLUTION}\n")
     git(folder, "add", "notes.py")
     (folder / "notes.py").unlink()
-    with pytest.raises(HandOverError, match=r"the git history of .*notes\.py:1 holds a hidden line"):
+    with pytest.raises(CourseFault, match=r"the git history of .*notes\.py:1 holds a hidden line"):
         hand_over(tiny, folder, few)
 
 
 def test_a_file_beside_the_release_stops_it(tiny: Course, few: dict[str, bytes], folder: Path) -> None:
     (folder / "exercises" / "mine.py").write_text(f"    # {SOLUTION}\n")
-    with pytest.raises(HandOverError, match=rf"exercises/mine.py:1 holds a hidden line: .*{REFUSED}"):
+    with pytest.raises(CourseFault, match=rf"exercises/mine.py:1 holds a hidden line: .*{REFUSED}"):
         hand_over(tiny, folder, few)
 
 
@@ -243,8 +244,6 @@ def test_the_secret_is_never_released(few: dict[str, bytes], tiny_copy: Path, tm
     (tiny_copy / ".course" / "secret").write_text(secret)
     course = load_course(tiny_copy)
     spoilt = few | {"manyheads/course/notes.md": f"the secret is {secret}".encode()}
-    with pytest.raises(
-        HandOverError, match=r"manyheads/course/notes\.md holds the course's secret: nothing is written"
-    ):
+    with pytest.raises(CourseFault, match=r"manyheads/course/notes\.md holds the course's secret: nothing is written"):
         hand_over(course, tmp_path / "class", spoilt)
     assert not (tmp_path / "class").exists()

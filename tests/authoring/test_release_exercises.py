@@ -8,7 +8,7 @@ import jupytext
 import pytest
 
 from manyheads.authoring.release_exercises import released_files, stray_files, write_release
-from manyheads.authoring.stub import SourceError, stub_of
+from manyheads.authoring.stub import stub_of
 from manyheads.course import CourseError, load_course
 from manyheads.errors import CourseFault
 from manyheads.judge.catalogue import Catalogue
@@ -107,7 +107,7 @@ def test_a_source_that_cannot_be_stripped_is_an_error_with_its_line(tiny_copy: P
     path = tiny_copy / "solutions" / "averages" / "01_running_mean.py"
     path.write_text(path.read_text().replace("    ### END SOLUTION\n", ""))
     course = load_course(tiny_copy)
-    with pytest.raises(SourceError, match=r"^solutions/averages/01_running_mean\.py:23: .* is never closed"):
+    with pytest.raises(CourseFault, match=r"^solutions/averages/01_running_mean\.py:23: .* is never closed"):
         stub_of(course.exercises[0])
 
 

@@ -15,7 +15,7 @@ from manyheads.authoring.compare_recordings import same_fingerprints
 from manyheads.authoring.engine_digest import engine_digest, statements_of
 from manyheads.authoring.index import NAME
 from manyheads.authoring.record_calls import recorded_calls
-from manyheads.authoring.release_exercises import Effort, Written, write_release
+from manyheads.authoring.release_exercises import Written, write_release
 from manyheads.authoring.reuse import kept_file
 from manyheads.authoring.stub import stub_of
 from manyheads.authoring.verify.file_claims import verify_structure
@@ -50,7 +50,7 @@ def release(folder: Path, *, fresh: bool = False) -> tuple[int, Written]:
         yield lambda: None
 
     course = load_course(folder)
-    written = write_release(course, Catalogue(course), effort=Effort(fresh=fresh), shown=shown)
+    written = write_release(course, Catalogue(course), fresh=fresh, shown=shown)
     return steps[0], written
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.stub import SourceError, solution_parts, strip
+from manyheads.authoring.stub import solution_parts, strip
+from manyheads.errors import CourseFault
 
 REPOSITORY = Path(__file__).parents[2]
 SOLUTIONS = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("tests/tiny_course/solutions/*/*.py")])
@@ -81,7 +82,7 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
     ],
 )
 def test_a_marker_out_of_place_is_refused_with_its_line(lines: list[str], line: int, problem: str) -> None:
-    with pytest.raises(SourceError) as error:
+    with pytest.raises(CourseFault) as error:
         strip("\n".join(lines) + "\n", "solutions/a/01_f.py")
     message = str(error.value)
     assert message.startswith(f"solutions/a/01_f.py:{line}: ")

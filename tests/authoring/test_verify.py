@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from manyheads.authoring.release_exercises import write_release
-from manyheads.authoring.stub import SourceError
 from manyheads.authoring.verify.attempt_claims import verify_attempts, verify_watched
 from manyheads.authoring.verify.bank_claims import verify_mutants
 from manyheads.authoring.verify.claim import Claim
@@ -19,6 +18,7 @@ from manyheads.authoring.verify.line_claims import verify_lines
 from manyheads.box.level import Box
 from manyheads.checks.local import BrokenReference
 from manyheads.course import CourseError, load_course
+from manyheads.errors import CourseFault
 from manyheads.judge.catalogue import Catalogue
 from manyheads.judge.hidden_checks import GraderFault
 from tests.authoring.knobs import KNOBS
@@ -439,7 +439,7 @@ def assert_broken(found: list[Claim], expected: dict[str, list[str]]) -> None:
                      id="words with a fourth hint"),
         pytest.param(edit(CHECKS, '    """lets gradients through"""\n', ""), GraderFault, "test_gradients needs to be a function with @check",
                      id="a check without a sentence"),
-        pytest.param(edit(SOLUTION, "    ### END SOLUTION\n", ""), SourceError, ":23: ", id="a part left open"),
+        pytest.param(edit(SOLUTION, "    ### END SOLUTION\n", ""), CourseFault, ":23: ", id="a part left open"),
     ],
 )  # fmt: skip
 def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(

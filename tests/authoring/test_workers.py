@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.release_exercises import Effort, write_release
+from manyheads.authoring.release_exercises import write_release
 from manyheads.box.procstat import has_ended
 from manyheads.course import CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
@@ -26,7 +26,7 @@ PATIENCE = 120.0  # seconds: a busy machine is slow
 
 def release(folder: Path, jobs: int) -> None:
     course = load_course(folder)
-    write_release(course, Catalogue(course), effort=Effort(jobs=jobs))
+    write_release(course, Catalogue(course), jobs=jobs)
 
 
 def content(folder: Path) -> dict[str, bytes]:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.course.decisions import Decisions
-from manyheads.course.overrides_file import NAME, Override, OverridesError, add_overrides, read_overrides
+from manyheads.course.overrides_file import NAME, Override, add_overrides, read_overrides
+from manyheads.errors import CourseFault
 
 Decide = Callable[..., Decisions]
 GOOD = "- {student: ada, exercise: mean, score: 4}\n"
@@ -46,7 +47,7 @@ FORMULAS = ["=1+2", "+1", "-1", "@x", "\t=1", "＝1", "  =1", "report", "CON", "
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_sentence_with_its_line(decide: Decide, row: str, line: int, says: str) -> None:
-    with pytest.raises(OverridesError) as raised:
+    with pytest.raises(CourseFault) as raised:
         decide(f"# mine\n{GOOD}- {{{row}}}\n")
     said = str(raised.value)
     assert f"{NAME}:{line}: " in said
@@ -57,7 +58,7 @@ def test_what_is_wrong_is_one_sentence_with_its_line(decide: Decide, row: str, l
 
 @pytest.mark.parametrize("text", ["- [", "ada: 4\n", "\xff", "- 7\n", "- {extension: 2026-13-45}", "- &a [*a]"])
 def test_what_is_no_list_of_rows_is_one_sentence(decide: Decide, text: str) -> None:
-    with pytest.raises(OverridesError, match=r"Next: "):
+    with pytest.raises(CourseFault, match=r"Next: "):
         decide(text)
 
 

@@ -8,20 +8,34 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from manyheads.platforms.github_api import ServiceError
+from manyheads.platforms.github_api import Api, ServiceError
 from manyheads.platforms.pull_request_files import PullRequest
 from manyheads.platforms.pull_request_texts import MARK, Annotation, Conclusion
-from manyheads.platforms.report_pull_request import Service as Client
+from manyheads.platforms.report_pull_request import PullRequestReport, write_check_run, write_comment
 from tests.workflows.hosted.service import BOT, Service
 
 RIGHTS = {"pull-requests": "write", "checks": "write"}
+
+
+class Client:
+    """Writes to the service at this address, with a token."""
+
+    def __init__(self, address: str, asked: PullRequest) -> None:
+        self._api, self._asked = Api(address, "t", asked.repository), asked
+
+    def comment(self, text: str) -> None:
+        write_comment(self._api, self._asked, PullRequestReport(Conclusion("neutral", text), text))
+
+    def check_run(self, verdict: Conclusion, text: str, *found: Annotation) -> None:
+        write_check_run(self._api, self._asked, PullRequestReport(verdict, text, found))
 
 
 @pytest.fixture
 def client(service: Service, asked: PullRequest) -> Client:
     """A client with the rights of job `report`."""
     service.tokens["t"] = RIGHTS
-    return Client(f"{service.address}/api/", "t", asked)
+    service.heads[asked.number] = asked.head
+    return Client(f"{service.address}/api/", asked)
 
 
 def test_the_second_report_takes_the_place_of_the_first(service: Service, client: Client) -> None:
@@ -46,7 +60,7 @@ def test_it_is_found_among_hundreds_and_nobody_elses_is_touched(service: Service
 
 
 def test_a_check_run_stands_on_the_commit_with_its_annotations(service: Service, client: Client) -> None:
-    client.check_run(Conclusion("failure", "3 / 4"), "## 3 / 4", [Annotation("a.py", 9, "a: 3 / 4", "raised x")])
+    client.check_run(Conclusion("failure", "3 / 4"), "## 3 / 4", Annotation("a.py", 9, "a: 3 / 4", "raised x"))
     (run,) = service.check_runs
     assert (run["name"], run["head_sha"], run["status"]) == ("grade", "a" * 40, "completed")
     assert run["conclusion"] == "failure"
@@ -69,7 +83,7 @@ def test_without_the_right_to_write_it_says_what_is_missing(
 ) -> None:
     service.tokens.clear()
     service.tokens.update({} if rights is None else {"t": rights})
-    for write in (lambda: client.comment("x"), lambda: client.check_run(Conclusion("success", "x"), "x", [])):
+    for write in (lambda: client.comment("x"), lambda: client.check_run(Conclusion("success", "x"), "x")):
         with pytest.raises(ServiceError, match=r"was refused \(40[13]\)\. Next: look at this job's permissions"):
             write()
     assert (service.comments, service.check_runs) == ([], [])
@@ -103,11 +117,11 @@ def elsewhere(service: Service) -> Iterator[str]:
 
 def test_the_token_follows_no_redirect(service: Service, elsewhere: str, asked: PullRequest) -> None:
     with pytest.raises(ServiceError, match=r"was refused \(307\)"):
-        Client(f"{elsewhere}/api", "t", asked).comment("x")
+        Client(f"{elsewhere}/api", asked).comment("x")
     assert service.requests == []
 
 
 def test_a_service_that_does_not_answer_is_an_error(service: Service, asked: PullRequest) -> None:
     nobody = "http://127.0.0.1:9/api"
     with pytest.raises(ServiceError, match="had no answer"):
-        Client(nobody, "t", asked).comment("x")
+        Client(nobody, asked).comment("x")

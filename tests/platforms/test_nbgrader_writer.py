@@ -18,7 +18,8 @@ from nbgrader.plugins import CsvExportPlugin
 from sqlalchemy import inspect, text
 
 from manyheads.course import Course, load_course
-from manyheads.platforms.nbgrader_database import GradebookError, open_gradebook
+from manyheads.errors import CourseFault
+from manyheads.platforms.nbgrader_database import open_gradebook
 from manyheads.platforms.nbgrader_reader import given_by_hand, read_gradebook
 from manyheads.platforms.nbgrader_writer import GradebookWriter
 from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Result
@@ -211,7 +212,7 @@ def test_cells_do_not_come_and_go_below_submissions(tiny_copy: Path, url: str, b
     before = counts(book())
     released = tiny_copy / "exercises" / "averages" / "01_running_mean.ipynb"
     released.write_text(released.read_text().replace("running_mean-hygiene", "running_mean-tidiness"))
-    with pytest.raises(GradebookError, match=r"with other cells than exercises/ has\. Next: course grade"):
+    with pytest.raises(CourseFault, match=r"with other cells than exercises/ has\. Next: course grade"):
         write(load_course(tiny_copy), url)
     assert counts(book()) == before
 
@@ -244,7 +245,7 @@ def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence_and_a_next_
     with closing(open_gradebook(url)) as edited:
         setattr(edited.find_grade(*VALUES, "ada"), column, points)
         edited.db.commit()
-    with pytest.raises(GradebookError, match=r"of ada in 01_running_mean, cell running_mean-values, is ") as raised:
+    with pytest.raises(CourseFault, match=r"of ada in 01_running_mean, cell running_mean-values, is ") as raised:
         use(tiny, url)
     assert f"{points!r}, which is no number of points. Next: enter another one in formgrader" in str(raised.value)
     with closing(open_gradebook(url)) as book:
@@ -261,14 +262,14 @@ def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence_and_a_next_
     ],
 )
 def test_a_database_that_cannot_be_opened_is_one_sentence_and_a_next_step(tiny: Course, bad: str, says: str) -> None:
-    with pytest.raises(GradebookError, match=says) as raised:
+    with pytest.raises(CourseFault, match=says) as raised:
         write(tiny, bad)
     assert str(raised.value).endswith("Next: check the URL, such as sqlite:///gradebook.db")
     assert len(str(raised.value).splitlines()) == 1
 
 
 def test_who_reads_a_gradebook_that_is_not_there_makes_none(tiny: Course, tmp_path: Path) -> None:
-    with pytest.raises(GradebookError, match="Next: course grade SUBMITTED --gradebook sqlite:///"):
+    with pytest.raises(CourseFault, match="Next: course grade SUBMITTED --gradebook sqlite:///"):
         read_gradebook(tiny, f"sqlite:///{tmp_path / 'none.db'}")
     assert not (tmp_path / "none.db").exists()
 

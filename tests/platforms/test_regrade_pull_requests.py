@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.errors import CourseFault
 from manyheads.platforms.github_api import ServiceError
-from manyheads.platforms.pull_request_files import RunnerError
 from manyheads.platforms.regrade_pull_requests import regrade
 from tests.workflows.hosted.service import Service
 
@@ -51,5 +51,5 @@ def test_one_that_cannot_be_started_costs_no_other(service: Service, environment
 
 def test_an_event_without_a_repository_is_refused(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "event.json").write_text("[]")
-    with pytest.raises(RunnerError, match=r"the event names no repository\. Next: "):
+    with pytest.raises(CourseFault, match=r"the event names no repository\. Next: "):
         regrade(environment)

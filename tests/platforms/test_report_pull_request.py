@@ -12,9 +12,10 @@ import pytest
 
 from manyheads.box.names import Device
 from manyheads.course import Course
+from manyheads.errors import CourseFault
 from manyheads.platforms.artifact import ArtifactError, write_artifact
 from manyheads.platforms.github_api import ServiceError
-from manyheads.platforms.pull_request_files import Collected, RunnerError
+from manyheads.platforms.pull_request_files import Collected
 from manyheads.platforms.report_pull_request import write_report
 from manyheads.result import Result
 from tests.workflows.hosted.service import Service
@@ -187,6 +188,6 @@ def test_files_of_another_commit_are_not_reported_on(
 ) -> None:
     other = collected.model_copy(update={"head": "b" * 40})
     (submitted / "collected.json").write_text(other.model_dump_json())
-    with pytest.raises(RunnerError, match="is of another commit"):
+    with pytest.raises(CourseFault, match="is of another commit"):
         report()
     assert (service.comments, service.check_runs) == ([], [])

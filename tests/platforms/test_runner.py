@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from manyheads.platforms.pull_request_files import PullRequest, RunnerError, add_summary, pull_request, set_output
+from manyheads.errors import CourseFault
+from manyheads.platforms.pull_request_files import PullRequest, add_summary, pull_request, set_output
 from tests.workflows.hosted.service import Service
 
 Spoil = Callable[[dict[str, Any]], object]
@@ -49,7 +50,7 @@ def test_the_pull_request_is_what_the_event_says(tmp_path: Path) -> None:
 def test_an_event_of_another_kind_is_refused(tmp_path: Path, spoil: Spoil) -> None:
     about = event()
     spoil(about)
-    with pytest.raises(RunnerError, match=r"the event is not that of a pull request\. Next: look at the `on:`"):
+    with pytest.raises(CourseFault, match=r"the event is not that of a pull request\. Next: look at the `on:`"):
         pull_request(written(tmp_path, about))
 
 
@@ -70,7 +71,7 @@ def test_a_dispatch_without_a_number_asks_the_service_nothing(service: Service, 
         "GITHUB_API_URL": f"{service.address}/api",
         "GITHUB_TOKEN": "t",
     }
-    with pytest.raises(RunnerError, match="the event is not that of a pull request"):
+    with pytest.raises(CourseFault, match="the event is not that of a pull request"):
         pull_request(environment)
     assert service.requests == []
 
@@ -79,12 +80,12 @@ def test_a_dispatch_without_a_number_asks_the_service_nothing(service: Service, 
 def test_whoever_is_no_student_is_not_graded(tmp_path: Path, login: str) -> None:
     about = event()
     about["pull_request"]["user"]["login"] = login
-    with pytest.raises(RunnerError, match="is not a student's account: nothing is graded"):
+    with pytest.raises(CourseFault, match="is not a student's account: nothing is graded"):
         pull_request(written(tmp_path, about))
 
 
 def test_outside_a_workflow_the_command_says_so() -> None:
-    with pytest.raises(RunnerError, match=r"GITHUB_EVENT_PATH is not set: .* Next: course grade"):
+    with pytest.raises(CourseFault, match=r"GITHUB_EVENT_PATH is not set: .* Next: course grade"):
         pull_request({})
 
 
@@ -99,6 +100,6 @@ def test_outputs_and_summaries_are_added_to_the_runners_files(tmp_path: Path) ->
 
 @pytest.mark.parametrize("value", ["clean\nother=1", "<<END", "A"])
 def test_an_output_cannot_become_two(tmp_path: Path, value: str) -> None:
-    with pytest.raises(RunnerError, match="is no output"):
+    with pytest.raises(CourseFault, match="is no output"):
         set_output({"GITHUB_OUTPUT": str(tmp_path / "out")}, "hygiene", value)
     assert not (tmp_path / "out").exists()

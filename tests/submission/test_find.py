@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import Course
-from manyheads.submission import SubmissionError, find_submissions
+from manyheads.errors import CourseFault
+from manyheads.submission import find_submissions
 
 
 def hand_in(submitted: Path, student: str) -> Path:
@@ -81,14 +82,12 @@ def test_nobody_hands_in_another_students_folder_by_a_link(tiny: Course, tmp_pat
 
 
 def test_an_empty_folder_is_an_error_that_says_what_belongs_there(tiny: Course, tmp_path: Path) -> None:
-    with pytest.raises(
-        SubmissionError, match=r"holds no submission .* an assignment of: averages\). Next: course collect"
-    ):
+    with pytest.raises(CourseFault, match=r"holds no submission .* an assignment of: averages\). Next: course collect"):
         find_submissions(tiny, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["nowhere", "a_file"])
 def test_a_path_that_is_no_folder_is_an_error(tiny: Course, tmp_path: Path, name: str) -> None:
     (tmp_path / "a_file").touch()
-    with pytest.raises(SubmissionError, match=r"is not a folder\. Next: course grade FOLDER"):
+    with pytest.raises(CourseFault, match=r"is not a folder\. Next: course grade FOLDER"):
         find_submissions(tiny, tmp_path / name)

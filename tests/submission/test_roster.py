@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.submission.roster import Roster, RosterError, Student, read_roster
+from manyheads.errors import CourseFault
+from manyheads.submission.roster import Roster, Student, read_roster
 
 
 def read(tmp_path: Path, text: str | bytes) -> Roster:
@@ -110,13 +111,13 @@ def test_it_is_told_which_columns_were_read_as_what(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str | bytes, says: str) -> None:
-    with pytest.raises(RosterError, match=says) as caught:
+    with pytest.raises(CourseFault, match=says) as caught:
         read(tmp_path, text)
     assert ". Next: " in str(caught.value)
 
 
 def test_no_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
-        RosterError, match=r"cannot be read \(No such file or directory\)\. Next: give --roster another"
+        CourseFault, match=r"cannot be read \(No such file or directory\)\. Next: give --roster another"
     ):
         read_roster(tmp_path / "none.csv")

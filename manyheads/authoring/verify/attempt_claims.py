@@ -30,8 +30,6 @@ from ...submission import AttemptSource
 from ..stub import stub_of
 from .claim import SECRET, Claim, Namespace, Trial
 
-# Claims about attempts, run in the box: stubs score 0, right attempts full, unlisted wrong attempts get no diagnosis.
-
 DTYPES = ("float64", "float32")
 FAIR = "let that check ask for no more than the exercise says, or mend the attempt"
 
@@ -41,7 +39,7 @@ def verify_attempts(course: Course, box: Box, exercises: Sequence[Exercise], see
     ids = tuple(e.id for e in exercises)
     judge = Judge(course, box, Settings(SECRET, exercises=ids))
     for exercise in exercises:
-        yield _stub(course, judge, exercise)
+        yield _stub(judge, exercise)
         yield _wrong(judge, exercise)
         yield _wrong_at_home(course, box, exercise)
         yield _checked(course, box, exercise)
@@ -51,40 +49,32 @@ def verify_attempts(course: Course, box: Box, exercises: Sequence[Exercise], see
             yield _right(judge, exercise, seeds, dtype)
 
 
-def _stub(course: Course, judge: Judge, exercise: Exercise) -> Claim:
+def _stub(judge: Judge, exercise: Exercise) -> Claim:
     source = AttemptSource(f"{exercise.stem}.py", stub_of(exercise))
     result = judge.grade_attempt("stub", exercise, source)
     names = [d.id for d in result.diagnosis]
-    ok = result.score == 0 and names == ["stub_untouched"]
-    failures = () if ok else (f"scores {out_of(result)}, named {names}",)
+    failures = [f"scores {out_of(result)}, named {names}"]
+    if result.score == 0 and names == ["stub_untouched"]:
+        failures.clear()
     hide = f"let the checks ask for what is to be written, or mark it as solution in {exercise.solution.name}"
-    return Claim(exercise.id, "the untouched stub scores 0", int(ok), 1, failures, next=hide)
+    return Claim.but_for(failures, exercise.id, "the untouched stub scores 0", 1, hide)
 
 
 def _right(judge: Judge, exercise: Exercise, seeds: int, dtype: str) -> Claim:
-    paths, failures = right_paths(exercise), []
-    for path in paths:
-        for seed in range(seeds):
-            result = _grade(judge, exercise, path, seed)
-            if result.score != result.max_score:
-                failures.append(f"{path.name}, seed {seed}: {_problems(result)}")
-    total = len(paths) * seeds
+    paths = right_paths(exercise)
+    graded = [(path, seed, _grade(judge, exercise, path, seed)) for path in paths for seed in range(seeds)]
+    failures = [f"{path.name}, seed {seed}: {_problems(it)}" for path, seed, it in graded if it.score != it.max_score]
     says = f"every right attempt scores full ({len(paths)} attempts, {seeds} seeds, {dtype})"
-    return Claim(exercise.id, says, total - len(failures), total, tuple(failures), next=FAIR)
+    return Claim.but_for(failures, exercise.id, says, len(paths) * seeds, FAIR)
 
 
 def _checked(course: Course, box: Box, exercise: Exercise) -> Claim:
     """Return the claim about what `course check` reports for right attempts."""
-    fingerprints = read(exercise.fingerprints)
-    paths, failures = right_paths(exercise), []
-    for path in paths:
-        result = check_source(fingerprints, source_of(path), box, course.limits.for_worker())
-        if any(c.outcome != "passed" for c in result.checks):
-            failures.append(f"{path.name}: {_problems(result)}")
+    fingerprints, limits, paths = read(exercise.fingerprints), course.limits.for_worker(), right_paths(exercise)
+    checked = [(path, check_source(fingerprints, source_of(path), box, limits)) for path in paths]
+    failures = [f"{path.name}: {problems}" for path, result in checked if (problems := _problems(result))]
     says = "every right attempt passes `course check`"
-    return Claim(
-        exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=f"course release, then {FAIR}"
-    )
+    return Claim.but_for(failures, exercise.id, says, len(paths), f"course release, then {FAIR}")
 
 
 def verify_watched(catalogue: Catalogue, exercise: Exercise) -> Claim:
@@ -97,7 +87,7 @@ def verify_watched(catalogue: Catalogue, exercise: Exercise) -> Claim:
         failures += [f"{path.name}: {each.check}" for each in watched if not _is_the_same_unwatched(attempt, each)]
     says = "every right attempt that answers unwatched answers the same where it is watched"
     mend = "see manyheads/box/worker/op_monitor.py"
-    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=mend)
+    return Claim.but_for(failures, exercise.id, says, len(paths), mend)
 
 
 def _is_the_same_unwatched(attempt: LocalRecordingRunner, exchange: Exchange) -> bool:
@@ -115,7 +105,7 @@ def _wrong(judge: Judge, exercise: Exercise) -> Claim:
             failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
     says = "an unlisted wrong attempt fails and gets no diagnosis"
     more = "let a check tell it from what it is named, or add a mutant of its kind"
-    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=more)
+    return Claim.but_for(failures, exercise.id, says, len(paths), more)
 
 
 def _wrong_at_home(course: Course, box: Box, exercise: Exercise) -> Claim:
@@ -130,7 +120,7 @@ def _wrong_at_home(course: Course, box: Box, exercise: Exercise) -> Claim:
             failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
     says = "an unlisted wrong attempt fails `course check` and gets no diagnosis there"
     more = "let a check ask what tells it from a right one, or add a mutant of its kind; then course release"
-    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=more)
+    return Claim.but_for(failures, exercise.id, says, len(paths), more)
 
 
 def _grade(judge: Judge, exercise: Exercise, path: Path, seed: int = 0) -> ExerciseResult:
@@ -170,14 +160,9 @@ def verify_order(
         with made_in_another_order(mutant.namespace):
             other = _told(mutant, fingerprints, trial)
         failures += [f"{mutant.id} is named {a}, then {b}" for a, b in zip(usual, other, strict=True) if a != b]
-    yield Claim(
-        exercise.id,
-        "every mutant has the same names if its layers are made in another order",
-        2 * len(chosen) - len(failures),
-        2 * len(chosen),
-        tuple(failures),
-        next=f"let no check compare weights that nobody gave, then course verify {exercise.id}",
-    )
+    says = "every mutant has the same names if its layers are made in another order"
+    mend = f"let no check compare weights that nobody gave, then course verify {exercise.id}"
+    yield Claim.but_for(failures, exercise.id, says, 2 * len(chosen), mend)
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def verify_families(exercise: Exercise, bank: Bank, trial: Trial) -> Iterator[Cl
                 failures.append(f"{family.id} ({knobs}) is named {[d.id for d in told]}")
     says = "a mistake with a number is named at numbers that are not listed"
     next_ = "let a check tell these numbers from others, or narrow the family's limits"
-    yield Claim(exercise.id, says, held, held + len(failures), tuple(failures), next=next_)
+    yield Claim.but_for(failures, exercise.id, says, held + len(failures), next_)
 
 
 # The claim that a mistake keeps its name while the functions after it are not written yet, graded and at home.
@@ -82,15 +82,9 @@ def verify_unfinished(
                 else:
                     names = [d.id for d in told]
                     failures.append(f"{mutant.id} ({dict(mutant.faults)}) before {functions[cut]}, {where}: {names}")
-    yield Claim(
-        exercise.id,
-        "a mistake keeps its name while later functions are stubs",
-        held,
-        held + len(failures),
-        tuple(failures),
-        UNFINISHED_SHARE,
-        "let a check that asks one function alone tell these from others",
-    )
+    says = "a mistake keeps its name while later functions are stubs"
+    next_ = "let a check that asks one function alone tell these from others"
+    yield Claim.but_for(failures, exercise.id, says, held + len(failures), next_, UNFINISHED_SHARE)
 
 
 def _stub(*arguments: object, **named: object) -> None:
@@ -127,24 +121,15 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
     total = len(bank.mutants)
     bank_file = exercise.misconceptions.relative_to(course.root)
     ask = f"let a check in {exercise.checks.relative_to(course.root)} ask for more, or take the mutant out"
-    yield Claim(exercise.id, "every mutant fails a check", total - len(missed), total, tuple(missed), next=ask)
+    yield Claim.but_for(missed, exercise.id, "every mutant fails a check", total, ask)
     apart = f"give both one id in {bank_file}, or let a check tell them apart"
-    yield Claim(exercise.id, "every mutant is named first", total - len(misnamed), total, tuple(misnamed), next=apart)
+    yield Claim.but_for(misnamed, exercise.id, "every mutant is named first", total, apart)
     checks = catalogue.checks(exercise)
     idle = [f"{check.id} is failed by no mutant" for check in checks if check.id not in failed]
     add = f"add one that fails it to {bank_file}, or take the check out"
-    says = "every check is failed by a mutant"
-    yield Claim(exercise.id, says, len(checks) - len(idle), len(checks), tuple(idle), next=add)
-    otherwise = tuple(verdict for verdict in verdicts if verdict)
-    yield Claim(
-        exercise.id,
-        "every visible check gives the hidden check's verdict",
-        len(verdicts) - len(otherwise),
-        len(verdicts),
-        otherwise,
-        VERDICT_SHARE,
-        f"course release {exercise.id}",
-    )
+    yield Claim.but_for(idle, exercise.id, "every check is failed by a mutant", len(checks), add)
+    says, release = "every visible check gives the hidden check's verdict", f"course release {exercise.id}"
+    yield Claim.but_for([*filter(None, verdicts)], exercise.id, says, len(verdicts), release, VERDICT_SHARE)
     yield _recorded(course, exercise, bank, rows)
     yield _pairs(exercise, bank, trial, outcomes, pairs)
     reference = catalogue.reference(exercise).namespace
@@ -165,18 +150,10 @@ def _recorded(course: Course, exercise: Exercise, bank: Bank, seen: Sequence[str
     """Return the claim that the kill matrix is right. It has no cases if the record is stale, which the claim about the page shows."""
     recorded = read_kill_matrix(exercise)
     pairs = list(zip(bank.mutants, seen, recorded.mutants, strict=True)) if recorded else []
-    path = exercise.fingerprints.relative_to(course.root)
     failures = [f"{_label(m)} fails other checks" for m, a, b in pairs if a != b]
     says = "every mutant fails the recorded checks"
-    return Claim(
-        exercise.id,
-        says,
-        len(pairs) - len(failures),
-        len(pairs),
-        tuple(failures),
-        RECORDED_SHARE,
-        f"rm {path}, then course release",
-    )
+    again = f"rm {exercise.fingerprints.relative_to(course.root)}, then course release"
+    return Claim.but_for(failures, exercise.id, says, len(pairs), again, RECORDED_SHARE)
 
 
 def _pairs(exercise: Exercise, bank: Bank, trial: TrialRun, alone: Mapping[int, object], count: int | None) -> Claim:
@@ -202,7 +179,7 @@ def _pairs(exercise: Exercise, bank: Bank, trial: TrialRun, alone: Mapping[int, 
         else:
             failures.append(f"{_label(first)} and {_label(second)} are named {[d.id for d in diagnosis]}")
     says, apart = "both faults of a pair are named", "let a check tell these pairs from others"
-    return Claim(exercise.id, says, held, held + len(failures), tuple(failures), PAIR_SHARE, apart)
+    return Claim.but_for(failures, exercise.id, says, held + len(failures), apart, PAIR_SHARE)
 
 
 def _simpler(bank: Bank, trial: TrialRun, first: Mutant, second: Mutant, seen: Behaviour) -> Iterator[set[str]]:

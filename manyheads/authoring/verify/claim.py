@@ -15,8 +15,6 @@ from ...judge.memory import Memory, RememberingRunner
 from ...result import Diagnosed
 from ..release_steps import INPUTS
 
-# A claim about a course, with its figures.
-
 SECRET = b"verify"  # used in place of the course's secret, so that a claim gives the same result on every machine
 SHOWN = 10  # how many failures of a claim are listed
 
@@ -35,6 +33,13 @@ class Claim:
     failures: tuple[str, ...] = ()
     share: float = 1.0
     next: str = "course verify"
+
+    @classmethod
+    def but_for(
+        cls, failures: Sequence[str], about: str, says: str, total: int, next: str, share: float = 1.0
+    ) -> Claim:
+        """Return the claim that all cases hold but these. Each of the failures is a case."""
+        return cls(about, says, total - len(failures), total, tuple(failures), share, next)
 
     @property
     def kept(self) -> bool:

@@ -52,14 +52,12 @@ def verify_lessons(course: Course, exercises: Sequence[Exercise]) -> Iterator[Cl
     named = {exercise.notebook.parent / link.target for exercise, link in links}
     unseen = [path for exercise in exercises for path in exercise.figures if path not in named]
     broken += [f"{path.relative_to(course.root)} is named in no lesson" for path in unseen]
-    total = len(links) + len(unseen)
-    yield Claim(
-        "lessons", LINKS, total - len(broken), total, tuple(broken), next="mend the lesson, then course release"
-    )
+    mend = "mend the lesson, then course release"
+    yield Claim.but_for(broken, "lessons", LINKS, len(links) + len(unseen), mend)
     asked = [(exercise, cell) for exercise in exercises for cell in _predictions(stub_of(exercise))]
     wrong = [f"{exercise.stem}: {said}" for exercise, cell in asked if (said := _unanswered(exercise, cell))]
     mend = "catch NotImplementedError in that cell, and print one line in any case"
-    yield Claim("lessons", PREDICTIONS, len(asked) - len(wrong), len(asked), tuple(wrong), next=mend)
+    yield Claim.but_for(wrong, "lessons", PREDICTIONS, len(asked), mend)
 
 
 def _links(stub: str) -> Iterator[_Link]:
@@ -119,7 +117,7 @@ def verify_structure(
 
     Where points do not add up, nothing is graded, so no other claim is tested.
 
-    Raises SourceError or CourseError if a file is missing or cannot be stripped.
+    Raises CourseFault if a file is missing or cannot be stripped.
     """
     named = course.exercises if exercises is None else exercises
     points = _points(catalogue, named)
@@ -137,15 +135,14 @@ def verify_structure(
     strays = stray_files(course, [file.path for file in files]) if exercises is None else []
     stale += [f"{path.relative_to(course.root)} has no source" for path in strays]
     says = "exercises/ is exactly what solutions/ yields"
-    yield Claim("release", says, len(files) - len(stale), len(files), tuple(stale), next=_release(course, named, other))
+    yield Claim.but_for(stale, "release", says, len(files), _release(course, named, other))
     if curves := len(list(trained_exercises(course))):
-        stale_ones = tuple(stale_curves(course))
         says = "every curve was recorded with the current text and plan"
-        yield Claim("release", says, curves - len(stale_ones), curves, stale_ones, next="course release --curves")
+        yield Claim.but_for(stale_curves(course), "release", says, curves, "course release --curves")
     yield _shapes(named, {f.path: f.content for f in files})
     found = leaks(course, {str(f.path.relative_to(course.root)): f.content for f in files})
     says, aside = "no line of a solution, check or mutant is released", "take that line out of its source"
-    yield Claim("release", says, len(files) - len(found), len(files), found, next=f"{aside}, then {RELEASE}")
+    yield Claim.but_for(found, "release", says, len(files), f"{aside}, then {RELEASE}")
 
 
 def _release(course: Course, exercises: Exercises, other: Set[Path]) -> str:
@@ -182,14 +179,14 @@ def _shapes(exercises: Exercises, contents: Mapping[Path, bytes]) -> Claim:
             f"{exercise.id}: the shapes of {name} fit no recorded call" for name in exercise.shapes if name not in shown
         ]
     says, mend = "course.yaml's shapes fit the recorded calls", "mend them in course.yaml"
-    return Claim("shapes", says, total - len(without_call), total, tuple(without_call), next=mend)
+    return Claim.but_for(without_call, "shapes", says, total, mend)
 
 
 def _points(catalogue: Catalogue, exercises: Exercises) -> Claim:
     wrong = [fault for exercise in exercises if (fault := points_fault(exercise, catalogue.checks(exercise)))]
     says = "the checks' points sum to course.yaml's"
     mend = "mend the file of checks (a check's name begins with test_), or `points` in course.yaml. No other claim was tried"
-    return Claim(POINTS, says, len(exercises) - len(wrong), len(exercises), tuple(wrong), next=mend)
+    return Claim.but_for(wrong, POINTS, says, len(exercises), mend)
 
 
 def _recordings(course: Course, exercises: Exercises) -> Claim:
@@ -198,14 +195,12 @@ def _recordings(course: Course, exercises: Exercises) -> Claim:
         for e in exercises
         if current(e) is None
     ]
-    says = "every recording is current"
-    return Claim("recordings", says, len(exercises) - len(stale), len(exercises), tuple(stale), next=RELEASE)
+    return Claim.but_for(stale, "recordings", "every recording is current", len(exercises), RELEASE)
 
 
 def _page(course: Course, catalogue: Catalogue) -> Claim:
-    current = bank_page.is_current(course, catalogue)
-    stale = () if current else (f"{bank_page.NAME} is not made from the current bank",)
-    return Claim("page", f"{bank_page.NAME} is what the bank says", int(current), 1, stale, next=RELEASE)
+    stale = [f"{bank_page.NAME} is not made from the current bank"] * (not bank_page.is_current(course, catalogue))
+    return Claim.but_for(stale, "page", f"{bank_page.NAME} is what the bank says", 1, RELEASE)
 
 
 def _words(exercises: Exercises) -> Claim:
@@ -218,4 +213,4 @@ def _words(exercises: Exercises) -> Claim:
             if text is None or not (text.title and text.explanation and all(text.hints)):
                 wrong.append(f"{exercise.id}: {id_} has no title, explanation and three hints in texts.yaml")
     says, mend = "every misconception has its words", f"write them, then {RELEASE}"
-    return Claim("words", says, total - len(wrong), total, tuple(wrong), next=mend)
+    return Claim.but_for(wrong, "words", says, total, mend)

@@ -102,7 +102,7 @@ def earns_nothing(judge: Judge, exercise: Exercise, says: str, tried: Sequence[t
         result = judge.grade_attempt("silent", exercise, AttemptSource(f"{exercise.id}.py", text))
         if passed := ", ".join(check.id for check in result.checks if check.outcome == "passed"):
             failures.append(f"an attempt that {way} earns {score_words(result.score)} with {passed}")
-    return Claim(exercise.id, says, len(tried) - len(failures), len(tried), tuple(failures), next=next_)
+    return Claim.but_for(failures, exercise.id, says, len(tried), next_)
 
 
 # Claims about points of form: answers that say nothing earn none, and wrong numbers lose none.
@@ -208,4 +208,4 @@ def _keeps_its_form(judge: Judge, exercise: Exercise, layers: Mapping[str, Layer
             failures.append(f"an attempt that {way} fails {', '.join([*form, *lost])}")
     says = f"an attempt with wrong numbers keeps its points of form ({len(WRONG)} ways)"
     ask = "let these checks ask for no right numbers"
-    return Claim(exercise.id, says, len(WRONG) - len(failures), len(WRONG), tuple(failures), next=ask)
+    return Claim.but_for(failures, exercise.id, says, len(WRONG), ask)

@@ -50,13 +50,10 @@ def verify_lines(course: Course, box: Box, exercises: Sequence[Exercise], bounds
     for exercise in exercises:
         faults = list(islice((f for f in bench.faults(exercise) if f.undone), FAULTS))
         told = [(fault, bench.told(exercise, fault)) for fault in faults]
-        missed = tuple(f"{_label(fault)}: {say} is told" for fault, say in told if say not in ("there", "elsewhere"))
-        found = len(told) - len(missed)
-        yield Claim(exercise.id, SAYS, found, len(told), missed, SHARE_OF_ONE, MEND)
-        wrong = tuple(_label(fault) for fault, say in told if say == "wrong")
-        yield Claim(
-            exercise.id, "no line is told where nothing is wrong", len(told) - len(wrong), len(told), wrong, next=MEND
-        )
+        missed = [f"{_label(fault)}: {say} is told" for fault, say in told if say not in ("there", "elsewhere")]
+        yield Claim.but_for(missed, exercise.id, SAYS, len(told), MEND, SHARE_OF_ONE)
+        wrong = [_label(fault) for fault, say in told if say == "wrong"]
+        yield Claim.but_for(wrong, exercise.id, "no line is told where nothing is wrong", len(told), MEND)
 
 
 def all_lines(claims: Iterable[Claim]) -> Claim:

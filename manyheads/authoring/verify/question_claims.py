@@ -48,15 +48,14 @@ def verify_questions(course: Course, box: Box, exercise: Exercise, seeds: int) -
             unproved += [_label(q) for q in questions if not is_proved(q, again)]
             views += islice(asking.views(material, questions), NAMED)
     says = "a question has one right option, proved by another run"
-    yield Claim(exercise.id, says, drawn - len(unproved), drawn, tuple(unproved), next=MEND)
+    yield Claim.but_for(unproved, exercise.id, says, drawn, MEND)
     yield _of(exercise, "a misconception's own view gives its option", views, VIEW_SHARE)
     styles = [asking.enough(source_of(path)) for path in right_paths(exercise)]
     yield _of(exercise, "right attempts of all styles give five questions", styles, STYLE_SHARE)
 
 
 def _of(exercise: Exercise, says: str, cases: Readings, share: float) -> Claim:
-    failures = tuple(label for held, label in cases if not held)
-    return Claim(exercise.id, says, len(cases) - len(failures), len(cases), failures, share, MEND)
+    return Claim.but_for([label for held, label in cases if not held], exercise.id, says, len(cases), MEND, share)
 
 
 def is_proved(question: Question, again: Material) -> bool:
