@@ -16,7 +16,7 @@ from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .agree import agree
 from .bank import Bank
-from .diagnosis import Diagnosis
+from .diagnosis import Diagnosis, Fault
 from .equal_sizes import WRONG_AXIS
 from .explain_parts import ByName, takes_another_order
 from .explanation import Case, Explanation, explanation_of, without_contradicted
@@ -24,7 +24,7 @@ from .fixed_sizes import HARD_CODED, has_fixed_size, works_for_its_own_sizes
 from .guards import REFUSES
 from .proofs import MUTATED, can_cause, learns_more
 from .ranks import lines_that_turn_all_axes, works_for_another_rank
-from .search import Fault, explain_values
+from .search import Mutants, explain_values
 from .table import Table
 
 INTERFACE = "interface"
@@ -64,10 +64,11 @@ def diagnose(
     if not any(o.outcome == "passed" for o in outcomes) and source is not None and is_unwritten(source):
         return naming(bank, UNTOUCHED)
     reference = CachedRunner(reference.namespace, reference.device, only_values=True, replays=replays or Replays())
-    case = Case(bank, table, subject, reference, failed, tuple(transcript), source or "")
+    mutants = Mutants(bank, table, subject, reference)
+    case = Case(mutants, failed, tuple(transcript), source or "")
     try:
         if takes_another_order(subject, reference, _of_failed(failed, case.comparable)):
-            return _order_and_more(bank, table, ByName(subject, reference.namespace), reference, case.comparable)
+            return _order_and_more(mutants, case.comparable)
         explanation = explanation_of(case)
     except AttemptEnded:
         explanation = Explanation(None)
@@ -79,7 +80,7 @@ def _diagnosis(
 ) -> Diagnosis:
     """Return the names in their order: what exceptions prove, what explains the values, what checks prove, what is not written."""
     values, proven = explanation.values, case.proven
-    named = {fault.mutant.id: fault.alternatives for fault in values or ()}
+    named = {fault.id: fault.alternatives for fault in values or ()}
     unfinished = [o for o in case.failed if proven[o.id] == UNTOUCHED or (o.raised and is_unfinished(o.raised))]
     written = [o for o in case.failed if proven[o.id] and o not in unfinished]
     exceptions = [proven[o.id] for o in written if o.raised is not None]
@@ -90,8 +91,8 @@ def _diagnosis(
     # What is not written yet says nothing of what is, so that it comes last.
     order = [*exceptions, *named, *suspects, *(name for o in unfinished if (name := proven[o.id]))]
     return Diagnosis(
-        tuple(_named(case.bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order)),
-        tuple(_named(case.bank, id_, ()) for id_ in dict.fromkeys(also)),
+        tuple(_named(case.mutants.bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order)),
+        tuple(_named(case.mutants.bank, id_, ()) for id_ in dict.fromkeys(also)),
         tuple(named) if len(named) > 1 else (),
     )
 
@@ -105,7 +106,7 @@ def _suspects(case: Case, explanation: Explanation, written: Sequence[CheckOutco
         if o.raised is None and not _follows(o, values, case.reference, case.comparable)
     ]
     # A check that tried a few sizes may have taken the one for the other.
-    if explanation.wrong_axis or any(fault.mutant.id == WRONG_AXIS for fault in values or ()):
+    if explanation.wrong_axis or any(fault.id == WRONG_AXIS for fault in values or ()):
         suspects = [s for s in suspects if s != HARD_CODED]
     if explanation.wrong_axis:
         return [WRONG_AXIS, *suspects]
@@ -114,7 +115,7 @@ def _suspects(case: Case, explanation: Explanation, written: Sequence[CheckOutco
     refuses = any(case.proven[o.id] == REFUSES for o in written if o.raised is not None)
     if values is not None or refuses or HARD_CODED in suspects:
         return suspects
-    is_fixed = _is_hard_coded(case.subject, case.reference, case.comparable, case.source)
+    is_fixed = _is_hard_coded(case.mutants.subject, case.reference, case.comparable, case.source)
     return [*suspects, HARD_CODED] if is_fixed else suspects
 
 
@@ -141,7 +142,7 @@ def _are_the_cause(
     return (
         MUTATED in suspects
         or learns_more(case.reference, case.comparable)
-        or _answers_by_chance(case.subject, explanation.exchanges)
+        or _answers_by_chance(case.mutants.subject, explanation.exchanges)
     )
 
 
@@ -152,7 +153,7 @@ def _follows(
     asked = [e for e in transcript if e.check == failed.id]
     if failed.layer != Layer.GRADIENTS or not asked or not values or len(values) > 1:
         return False
-    runner = reference.of(values[0].mutant.namespace)
+    runner = reference.of(values[0].namespace)
     return all(agree(e.reply, runner.execute(e.call)) for e in asked)
 
 
@@ -183,13 +184,12 @@ def _answers_by_chance(subject: BatchRunner, exchanges: Iterable[Exchange]) -> b
     return False
 
 
-def _order_and_more(
-    bank: Bank, table: Callable[[], Table], subject: ByName, reference: CachedRunner, transcript: Sequence[Exchange]
-) -> Diagnosis:
+def _order_and_more(mutants: Mutants, transcript: Sequence[Exchange]) -> Diagnosis:
     """Return the diagnosis of a wrong order of arguments, and of what else is wrong if they are passed by name."""
-    values = explain_values(bank, table(), subject, reference, subject.asked_again(transcript))
-    others = [f for f in values or () if f.mutant.id != INTERFACE]
-    named = (_named(bank, f.mutant.id, f.alternatives) for f in others)
+    bank, subject = mutants.bank, ByName(mutants.subject, mutants.reference.namespace)
+    values = explain_values(dataclasses.replace(mutants, subject=subject), subject.asked_again(transcript))
+    others = [f for f in values or () if f.id != INTERFACE]
+    named = (_named(bank, f.id, f.alternatives) for f in others)
     return Diagnosis((_named(bank, INTERFACE, ()), *named))
 
 

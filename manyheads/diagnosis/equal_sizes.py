@@ -6,7 +6,6 @@ there says more: exceptions many mistakes have in common, and fewer the sizes at
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -21,7 +20,6 @@ from ..checks.transcript import BatchRunner, Exchange, replies_of
 from .agree import agree
 from .fixed_sizes import others, templates
 from .resize import Axes, Layout
-from .search import Fault
 
 WRONG_AXIS = "size_wrong_axis"
 SMALL = 3  # a mask of a fixed size has an answer here, whatever else is wrong with it
@@ -95,16 +93,6 @@ def _says_something(exchange: Exchange, reference: Runner) -> bool:
     raised = exchange.reply.raised
     known = raised is None or is_refusal(raised) or kind_of(raised) is not None
     return known and reference.execute(exchange.call).raised is None
-
-
-def without(id_: str, values: tuple[Fault, ...]) -> tuple[Fault, ...] | None:
-    """Return the faults where something speaks against this misconception: others raise the same complaint about shapes."""
-    if all(id_ not in (fault.mutant.id, *fault.alternatives) for fault in values):
-        return values
-    if not all(fault.alternatives for fault in values if fault.mutant.id == id_):
-        return None
-    left = [(fault, [i for i in (fault.mutant.id, *fault.alternatives) if i != id_]) for fault in values]
-    return tuple(Fault(dataclasses.replace(fault.mutant, id=ids[0]), tuple(ids[1:])) for fault, ids in left)
 
 
 def _working(

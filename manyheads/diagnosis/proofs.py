@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from itertools import islice
 from typing import TypeVar
 
 from ..box.worker.answers import Raised
 from ..checks.explain import kind_of
 from ..checks.implementation import Runner
 from ..checks.transcript import Exchange, target_of
+from .bank import Mutant
 from .comparison import Comparison
 from .fingerprint import TWIN, ReplyFingerprint
 from .other_device import fault_of_device
@@ -95,6 +97,34 @@ def _name_of_all(
     answers = ((mutant.id, content.answer(mutant, index)) for mutant in mutants)
     names = {id_ for id_, each in answers if each is not None and answers_so(right, each)}
     return names.pop() if len(names) == 1 else ""
+
+
+# Which mutant explains all but a few calls: at home and in grading alike.
+
+Named = TypeVar("Named", bound=Mutant | RecordedMutant)
+Asked = TypeVar("Asked")
+
+
+def the_only_near(
+    mutants: Iterable[Named], calls: Sequence[Asked], wrong: int, is_missed: Callable[[Named, Asked], bool]
+) -> Named | None:
+    """Return a mutant that explains all but a few calls, and nearly all wrong answers; None where several misconceptions do.
+
+    One mistake written in two ways differs in edge cases: where a size is 1, or a sum is close to 0.
+
+    Args:
+        mutants: those that are tried.
+        calls: what the attempt was asked.
+        wrong: how many of them it answered wrongly, and with no exception: those alone are too little evidence.
+        is_missed: whether a mutant answers a call otherwise than the attempt did.
+    """
+    allowed = min(len(calls) // EDGE, wrong // FEW)
+    near: dict[str, Named] = {}
+    for mutant in mutants if allowed else ():
+        missed = (call for call in calls if is_missed(mutant, call))
+        if mutant.id not in near and len([*islice(missed, allowed + 1)]) <= allowed:
+            near[mutant.id] = mutant
+    return next(iter(near.values())) if len(near) == 1 else None
 
 
 # Whether misconceptions that are proved can be why something else is wrong.
