@@ -12,11 +12,10 @@ from ..checks.local import CachedRunner, Replays
 from ..checks.marks import Layer
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import BatchRunner, Exchange, replies_of
-from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .agree import agree
 from .bank import Bank
-from .diagnosis import Diagnosis, Fault
+from .diagnosis import Diagnosis, Fault, in_order, named, naming
 from .equal_sizes import WRONG_AXIS
 from .explain_parts import ByName, takes_another_order
 from .explanation import Case, Explanation, explanation_of, without_contradicted
@@ -62,7 +61,7 @@ def diagnose(
     if not failed:
         return Diagnosis()
     if not any(o.outcome == "passed" for o in outcomes) and source is not None and is_unwritten(source):
-        return naming(bank, UNTOUCHED)
+        return naming(bank.texts, UNTOUCHED)
     reference = CachedRunner(reference.namespace, reference.device, only_values=True, replays=replays or Replays())
     mutants = Mutants(bank, table, subject, reference)
     case = Case(mutants, failed, tuple(transcript), source or "")
@@ -80,7 +79,6 @@ def _diagnosis(
 ) -> Diagnosis:
     """Return the names in their order: what exceptions prove, what explains the values, what checks prove, what is not written."""
     values, proven = explanation.values, case.proven
-    named = {fault.id: fault.alternatives for fault in values or ()}
     unfinished = [o for o in case.failed if proven[o.id] == UNTOUCHED or (o.raised and is_unfinished(o.raised))]
     written = [o for o in case.failed if proven[o.id] and o not in unfinished]
     exceptions = [proven[o.id] for o in written if o.raised is not None]
@@ -88,13 +86,8 @@ def _diagnosis(
     also: list[str] = []
     if values is None and not _are_the_cause(case, explanation, exceptions, suspects, checks_failed_by):
         exceptions, suspects, also = [], [], [*exceptions, *suspects]
-    # What is not written yet says nothing of what is, so that it comes last.
-    order = [*exceptions, *named, *suspects, *(name for o in unfinished if (name := proven[o.id]))]
-    return Diagnosis(
-        tuple(_named(case.mutants.bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order)),
-        tuple(_named(case.mutants.bank, id_, ()) for id_ in dict.fromkeys(also)),
-        tuple(named) if len(named) > 1 else (),
-    )
+    unwritten = (name for o in unfinished if (name := proven[o.id]))
+    return in_order(case.mutants.bank.texts, exceptions, values or (), suspects, unwritten, also)
 
 
 def _suspects(case: Case, explanation: Explanation, written: Sequence[CheckOutcome]) -> list[str]:
@@ -189,8 +182,7 @@ def _order_and_more(mutants: Mutants, transcript: Sequence[Exchange]) -> Diagnos
     bank, subject = mutants.bank, ByName(mutants.subject, mutants.reference.namespace)
     values = explain_values(dataclasses.replace(mutants, subject=subject), subject.asked_again(transcript))
     others = [f for f in values or () if f.id != INTERFACE]
-    named = (_named(bank, f.id, f.alternatives) for f in others)
-    return Diagnosis((_named(bank, INTERFACE, ()), *named))
+    return Diagnosis(tuple(named(bank.texts, f.id, f.alternatives) for f in (Fault(INTERFACE), *others)))
 
 
 def _of_failed(failed: Sequence[CheckOutcome], transcript: Iterable[Exchange]) -> list[Exchange]:
@@ -206,15 +198,3 @@ def _returns_nothing(exchanges: Iterable[Exchange]) -> bool:
     answered = [e for e in exchanges if e.reply.outputs]
     kinds = {out.came for e in answered for out in e.reply.outputs}
     return kinds == {"NoneType"} and len({e.call.subject for e in answered if isinstance(e.call.subject, str)}) > 1
-
-
-def naming(bank: Bank, id_: str) -> Diagnosis:
-    """Return the diagnosis for a misconception that is known without any check."""
-    return Diagnosis((_named(bank, id_, ()),))
-
-
-def _named(bank: Bank, id_: str, alternatives: tuple[str, ...]) -> Diagnosed:
-    text = bank.texts.get(id_)
-    if text is None:
-        return Diagnosed(id=id_, title=id_.replace("_", " "), hint="", alternatives=alternatives)
-    return Diagnosed(id=id_, title=text.title, hint=text.hints[0], alternatives=alternatives)

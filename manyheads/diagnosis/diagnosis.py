@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..result import Diagnosed
-from .bank import Mutant, Namespace
+from .bank import MisconceptionText, Mutant, Namespace
+from .recording import Words
+
+AllWords = Mapping[str, MisconceptionText] | Mapping[str, Words]  # by the ids of misconceptions
 
 
 @dataclass(frozen=True)
@@ -71,3 +74,38 @@ class Diagnosis:
 
 
 NOTHING = Diagnosis()
+
+
+def named(words: AllWords, id_: str, alternatives: tuple[str, ...] = ()) -> Diagnosed:
+    """Return a misconception with its words."""
+    text = words.get(id_)
+    title, hint = (id_.replace("_", " "), "") if text is None else (text.title, text.hints[0])
+    return Diagnosed(id=id_, title=title, hint=hint, alternatives=alternatives)
+
+
+def naming(words: AllWords, id_: str) -> Diagnosis:
+    """Return the diagnosis for a misconception that is known without any check."""
+    return Diagnosis((named(words, id_),))
+
+
+def in_order(
+    words: AllWords,
+    exceptions: Iterable[str],
+    faults: Iterable[Fault],
+    suspects: Iterable[str],
+    unwritten: Iterable[str],
+    also: Iterable[str] = (),
+) -> Diagnosis:
+    """Return the names in their order: what exceptions prove, what explains the values, what answers prove, what is not written.
+
+    The last says nothing of what is written. also: what is proved, and does not explain why the values are wrong.
+    """
+    others: dict[str, tuple[str, ...]] = {}
+    for fault in faults:  # two mutants of one misconception may explain two calls
+        others.setdefault(fault.id, fault.alternatives)
+    order = dict.fromkeys([*exceptions, *others, *suspects, *unwritten])
+    return Diagnosis(
+        tuple(named(words, id_, others.get(id_, ())) for id_ in order),
+        tuple(named(words, id_) for id_ in dict.fromkeys(also)),
+        tuple(others) if len(others) > 1 else (),
+    )

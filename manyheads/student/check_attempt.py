@@ -14,8 +14,8 @@ from ..checks.transcript import target_of
 from ..course import Exercise
 from ..diagnosis.aspects import compare
 from ..diagnosis.comparison import Comparison, compared
-from ..diagnosis.diagnose_recorded import diagnose_from_recordings, named
-from ..diagnosis.diagnosis import Diagnosis
+from ..diagnosis.diagnose_recorded import diagnose_from_recordings
+from ..diagnosis.diagnosis import Diagnosis, named, naming
 from ..diagnosis.dropout_extremes import settled
 from ..diagnosis.recording import Content, Fingerprints, PublicCheck
 from ..judge.advice import in_another_order
@@ -57,7 +57,7 @@ def check_and_diagnose(
     checks = list(_checks(fingerprints, attempt, seen))
     passed = all(result.outcome == "passed" for result in checks)
     if is_empty and not any(result.outcome == "passed" for result in checks):
-        diagnosis = Diagnosis((named(fingerprints, UNTOUCHED),))
+        diagnosis = naming(content.words, UNTOUCHED)
     elif passed:
         diagnosis = Diagnosis()
     else:
@@ -65,7 +65,7 @@ def check_and_diagnose(
         by_name = _right_by_name(fingerprints, attempt, seen, source, signatures)
         diagnosis = diagnose_from_recordings(fingerprints, {**seen, **by_name}, source)
         if by_name:
-            diagnosis = replace(diagnosis, named=(named(fingerprints, INTERFACE), *diagnosis.named))
+            diagnosis = replace(diagnosis, named=(named(content.words, INTERFACE), *diagnosis.named))
     results = tuple(sorted(checks, key=lambda c: c.outcome == "passed"))
     asked_in_single = attempt.in_single if isinstance(attempt, AttemptRunner) else frozenset[int]()
     in_single = {i for i in seen if id(fingerprints.calls[i]) in asked_in_single}
@@ -138,7 +138,7 @@ def visible_results(fingerprints: Fingerprints, attempt: AttemptRunner, ids: Seq
 def unloadable(fingerprints: Fingerprints, outcome: Outcome, sentence: str, misconception: str = "") -> ExerciseResult:
     """Return the result of an attempt that cannot be imported."""
     checks = tuple(_result(check, outcome, sentence) for check in fingerprints.content.visible)
-    diagnosis = (named(fingerprints, misconception),) if misconception else ()
+    diagnosis = (named(fingerprints.content.words, misconception),) if misconception else ()
     result = ExerciseResult(id=fingerprints.content.exercise, score=0, max_score=0, checks=checks, diagnosis=diagnosis)
     return told_of(fingerprints, result)
 
