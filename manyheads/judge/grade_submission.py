@@ -198,7 +198,7 @@ class Judge:
         finally:
             attempt.close()
         self.faults += [o.fault for o in outcomes if o.fault]
-        lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, memory, run)
+        lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, run)
         diagnosis = diagnosis.of_one_mistake() if lines else diagnosis
         conversation = Conversation(seen, ended, source.source, rest, later)
         failed_by = partial(self._tables.checks_failed_by, exercise)
@@ -226,14 +226,14 @@ class Judge:
         return diagnosis
 
     def _lines(
-        self, failure: Failure, limits: Limits, reference: RememberingRunner, memory: Memory, run: RunChecks
+        self, failure: Failure, limits: Limits, reference: RememberingRunner, run: RunChecks
     ) -> tuple[ProvedLine, ...]:
         """Return the lines where the attempt goes wrong. Not on a GPU, where a process takes seconds to start."""
         if not self._settings.lines or self._settings.device != "cpu":
             return ()
         started = time.perf_counter()
         try:
-            return prove_lines(self._box, limits, failure, reference, memory, run, self._settings.bounds)
+            return prove_lines(self._box, limits, failure, reference, run, self._settings.bounds)
         except Exception as error:  # the verdict stands without it
             self.faults.append(
                 sanitize(f"{failure.source.name}: a search for its line: {type(error).__name__}: {error}")

@@ -15,6 +15,7 @@ from ..course import Exercise
 from ..diagnosis.edit_search import Bounds
 from ..diagnosis.recording import Fingerprints
 from ..judge.attempt_runner import AttemptRunner
+from ..judge.prove_line import Failure
 from ..judge.stopped_parts import are_the_cause, as_note, stopped_parts
 from ..result import ExerciseResult, Outcome
 from ..submission import AttemptSource
@@ -137,7 +138,8 @@ def _checked(
         attempt.close()
         result = with_endless_line(result, source, attempt.ended, box, limits, attempt.dtype)
         result = with_own_checks(result, source, box, limits)
-        lines = prove_own_lines(fingerprints, source, attempt, result, box, limits, bounds)
+        failure = Failure(source, result.checks, attempt.transcript, attempt.dtype)
+        lines = prove_own_lines(fingerprints, failure, box, limits, bounds)
         named = diagnosis.of_one_mistake().named if lines else result.diagnosis
         note = " ".join(filter(None, (as_note(note), result.note)))
         return result.model_copy(update={"lines": lines, "diagnosis": named, "note": note})
