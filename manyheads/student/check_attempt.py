@@ -8,11 +8,10 @@ from dataclasses import replace
 
 from ..box.connection import AttemptEnded, End
 from ..checks.local import LocalRecordingRunner
-from ..checks.outcome import AttemptRaised, CheckFailed
 from ..checks.sanitize import sanitize
 from ..checks.transcript import target_of
 from ..course import Exercise
-from ..diagnosis.aspects import compare
+from ..diagnosis.broken_aspect import first_broken, groups_of
 from ..diagnosis.comparison import Comparison, compared
 from ..diagnosis.diagnose_recorded import diagnose_from_recordings
 from ..diagnosis.diagnosis import Diagnosis, named, naming
@@ -25,7 +24,7 @@ from ..result import CheckResult, ExerciseResult, Outcome
 from ..submission.standing import INTERFACE
 from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .axes import Signatures
-from .function_results import arguments_due, describe_exception, functions_of
+from .function_results import arguments_due, evidence_of, functions_of
 
 
 def check_attempt(
@@ -152,24 +151,18 @@ def _check(
     """Return one visible check, aspect by aspect."""
     attempt.check = check.id
     targets = list(dict.fromkeys(target_of(fingerprints.calls[index]) for index in check.calls))
-    place = ""
+    asked = {}
     try:
-        asked = {}
         for index in check.asked:
-            place = target_of(fingerprints.calls[index])
             asked[index] = seen[index] = _see(fingerprints, index, attempt)
-        for ask in check.asks:
-            for group in ask.calls:
-                place = target_of(fingerprints.calls[group[-1]])  # of which the others are only what it is held against
-                compare(ask.aspect, [asked[index] for index in group])
     except AttemptEnded as ended:
         call = attempt.ended.get(check.id) if isinstance(attempt, AttemptRunner) else None
         place = target_of(call) if call else ""
         return _result(check, "timeout" if ended.end is End.TIMEOUT else "crashed", str(ended), place)
-    except AttemptRaised as error:
-        return _result(check, "error", describe_exception(error.raised, error.due), place)
-    except CheckFailed as error:
-        return _result(check, "failed", str(error), place)
+    if broken := first_broken(groups_of(check, asked), asked):
+        evidence, raised = evidence_of(broken.error)
+        place = target_of(fingerprints.calls[broken.calls[-1]])  # of which the others are only what it is held against
+        return _result(check, "failed" if raised is None else "error", evidence, place)
     return _result(check, "passed", "", targets[0] if len(targets) == 1 else "")
 
 
