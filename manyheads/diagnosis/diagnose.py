@@ -15,7 +15,7 @@ from ..checks.transcript import BatchRunner, Exchange, replies_of
 from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .agree import agree
 from .bank import Bank
-from .diagnosis import Diagnosis, Fault, in_order, named, naming
+from .diagnosis import Diagnosis, Fault, Faults, in_order, named, naming
 from .equal_sizes import WRONG_AXIS
 from .explain_parts import ByName, takes_another_order
 from .explanation import Case, Explanation, explanation_of, without_contradicted
@@ -64,30 +64,27 @@ def diagnose(
         return naming(bank.texts, UNTOUCHED)
     reference = CachedRunner(reference.namespace, reference.device, only_values=True, replays=replays or Replays())
     mutants = Mutants(bank, table, subject, reference)
-    case = Case(mutants, failed, tuple(transcript), source or "")
+    case = Case(mutants, failed, tuple(transcript), source or "", checks_failed_by)
+    ids = {o.id for o in failed}
     try:
-        if takes_another_order(subject, reference, _of_failed(failed, case.comparable)):
+        if takes_another_order(subject, reference, [e for e in case.comparable if e.check in ids]):
             return _order_and_more(mutants, case.comparable)
         explanation = explanation_of(case)
     except AttemptEnded:
         explanation = Explanation(None)
-    return _diagnosis(case, without_contradicted(case, explanation), checks_failed_by)
+    return _diagnosis(case, without_contradicted(case, explanation))
 
 
-def _diagnosis(
-    case: Case, explanation: Explanation, checks_failed_by: Callable[[], Mapping[str, Sequence[Set[str]]]]
-) -> Diagnosis:
+def _diagnosis(case: Case, explanation: Explanation) -> Diagnosis:
     """Return the names in their order: what exceptions prove, what explains the values, what checks prove, what is not written."""
     values, proven = explanation.values, case.proven
     unfinished = [o for o in case.failed if proven[o.id] == UNTOUCHED or (o.raised and is_unfinished(o.raised))]
     written = [o for o in case.failed if proven[o.id] and o not in unfinished]
     exceptions = [proven[o.id] for o in written if o.raised is not None]
     suspects = _suspects(case, explanation, written)
-    also: list[str] = []
-    if values is None and not _are_the_cause(case, explanation, exceptions, suspects, checks_failed_by):
-        exceptions, suspects, also = [], [], [*exceptions, *suspects]
     unwritten = (name for o in unfinished if (name := proven[o.id]))
-    return in_order(case.mutants.bank.texts, exceptions, values or (), suspects, unwritten, also)
+    is_cause = values is not None or _are_the_cause(case, explanation, exceptions, suspects)
+    return in_order(case.mutants.bank.texts, exceptions, values or (), suspects, unwritten, is_cause)
 
 
 def _suspects(case: Case, explanation: Explanation, written: Sequence[CheckOutcome]) -> list[str]:
@@ -96,7 +93,7 @@ def _suspects(case: Case, explanation: Explanation, written: Sequence[CheckOutco
     suspects = [
         case.proven[o.id]
         for o in sorted(written, key=lambda o: o.layer)
-        if o.raised is None and not _follows(o, values, case.reference, case.comparable)
+        if o.raised is None and not _follows(o, case, values)
     ]
     # A check that tried a few sizes may have taken the one for the other.
     if explanation.wrong_axis or any(fault.id == WRONG_AXIS for fault in values or ()):
@@ -108,8 +105,7 @@ def _suspects(case: Case, explanation: Explanation, written: Sequence[CheckOutco
     refuses = any(case.proven[o.id] == REFUSES for o in written if o.raised is not None)
     if values is not None or refuses or HARD_CODED in suspects:
         return suspects
-    is_fixed = _is_hard_coded(case.mutants.subject, case.reference, case.comparable, case.source)
-    return [*suspects, HARD_CODED] if is_fixed else suspects
+    return [*suspects, HARD_CODED] if _is_hard_coded(case) else suspects
 
 
 def _are_the_cause(
@@ -117,7 +113,6 @@ def _are_the_cause(
     explanation: Explanation,
     exceptions: Sequence[str],
     suspects: Sequence[str],
-    checks_failed_by: Callable[[], Mapping[str, Sequence[Set[str]]]],
 ) -> bool:
     """Return whether what is proved may be why the values are wrong, which no mutant explains."""
     # What a guard keeps from being run need not be explained; a size or a text that proves itself is the cause.
@@ -128,37 +123,36 @@ def _are_the_cause(
     ):
         return True
     unexplained = {o.id for o in case.failed if not case.proven[o.id]}
-    if can_cause([*exceptions, *suspects], unexplained, {o.id for o in case.failed}, checks_failed_by):
+    if can_cause([*exceptions, *suspects], unexplained, {o.id for o in case.failed}, case.checks_failed_by):
         return True
     # An attempt that changes its argument computes with another one; one that answers by chance, or with weights of its
     # own, matches nothing.
     return (
         MUTATED in suspects
-        or learns_more(case.reference, case.comparable)
+        or learns_more((e.reply, case.reference.execute(e.call).gradients) for e in case.comparable)
         or _answers_by_chance(case.mutants.subject, explanation.exchanges)
     )
 
 
-def _follows(
-    failed: CheckOutcome, values: tuple[Fault, ...] | None, reference: CachedRunner, transcript: Sequence[Exchange]
-) -> bool:
+def _follows(failed: CheckOutcome, case: Case, values: Faults) -> bool:
     """Return whether a fault in the gradients is a consequence: the one mutant that explains the values has the same gradients."""
-    asked = [e for e in transcript if e.check == failed.id]
+    asked = [e for e in case.comparable if e.check == failed.id]
     if failed.layer != Layer.GRADIENTS or not asked or not values or len(values) > 1:
         return False
-    runner = reference.of(values[0].namespace)
+    runner = case.reference.of(values[0].namespace)
     return all(agree(e.reply, runner.execute(e.call)) for e in asked)
 
 
-def _is_hard_coded(subject: BatchRunner, reference: LocalRunner, transcript: Sequence[Exchange], source: str) -> bool:
+def _is_hard_coded(case: Case) -> bool:
     """Return whether the attempt has fixed sizes: the recorded answers show it, or further calls do."""
+    subject, reference, transcript = case.mutants.subject, case.reference, case.comparable
     if has_fixed_size(reference, transcript):
         return True
     try:
-        turned = lines_that_turn_all_axes(source)
+        turned = lines_that_turn_all_axes(case.source)
         plain = [e for e in transcript if not (e.reply.raised and e.reply.raised.line in turned)]
         return works_for_another_rank(subject, reference, plain) or works_for_its_own_sizes(
-            subject, reference, transcript, source
+            subject, reference, transcript, case.source
         )
     except AttemptEnded:
         return False
@@ -183,11 +177,6 @@ def _order_and_more(mutants: Mutants, transcript: Sequence[Exchange]) -> Diagnos
     values = explain_values(dataclasses.replace(mutants, subject=subject), subject.asked_again(transcript))
     others = [f for f in values or () if f.id != INTERFACE]
     return Diagnosis(tuple(named(bank.texts, f.id, f.alternatives) for f in (Fault(INTERFACE), *others)))
-
-
-def _of_failed(failed: Sequence[CheckOutcome], transcript: Iterable[Exchange]) -> list[Exchange]:
-    ids = {o.id for o in failed}
-    return [e for e in transcript if e.check in ids]
 
 
 def _returns_nothing(exchanges: Iterable[Exchange]) -> bool:

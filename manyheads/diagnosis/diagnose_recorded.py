@@ -20,7 +20,7 @@ from .parameters import proven_by_parameters, that_follow, without_more
 from .proofs import can_cause, proven_by, proven_by_answer
 from .ranks import lines_that_turn_all_axes, proven_by_rank
 from .recorded_answers import Answered
-from .recording import Fingerprints, differs, facets_of
+from .recording import Fingerprints, differs, facets_of, is_silent
 from .same_places import proven_by_place
 from .varying_answers import proven_by_chance
 
@@ -155,7 +155,7 @@ def _prove_more(case: _Case) -> None:
 
 def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
     """Return the names; where what is proved cannot be the cause of what is wrong, and nothing explains that, beside it."""
-    fingerprints, words = case.fingerprints, case.fingerprints.content.words
+    fingerprints = case.fingerprints
     unwritten = [
         UNTOUCHED if target_of(e.call) in case.empty else _proven(e, case.mutates) for e in case.unfinished.values()
     ]
@@ -165,14 +165,13 @@ def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
     faults = [fault for fault in explained if set(ids).isdisjoint(fault.ids)]
     wrong = case.unexplained.keys()
     # What a guard keeps from being run need not be explained, nor the numbers of weights that nobody gave it.
-    if (
-        not explained
-        and REFUSES not in ids
-        and not case.hides_layers
-        and not can_cause(ids, wrong - case.proven.keys(), wrong, lambda: _differing(fingerprints, wrong, case.asked))
-    ):
-        return in_order(words, (), (), (), last, ids)
-    return in_order(words, case.raised.values(), faults, ids, last)
+    is_cause = (
+        bool(explained)
+        or REFUSES in ids
+        or case.hides_layers
+        or can_cause(ids, wrong - case.proven.keys(), wrong, lambda: _differing(fingerprints, wrong, case.asked))
+    )
+    return in_order(fingerprints.content.words, case.raised.values(), faults, ids, last, is_cause)
 
 
 def _refused_by_guards(written: Mapping[int, Comparison], source: str) -> dict[int, Guard]:
@@ -198,14 +197,9 @@ def _differing(fingerprints: Fingerprints, wrong: Set[int], asked: Set[int]) -> 
     mistake's doing where the attempt is wrong.
     """
     content, found = fingerprints.content, dict[str, list[set[int]]]()
-    told = {i: facets_of(fingerprints, i) for i in asked if i in wrong or content.right(i).raised != "refused"}
-    for mutant in content.mutants:
-        answers = {index: content.answer(mutant, index) for index in told}
-        calls = {
-            i
-            for i, each in answers.items()
-            if (i in wrong if each is None else not each.agrees(content.right(i), told[i]))
-        }
+    told = [i for i in asked if i in wrong or content.right(i).raised != "refused"]
+    for m, mutant in enumerate(content.mutants):
+        calls = {i for i in told if (i in wrong if mutant.answers[i] is None else not is_silent(fingerprints, m, i))}
         found.setdefault(mutant.id, []).append(calls)
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..result import Diagnosed
@@ -10,6 +10,7 @@ from .bank import MisconceptionText, Mutant, Namespace
 from .recording import Words
 
 AllWords = Mapping[str, MisconceptionText] | Mapping[str, Words]  # by the ids of misconceptions
+MOST_ALTERNATIVES = 1  # of a name for which nothing but exceptions speaks
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,26 @@ def without(id_: str, faults: Iterable[Fault]) -> Faults:
     if not all(ids for _, ids in left):
         return None
     return tuple(Fault(ids[0], tuple(ids[1:]), fault.namespace) for fault, ids in left)
+
+
+def says_little(faults: Iterable[Fault], only_raises: bool) -> bool:
+    """Return whether nothing but exceptions is wrong, and several mistakes end in them: then no name is likely."""
+    return only_raises and any(len(fault.alternatives) > MOST_ALTERNATIVES for fault in faults)
+
+
+def function_by_function(
+    functions: Sequence[str], explain: Callable[[str, Sequence[str]], Iterable[Fault] | None]
+) -> tuple[Fault, ...]:
+    """Return what explains each function alone, where nothing explains all. Of a single one its answers are all answers.
+
+    functions: in the order of their definitions. explain: what explains one, and does not contradict those before it, which it
+    may call.
+    """
+    found: dict[str, Fault] = {}
+    for place, function in enumerate(functions if len(functions) > 1 else ()):
+        for fault in explain(function, functions[:place]) or ():
+            found.setdefault(fault.id, fault)
+    return tuple(found.values())
 
 
 @dataclass(frozen=True)
@@ -94,18 +115,20 @@ def in_order(
     faults: Iterable[Fault],
     suspects: Iterable[str],
     unwritten: Iterable[str],
-    also: Iterable[str] = (),
+    is_cause: bool,
 ) -> Diagnosis:
     """Return the names in their order: what exceptions prove, what explains the values, what answers prove, what is not written.
 
-    The last says nothing of what is written. also: what is proved, and does not explain why the values are wrong.
+    The last says nothing of what is written. is_cause: whether what is proved, or a fault, may be why the values are wrong; else
+    what is proved is told beside that.
     """
     others: dict[str, tuple[str, ...]] = {}
     for fault in faults:  # two mutants of one misconception may explain two calls
         others.setdefault(fault.id, fault.alternatives)
-    order = dict.fromkeys([*exceptions, *others, *suspects, *unwritten])
+    proven = [*exceptions, *suspects]
+    order = dict.fromkeys([*exceptions, *others, *suspects, *unwritten] if is_cause else unwritten)
     return Diagnosis(
         tuple(named(words, id_, others.get(id_, ())) for id_ in order),
-        tuple(named(words, id_) for id_ in dict.fromkeys(also)),
+        () if is_cause else tuple(named(words, id_) for id_ in dict.fromkeys(proven)),
         tuple(others) if len(others) > 1 else (),
     )

@@ -16,7 +16,7 @@ from ..checks.local import LocalRecordingRunner, as_an_attempts
 from ..checks.transcript import BatchRunner, Exchange, Question, replies_of, target_of
 from .agree import agree, is_comparable
 from .bank import Bank, Mutant
-from .diagnosis import Fault, Faults, fault_of
+from .diagnosis import Faults, fault_of, function_by_function
 from .search import Mutants, Part, explain_values, refuses_in_its_own_way
 
 # Mutants whose answers depend on more than the call, replayed from new: every call of an attempt, in its order.
@@ -89,20 +89,16 @@ def explain_functions(mutants: Mutants, exchanges: Sequence[Exchange]) -> Faults
     answers as the attempt does. For several functions only: where there is one, its answers are all answers. Raises
     AttemptEnded if a probe ends the attempt's process.
     """
-    asked, reference = {target_of(e.call) for e in exchanges}, mutants.reference
-    functions = [name for name in reference.namespace if name in asked]  # in the order of their definitions
-    if len(functions) < 2:
-        return None
-    faults: dict[str, Fault] = {}
-    earlier: list[Exchange] = []
-    for function in functions:
+    reference, asked = mutants.reference, {target_of(e.call) for e in exchanges}
+
+    def explain(function: str, before: Sequence[str]) -> Faults:
         own = [e for e in exchanges if target_of(e.call) == function]
-        if any(_is_answered(e) for e in own) and not all(agree(e.reply, reference.execute(e.call)) for e in own):
-            part = Part(function, tuple(earlier))
-            for fault in explain_values(mutants, own, PAIRS, part) or ():
-                faults.setdefault(fault.id, fault)
-        earlier += [e for e in own if _is_answered(e)]
-    return tuple(faults.values()) or None
+        if not any(map(_is_answered, own)) or all(agree(e.reply, reference.execute(e.call)) for e in own):
+            return ()
+        earlier = tuple(e for e in exchanges if target_of(e.call) in before and _is_answered(e))
+        return explain_values(mutants, own, PAIRS, Part(function, earlier))
+
+    return function_by_function([name for name in reference.namespace if name in asked], explain) or None
 
 
 def _is_answered(exchange: Exchange) -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from ..checks.transcript import target_of
-from .diagnosis import Fault, without
+from .diagnosis import Fault, function_by_function, says_little, without
 from .equal_sizes import WRONG_AXIS
 from .fixed_sizes import HARD_CODED, has_written_size
-from .proofs import MOST_ALTERNATIVES, the_only_near
+from .proofs import the_only_near
 from .recorded_answers import Answered
 from .recorded_pairs import explaining_pair
 from .recording import RecordedMutant, facets_of
@@ -40,15 +40,14 @@ def explain_functions(answered: Answered) -> Sequence[Fault]:
     Functions come in the order of the recorded calls, which is that of their definitions.
     """
     targets = [target_of(call) for call in answered.fingerprints.calls]
-    functions = list(dict.fromkeys(targets))
     says_something = {i for i, e in answered.written.items() if e.reply.outputs and e.reply.raised is None}
-    found: dict[str, Fault] = {}
-    for place, function in enumerate(functions if len(functions) > 1 else ()):
+
+    def explain_one(function: str, before: Sequence[str]) -> list[Fault]:
         own = {i for i in answered.asked if targets[i] == function}
-        before = {i for i in answered.asked & says_something if targets[i] in functions[:place]}
-        for fault in _cover(replace(answered, asked=own | before), own):
-            found.setdefault(fault.id, fault)
-    return list(found.values())
+        earlier = {i for i in answered.asked & says_something if targets[i] in before}
+        return _cover(replace(answered, asked=own | earlier), own)
+
+    return function_by_function(list(dict.fromkeys(targets)), explain_one)
 
 
 def explain_nearly(answered: Answered) -> Sequence[Fault]:
@@ -81,11 +80,10 @@ def _cover(answered: Answered, own: Set[int] | None = None) -> list[Fault]:
         if best is None or not explains[best] & left:
             return []  # something remains that nothing explains: name nothing
         same = [mutants[m].id for m in explains if explains[m] == explains[best] and mutants[m].id != mutants[best].id]
-        if len({*same}) > MOST_ALTERNATIVES and all(comparison.reply.raised for comparison in unexplained.values()):
-            return []  # so many mistakes end in this exception that it says little
         faults.append(Fault(mutants[best].id, tuple(dict.fromkeys(same))))
         left -= explains[best]
-    return faults
+    only_raises = all(comparison.reply.raised for comparison in unexplained.values())
+    return [] if says_little(faults, only_raises) else faults
 
 
 def _unknown(answered: Answered, mutant: int) -> int:

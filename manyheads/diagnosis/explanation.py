@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from ..box.worker.answers import Reply
@@ -15,12 +15,12 @@ from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange, target_of
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .agree import agree, is_comparable
-from .diagnosis import Fault, Faults, without
+from .diagnosis import Fault, Faults, says_little, without
 from .equal_sizes import WRONG_AXIS, EqualSizes, ask_where_sizes_are_equal, how_it_fails
 from .explain_parts import explain_functions, explain_in_order
 from .fixed_sizes import HARD_CODED, has_written_size
 from .guards import REFUSES, UNDIVIDED, Refused, refused_by_guards
-from .proofs import MOST_ALTERNATIVES, MUTATED, proven_by
+from .proofs import MUTATED, proven_by
 from .search import CONFIRMED_PAIRS, Mutants, explain_values, refuses_in_its_own_way
 
 # How many pairs a search without gradients replays: its probes rule out few, and none of 115 such searches found a pair.
@@ -39,6 +39,7 @@ class Case:
     failed: Sequence[CheckOutcome]
     everything: Sequence[Exchange]
     source: str
+    checks_failed_by: Callable[[], Mapping[str, Sequence[Set[str]]]]
 
     def __post_init__(self) -> None:
         unwritten = unwritten_names(self.source)
@@ -54,6 +55,10 @@ class Case:
         """The solution."""
         return self.mutants.reference
 
+    def is_right(self, exchange: Exchange) -> bool:
+        """Return whether the attempt answers as the reference does."""
+        return agree(exchange.reply, self.reference.execute(exchange.call))
+
     def to_explain(self, exchanges: Iterable[Exchange]) -> list[Exchange]:
         """Return the exchanges whose values mutants must explain: all but those of checks whose failure is explained already.
 
@@ -64,10 +69,6 @@ class Case:
         if not any(e.check in layers for e in left):
             return []
         return sorted(left, key=lambda e: _search_order(e, layers))
-
-    def explained_by_mutants(self, exchanges: Sequence[Exchange], pairs: int = CONFIRMED_PAIRS) -> Faults:
-        """Return the mutant, or the pair, that explains these exchanges; None where none does."""
-        return explain_values(self.mutants, exchanges, pairs) if exchanges else ()
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def _explained(case: Case) -> Explanation:
         held = [dataclasses.replace(e, call=reference.replays.hold(e.call)) for e in equal.answers]
         exchanges = [*held, *exchanges]
     # Who is right as soon as two sizes are equal has one fault.
-    values = case.explained_by_mutants(exchanges, 0 if equal.works else CONFIRMED_PAIRS)
+    values = explain_values(case.mutants, exchanges, 0 if equal.works else CONFIRMED_PAIRS)
     if values is None and failing == "shape":
         equal = ask_where_sizes_are_equal(subject, reference, exchanges)
     if values is None and equal.works:
@@ -133,14 +134,14 @@ def _behind_guards(case: Case, explanation: Explanation) -> Explanation:
         if case.reference.execute(e.call).raised and not (e.reply.raised and is_refusal(e.reply.raised))
     }
     follows = any(case.proven[o.id] and o.raised is None and o.id not in accepting for o in case.failed)
-    if follows or _is_of_more(explanation.values, refused, explanation.exchanges, case.reference, case.proven.values()):
+    if follows or _is_of_more(case, explanation, refused):
         return explanation
     by_guards = [each.exchange for each in refused]
     case.proven |= {o.id: REFUSES for o in case.failed if o.raised in [e.reply.raised for e in by_guards]}
     if any(each.guard.inverted for each in refused):  # what it lets through fails somewhere else
         case.proven |= {o.id: REFUSES for o in case.failed if o.raised and o.suspect}
     exchanges = case.to_explain(e for e in case.comparable if all(e is not guard for guard in by_guards))
-    return dataclasses.replace(explanation, values=case.explained_by_mutants(exchanges), exchanges=exchanges)
+    return dataclasses.replace(explanation, values=explain_values(case.mutants, exchanges), exchanges=exchanges)
 
 
 def without_contradicted(case: Case, explanation: Explanation) -> Explanation:
@@ -152,7 +153,7 @@ def without_contradicted(case: Case, explanation: Explanation) -> Explanation:
         values = without(WRONG_AXIS, values)
     if explanation.failing == "raised" and values and not has_written_size(case.source):
         values = without(HARD_CODED, values)
-    if values and _says_little(values, explanation.exchanges, case.reference):
+    if values and says_little(values, all(e.reply.raised or case.is_right(e) for e in explanation.exchanges)):
         values = None
     if values and any(_has_other_parameters(case, fault) for fault in values):
         values = None
@@ -173,29 +174,15 @@ def _parameters(reply: Reply) -> list[str]:
     return sorted(name for module in reply.modules for name in module.parameters)
 
 
-def _says_little(values: tuple[Fault, ...], exchanges: Sequence[Exchange], reference: CachedRunner) -> bool:
-    """Return whether nothing but exceptions is wrong, and several mistakes end in them: then no name is likely."""
-    if all(len(fault.alternatives) <= MOST_ALTERNATIVES for fault in values):
-        return False
-    return all(e.reply.raised or agree(e.reply, reference.execute(e.call)) for e in exchanges)
-
-
-def _is_of_more(
-    values: tuple[Fault, ...] | None,
-    refused: Sequence[Refused],
-    exchanges: Sequence[Exchange],
-    reference: CachedRunner,
-    proven: Collection[str],
-) -> bool:
+def _is_of_more(case: Case, explanation: Explanation, refused: Sequence[Refused]) -> bool:
     """Return whether what explains the values says more than that allowed inputs are refused, which mutants do, too."""
-    if values is None:
+    if explanation.values is None:
         return False
-    ids = {fault.id for fault in values}
-    if ids <= {*proven} or (ids == {UNDIVIDED} and any(each.guard.divides for each in refused)):
+    ids = {fault.id for fault in explanation.values}
+    if ids <= {*case.proven.values()} or (ids == {UNDIVIDED} and any(each.guard.divides for each in refused)):
         return True
-    others = [e for e in exchanges if all(e is not each.exchange for each in refused)]
-    others = [e for e in others if not refuses_in_its_own_way(e, reference)]
-    return any(not agree(e.reply, reference.execute(e.call)) for e in others)
+    others = [e for e in explanation.exchanges if all(e is not each.exchange for each in refused)]
+    return not all(case.is_right(e) for e in others if not refuses_in_its_own_way(e, case.reference))
 
 
 def _by_outputs(mutants: Mutants, exchanges: Sequence[Exchange]) -> Faults:

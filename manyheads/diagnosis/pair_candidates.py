@@ -15,10 +15,10 @@ from ..checks.transcript import Exchange
 from .agree import agree
 from .bank import Bank, Mutant
 from .pair_answers import Sketches
+from .proofs import DOUBTS
 from .table import Table
 
 Members = Callable[[int], Sequence[int]]  # the members of a class, by its number, as their numbers in the bank
-DOUBTS = 4  # the most probes on which a pair may disagree although one of its faults alone changes nothing there
 
 
 @dataclass(frozen=True)

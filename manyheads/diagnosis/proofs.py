@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from itertools import islice
 from typing import TypeVar
 
-from ..box.worker.answers import Raised
+from ..box.worker.answers import Raised, Reply
 from ..checks.explain import kind_of
-from ..checks.implementation import Runner
-from ..checks.transcript import Exchange, target_of
+from ..checks.transcript import target_of
 from .bank import Mutant
 from .comparison import Comparison
 from .fingerprint import TWIN, ReplyFingerprint
@@ -19,7 +18,7 @@ from .recording import Fingerprints, RecordedMutant
 # What an exception proves by itself.
 
 MUTATED = "input_mutated"
-MOST_ALTERNATIVES = 1  # of a name for which nothing but exceptions speaks
+DOUBTS = 4  # the most calls on which a pair may answer otherwise than its only fault that changes something
 EDGE, FEW = 12, 6  # one in 12 calls, and one in 6 wrong ones, may differ in an edge case of a mistake
 
 
@@ -157,13 +156,13 @@ def can_cause(
     return not known or reached.issuperset(unexplained)
 
 
-def learns_more(reference: Runner, exchanges: Iterable[Exchange]) -> bool:
+def learns_more(answers: Iterable[tuple[Reply, Collection[str]]]) -> bool:
     """Return whether the outputs depend on parameters that the reference does not have: then no mutant need have the same values.
 
-    A gradient that is not zero proves it.
+    A gradient that is not zero proves it. answers: each with the names of the gradients that the reference has.
     """
-    for exchange in exchanges:
-        arrived = {name for name, g in exchange.reply.gradients.items() if g is not None and bool(g.any())}
-        if arrived and arrived - reference.execute(exchange.call).gradients.keys():
-            return True
-    return False
+    return any(
+        gradient is not None and bool(gradient.any()) and name not in due
+        for reply, due in answers
+        for name, gradient in reply.gradients.items()
+    )

@@ -10,6 +10,7 @@ from .comparison import Comparison
 from .diagnosis import Fault
 from .fingerprint import ReplyFingerprint
 from .pair_answers import Sketches, brief, brief_numbers
+from .proofs import DOUBTS
 from .recorded_answers import Answered
 from .recording import Fingerprints, facets_of
 
@@ -63,7 +64,6 @@ def _structure(fingerprints: Fingerprints, index: int, reply: ReplyFingerprint) 
 
 # Two mistakes at once, by what is recorded of pairs of mutants: where no mistake alone explains an attempt's answers.
 
-DOUBTS = 4  # the most calls on which a pair may answer otherwise than its only fault that changes something
 VISIBLE = 1e-3  # of an answer's norm: the least distance from the reference's of which rounding is no part that counts
 CLOSE = 0.01  # of that distance
 MOST_ALTERNATIVES = 2  # where more would do beside the mistake that is sure, none of them is told

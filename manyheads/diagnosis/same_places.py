@@ -17,6 +17,7 @@ from ..box.worker.messages import Build, Call, StandIn
 from .comparison import Comparison
 from .dropout_extremes import is_of_copies
 from .fingerprint import Facet, ReplyFingerprint
+from .proofs import learns_more
 from .recorded_answers import Answered
 from .recording import Fingerprints, RecordedMutant, facets_of, is_silent
 
@@ -79,7 +80,8 @@ def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Comparison], 
     sizes = {i: {1, *sizes_of(fingerprints.calls[i])} for i in asked}
     found = {i: way for i in asked if (way := _way(rights[i], seen[i].found, facets[i], sizes[i]))}
     learns = bool(found) and all(map(_of_parameters, found.values()))
-    if learns and not all(way == _of_parameters(way) or _learns_more(seen.values()) for way in found.values()):
+    moved = learns and any(way != _of_parameters(way) for way in found.values())
+    if moved and not learns_more((each.reply, each.right.gradients) for each in seen.values()):
         return {}
     if len(found) > MOST * len(rights) and not learns:
         return {}
@@ -145,15 +147,6 @@ def _stops(fingerprints: Fingerprints, name: str, calls: Collection[int]) -> boo
 def _of_parameters(way: Way) -> Way:
     """Return what of it says that other parameters than are due stand there: then all numbers may be others."""
     return tuple(part for part in way if part.startswith("parameters"))
-
-
-def _learns_more(seen: Iterable[Comparison]) -> bool:
-    """Return whether the numbers depend on parameters that the reference does not have: a gradient that is not zero proves it."""
-    return any(
-        gradient is not None and bool(gradient.any()) and name not in comparison.right.gradients
-        for comparison in seen
-        for name, gradient in comparison.reply.gradients.items()
-    )
 
 
 def _way(right: ReplyFingerprint, fingerprint: ReplyFingerprint, facets: tuple[Facet, ...], sizes: Set[int]) -> Way:

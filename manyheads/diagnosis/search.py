@@ -73,10 +73,10 @@ def explain_values(
         e.reply.raised is not None and not is_refusal(e.reply.raised) and not kind_of(e.reply.raised) for e in exchanges
     ):
         return None  # no mutant explains an exception of unknown kind
-    search = _Search(mutants.bank, mutants.table(), reference, exchanges, most_pairs, part)
-    if search.all_agree(reference):
+    if _all_agree(reference, exchanges):
         return ()
     given = tuple(exchanges)
+    search = _Search(mutants.bank, mutants.table(), reference, exchanges, most_pairs, part)
     every = _probed(search.table, mutants.subject, reference, search.usable())
     asked = every.only(search.was_asked)
     faults = search.found(every)
@@ -229,20 +229,20 @@ class _Search:
 
     def _explains(self, runner: Runner) -> bool:
         """Return whether trusted code answers every call as the attempt did, and contradicts nothing that was explained before."""
-        return self.all_agree(runner) and not (self.part and self.part.contradicts(runner, self.reference))
+        return _all_agree(runner, self.exchanges) and not (self.part and self.part.contradicts(runner, self.reference))
 
-    def all_agree(self, runner: Runner) -> bool:
-        """Return whether trusted code answers every call as the attempt did. Stops at the first difference.
 
-        What need not be computed is compared first. The exchange with the difference is moved to the front, because it usually
-        rules out the next candidate too.
-        """
-        exchanges = self.exchanges
-        known = runner.known_calls() if isinstance(runner, ReplayRunner) else ()
-        cheap = [place for place, exchange in enumerate(exchanges) if id(exchange.call) in known]
-        others = sorted({*range(len(exchanges))}.difference(cheap)) if cheap else range(len(exchanges))
-        for place in (*cheap, *others):
-            if not agree(exchanges[place].reply, runner.execute(exchanges[place].call)):
-                exchanges.insert(0, exchanges.pop(place))
-                return False
-        return True
+def _all_agree(runner: Runner, exchanges: list[Exchange]) -> bool:
+    """Return whether trusted code answers every call as the attempt did. Stops at the first difference.
+
+    What need not be computed is compared first. The exchange with the difference is moved to the front, because it usually
+    rules out the next candidate too.
+    """
+    known = runner.known_calls() if isinstance(runner, ReplayRunner) else ()
+    cheap = [place for place, exchange in enumerate(exchanges) if id(exchange.call) in known]
+    others = sorted({*range(len(exchanges))}.difference(cheap)) if cheap else range(len(exchanges))
+    for place in (*cheap, *others):
+        if not agree(exchanges[place].reply, runner.execute(exchanges[place].call)):
+            exchanges.insert(0, exchanges.pop(place))
+            return False
+    return True
