@@ -108,12 +108,7 @@ def _suspects(case: Case, explanation: Explanation, written: Sequence[CheckOutco
     return [*suspects, HARD_CODED] if _is_hard_coded(case) else suspects
 
 
-def _are_the_cause(
-    case: Case,
-    explanation: Explanation,
-    exceptions: Sequence[str],
-    suspects: Sequence[str],
-) -> bool:
+def _are_the_cause(case: Case, explanation: Explanation, exceptions: Sequence[str], suspects: Sequence[str]) -> bool:
     """Return whether what is proved may be why the values are wrong, which no mutant explains."""
     # What a guard keeps from being run need not be explained; a size or a text that proves itself is the cause.
     if (

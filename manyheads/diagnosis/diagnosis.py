@@ -1,4 +1,4 @@
-"""What is found about an attempt."""
+"""What is found about an attempt, graded or at home: faults that explain its values, and the names that are told."""
 
 from __future__ import annotations
 

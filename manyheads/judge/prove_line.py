@@ -222,12 +222,7 @@ class EditedAttempts:
 
 
 def prove_lines(
-    box: Box,
-    limits: Limits,
-    failure: Failure,
-    reference: RememberingRunner,
-    run_checks: RunChecks,
-    bounds: Bounds = GRADED,
+    box: Box, limits: Limits, failure: Failure, reference: RememberingRunner, run_checks: RunChecks, bounds: Bounds
 ) -> tuple[ProvedLine, ...]:
     """Return the lines where one small edit makes every check pass; empty where there are none, or too many.
 
