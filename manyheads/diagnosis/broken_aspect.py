@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from torch import Tensor
 
-from .aspects import is_broken, pairs_of
+from ..checks.outcome import CheckFailed
+from .aspects import compare, is_broken, pairs_of
 from .comparison import Comparison
 from .metamorphic import Pair, fills_with_a_number, is_dropped_at_another_rate, leaks_a_share
 from .recording import Ask, Aspect, Fingerprints, PublicCheck
@@ -32,10 +34,10 @@ def proven_by_aspect(fingerprints: Fingerprints, seen: Mapping[int, Comparison])
     ids = {mutant.id for mutant in fingerprints.content.mutants}
     found: dict[int, str] = {}
     for check in sorted(fingerprints.content.visible, key=lambda c: c.is_last):
-        broken = _broken(check, seen)
+        broken = first_broken(groups_of(check, seen), seen)
         if broken is None or (check.is_last and found):
             continue
-        ask, calls = broken
+        ask, calls = broken.ask, [seen[i] for i in broken.calls]
         name, tells = _BY_NUMBERS.get(ask.aspect, ("", bool))
         name = ask.means or (name if tells(calls) else "")
         of_numbers = "" if name else _of_plain_numbers(fingerprints, ask, calls)
@@ -43,7 +45,7 @@ def proven_by_aspect(fingerprints: Fingerprints, seen: Mapping[int, Comparison])
         of_another_kind = any([o.kind for o in e.found.outputs] != [o.kind for o in e.right.outputs] for e in calls)
         if of_another_kind and ask.aspect != "kind":
             name = ""
-        found[next(i for i, each in seen.items() if each is calls[-1])] = name if name in ids else ""
+        found[broken.calls[-1]] = name if name in ids else ""
         if of_numbers:
             found |= {i: name for (i,) in ask.calls if i in seen and is_broken(ask.aspect, [seen[i]])}
     return {i: name for i, name in found.items() if name}
@@ -96,11 +98,28 @@ def proven_beside(
     return found
 
 
-def _broken(check: PublicCheck, seen: Mapping[int, Comparison]) -> tuple[Ask, list[Comparison]] | None:
+@dataclass(frozen=True)
+class Broken:
+    """An aspect that is broken, in these calls. error: what a check says of it."""
+
+    ask: Ask
+    calls: tuple[int, ...]
+    error: CheckFailed
+
+
+Group = tuple[Ask, tuple[int, ...]]
+
+
+def groups_of(check: PublicCheck, seen: Container[int]) -> list[Group]:
+    """Return what a check asks of calls that were seen."""
+    return [(ask, group) for ask in check.asks for group in ask.calls if all(i in seen for i in group)]
+
+
+def first_broken(groups: Iterable[Group], seen: Mapping[int, Comparison]) -> Broken | None:
     """Return the first aspect that is broken: who breaks it may break those that come after it for the same cause."""
-    for ask in check.asks:
-        for group in ask.calls:
-            calls = [seen[i] for i in group if i in seen]
-            if len(calls) == len(group) and is_broken(ask.aspect, calls):
-                return ask, calls
+    for ask, group in groups:
+        try:
+            compare(ask.aspect, [seen[i] for i in group])
+        except CheckFailed as error:
+            return Broken(ask, group, error)
     return None

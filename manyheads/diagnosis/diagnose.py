@@ -12,11 +12,10 @@ from ..checks.local import CachedRunner, Replays
 from ..checks.marks import Layer
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import BatchRunner, Exchange, replies_of
-from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .agree import agree
 from .bank import Bank
-from .diagnosis import Diagnosis
+from .diagnosis import Diagnosis, Fault, Faults, in_order, named, naming
 from .equal_sizes import WRONG_AXIS
 from .explain_parts import ByName, takes_another_order
 from .explanation import Case, Explanation, explanation_of, without_contradicted
@@ -24,7 +23,7 @@ from .fixed_sizes import HARD_CODED, has_fixed_size, works_for_its_own_sizes
 from .guards import REFUSES
 from .proofs import MUTATED, can_cause, learns_more
 from .ranks import lines_that_turn_all_axes, works_for_another_rank
-from .search import Fault, explain_values
+from .search import Mutants, explain_values
 from .table import Table
 
 INTERFACE = "interface"
@@ -62,38 +61,30 @@ def diagnose(
     if not failed:
         return Diagnosis()
     if not any(o.outcome == "passed" for o in outcomes) and source is not None and is_unwritten(source):
-        return naming(bank, UNTOUCHED)
+        return naming(bank.texts, UNTOUCHED)
     reference = CachedRunner(reference.namespace, reference.device, only_values=True, replays=replays or Replays())
-    case = Case(bank, table, subject, reference, failed, tuple(transcript), source or "")
+    mutants = Mutants(bank, table, subject, reference)
+    case = Case(mutants, failed, tuple(transcript), source or "", checks_failed_by)
+    ids = {o.id for o in failed}
     try:
-        if takes_another_order(subject, reference, _of_failed(failed, case.comparable)):
-            return _order_and_more(bank, table, ByName(subject, reference.namespace), reference, case.comparable)
+        if takes_another_order(subject, reference, [e for e in case.comparable if e.check in ids]):
+            return _order_and_more(mutants, case.comparable)
         explanation = explanation_of(case)
     except AttemptEnded:
         explanation = Explanation(None)
-    return _diagnosis(case, without_contradicted(case, explanation), checks_failed_by)
+    return _diagnosis(case, without_contradicted(case, explanation))
 
 
-def _diagnosis(
-    case: Case, explanation: Explanation, checks_failed_by: Callable[[], Mapping[str, Sequence[Set[str]]]]
-) -> Diagnosis:
+def _diagnosis(case: Case, explanation: Explanation) -> Diagnosis:
     """Return the names in their order: what exceptions prove, what explains the values, what checks prove, what is not written."""
     values, proven = explanation.values, case.proven
-    named = {fault.mutant.id: fault.alternatives for fault in values or ()}
     unfinished = [o for o in case.failed if proven[o.id] == UNTOUCHED or (o.raised and is_unfinished(o.raised))]
     written = [o for o in case.failed if proven[o.id] and o not in unfinished]
     exceptions = [proven[o.id] for o in written if o.raised is not None]
     suspects = _suspects(case, explanation, written)
-    also: list[str] = []
-    if values is None and not _are_the_cause(case, explanation, exceptions, suspects, checks_failed_by):
-        exceptions, suspects, also = [], [], [*exceptions, *suspects]
-    # What is not written yet says nothing of what is, so that it comes last.
-    order = [*exceptions, *named, *suspects, *(name for o in unfinished if (name := proven[o.id]))]
-    return Diagnosis(
-        tuple(_named(case.bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order)),
-        tuple(_named(case.bank, id_, ()) for id_ in dict.fromkeys(also)),
-        tuple(named) if len(named) > 1 else (),
-    )
+    unwritten = (name for o in unfinished if (name := proven[o.id]))
+    is_cause = values is not None or _are_the_cause(case, explanation, exceptions, suspects)
+    return in_order(case.mutants.bank.texts, exceptions, values or (), suspects, unwritten, is_cause)
 
 
 def _suspects(case: Case, explanation: Explanation, written: Sequence[CheckOutcome]) -> list[str]:
@@ -102,10 +93,10 @@ def _suspects(case: Case, explanation: Explanation, written: Sequence[CheckOutco
     suspects = [
         case.proven[o.id]
         for o in sorted(written, key=lambda o: o.layer)
-        if o.raised is None and not _follows(o, values, case.reference, case.comparable)
+        if o.raised is None and not _follows(o, case, values)
     ]
     # A check that tried a few sizes may have taken the one for the other.
-    if explanation.wrong_axis or any(fault.mutant.id == WRONG_AXIS for fault in values or ()):
+    if explanation.wrong_axis or any(fault.id == WRONG_AXIS for fault in values or ()):
         suspects = [s for s in suspects if s != HARD_CODED]
     if explanation.wrong_axis:
         return [WRONG_AXIS, *suspects]
@@ -114,17 +105,10 @@ def _suspects(case: Case, explanation: Explanation, written: Sequence[CheckOutco
     refuses = any(case.proven[o.id] == REFUSES for o in written if o.raised is not None)
     if values is not None or refuses or HARD_CODED in suspects:
         return suspects
-    is_fixed = _is_hard_coded(case.subject, case.reference, case.comparable, case.source)
-    return [*suspects, HARD_CODED] if is_fixed else suspects
+    return [*suspects, HARD_CODED] if _is_hard_coded(case) else suspects
 
 
-def _are_the_cause(
-    case: Case,
-    explanation: Explanation,
-    exceptions: Sequence[str],
-    suspects: Sequence[str],
-    checks_failed_by: Callable[[], Mapping[str, Sequence[Set[str]]]],
-) -> bool:
+def _are_the_cause(case: Case, explanation: Explanation, exceptions: Sequence[str], suspects: Sequence[str]) -> bool:
     """Return whether what is proved may be why the values are wrong, which no mutant explains."""
     # What a guard keeps from being run need not be explained; a size or a text that proves itself is the cause.
     if (
@@ -134,37 +118,36 @@ def _are_the_cause(
     ):
         return True
     unexplained = {o.id for o in case.failed if not case.proven[o.id]}
-    if can_cause([*exceptions, *suspects], unexplained, {o.id for o in case.failed}, checks_failed_by):
+    if can_cause([*exceptions, *suspects], unexplained, {o.id for o in case.failed}, case.checks_failed_by):
         return True
     # An attempt that changes its argument computes with another one; one that answers by chance, or with weights of its
     # own, matches nothing.
     return (
         MUTATED in suspects
-        or learns_more(case.reference, case.comparable)
-        or _answers_by_chance(case.subject, explanation.exchanges)
+        or learns_more((e.reply, case.reference.execute(e.call).gradients) for e in case.comparable)
+        or _answers_by_chance(case.mutants.subject, explanation.exchanges)
     )
 
 
-def _follows(
-    failed: CheckOutcome, values: tuple[Fault, ...] | None, reference: CachedRunner, transcript: Sequence[Exchange]
-) -> bool:
+def _follows(failed: CheckOutcome, case: Case, values: Faults) -> bool:
     """Return whether a fault in the gradients is a consequence: the one mutant that explains the values has the same gradients."""
-    asked = [e for e in transcript if e.check == failed.id]
+    asked = [e for e in case.comparable if e.check == failed.id]
     if failed.layer != Layer.GRADIENTS or not asked or not values or len(values) > 1:
         return False
-    runner = reference.of(values[0].mutant.namespace)
+    runner = case.reference.of(values[0].namespace)
     return all(agree(e.reply, runner.execute(e.call)) for e in asked)
 
 
-def _is_hard_coded(subject: BatchRunner, reference: LocalRunner, transcript: Sequence[Exchange], source: str) -> bool:
+def _is_hard_coded(case: Case) -> bool:
     """Return whether the attempt has fixed sizes: the recorded answers show it, or further calls do."""
+    subject, reference, transcript = case.mutants.subject, case.reference, case.comparable
     if has_fixed_size(reference, transcript):
         return True
     try:
-        turned = lines_that_turn_all_axes(source)
+        turned = lines_that_turn_all_axes(case.source)
         plain = [e for e in transcript if not (e.reply.raised and e.reply.raised.line in turned)]
         return works_for_another_rank(subject, reference, plain) or works_for_its_own_sizes(
-            subject, reference, transcript, source
+            subject, reference, transcript, case.source
         )
     except AttemptEnded:
         return False
@@ -183,19 +166,12 @@ def _answers_by_chance(subject: BatchRunner, exchanges: Iterable[Exchange]) -> b
     return False
 
 
-def _order_and_more(
-    bank: Bank, table: Callable[[], Table], subject: ByName, reference: CachedRunner, transcript: Sequence[Exchange]
-) -> Diagnosis:
+def _order_and_more(mutants: Mutants, transcript: Sequence[Exchange]) -> Diagnosis:
     """Return the diagnosis of a wrong order of arguments, and of what else is wrong if they are passed by name."""
-    values = explain_values(bank, table(), subject, reference, subject.asked_again(transcript))
-    others = [f for f in values or () if f.mutant.id != INTERFACE]
-    named = (_named(bank, f.mutant.id, f.alternatives) for f in others)
-    return Diagnosis((_named(bank, INTERFACE, ()), *named))
-
-
-def _of_failed(failed: Sequence[CheckOutcome], transcript: Iterable[Exchange]) -> list[Exchange]:
-    ids = {o.id for o in failed}
-    return [e for e in transcript if e.check in ids]
+    bank, subject = mutants.bank, ByName(mutants.subject, mutants.reference.namespace)
+    values = explain_values(dataclasses.replace(mutants, subject=subject), subject.asked_again(transcript))
+    others = [f for f in values or () if f.id != INTERFACE]
+    return Diagnosis(tuple(named(bank.texts, f.id, f.alternatives) for f in (Fault(INTERFACE), *others)))
 
 
 def _returns_nothing(exchanges: Iterable[Exchange]) -> bool:
@@ -206,15 +182,3 @@ def _returns_nothing(exchanges: Iterable[Exchange]) -> bool:
     answered = [e for e in exchanges if e.reply.outputs]
     kinds = {out.came for e in answered for out in e.reply.outputs}
     return kinds == {"NoneType"} and len({e.call.subject for e in answered if isinstance(e.call.subject, str)}) > 1
-
-
-def naming(bank: Bank, id_: str) -> Diagnosis:
-    """Return the diagnosis for a misconception that is known without any check."""
-    return Diagnosis((_named(bank, id_, ()),))
-
-
-def _named(bank: Bank, id_: str, alternatives: tuple[str, ...]) -> Diagnosed:
-    text = bank.texts.get(id_)
-    if text is None:
-        return Diagnosed(id=id_, title=id_.replace("_", " "), hint="", alternatives=alternatives)
-    return Diagnosed(id=id_, title=text.title, hint=text.hints[0], alternatives=alternatives)

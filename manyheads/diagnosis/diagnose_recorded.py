@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from ..checks.explain import is_unfinished
 from ..checks.transcript import target_of
-from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .broken_aspect import proven_beside, proven_by_aspect
 from .comparison import Comparison
-from .diagnosis import Diagnosis
+from .diagnosis import Diagnosis, Fault, in_order
 from .dropout_extremes import is_of_copies
 from .explain_recorded import explain, explain_functions, explain_nearly, without_unwritten_sizes
 from .fingerprint import has_no_numbers
@@ -20,8 +19,8 @@ from .other_device import looks_at_no_numbers, on_another_device
 from .parameters import proven_by_parameters, that_follow, without_more
 from .proofs import can_cause, proven_by, proven_by_answer
 from .ranks import lines_that_turn_all_axes, proven_by_rank
-from .recorded_pairs import Named
-from .recording import Fingerprints, Words, differs, facets_of
+from .recorded_answers import Answered
+from .recording import Fingerprints, differs, facets_of, is_silent
 from .same_places import proven_by_place
 from .varying_answers import proven_by_chance
 
@@ -37,14 +36,13 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
         source: the attempt's text, "" where it is not at hand.
     """
     case = _Case(fingerprints, seen, source)
-    explained = explain(fingerprints, case.written, case.unexplained, case.asked, case.raised.keys())
-    explained = explained or explain_nearly(fingerprints, case.written, case.unexplained, case.asked)
-    explained = explained or explain_functions(fingerprints, case.written, case.unexplained, case.asked)
-    explained = without_unwritten_sizes(explained, case.unexplained, source)
+    explained = explain(case.answered, case.raised.keys())
+    explained = explained or explain_nearly(case.answered) or explain_functions(case.answered)
+    explained = without_unwritten_sizes(explained, case.answered, source)
     explained = _behind_guards(case, explained)
     explained = explained or _beside_parameters(case)
     if explained:
-        beside = proven_beside(fingerprints, case.written, {name for name, _ in explained})
+        beside = proven_beside(fingerprints, case.written, {fault.id for fault in explained})
         case.proven = {**beside, **case.proven}
     else:
         _prove_more(case)
@@ -69,22 +67,28 @@ class _Case:
         idle = {i for i, e in written.items() if _says_no_more(e, written.values())}
         self.written = {i: e for i, e in written.items() if i not in idle}
         calls = {call for check in fingerprints.content.checks for call in check.calls}
-        self.asked = calls - idle - self.unfinished.keys()
+        self.asked: Set[int] = calls - idle - self.unfinished.keys()
         self.raised = {i: name for i, e in self.written.items() if (name := _proven(e, self.mutates))}
         answers = {i: proven_by_answer(fingerprints, i, e) for i, e in self.written.items() if i not in self.raised}
         self.answers = {i: name for i, name in answers.items() if name}
         self.proven = {**proven_by_chance(fingerprints, self.written), **self.raised, **self.answers}
-        self.unexplained = {i: e for i, e in self.written.items() if differs(fingerprints, i, e.found)}
+        self.unexplained: Mapping[int, Comparison] = {
+            i: e for i, e in self.written.items() if differs(fingerprints, i, e.found)
+        }
         self._leave_out(i for i, e in self.unexplained.items() if self._ends_before_it_can_refuse(e))
         if any(not is_of_copies(comparison.call) for comparison in self.unexplained.values()):
             self._leave_out(_of_several_faults(fingerprints, self.unexplained))
         self.parameters: dict[int, str] = {}
         self.hides_layers = False
 
+    @property
+    def answered(self) -> Answered:
+        """What is to be explained by mutants."""
+        return Answered(self.fingerprints, self.written, self.unexplained, self.asked)
+
     def _leave_out(self, calls: Iterable[int]) -> None:
-        left_out = frozenset(calls)
-        self.unexplained = {i: e for i, e in self.unexplained.items() if i not in left_out}
-        self.asked -= left_out
+        left = self.answered.without(frozenset(calls))
+        self.unexplained, self.asked = left.wrong, left.asked
 
     def _ends_before_it_can_refuse(self, seen: Comparison) -> bool:
         """Return whether what is due is a refusal, and an exception came that proves a mistake in other calls, too."""
@@ -97,7 +101,7 @@ class _Case:
         return {i: e for i, e in self.written.items() if not (e.reply.raised and e.reply.raised.line in turned)}
 
 
-def _behind_guards(case: _Case, explained: list[Named]) -> list[Named]:
+def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
     """Return what explains the calls that a guard lets through, where it refuses allowed inputs and no name says more."""
     refused = _refused_by_guards(case.written, case.source)
     follows = any(i not in case.raised and case.written[i].right.raised is None for i in case.proven)
@@ -115,17 +119,17 @@ def _behind_guards(case: _Case, explained: list[Named]) -> list[Named]:
         for i, e in case.unexplained.items()
         if inverted and e.reply.raised and "refused" == e.right.raised != e.found.raised
     }
-    left = {i: e for i, e in case.unexplained.items() if i not in refused and i not in let_through}
-    asked = case.asked - refused.keys() - let_through
-    return explain(case.fingerprints, case.written, left, asked, case.raised.keys()) if left else []
+    left = case.answered.without(refused.keys() | let_through)
+    return explain(left, case.raised.keys()) if left.wrong else ()
 
 
-def _beside_parameters(case: _Case) -> list[Named]:
+def _beside_parameters(case: _Case) -> Sequence[Fault]:
     """Return what explains the values as though no parameter were too many, where those prove a mistake."""
     case.parameters = proven_by_parameters(case.fingerprints, case.written)
     beside = without_more(case.written, case.parameters)
     differing = {i: e for i, e in beside.items() if i in case.unexplained and differs(case.fingerprints, i, e.found)}
-    explained = explain(case.fingerprints, beside, differing, case.asked, case.raised.keys()) if differing else []
+    left = Answered(case.fingerprints, beside, differing, case.asked)
+    explained = explain(left, case.raised.keys()) if differing else ()
     if explained:
         case.proven = {**case.parameters, **case.proven}
     return explained
@@ -149,31 +153,25 @@ def _prove_more(case: _Case) -> None:
     case.proven = {**case.parameters, **shown, **left}
 
 
-def _diagnosis(case: _Case, explained: list[Named]) -> Diagnosis:
-    """Return the names in their order: what exceptions prove, what explains the values, what answers prove, what is not written."""
+def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
+    """Return the names; where what is proved cannot be the cause of what is wrong, and nothing explains that, beside it."""
     fingerprints = case.fingerprints
     unwritten = [
         UNTOUCHED if target_of(e.call) in case.empty else _proven(e, case.mutates) for e in case.unfinished.values()
     ]
     last = list(filter(None, unwritten))
     ids = list(dict.fromkeys(case.proven.values()))
-    others: dict[str, tuple[str, ...]] = {}
-    for name, same in explained:
-        if {name, *same}.isdisjoint(ids):  # of mutants with the same answers the proof tells which it is
-            others.setdefault(name, same)  # two mutants of one misconception may explain two calls
+    # Of mutants with the same answers the proof tells which it is.
+    faults = [fault for fault in explained if set(ids).isdisjoint(fault.ids)]
     wrong = case.unexplained.keys()
     # What a guard keeps from being run need not be explained, nor the numbers of weights that nobody gave it.
-    if (
-        not explained
-        and REFUSES not in ids
-        and not case.hides_layers
-        and not can_cause(ids, wrong - case.proven.keys(), wrong, lambda: _differing(fingerprints, wrong, case.asked))
-    ):
-        return Diagnosis(_named(fingerprints, dict.fromkeys(last)), _named(fingerprints, ids))
-    order = dict.fromkeys([*case.raised.values(), *others, *ids, *last])
-    together = tuple(others) if len(others) > 1 else ()
-    names = tuple(named(fingerprints, i, () if i in ids else others.get(i, ())) for i in order)
-    return Diagnosis(names, together=together)
+    is_cause = (
+        bool(explained)
+        or REFUSES in ids
+        or case.hides_layers
+        or can_cause(ids, wrong - case.proven.keys(), wrong, lambda: _differing(fingerprints, wrong, case.asked))
+    )
+    return in_order(fingerprints.content.words, case.raised.values(), faults, ids, last, is_cause)
 
 
 def _refused_by_guards(written: Mapping[int, Comparison], source: str) -> dict[int, Guard]:
@@ -183,17 +181,13 @@ def _refused_by_guards(written: Mapping[int, Comparison], source: str) -> dict[i
 
 
 def _is_of_more(
-    explained: Sequence[Named], refused: Mapping[int, Guard], unexplained: Collection[int], answers: Collection[str]
+    explained: Sequence[Fault], refused: Mapping[int, Guard], unexplained: Collection[int], answers: Collection[str]
 ) -> bool:
     """Return whether what explains the calls says more than that allowed inputs are refused, which mutants do, too."""
-    names = {name for name, _ in explained}
+    names = {fault.id for fault in explained}
     if not names or names <= {*answers} or (names == {UNDIVIDED} and any(g.divides for g in refused.values())):
         return bool(names)
     return not refused.keys() >= {*unexplained}
-
-
-def _named(fingerprints: Fingerprints, ids: Iterable[str]) -> tuple[Diagnosed, ...]:
-    return tuple(named(fingerprints, id_) for id_ in ids)
 
 
 def _differing(fingerprints: Fingerprints, wrong: Set[int], asked: Set[int]) -> dict[str, list[set[int]]]:
@@ -203,22 +197,11 @@ def _differing(fingerprints: Fingerprints, wrong: Set[int], asked: Set[int]) -> 
     mistake's doing where the attempt is wrong.
     """
     content, found = fingerprints.content, dict[str, list[set[int]]]()
-    told = {i: facets_of(fingerprints, i) for i in asked if i in wrong or content.right(i).raised != "refused"}
-    for mutant in content.mutants:
-        answers = {index: content.answer(mutant, index) for index in told}
-        calls = {
-            i
-            for i, each in answers.items()
-            if (i in wrong if each is None else not each.agrees(content.right(i), told[i]))
-        }
+    told = [i for i in asked if i in wrong or content.right(i).raised != "refused"]
+    for m, mutant in enumerate(content.mutants):
+        calls = {i for i in told if (i in wrong if mutant.answers[i] is None else not is_silent(fingerprints, m, i))}
         found.setdefault(mutant.id, []).append(calls)
     return found
-
-
-def named(fingerprints: Fingerprints, id_: str, alternatives: Sequence[str] = ()) -> Diagnosed:
-    """Return a misconception with its words."""
-    words = fingerprints.content.words.get(id_, Words(title=id_.replace("_", " "), explanation="", hints=("", "", "")))
-    return Diagnosed(id=id_, title=words.title, hint=words.hints[0], alternatives=tuple(alternatives))
 
 
 def _proven(seen: Comparison, mutates: bool) -> str:

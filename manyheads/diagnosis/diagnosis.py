@@ -1,11 +1,69 @@
-"""What is found about an attempt."""
+"""What is found about an attempt, graded or at home: faults that explain its values, and the names that are told."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ..result import Diagnosed
+from .bank import MisconceptionText, Mutant, Namespace
+from .recording import Words
+
+AllWords = Mapping[str, MisconceptionText] | Mapping[str, Words]  # by the ids of misconceptions
+MOST_ALTERNATIVES = 1  # of a name for which nothing but exceptions speaks
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A misconception that explains an attempt's values, alone or with others, and those that would do in its place.
+
+    namespace: of a mutant that explains them; empty where mutants are recorded.
+    """
+
+    id: str
+    alternatives: tuple[str, ...] = ()
+    namespace: Namespace = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Its own, and those of the alternatives."""
+        return (self.id, *self.alternatives)
+
+
+Faults = tuple[Fault, ...] | None  # that explain values; None where nothing does
+
+
+def fault_of(mutant: Mutant, ids: Iterable[str] = ()) -> Fault:
+    """Return the fault of a mutant, with the others of these ids as alternatives."""
+    return Fault(mutant.id, tuple(dict.fromkeys(id_ for id_ in ids if id_ != mutant.id)), mutant.namespace)
+
+
+def without(id_: str, faults: Iterable[Fault]) -> Faults:
+    """Return the faults where something speaks against this misconception; None where one of them has no alternative."""
+    left = [(fault, [each for each in fault.ids if each != id_]) for fault in faults]
+    if not all(ids for _, ids in left):
+        return None
+    return tuple(Fault(ids[0], tuple(ids[1:]), fault.namespace) for fault, ids in left)
+
+
+def says_little(faults: Iterable[Fault], only_raises: bool) -> bool:
+    """Return whether nothing but exceptions is wrong, and several mistakes end in them: then no name is likely."""
+    return only_raises and any(len(fault.alternatives) > MOST_ALTERNATIVES for fault in faults)
+
+
+def function_by_function(
+    functions: Sequence[str], explain: Callable[[str, Sequence[str]], Iterable[Fault] | None]
+) -> tuple[Fault, ...]:
+    """Return what explains each function alone, where nothing explains all. Of a single one its answers are all answers.
+
+    functions: in the order of their definitions. explain: what explains one, and does not contradict those before it, which it
+    may call.
+    """
+    found: dict[str, Fault] = {}
+    for place, function in enumerate(functions if len(functions) > 1 else ()):
+        for fault in explain(function, functions[:place]) or ():
+            found.setdefault(fault.id, fault)
+    return tuple(found.values())
 
 
 @dataclass(frozen=True)
@@ -37,3 +95,40 @@ class Diagnosis:
 
 
 NOTHING = Diagnosis()
+
+
+def named(words: AllWords, id_: str, alternatives: tuple[str, ...] = ()) -> Diagnosed:
+    """Return a misconception with its words."""
+    text = words.get(id_)
+    title, hint = (id_.replace("_", " "), "") if text is None else (text.title, text.hints[0])
+    return Diagnosed(id=id_, title=title, hint=hint, alternatives=alternatives)
+
+
+def naming(words: AllWords, id_: str) -> Diagnosis:
+    """Return the diagnosis for a misconception that is known without any check."""
+    return Diagnosis((named(words, id_),))
+
+
+def in_order(
+    words: AllWords,
+    exceptions: Iterable[str],
+    faults: Iterable[Fault],
+    suspects: Iterable[str],
+    unwritten: Iterable[str],
+    is_cause: bool,
+) -> Diagnosis:
+    """Return the names in their order: what exceptions prove, what explains the values, what answers prove, what is not written.
+
+    The last says nothing of what is written. is_cause: whether what is proved, or a fault, may be why the values are wrong; else
+    what is proved is told beside that.
+    """
+    others: dict[str, tuple[str, ...]] = {}
+    for fault in faults:  # two mutants of one misconception may explain two calls
+        others.setdefault(fault.id, fault.alternatives)
+    proven = [*exceptions, *suspects]
+    order = dict.fromkeys([*exceptions, *others, *suspects, *unwritten] if is_cause else unwritten)
+    return Diagnosis(
+        tuple(named(words, id_, others.get(id_, ())) for id_ in order),
+        () if is_cause else tuple(named(words, id_) for id_ in dict.fromkeys(proven)),
+        tuple(others) if len(others) > 1 else (),
+    )

@@ -6,7 +6,6 @@ there says more: exceptions many mistakes have in common, and fewer the sizes at
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,14 +13,13 @@ from typing import Literal
 
 from torch import Tensor
 
-from ..box.worker.messages import Build, Call, StandIn
+from ..box.worker.messages import Build, StandIn
 from ..checks.explain import is_refusal, kind_of
 from ..checks.implementation import Runner
-from ..checks.transcript import BatchRunner, Exchange, replies_of
+from ..checks.transcript import BatchRunner, Exchange
 from .agree import agree
-from .fixed_sizes import others, templates
+from .fixed_sizes import are_right, ask, others, templates
 from .resize import Axes, Layout
-from .search import Fault
 
 WRONG_AXIS = "size_wrong_axis"
 SMALL = 3  # a mask of a fixed size has an answer here, whatever else is wrong with it
@@ -73,11 +71,11 @@ def ask_where_sizes_are_equal(subject: BatchRunner, reference: Runner, exchanges
     asked: list[Exchange] = []
     works = False
     for layout in templates(reference, wrong):
-        apart = _asked(subject, [layout.at(others(layout, (), skip)) for skip in DRAWS])
-        if any(_right(reference, apart)):
+        apart = ask(subject, [layout.at(others(layout, (), skip)) for skip in DRAWS])
+        if any(are_right(reference, apart)):
             continue
         axes = _axes_of_tensors(layout)
-        asked += [*apart, *_asked(subject, [layout.at(others(layout, ()) | {axis: SMALL}) for axis in axes])]
+        asked += [*apart, *ask(subject, [layout.at(others(layout, ()) | {axis: SMALL}) for axis in axes])]
         pairs = list(combinations(axes, 2))
         for skip in DRAWS:
             pairs, tied = _working(subject, reference, layout, pairs, skip)
@@ -86,7 +84,7 @@ def ask_where_sizes_are_equal(subject: BatchRunner, reference: Runner, exchanges
         if works:
             break
         if all(e.reply.raised for e in asked):
-            asked += _asked(subject, [layout.at(others(layout, ()) | {axis: 1}) for axis in axes])
+            asked += ask(subject, [layout.at(others(layout, ()) | {axis: 1}) for axis in axes])
     return EqualSizes(works, tuple(e for e in asked if _says_something(e, reference)))
 
 
@@ -97,16 +95,6 @@ def _says_something(exchange: Exchange, reference: Runner) -> bool:
     return known and reference.execute(exchange.call).raised is None
 
 
-def without(id_: str, values: tuple[Fault, ...]) -> tuple[Fault, ...] | None:
-    """Return the faults where something speaks against this misconception: others raise the same complaint about shapes."""
-    if all(id_ not in (fault.mutant.id, *fault.alternatives) for fault in values):
-        return values
-    if not all(fault.alternatives for fault in values if fault.mutant.id == id_):
-        return None
-    left = [(fault, [i for i in (fault.mutant.id, *fault.alternatives) if i != id_]) for fault in values]
-    return tuple(Fault(dataclasses.replace(fault.mutant, id=ids[0]), tuple(ids[1:])) for fault, ids in left)
-
-
 def _working(
     subject: BatchRunner, reference: Runner, layout: Layout, pairs: Sequence[tuple[int, int]], skip: int
 ) -> tuple[list[tuple[int, int]], list[Exchange]]:
@@ -115,11 +103,11 @@ def _working(
     Where it is right, too, when the two sizes change places, the size of one of them decides, not that they are equal.
     """
     ways = [(pair, layout.at(sizes)) for pair in pairs for sizes in _tied(layout, pair, skip)]
-    tied = _asked(subject, [call for _, call in ways])
-    works = {pair for (pair, _), is_right in zip(ways, _right(reference, tied), strict=True) if is_right}
+    tied = ask(subject, [call for _, call in ways])
+    works = {pair for (pair, _), is_right in zip(ways, are_right(reference, tied), strict=True) if is_right}
     found = [pair for pair in pairs if pair in works]
-    swapped = _asked(subject, [layout.at(_exchanged(layout, pair, skip)) for pair in found])
-    left = [pair for pair, is_right in zip(found, _right(reference, swapped), strict=True) if not is_right]
+    swapped = ask(subject, [layout.at(_exchanged(layout, pair, skip)) for pair in found])
+    left = [pair for pair, is_right in zip(found, are_right(reference, swapped), strict=True) if not is_right]
     return left, [*tied, *swapped]
 
 
@@ -148,14 +136,3 @@ def _exchanged(layout: Layout, pair: tuple[int, int], skip: int) -> Axes:
     """Sizes that all differ, in which these two have changed places."""
     sizes, (one, other) = others(layout, (), skip), pair
     return sizes | {one: sizes[other], other: sizes[one]}
-
-
-def _asked(subject: BatchRunner, calls: Sequence[Call]) -> list[Exchange]:
-    """Return the calls, of no check, with the attempt's replies."""
-    return [Exchange("", call, reply) for call, reply in zip(calls, replies_of(subject, calls), strict=True)]
-
-
-def _right(reference: Runner, exchanges: Sequence[Exchange]) -> list[bool]:
-    """Return whether the attempt answers each call as the reference does, which answers it."""
-    found = [(e.reply, reference.execute(e.call)) for e in exchanges]
-    return [mine.raised is None and right.raised is None and agree(mine, right) for mine, right in found]

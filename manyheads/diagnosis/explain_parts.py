@@ -12,12 +12,12 @@ from ..box.connection import AttemptEnded
 from ..box.worker.answers import Reply
 from ..box.worker.messages import Build, Call
 from ..checks.implementation import LocalRunner, Runner
-from ..checks.local import CachedRunner, LocalRecordingRunner, as_an_attempts
+from ..checks.local import LocalRecordingRunner, as_an_attempts
 from ..checks.transcript import BatchRunner, Exchange, Question, replies_of, target_of
 from .agree import agree, is_comparable
 from .bank import Bank, Mutant
-from .search import Fault, Part, explain_values, refuses_in_its_own_way
-from .table import Table
+from .diagnosis import Faults, fault_of, function_by_function
+from .search import Mutants, Part, explain_values, refuses_in_its_own_way
 
 # Mutants whose answers depend on more than the call, replayed from new: every call of an attempt, in its order.
 #
@@ -30,9 +30,7 @@ MOST_BASES = 4  # mutants of the proved misconceptions that are tried with every
 TRIED_CALLS = 6  # with which it is seen whether a mutant's answers depend on more than the call
 
 
-def explain_in_order(
-    bank: Bank, proven: Collection[str], reference: Runner, transcript: Sequence[Exchange]
-) -> tuple[Fault, ...] | None:
+def explain_in_order(bank: Bank, proven: Collection[str], reference: Runner, transcript: Sequence[Exchange]) -> Faults:
     """Return a mutant of a misconception that a check proves, alone or with another, that answers all calls as the attempt did.
 
     None if there is none, or if all such mutants can be replayed call by call.
@@ -49,7 +47,7 @@ def explain_in_order(
     for mutants in chain(((base,) for base in bases), _pairs(bank, bases)):
         namespace = bank.anew(*mutants)
         if namespace is not None and _answers_alike(LocalRecordingRunner(namespace), transcript, compared):
-            return tuple(Fault(mutant) for mutant in mutants)
+            return tuple(map(fault_of, mutants))
     return None
 
 
@@ -84,29 +82,23 @@ def _answers_alike(runner: LocalRecordingRunner, transcript: Sequence[Exchange],
 PAIRS = 0  # a function's calls are too few to tell two faults together from one that nobody has listed
 
 
-def explain_functions(
-    bank: Bank, table: Table, subject: BatchRunner, reference: CachedRunner, exchanges: Sequence[Exchange]
-) -> tuple[Fault, ...] | None:
+def explain_functions(mutants: Mutants, exchanges: Sequence[Exchange]) -> Faults:
     """Return the faults of each function whose answers are explained on every call of it; None if there is no such function.
 
     What explains a function must not contradict an earlier one, which it may call: there it changes nothing, or
     answers as the attempt does. For several functions only: where there is one, its answers are all answers. Raises
     AttemptEnded if a probe ends the attempt's process.
     """
-    asked = {target_of(e.call) for e in exchanges}
-    functions = [name for name in reference.namespace if name in asked]  # in the order of their definitions
-    if len(functions) < 2:
-        return None
-    faults: dict[str, Fault] = {}
-    earlier: list[Exchange] = []
-    for function in functions:
+    reference, asked = mutants.reference, {target_of(e.call) for e in exchanges}
+
+    def explain(function: str, before: Sequence[str]) -> Faults:
         own = [e for e in exchanges if target_of(e.call) == function]
-        if any(_is_answered(e) for e in own) and not all(agree(e.reply, reference.execute(e.call)) for e in own):
-            part = Part(function, tuple(earlier))
-            for fault in explain_values(bank, table, subject, reference, own, PAIRS, part) or ():
-                faults.setdefault(fault.mutant.id, fault)
-        earlier += [e for e in own if _is_answered(e)]
-    return tuple(faults.values()) or None
+        if not any(map(_is_answered, own)) or all(agree(e.reply, reference.execute(e.call)) for e in own):
+            return ()
+        earlier = tuple(e for e in exchanges if target_of(e.call) in before and _is_answered(e))
+        return explain_values(mutants, own, PAIRS, Part(function, earlier))
+
+    return function_by_function([name for name in reference.namespace if name in asked], explain) or None
 
 
 def _is_answered(exchange: Exchange) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from ..box.worker.answers import Reply
@@ -12,21 +12,19 @@ from ..checks.implementation import LocalRunner
 from ..checks.local import CachedRunner
 from ..checks.marks import Layer
 from ..checks.outcome import CheckOutcome
-from ..checks.transcript import BatchRunner, Exchange, target_of
+from ..checks.transcript import Exchange, target_of
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .agree import agree, is_comparable
-from .bank import Bank
-from .equal_sizes import WRONG_AXIS, EqualSizes, ask_where_sizes_are_equal, how_it_fails, without
+from .diagnosis import Fault, Faults, says_little, without
+from .equal_sizes import WRONG_AXIS, EqualSizes, ask_where_sizes_are_equal, how_it_fails
 from .explain_parts import explain_functions, explain_in_order
 from .fixed_sizes import HARD_CODED, has_written_size
 from .guards import REFUSES, UNDIVIDED, Refused, refused_by_guards
-from .proofs import MOST_ALTERNATIVES, MUTATED, proven_by
-from .search import CONFIRMED_PAIRS, Fault, explain_values, refuses_in_its_own_way
-from .table import Table
+from .proofs import MUTATED, proven_by
+from .search import CONFIRMED_PAIRS, Mutants, explain_values, refuses_in_its_own_way
 
 # How many pairs a search without gradients replays: its probes rule out few, and none of 115 such searches found a pair.
 PAIRS_BY_OUTPUTS = 12
-Faults = tuple[Fault, ...] | None  # that explain values; None where nothing does
 
 
 @dataclass
@@ -37,13 +35,11 @@ class Case:
     that are written. proven: for each failed check what it proves by itself, or "".
     """
 
-    bank: Bank
-    table: Callable[[], Table]
-    subject: BatchRunner
-    reference: CachedRunner
+    mutants: Mutants
     failed: Sequence[CheckOutcome]
     everything: Sequence[Exchange]
     source: str
+    checks_failed_by: Callable[[], Mapping[str, Sequence[Set[str]]]]
 
     def __post_init__(self) -> None:
         unwritten = unwritten_names(self.source)
@@ -54,15 +50,25 @@ class Case:
             o.id: UNTOUCHED if o.id in empty else o.suspect or proven_by(o.raised, self.mutates) for o in self.failed
         }
 
-    def to_explain(self, exchanges: Iterable[Exchange]) -> list[Exchange]:
-        """Return those of these exchanges whose values mutants must explain."""
-        return _to_explain(self.failed, self.proven, exchanges)
+    @property
+    def reference(self) -> CachedRunner:
+        """The solution."""
+        return self.mutants.reference
 
-    def explained_by_mutants(self, exchanges: Sequence[Exchange], pairs: int = CONFIRMED_PAIRS) -> Faults:
-        """Return the mutant, or the pair, that explains these exchanges; None where none does."""
-        return (
-            explain_values(self.bank, self.table(), self.subject, self.reference, exchanges, pairs) if exchanges else ()
-        )
+    def is_right(self, exchange: Exchange) -> bool:
+        """Return whether the attempt answers as the reference does."""
+        return agree(exchange.reply, self.reference.execute(exchange.call))
+
+    def to_explain(self, exchanges: Iterable[Exchange]) -> list[Exchange]:
+        """Return the exchanges whose values mutants must explain: all but those of checks whose failure is explained already.
+
+        Empty if no failing check is among them. Failing checks come first, gradients last.
+        """
+        layers = {o.id: o.layer for o in self.failed}
+        left = [e for e in exchanges if not self.proven.get(e.check)]
+        if not any(e.check in layers for e in left):
+            return []
+        return sorted(left, key=lambda e: _search_order(e, layers))
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ def explanation_of(case: Case) -> Explanation:
 
 def _explained(case: Case) -> Explanation:
     """Return what explains the values: mutants on all exchanges, sizes, or mutants on a part of them. Raises AttemptEnded."""
-    subject, reference = case.subject, case.reference
+    subject, reference = case.mutants.subject, case.reference
     exchanges, equal = case.to_explain(case.comparable), EqualSizes()
     failing = how_it_fails(reference, exchanges)
     # Exceptions alone many mistakes have in common; an answer of another shape is a mutant's, or nobody's.
@@ -97,7 +103,7 @@ def _explained(case: Case) -> Explanation:
         held = [dataclasses.replace(e, call=reference.replays.hold(e.call)) for e in equal.answers]
         exchanges = [*held, *exchanges]
     # Who is right as soon as two sizes are equal has one fault.
-    values = case.explained_by_mutants(exchanges, 0 if equal.works else CONFIRMED_PAIRS)
+    values = explain_values(case.mutants, exchanges, 0 if equal.works else CONFIRMED_PAIRS)
     if values is None and failing == "shape":
         equal = ask_where_sizes_are_equal(subject, reference, exchanges)
     if values is None and equal.works:
@@ -109,15 +115,12 @@ def _explained(case: Case) -> Explanation:
 
 def _explained_in_part(case: Case, exchanges: Sequence[Exchange]) -> Faults:
     """Return what explains the outputs alone, all calls in their order, or one function after the other."""
-    names = {*case.proven.values()} - {""}
-    values: Faults
-    if names:
-        values = explain_in_order(case.bank, {*case.proven.values()}, case.reference, case.everything)
+    proven = {*case.proven.values()}
+    if proven - {""}:
+        values = explain_in_order(case.mutants.bank, proven, case.reference, case.everything)
     else:
-        values = _by_outputs(case.bank, case.table, case.subject, case.reference, exchanges)
-    if values is None:
-        values = explain_functions(case.bank, case.table(), case.subject, case.reference, exchanges)
-    return values
+        values = _by_outputs(case.mutants, exchanges)
+    return explain_functions(case.mutants, exchanges) if values is None else values
 
 
 def _behind_guards(case: Case, explanation: Explanation) -> Explanation:
@@ -131,26 +134,26 @@ def _behind_guards(case: Case, explanation: Explanation) -> Explanation:
         if case.reference.execute(e.call).raised and not (e.reply.raised and is_refusal(e.reply.raised))
     }
     follows = any(case.proven[o.id] and o.raised is None and o.id not in accepting for o in case.failed)
-    if follows or _is_of_more(explanation.values, refused, explanation.exchanges, case.reference, case.proven.values()):
+    if follows or _is_of_more(case, explanation, refused):
         return explanation
     by_guards = [each.exchange for each in refused]
     case.proven |= {o.id: REFUSES for o in case.failed if o.raised in [e.reply.raised for e in by_guards]}
     if any(each.guard.inverted for each in refused):  # what it lets through fails somewhere else
         case.proven |= {o.id: REFUSES for o in case.failed if o.raised and o.suspect}
     exchanges = case.to_explain(e for e in case.comparable if all(e is not guard for guard in by_guards))
-    return dataclasses.replace(explanation, values=case.explained_by_mutants(exchanges), exchanges=exchanges)
+    return dataclasses.replace(explanation, values=explain_values(case.mutants, exchanges), exchanges=exchanges)
 
 
 def without_contradicted(case: Case, explanation: Explanation) -> Explanation:
     """Return the explanation without names that something else speaks against."""
     values = explanation.values
-    if not case.mutates and any(fault.mutant.id == MUTATED for fault in values or ()):
+    if not case.mutates and any(fault.id == MUTATED for fault in values or ()):
         values = None  # the same complaint of autograd, of another tensor
     if explanation.failing == "raised" and values and not explanation.is_equal:
         values = without(WRONG_AXIS, values)
     if explanation.failing == "raised" and values and not has_written_size(case.source):
         values = without(HARD_CODED, values)
-    if values and _says_little(values, explanation.exchanges, case.reference):
+    if values and says_little(values, all(e.reply.raised or case.is_right(e) for e in explanation.exchanges)):
         values = None
     if values and any(_has_other_parameters(case, fault) for fault in values):
         values = None
@@ -159,7 +162,7 @@ def without_contradicted(case: Case, explanation: Explanation) -> Explanation:
 
 def _has_other_parameters(case: Case, fault: Fault) -> bool:
     """Return whether a module of the mutant has parameters that neither the attempt's has nor the reference's."""
-    both = [LocalRunner(names) for names in (case.reference.namespace, fault.mutant.namespace)]
+    both = [LocalRunner(names) for names in (case.reference.namespace, fault.namespace)]
     for exchange in (e for e in case.everything if e.call.only_build):
         right, its = (_parameters(runner.execute(exchange.call)) for runner in both)
         if its not in (right, _parameters(exchange.reply)):
@@ -171,38 +174,18 @@ def _parameters(reply: Reply) -> list[str]:
     return sorted(name for module in reply.modules for name in module.parameters)
 
 
-def _says_little(values: tuple[Fault, ...], exchanges: Sequence[Exchange], reference: CachedRunner) -> bool:
-    """Return whether nothing but exceptions is wrong, and several mistakes end in them: then no name is likely."""
-    if all(len(fault.alternatives) <= MOST_ALTERNATIVES for fault in values):
-        return False
-    return all(e.reply.raised or agree(e.reply, reference.execute(e.call)) for e in exchanges)
-
-
-def _is_of_more(
-    values: tuple[Fault, ...] | None,
-    refused: Sequence[Refused],
-    exchanges: Sequence[Exchange],
-    reference: CachedRunner,
-    proven: Collection[str],
-) -> bool:
+def _is_of_more(case: Case, explanation: Explanation, refused: Sequence[Refused]) -> bool:
     """Return whether what explains the values says more than that allowed inputs are refused, which mutants do, too."""
-    if values is None:
+    if explanation.values is None:
         return False
-    ids = {fault.mutant.id for fault in values}
-    if ids <= {*proven} or (ids == {UNDIVIDED} and any(each.guard.divides for each in refused)):
+    ids = {fault.id for fault in explanation.values}
+    if ids <= {*case.proven.values()} or (ids == {UNDIVIDED} and any(each.guard.divides for each in refused)):
         return True
-    others = [e for e in exchanges if all(e is not each.exchange for each in refused)]
-    others = [e for e in others if not refuses_in_its_own_way(e, reference)]
-    return any(not agree(e.reply, reference.execute(e.call)) for e in others)
+    others = [e for e in explanation.exchanges if all(e is not each.exchange for each in refused)]
+    return not all(case.is_right(e) for e in others if not refuses_in_its_own_way(e, case.reference))
 
 
-def _by_outputs(
-    bank: Bank,
-    table: Callable[[], Table],
-    subject: BatchRunner,
-    reference: CachedRunner,
-    exchanges: Sequence[Exchange],
-) -> tuple[Fault, ...] | None:
+def _by_outputs(mutants: Mutants, exchanges: Sequence[Exchange]) -> Faults:
     """Return what explains the outputs without the gradients.
 
     One mistake written in two ways may have the same outputs and other gradients: NaN spreads further through one softmax
@@ -211,7 +194,7 @@ def _by_outputs(
     if all(e.call.cotangent is None for e in exchanges):
         return None
     outputs = [_without_gradients(e) for e in exchanges]
-    return explain_values(bank, table(), subject, reference, outputs, PAIRS_BY_OUTPUTS)
+    return explain_values(mutants, outputs, PAIRS_BY_OUTPUTS)
 
 
 def _without_gradients(exchange: Exchange) -> Exchange:
@@ -219,21 +202,6 @@ def _without_gradients(exchange: Exchange) -> Exchange:
         return exchange
     call = dataclasses.replace(exchange.call, cotangent=None, second=False)
     return dataclasses.replace(exchange, call=call, reply=dataclasses.replace(exchange.reply, gradients={}))
-
-
-def _to_explain(
-    failed: Sequence[CheckOutcome], proven: dict[str, str], transcript: Iterable[Exchange]
-) -> list[Exchange]:
-    """Return the exchanges whose values mutants must explain: all but those of checks whose failure is explained already.
-
-    Empty if no failing check is among them. Failing checks come first, gradients last.
-    """
-    layers = {o.id: o.layer for o in failed}
-    elsewhere = {id_ for id_, name in proven.items() if name}
-    exchanges = [e for e in transcript if e.check not in elsewhere]
-    if not any(e.check in layers for e in exchanges):
-        return []
-    return sorted(exchanges, key=lambda e: _search_order(e, layers))
 
 
 def _search_order(exchange: Exchange, layers: dict[str, Layer]) -> tuple[bool, bool, bool, int]:

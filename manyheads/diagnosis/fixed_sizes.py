@@ -37,15 +37,14 @@ def works_for_its_own_sizes(
 ) -> bool:
     """Return whether the attempt is right only if axes have sizes that its text contains. Raises AttemptEnded."""
     written = written_sizes(source)
-    found = templates(reference, exchanges) if written else []
-    small = [way for way in found if way.numbers(others(way, written)) <= NUMBERS]
-    wrong = [way for way in small if not _is_right(subject, reference, [way.at(others(way, written))])]
+    ways = templates(reference, exchanges) if written else []
+    small = [way for way in ways if way.numbers(others(way, written)) <= NUMBERS]
+    wrong = [way for way in small if not any(are_right(reference, ask(subject, [way.at(others(way, written))])))]
     calls = islice(_calls(wrong, written), CALLS)
     while some := list(islice(calls, AT_ONCE)):
-        replies = replies_of(subject, [call for _, _, call in some])
-        for (layout, axes, call), reply in zip(some, replies, strict=True):
-            right = reply.raised is None and agree(reply, reference.execute(call))
-            if right and _is_fixed(subject, reference, layout, axes, written):
+        found = are_right(reference, ask(subject, [call for _, _, call in some]))
+        for (layout, axes, _), is_right in zip(some, found, strict=True):
+            if is_right and _is_fixed(subject, reference, layout, axes, written):
                 return True
     return False
 
@@ -122,14 +121,19 @@ def _is_fixed(subject: BatchRunner, reference: Runner, layout: Layout, axes: Axe
     if layout.numbers(elsewhere) > MOST_NUMBERS:
         return False
     beside = [layout.at(here | {axis: size + more for axis, size in axes.items()}) for more in (1, 2)]
-    return _is_right(subject, reference, [layout.at(elsewhere)]) and not _is_right(subject, reference, beside)
+    holds = any(are_right(reference, ask(subject, [layout.at(elsewhere)])))
+    return holds and not any(are_right(reference, ask(subject, beside)))
 
 
-def _is_right(subject: BatchRunner, reference: Runner, calls: Sequence[Call]) -> bool:
-    """Return whether the attempt answers one of these calls as the reference does."""
-    rights = [reference.execute(call) for call in calls]
-    answered = zip(replies_of(subject, calls), rights, strict=True)
-    return any(mine.raised is None and agree(mine, right) for mine, right in answered)
+def ask(subject: BatchRunner, calls: Sequence[Call]) -> list[Exchange]:
+    """Return the calls, of no check, with the attempt's replies. Raises AttemptEnded."""
+    return [Exchange("", call, reply) for call, reply in zip(calls, replies_of(subject, calls), strict=True)]
+
+
+def are_right(reference: Runner, exchanges: Sequence[Exchange]) -> list[bool]:
+    """Return whether the attempt answers each call as the reference does, which answers it."""
+    found = [(e.reply, reference.execute(e.call)) for e in exchanges]
+    return [mine.raised is None and due.raised is None and agree(mine, due) for mine, due in found]
 
 
 # Find sizes that an attempt has fixed, from the shapes of its answers.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 import torch
@@ -14,22 +15,37 @@ from ..checks.transcript import Exchange
 from .agree import agree
 from .bank import Bank, Mutant
 from .pair_answers import Sketches
+from .proofs import DOUBTS
 from .table import Table
 
 Members = Callable[[int], Sequence[int]]  # the members of a class, by its number, as their numbers in the bank
-DOUBTS = 4  # the most probes on which a pair may disagree although one of its faults alone changes nothing there
 
 
-def possible_pairs(
-    table: Table, fits: Tensor, used: list[int], replies: Sequence[Sketches]
-) -> Iterator[tuple[int, int]]:
-    """Pairs of classes that no probe rules out, most likely first. replies: in brief, to the probes in use.
+@dataclass(frozen=True)
+class Probed:
+    """What an attempt answers to probes. used: these, by their numbers in the table. replies: in brief.
+
+    fits: (classes, probes) bool, which classes answer as it does.
+    """
+
+    used: list[int]
+    fits: Tensor
+    replies: Sequence[Sketches]
+
+    def only(self, keep: Callable[[int], bool]) -> Probed:
+        """Return what it answers to some of these probes."""
+        left = [i for i, k in enumerate(self.used) if keep(k)]
+        return Probed([self.used[i] for i in left], self.fits[:, left], [self.replies[i] for i in left])
+
+
+def possible_pairs(table: Table, probed: Probed) -> Iterator[tuple[int, int]]:
+    """Pairs of classes that no probe rules out, most likely first.
 
     On a probe where one fault changes nothing, the pair should answer as the other fault alone. Where both change
     something, the table holds their answer together; agreement there outweighs a disagreement elsewhere.
     """
-    silent = table.silent[:, used]
-    doubts = silent.float() @ (~fits).float().T  # [a, b]: on how many probes a changes nothing and b disagrees
+    silent = table.silent[:, probed.used]
+    doubts = silent.float() @ (~probed.fits).float().T  # [a, b]: on how many probes a changes nothing and b disagrees
     doubts = doubts + doubts.T
     overlap = (~silent).float() @ (~silent).float().T > 0
     ranked = [(0.0, a + b, a, b) for a, b in torch.triu((doubts == 0) & ~overlap, 1).nonzero().tolist()]
@@ -37,10 +53,10 @@ def possible_pairs(
     if len(pairs.first):
         first, second = pairs.first.long(), pairs.second.long()
         agrees, asked = torch.zeros(2, len(first), dtype=torch.bool)
-        for position, k in enumerate(used):
+        for k, reply in zip(probed.used, probed.replies, strict=True):
             here = pairs.probe == k
             asked |= here
-            agrees[here] = pairs.answers.at(here).agree_with(replies[position])
+            agrees[here] = pairs.answers.at(here).agree_with(reply)
         certain = agrees & ~pairs.answers.raised()
         doubt = doubts[first, second]
         good = (certain & (doubt <= DOUBTS)) | ((agrees | ~asked) & (doubt == 0))

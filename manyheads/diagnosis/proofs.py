@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from itertools import islice
 from typing import TypeVar
 
-from ..box.worker.answers import Raised
+from ..box.worker.answers import Raised, Reply
 from ..checks.explain import kind_of
-from ..checks.implementation import Runner
-from ..checks.transcript import Exchange, target_of
+from ..checks.transcript import target_of
+from .bank import Mutant
 from .comparison import Comparison
 from .fingerprint import TWIN, ReplyFingerprint
 from .other_device import fault_of_device
@@ -17,7 +18,7 @@ from .recording import Fingerprints, RecordedMutant
 # What an exception proves by itself.
 
 MUTATED = "input_mutated"
-MOST_ALTERNATIVES = 1  # of a name for which nothing but exceptions speaks
+DOUBTS = 4  # the most calls on which a pair may answer otherwise than its only fault that changes something
 EDGE, FEW = 12, 6  # one in 12 calls, and one in 6 wrong ones, may differ in an edge case of a mistake
 
 
@@ -97,6 +98,34 @@ def _name_of_all(
     return names.pop() if len(names) == 1 else ""
 
 
+# Which mutant explains all but a few calls: at home and in grading alike.
+
+Named = TypeVar("Named", bound=Mutant | RecordedMutant)
+Asked = TypeVar("Asked")
+
+
+def the_only_near(
+    mutants: Iterable[Named], calls: Sequence[Asked], wrong: int, is_missed: Callable[[Named, Asked], bool]
+) -> Named | None:
+    """Return a mutant that explains all but a few calls, and nearly all wrong answers; None where several misconceptions do.
+
+    One mistake written in two ways differs in edge cases: where a size is 1, or a sum is close to 0.
+
+    Args:
+        mutants: those that are tried.
+        calls: what the attempt was asked.
+        wrong: how many of them it answered wrongly, and with no exception: those alone are too little evidence.
+        is_missed: whether a mutant answers a call otherwise than the attempt did.
+    """
+    allowed = min(len(calls) // EDGE, wrong // FEW)
+    near: dict[str, Named] = {}
+    for mutant in mutants if allowed else ():
+        missed = (call for call in calls if is_missed(mutant, call))
+        if mutant.id not in near and len([*islice(missed, allowed + 1)]) <= allowed:
+            near[mutant.id] = mutant
+    return next(iter(near.values())) if len(near) == 1 else None
+
+
 # Whether misconceptions that are proved can be why something else is wrong.
 #
 # What is proved by itself, such as a dropout that is never used, need not be why the values are wrong: if it were
@@ -127,13 +156,13 @@ def can_cause(
     return not known or reached.issuperset(unexplained)
 
 
-def learns_more(reference: Runner, exchanges: Iterable[Exchange]) -> bool:
+def learns_more(answers: Iterable[tuple[Reply, Collection[str]]]) -> bool:
     """Return whether the outputs depend on parameters that the reference does not have: then no mutant need have the same values.
 
-    A gradient that is not zero proves it.
+    A gradient that is not zero proves it. answers: each with the names of the gradients that the reference has.
     """
-    for exchange in exchanges:
-        arrived = {name for name, g in exchange.reply.gradients.items() if g is not None and bool(g.any())}
-        if arrived and arrived - reference.execute(exchange.call).gradients.keys():
-            return True
-    return False
+    return any(
+        gradient is not None and bool(gradient.any()) and name not in due
+        for reply, due in answers
+        for name, gradient in reply.gradients.items()
+    )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 
 from torch import Tensor
 
 from .comparison import Comparison
+from .diagnosis import Fault
 from .fingerprint import ReplyFingerprint
 from .pair_answers import Sketches, brief, brief_numbers
-from .recording import Fingerprints, facets_of, is_silent, matches
+from .proofs import DOUBTS
+from .recorded_answers import Answered
+from .recording import Fingerprints, facets_of
 
 # Two mistakes of which one changes the numbers, and the other only how they come about: a gradient that is cut, an
 # argument that is changed, a fixed dtype. Neither answers as both do, but each explains its part.
@@ -17,25 +20,20 @@ from .recording import Fingerprints, facets_of, is_silent, matches
 Structure = tuple[object, ...]
 
 
-def explaining_apart(
-    fingerprints: Fingerprints, differing: Mapping[int, Comparison], asked: Set[int]
-) -> tuple[int, int] | None:
-    """Return two mutants, by their numbers: the first has the attempt's numbers, the second all else of its answers; or None.
-
-    asked: the calls that are compared, on which the attempt answers as the reference where they are not `differing`.
-    """
-    content, calls = fingerprints.content, sorted(asked)
-    found = {i: differing[i].found if i in differing else content.right(i) for i in calls}
-    known = [{i: answer for i in calls if (answer := content.answer(m, i)) is not None} for m in content.mutants]
+def _apart(answered: Answered) -> tuple[int, ...]:
+    """Return two mutants, by their numbers: the first has the attempt's numbers, the second all else of its answers; or none."""
+    content, calls = answered.content, sorted(answered.asked)
     right = {i: content.right(i) for i in calls}
+    found = right | {i: each.found for i, each in answered.wrong.items() if i in right}
+    known = [{i: answer for i in calls if (answer := content.answer(m, i)) is not None} for m in content.mutants]
     calm = [m for m, each in enumerate(known) if _has_numbers_of(each, right)]
     firsts = [m for m, each in enumerate(known) if m not in calm and _has_numbers_of(each, found)]
     for second in calm:
-        if _has_all_else_of(fingerprints, known[second], found, right):
+        if _has_all_else_of(answered.fingerprints, known[second], found, right):
             for first in firsts:
                 if content.mutants[first].id != content.mutants[second].id:
                     return first, second
-    return None
+    return ()
 
 
 def _has_numbers_of(known: Mapping[int, ReplyFingerprint], fingerprints: Mapping[int, ReplyFingerprint]) -> bool:
@@ -66,15 +64,12 @@ def _structure(fingerprints: Fingerprints, index: int, reply: ReplyFingerprint) 
 
 # Two mistakes at once, by what is recorded of pairs of mutants: where no mistake alone explains an attempt's answers.
 
-DOUBTS = 4  # the most calls on which a pair may answer otherwise than its only fault that changes something
 VISIBLE = 1e-3  # of an answer's norm: the least distance from the reference's of which rounding is no part that counts
 CLOSE = 0.01  # of that distance
 MOST_ALTERNATIVES = 2  # where more would do beside the mistake that is sure, none of them is told
 
-Named = tuple[str, tuple[str, ...]]  # the id of a misconception, and those of others with the same answers
 
-
-def explaining_pair(fingerprints: Fingerprints, differing: Mapping[int, Comparison], asked: Set[int]) -> list[Named]:
+def explaining_pair(answered: Answered) -> list[Fault]:
     """Return the two misconceptions that together explain all calls on which the attempt differs from the reference.
 
     One, where of the other too many would do; or none.
@@ -83,54 +78,53 @@ def explaining_pair(fingerprints: Fingerprints, differing: Mapping[int, Comparis
     them changes nothing, the other answers as the attempt does, but for a few calls: the other may be what lets it be seen.
     """
     found = list[tuple[int, tuple[int, int]]]()
-    for pair in _that_agree(fingerprints, differing):
-        doubts = _doubts(fingerprints, pair, differing, asked)
+    for pair in _that_agree(answered):
+        doubts = _doubts(answered, pair)
         if doubts is not None and doubts <= DOUBTS:
             found.append((doubts, pair))
     if found:
         fewest = min(found)[0]
-        return _common(fingerprints, [pair for doubts, pair in sorted(found) if doubts <= fewest + 1])
-    apart = explaining_apart(fingerprints, differing, asked)
-    return [(fingerprints.content.mutants[m].id, _others(fingerprints, m)) for m in apart or ()]
+        return _common(answered, [pair for doubts, pair in sorted(found) if doubts <= fewest + 1])
+    return [Fault(answered.mutants[m].id, _others(answered, m)) for m in _apart(answered)]
 
 
-def _common(fingerprints: Fingerprints, pairs: Sequence[tuple[int, int]]) -> list[Named]:
+def _common(answered: Answered, pairs: Sequence[tuple[int, int]]) -> list[Fault]:
     """Return what these pairs have in common, the likeliest first: all of the first pair, if what differs in them are few mistakes."""
-    mutants = fingerprints.content.mutants
+    mutants = answered.mutants
     kinds = list(dict.fromkeys(frozenset(mutants[m].id for m in pair) for pair in pairs))
     shared = frozenset[str].intersection(*kinds)
     rest = list(dict.fromkeys(id_ for kind in kinds for id_ in sorted(kind - shared)))
-    named = list[Named]()
+    faults = list[Fault]()
     for m in pairs[0] if shared else ():
         id_ = mutants[m].id
         others = () if id_ in shared else tuple(comparison for comparison in rest if comparison != id_)
         if len(others) <= MOST_ALTERNATIVES:
-            named.append((id_, tuple(dict.fromkeys([*others, *_others(fingerprints, m)]))))
-    return named
+            faults.append(Fault(id_, tuple(dict.fromkeys([*others, *_others(answered, m)]))))
+    return faults
 
 
-def _others(fingerprints: Fingerprints, mutant: int) -> tuple[str, ...]:
+def _others(answered: Answered, mutant: int) -> tuple[str, ...]:
     """Return the other misconceptions of which a mutant answers every call alike."""
-    mutants = fingerprints.content.mutants
-    one = mutants[mutant]
-    return tuple(dict.fromkeys(other.id for other in mutants if other.answers == one.answers and other.id != one.id))
+    one = answered.mutants[mutant]
+    return tuple(
+        dict.fromkeys(other.id for other in answered.mutants if other.answers == one.answers and other.id != one.id)
+    )
 
 
-def _that_agree(fingerprints: Fingerprints, differing: Mapping[int, Comparison]) -> Iterator[tuple[int, int]]:
+def _that_agree(answered: Answered) -> Iterator[tuple[int, int]]:
     """Pairs of mutants, by their numbers, whose recorded answer together is the attempt's, and that of no mutant alone."""
-    mutants = fingerprints.content.mutants
-    pairs = fingerprints.pairs.at(fingerprints.pairs.answers.numbers.abs().sum(1) > 0)  # many end in the same exception
+    mutants, pairs = answered.mutants, answered.fingerprints.pairs
+    pairs = pairs.at(pairs.answers.numbers.abs().sum(1) > 0)  # many end in the same exception
     for index in pairs.probe.unique().tolist():
-        seen = differing.get(index)
+        seen = answered.wrong.get(index)
         if seen is not None and _has_weights(seen.found, seen.right) and not _return_alike(seen.found, seen.right):
             here = pairs.at(pairs.probe == index)
             agree = _agree(here.answers, seen)
-            if not agree.any() or any(
-                _return_alike(reply, seen.found) for reply in fingerprints.content.replies[index]
-            ):
+            if not agree.any() or any(_return_alike(reply, seen.found) for reply in answered.content.replies[index]):
                 continue
             for pair in zip(here.first[agree].tolist(), here.second[agree].tolist(), strict=True):
-                has_weights = all(_has_its_weights(fingerprints, m, index, seen) for m in pair)
+                answers = [answered.content.answer(mutants[m], index) for m in pair]
+                has_weights = all(known is not None and _has_weights(known, seen.right) for known in answers)
                 if has_weights and mutants[pair[0]].id != mutants[pair[1]].id:
                     yield pair
 
@@ -148,12 +142,6 @@ def _agree(answers: Sketches, seen: Comparison) -> Tensor:
     return answers.agree_with(mine) & near & (apart >= VISIBLE * mine.scales[0])
 
 
-def _has_its_weights(fingerprints: Fingerprints, mutant: int, index: int, seen: Comparison) -> bool:
-    """Return whether a mutant answers with the weights that it is given."""
-    known = fingerprints.content.answer(fingerprints.content.mutants[mutant], index)
-    return known is not None and _has_weights(known, seen.right)
-
-
 def _return_alike(a: ReplyFingerprint, b: ReplyFingerprint) -> bool:
     """Return whether both return the same tensors: of a pair's answer no gradients are recorded."""
     return bool(a.outputs and b.outputs) and a.agrees(b, ("outputs",))
@@ -165,19 +153,17 @@ def _has_weights(fingerprint: ReplyFingerprint, right: ReplyFingerprint) -> bool
     return 2 * len(keys & fingerprint.parameters.keys()) >= len(keys)
 
 
-def _doubts(
-    fingerprints: Fingerprints, pair: tuple[int, int], differing: Mapping[int, Comparison], asked: Set[int]
-) -> int | None:
+def _doubts(answered: Answered, pair: tuple[int, int]) -> int | None:
     """On how many calls, of those on which one mutant alone changes something, it does not answer as the attempt.
 
     None where the attempt is right and the pair is not, or the other way round.
     """
-    mutants, doubts = [fingerprints.content.mutants[m] for m in pair], 0
-    for index in asked:
+    mutants, doubts = [answered.mutants[m] for m in pair], 0
+    for index in answered.asked:
         if any(mutant.answers[index] is None for mutant in mutants):  # chance decides
             continue
-        speaking = [m for m in pair if not is_silent(fingerprints, m, index)]
-        if len(speaking) < 2 and bool(speaking) != (index in differing):
+        speaking = [m for m in pair if not answered.is_silent(m, index)]
+        if len(speaking) < 2 and bool(speaking) != (index in answered.wrong):
             return None
-        doubts += len(speaking) == 1 and not matches(fingerprints, speaking[0], index, differing[index])
+        doubts += len(speaking) == 1 and not answered.explains(speaking[0], index)
     return doubts

@@ -17,6 +17,8 @@ from ..box.worker.messages import Build, Call, StandIn
 from .comparison import Comparison
 from .dropout_extremes import is_of_copies
 from .fingerprint import Facet, ReplyFingerprint
+from .proofs import learns_more
+from .recorded_answers import Answered
 from .recording import Fingerprints, RecordedMutant, facets_of, is_silent
 
 # A size in an exception that the call does not contain: then it was written in, and not read off a wrong axis.
@@ -78,7 +80,8 @@ def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Comparison], 
     sizes = {i: {1, *sizes_of(fingerprints.calls[i])} for i in asked}
     found = {i: way for i in asked if (way := _way(rights[i], seen[i].found, facets[i], sizes[i]))}
     learns = bool(found) and all(map(_of_parameters, found.values()))
-    if learns and not all(way == _of_parameters(way) or _learns_more(seen.values()) for way in found.values()):
+    moved = learns and any(way != _of_parameters(way) for way in found.values())
+    if moved and not learns_more((each.reply, each.right.gradients) for each in seen.values()):
         return {}
     if len(found) > MOST * len(rights) and not learns:
         return {}
@@ -108,22 +111,20 @@ def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Comparison], 
     return dict.fromkeys(found, names.pop()) if len(names) == 1 else {}
 
 
-def due_to_acceptance(
-    fingerprints: Fingerprints, differing: Mapping[int, Comparison], asked: Set[int]
-) -> tuple[frozenset[int], str]:
+def due_to_acceptance(answered: Answered) -> tuple[frozenset[int], str]:
     """Return the calls that an attempt does not refuse where the reference does, and answers one of them at least.
 
     And the misconception that does this and nothing else, "" where there is none, or several. What comes there another
     mistake may have made.
     """
-    content = fingerprints.content
-    let_in = frozenset(i for i, e in differing.items() if e.right.raised == "refused")
-    accepts = any(differing[i].reply.raised is None for i in let_in)
+    content = answered.content
+    let_in = frozenset(i for i, e in answered.wrong.items() if e.right.raised == "refused")
+    accepts = any(answered.wrong[i].reply.raised is None for i in let_in)
 
     def accepts_alone(number: int, mutant: RecordedMutant) -> bool:
         answers = (content.answer(mutant, i) for i in let_in)
         lets_in = all(answer is not None and answer.raised != "refused" for answer in answers)
-        return lets_in and all(is_silent(fingerprints, number, i) for i in asked - let_in)
+        return lets_in and all(answered.is_silent(number, i) for i in answered.asked - let_in)
 
     names = {mutant.id for m, mutant in enumerate(content.mutants) if accepts and accepts_alone(m, mutant)}
     return let_in, names.pop() if len(names) == 1 else ""
@@ -146,15 +147,6 @@ def _stops(fingerprints: Fingerprints, name: str, calls: Collection[int]) -> boo
 def _of_parameters(way: Way) -> Way:
     """Return what of it says that other parameters than are due stand there: then all numbers may be others."""
     return tuple(part for part in way if part.startswith("parameters"))
-
-
-def _learns_more(seen: Iterable[Comparison]) -> bool:
-    """Return whether the numbers depend on parameters that the reference does not have: a gradient that is not zero proves it."""
-    return any(
-        gradient is not None and bool(gradient.any()) and name not in comparison.right.gradients
-        for comparison in seen
-        for name, gradient in comparison.reply.gradients.items()
-    )
 
 
 def _way(right: ReplyFingerprint, fingerprint: ReplyFingerprint, facets: tuple[Facet, ...], sizes: Set[int]) -> Way:

@@ -5,7 +5,7 @@ Its numbers say nothing of a mutant's. But where it is wrong, and where by chanc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping
 from itertools import combinations
 
 import torch
@@ -15,6 +15,7 @@ from ..box.worker.messages import Build, Call
 from ..checks.transcript import target_of
 from .comparison import Comparison
 from .dropout_extremes import is_of_copies
+from .recorded_answers import Answered
 from .recording import Fingerprints, RecordedMutant, differs, facets_of
 
 SAME = 1e-6  # of the largest number
@@ -38,31 +39,27 @@ def proven_by_chance(fingerprints: Fingerprints, seen: Mapping[int, Comparison])
     return dict.fromkeys(sorted(by_chance), names.pop()) if len(names) == 1 else {}
 
 
-def due_to_chance(
-    fingerprints: Fingerprints, written: Mapping[int, Comparison], asked: Set[int]
-) -> tuple[frozenset[int], str]:
+def due_to_chance(answered: Answered) -> tuple[frozenset[int], str]:
     """Return the calls that only the attempt lets chance decide, and the misconception that does this and nothing else.
 
     The latter is "" where there is none, or several. Beside it another mistake may explain all other calls.
     """
-    calls = {i: each for i, each in written.items() if i in asked}
+    calls = {i: each for i, each in answered.written.items() if i in answered.asked}
     by_chance = _by_chance({i: each for i, each in calls.items() if not _is_of_dropout(each)})
-    decided = [(_decided_alone(fingerprints, m, calls), m.id) for m in fingerprints.content.mutants if by_chance]
+    plain = [i for i, each in calls.items() if not is_of_copies(each.call)]
+    mutants = enumerate(answered.mutants) if by_chance else ()
+    decided = [(_decided_alone(answered, m, plain), mutant.id) for m, mutant in mutants]
     fitting = [(each, name) for each, name in decided if by_chance <= each]
     fewest = min((each for each, _ in fitting), key=len, default=frozenset[int]())  # of some calls nothing shows it
     names = {name for _, name in fitting}
     return fewest, names.pop() if len(names) == 1 else ""
 
 
-def _decided_alone(
-    fingerprints: Fingerprints, mutant: RecordedMutant, calls: Mapping[int, Comparison]
-) -> frozenset[int]:
+def _decided_alone(answered: Answered, mutant: int, calls: Collection[int]) -> frozenset[int]:
     """Return the calls that chance decides for a mutant, if on all others it answers as the reference does; else none."""
-    answers = {i: fingerprints.content.answer(mutant, i) for i in calls}
-    known = {i: a for i, a in answers.items() if a is not None and not is_of_copies(calls[i].call)}
-    if all(answer.agrees(calls[i].right, facets_of(fingerprints, i)) for i, answer in known.items()):
-        return frozenset(i for i, a in answers.items() if a is None and not is_of_copies(calls[i].call))
-    return frozenset()
+    if not all(answered.is_silent(mutant, i) for i in calls):
+        return frozenset()
+    return frozenset(i for i in calls if answered.mutants[mutant].answers[i] is None)
 
 
 def _is_wrong_alike(

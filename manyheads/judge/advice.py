@@ -7,7 +7,7 @@ import builtins
 import inspect
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import islice
 
@@ -35,13 +35,11 @@ def advice(source: str, raised: Raised, function: str = "") -> str:
         return _not_called(source, raised, function)
     if not raised.line or not is_shape_fault(raised):
         return ""
-    around = [part for part in statements_of(source) if _covers(part, raised.line)]
-    inside = [node for part in around for node in ast.walk(part)]
-    nodes = [node for node in inside if isinstance(node, ast.expr) and _covers(node, raised.line)]
+    nodes = [*_on_line(source, raised.line)]
     is_of_matrices = raised.message.startswith("mat1 and mat2")  # of a matrix .T turns what it should
     if not is_of_matrices and any(isinstance(node, ast.Attribute) and node.attr == "T" for node in nodes):
         return TRANSPOSED
-    lost = set(_names_without_axis(inside, raised.line))
+    lost = set(_names_without_axis(source, raised.line))
     divided = [node.right for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Sub)]
     if any(_loses_its_axis(n) or (isinstance(n, ast.Name) and n.id in lost) for n in divided):
         return AXIS_LOST
@@ -129,9 +127,10 @@ def _covers(node: ast.stmt | ast.expr, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or 0)
 
 
-def _names_without_axis(nodes: Iterable[ast.AST], line: int) -> Iterator[str]:
+def _names_without_axis(source: str, line: int) -> Iterator[str]:
     """Yield the names that lose an axis in the outermost function of this line; what stands in those within is in it, too."""
-    functions = (node for node in nodes if isinstance(node, ast.FunctionDef) and _covers(node, line))
+    inside = (node for part in _around(source, line) for node in ast.walk(part))
+    functions = (node for node in inside if isinstance(node, ast.FunctionDef) and _covers(node, line))
     for node in (node for function in islice(functions, 1) for node in ast.walk(function)):
         if isinstance(node, ast.Assign) and _loses_its_axis(node.value):
             yield from (target.id for target in node.targets if isinstance(target, ast.Name))
@@ -213,8 +212,11 @@ def _defined(source: str) -> set[str]:
     return names
 
 
-def _on_line(source: str, line: int | None) -> Iterable[ast.expr]:
+def _around(source: str, line: int) -> Iterator[ast.stmt]:
+    return (part for part in statements_of(source) if _covers(part, line))
+
+
+def _on_line(source: str, line: int | None) -> Iterator[ast.expr]:
     """Return the expressions that cover a line."""
-    around = (part for part in statements_of(source) if line and part.lineno <= line <= (part.end_lineno or 0))
-    nodes = (node for part in around for node in ast.walk(part) if isinstance(node, ast.expr))
-    return (node for node in nodes if node.lineno <= (line or 0) <= (node.end_lineno or 0))
+    nodes = (node for part in _around(source, line or 0) for node in ast.walk(part) if isinstance(node, ast.expr))
+    return (node for node in nodes if _covers(node, line or 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import cache
 
 from ..checks.draw import Drawn
 from ..checks.implementation import LocalRunner, Runner
@@ -21,26 +21,17 @@ from .run_checks import HiddenChecks
 
 
 class Tables:
-    """The tables of a course's exercises, each read once."""
+    """The tables of a course's exercises, and for each misconception the checks that its mutants fail: each read once."""
 
     def __init__(self) -> None:
-        self._tables: dict[str, Table] = {}
-        self._failed: dict[str, Mapping[str, list[frozenset[str]]]] = {}
+        self.of = cache(_table)
+        self.checks_failed_by = cache(checks_failed_by)
 
-    def of(self, exercise: Exercise) -> Table:
-        """Return the exercise's table. Where its recording is missing or stale, every mutant is replayed instead."""
-        if exercise.id not in self._tables:
-            recording = current(exercise)
-            self._tables[exercise.id] = (
-                table_of(recording) if recording else table_without_recording(load_bank(exercise))
-            )
-        return self._tables[exercise.id]
 
-    def checks_failed_by(self, exercise: Exercise) -> Mapping[str, list[frozenset[str]]]:
-        """Return for each misconception the checks that each of its mutants fails; nothing if that is not current."""
-        if exercise.id not in self._failed:
-            self._failed[exercise.id] = checks_failed_by(exercise)
-        return self._failed[exercise.id]
+def _table(exercise: Exercise) -> Table:
+    """Return the exercise's table. Where its recording is missing or stale, every mutant is replayed instead."""
+    recording = current(exercise)
+    return table_of(recording) if recording else table_without_recording(load_bank(exercise))
 
 
 # Run a course's hidden checks on trusted code: the reference and the mutants, in the judge's own process.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
 
@@ -16,6 +16,7 @@ from ..checks.outcome import CheckOutcome
 from ..checks.sanitize import sanitize
 from ..checks.transcript import Exchange, target_of
 from ..diagnosis.agree import asks_for_a_gpu, is_comparable
+from ..diagnosis.comparison import Comparison
 from ..result import FunctionResult, State
 from ..submission.unwritten import left_over_raise, statements_of, unwritten_methods, unwritten_names
 from .advice import advice, did_you_mean, in_another_order, of_another_kind, refuses_nothing
@@ -79,6 +80,10 @@ class Seen:
     raised: Raised | None = None
     is_class: bool = False  # it is asked for as one
     arguments: tuple[str, ...] = ()  # of a function, as the exercise names them, where that is known
+
+    def told(self, check: str, evidence: str, raised: Raised | None) -> Seen:
+        """Return the same, with this check to tell."""
+        return replace(self, check=check, evidence=evidence, raised=raised)
 
 
 def function_results(seen: Sequence[Seen], source: str, explained: Collection[str]) -> tuple[FunctionResult, ...]:
@@ -225,30 +230,29 @@ def seen_by_checks(
         if outcome.outcome not in ("passed", *_NOT_ASKED):
             failed.setdefault(name, outcome)
     unknown = {name: places.get(o.id, "") for name, o in rest if o.outcome in _NOT_ASKED}
-    asked = {target_of(e.call) for e in transcript}
-    built = {e.call.subject.target for e in transcript if isinstance(e.call.subject, Build)}
-    undefined = {target_of(e.call) for e in transcript if _has_no_such_name(e)}
-    empty = {
-        name for name in asked if all(says_unwritten(e.reply.raised) for e in transcript if target_of(e.call) == name)
-    }
-    return [
-        Seen(
-            name,
-            is_class=name in built,
-            is_asked=name in asked,
-            is_undefined=name in undefined,
-            is_empty=name in empty,
-            is_wrong=name in failed,
-            stopped_at=unknown.get(name, ""),
-            check=failed[name].title if name in failed else "",
-            evidence=failed[name].evidence if name in failed else "",
-            raised=failed[name].raised if name in failed else None,
-        )
-        for name in names
-    ]
+    seen = [seen_in(name, transcript) for name in names]
+    seen = [replace(each, is_wrong=each.name in failed, stopped_at=unknown.get(each.name, "")) for each in seen]
+    return [each.told(o.title, o.evidence, o.raised) if (o := failed.get(each.name)) else each for each in seen]
 
 
-def _has_no_such_name(exchange: Exchange) -> bool:
-    """Return whether the file lacks what was called; what a call is given may be lacking, too."""
-    raised = exchange.reply.raised
-    return raised is not None and is_undefined(raised) and raised.message.startswith(f"{target_of(exchange.call)} ")
+def seen_in(name: str, asked: Iterable[Exchange | Comparison]) -> Seen:
+    """Return what all that was asked shows of a function."""
+    own = [each for each in asked if target_of(each.call) == name]
+    raised = [each.reply.raised for each in own]
+    return Seen(
+        name,
+        is_class=any(isinstance(each.call.subject, Build) for each in own),
+        is_asked=bool(own),
+        # What a call is given may be lacking, too.
+        is_undefined=any(r and is_undefined(r) and r.message.startswith(f"{name} ") for r in raised),
+        is_empty=bool(own) and all(map(says_unwritten, raised)),
+    )
+
+
+def place_to_tell(named: Sequence[str], shows: Callable[[str], bool]) -> int:
+    """By which is chosen what is told of a function: first what shows its first misconception, then what shows none of the others.
+
+    It is read between that misconception's name and its hint.
+    """
+    shown = [name for name in named if shows(name)]
+    return 1 if not shown else 2 * (named[0] not in shown)

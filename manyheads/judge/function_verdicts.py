@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from ..box.worker.messages import Call
 from ..checks.explain import says_unwritten
@@ -23,12 +22,11 @@ from .function_states import (
     asked_alone,
     failed_in,
     function_results,
+    place_to_tell,
     seen_by_checks,
-    uses,
-    with_own_mistake,
     written_and_wrong,
 )
-from .locate import located, proven_in, ways_of, with_titles, without_followers
+from .locate import proven_in, ways_of, with_functions
 from .other_functions import Rest, function_that_fails
 
 ChecksFailedBy = Callable[[], Mapping[str, Sequence[Set[str]]]]
@@ -81,13 +79,9 @@ def by_function(
     names = [name for name in reference.namespace if name in targets]  # in the order of their definitions
     seen = seen_by_checks(names, outcomes, places, every, conversation.rest)
     wrong = written_and_wrong(seen, conversation.source)
-    own = with_own_mistake(wrong, conversation.source)
     ways = ways_of(bank, reference, replays, every if len(wrong) > 1 else [], is_right)
-    titles = {id_: text.title for id_, text in bank.texts.items()}
     proven = proven_in([*((places.get(o.id, ""), o) for o in outcomes), *conversation.rest])
-    placed = diagnosis.changed(lambda found: with_titles(located(found, wrong, own, proven, ways), titles))
-    used = partial(uses, conversation.source)
-    placed = placed.changed(lambda found: without_followers(found, placed.every, wrong, used, proven))
+    placed = with_functions(diagnosis, wrong, conversation.source, proven, ways, bank.texts)
     seen = [_with_what_shows(function, outcomes, places, placed, checks_failed_by) for function in seen]
     seen = [replace(each, arguments=_arguments(reference.namespace.get(each.name))) for each in seen]
     return ByFunction(function_results(seen, conversation.source, {d.function for d in placed.every}), placed, places)
@@ -111,13 +105,11 @@ def _with_what_shows(
     if len(failed) < 2 or not named:
         return seen
     told = to_tell(failed, {name: frozenset[str]().union(*checks_failed_by().get(name, ())) for name in named})
-    return replace(seen, check=told.title, evidence=told.evidence, raised=told.raised)
+    return seen.told(told.title, told.evidence, told.raised)
 
 
 def to_tell(failed: Sequence[CheckOutcome], reached: Mapping[str, Set[str]]) -> CheckOutcome:
     """Return a check that shows a function's first misconception; else one that shows none of the others; else the first that fails.
-
-    It is read between that misconception's name and its hint.
 
     Args:
         failed: in the order of their layers; the first stays where it ended the process.
@@ -127,9 +119,8 @@ def to_tell(failed: Sequence[CheckOutcome], reached: Mapping[str, Set[str]]) -> 
         return failed[0]
 
     def place(outcome: CheckOutcome) -> tuple[bool, int]:
-        shown = [name for name, checks in reached.items() if name == outcome.suspect or outcome.id in checks]
-        is_unwritten = outcome.raised is not None and says_unwritten(outcome.raised)  # of a method: that is no news
-        return is_unwritten, 1 if not shown else 2 * (next(iter(reached)) not in shown)
+        told = place_to_tell([*reached], lambda name: name == outcome.suspect or outcome.id in reached[name])
+        return says_unwritten(outcome.raised), told  # of a method: that is no news
 
     return min(failed, key=place)
 

@@ -18,8 +18,7 @@ from ..checks.outcome import DIED, FAILED_ITSELF, CheckOutcome
 from ..checks.sanitize import sanitize
 from ..course import Assignment, Course, Exercise
 from ..diagnosis import Bank, diagnose, load_bank
-from ..diagnosis.diagnose import naming
-from ..diagnosis.diagnosis import Diagnosis
+from ..diagnosis.diagnosis import Diagnosis, naming
 from ..diagnosis.edit_search import Bounds
 from ..diagnosis.table import Table
 from ..errors import CourseFault
@@ -162,7 +161,7 @@ class Judge:
             return Verdict(all_ended(unattempted, "missing", f"{source.name} was not handed in."))
         bank = load_bank(exercise)
         if source.problem:
-            return of_the_file(all_ended(unattempted, "error", source.problem), naming(bank, "load_error"))
+            return of_the_file(all_ended(unattempted, "error", source.problem), naming(bank.texts, "load_error"))
         limits = self._course.limits.for_worker(self._settings.device)
         memory = self._memory(exercise, seed)
         attempt = AttemptRunner(self._box, source, limits, self._settings.device, self._settings.dtype, memory)
@@ -170,7 +169,7 @@ class Judge:
             raised = attempt.load()
             if raised is not None:
                 sentence = f"The file cannot be imported: it {explain_import(raised)}."
-                return of_the_file(all_ended(unattempted, "error", sentence), naming(bank, "load_error"))
+                return of_the_file(all_ended(unattempted, "error", sentence), naming(bank.texts, "load_error"))
             source = attempt.source
             note = stopped_parts(source, attempt.stopped, explain_import)
             # All students get the same inputs, so that the same code earns the same points.
@@ -187,7 +186,7 @@ class Judge:
             outcomes = run(attempt)
             is_certain = not any(part.ended for part in attempt.stopped)
             if are_the_cause(source, attempt.stopped, attempt.transcript):
-                verdict = of_the_file(all_ended(unattempted, "error", note), naming(bank, "load_error"))
+                verdict = of_the_file(all_ended(unattempted, "error", note), naming(bank.texts, "load_error"))
                 return replace(verdict, is_certain=is_certain)
             seen, ended, dtype = list(attempt.transcript), dict(attempt.ended), attempt.dtype
             rest = ask_the_rest(self._checks, path, asking, names, outcomes)
@@ -199,7 +198,7 @@ class Judge:
         finally:
             attempt.close()
         self.faults += [o.fault for o in outcomes if o.fault]
-        lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, memory, run)
+        lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, run)
         diagnosis = diagnosis.of_one_mistake() if lines else diagnosis
         conversation = Conversation(seen, ended, source.source, rest, later)
         failed_by = partial(self._tables.checks_failed_by, exercise)
@@ -227,14 +226,14 @@ class Judge:
         return diagnosis
 
     def _lines(
-        self, failure: Failure, limits: Limits, reference: RememberingRunner, memory: Memory, run: RunChecks
+        self, failure: Failure, limits: Limits, reference: RememberingRunner, run: RunChecks
     ) -> tuple[ProvedLine, ...]:
         """Return the lines where the attempt goes wrong. Not on a GPU, where a process takes seconds to start."""
         if not self._settings.lines or self._settings.device != "cpu":
             return ()
         started = time.perf_counter()
         try:
-            return prove_lines(self._box, limits, failure, reference, memory, run, self._settings.bounds)
+            return prove_lines(self._box, limits, failure, reference, run, self._settings.bounds)
         except Exception as error:  # the verdict stands without it
             self.faults.append(
                 sanitize(f"{failure.source.name}: a search for its line: {type(error).__name__}: {error}")

@@ -14,8 +14,10 @@ from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange, target_of
 from ..diagnosis.agree import agree, is_comparable
 from ..diagnosis.bank import Bank
+from ..diagnosis.diagnosis import AllWords, Diagnosis
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED
+from .function_states import uses, with_own_mistake
 
 LOOKED_AT = 4  # of the calls that a function answered wrongly
 A_NUMBER = 1.7  # for a family of mutants: where it shows itself does not depend on the number
@@ -28,25 +30,24 @@ Asked = TypeVar("Asked")
 class Ways(Generic[Mutant, Asked]):
     """How misconceptions show themselves in functions.
 
-    mutants: of a misconception, by its id. wrong, right: the calls of a function that the attempt answered so, as far as
+    mutants: of a misconception, by its id. calls: by a function, and whether the attempt answered them rightly, as far as
     they can be compared. alike: whether a mutant answers a call as the attempt did. differs: whether it does so wrongly.
     looked_at: at how many wrong calls to look, where one is enough.
     """
 
     mutants: Callable[[str], Iterable[Mutant]]
-    wrong: Callable[[str], Sequence[Asked]]
-    right: Callable[[str], Sequence[Asked]]
+    calls: Mapping[tuple[str, bool], Sequence[Asked]]
     alike: Callable[[Mutant, Asked], bool]
     differs: Callable[[Mutant, Asked], bool]
     looked_at: int | None = None
 
     def is_seen(self, id_: str, function: str) -> bool:
         """Return whether a mutant answers one of the function's wrong calls as the attempt did."""
-        return any(self.alike(m, c) for m in self.mutants(id_) for c in self.wrong(function)[: self.looked_at])
+        return any(self.alike(m, c) for m in self.mutants(id_) for c in self._wrong(function)[: self.looked_at])
 
     def is_all(self, id_: str, function: str) -> bool:
         """Return whether one mutant answers every call of the function as the attempt did."""
-        wrong, right = self.wrong(function), self.right(function)
+        wrong, right = self._wrong(function), self.calls.get((function, True), ())
         return bool(wrong) and any(
             all(self.alike(m, c) for c in wrong) and not any(self.differs(m, c) for c in right)
             for m in self.mutants(id_)
@@ -54,10 +55,41 @@ class Ways(Generic[Mutant, Asked]):
 
     def can_show(self, id_: str, function: str) -> bool:
         """Return whether a mutant answers one of them wrongly: of two faults in one function neither answers as both do."""
-        return any(self.differs(m, c) for m in self.mutants(id_) for c in self.wrong(function)[: self.looked_at])
+        return any(self.differs(m, c) for m in self.mutants(id_) for c in self._wrong(function)[: self.looked_at])
+
+    def _wrong(self, function: str) -> Sequence[Asked]:
+        return self.calls.get((function, False), ())
 
 
-def located(
+def with_functions(
+    diagnosis: Diagnosis,
+    wrong: Sequence[str],
+    source: str,
+    proven: Mapping[str, Set[str]],
+    ways: Ways[Any, Any],
+    words: AllWords,
+) -> Diagnosis:
+    """Return the diagnosis, each misconception with its functions and the titles of its alternatives; none that may follow.
+
+    Args:
+        diagnosis: what is named.
+        wrong: the functions that are written and wrong, in the order of the file.
+        source: the attempt's text.
+        proven: by a misconception's id, the functions of the checks or exceptions that prove it.
+        ways: how mutants answer, graded or at home.
+        words: about the misconceptions.
+    """
+    own = with_own_mistake(wrong, source)
+    placed = diagnosis.changed(lambda found: _with_titles(_located(found, wrong, own, proven, ways), words))
+    unnamed = {*wrong}.difference(*((each.function, *each.also_in) for each in placed.every))
+
+    def may_follow(each: Diagnosed) -> bool:  # from another function that is wrong and has no name
+        return each.id not in proven and bool(each.function) and not unnamed.isdisjoint(uses(source, each.function))
+
+    return placed.changed(lambda found: tuple(each for each in found if not may_follow(each)))
+
+
+def _located(
     diagnosis: Sequence[Diagnosed],
     wrong: Sequence[str],
     own: Sequence[str],
@@ -66,12 +98,7 @@ def located(
 ) -> tuple[Diagnosed, ...]:
     """Return the same, each with its function, and with others that have the same mistake and no name yet.
 
-    Args:
-        diagnosis: what is named.
-        wrong: the functions that are wrong, in the order of the file.
-        own: those of them in which that does not follow from another.
-        proven: by a misconception's id, the functions of the checks or exceptions that prove it.
-        ways: how mutants answer, graded or at home.
+    own: those of the wrong functions in which that does not follow from another.
     """
     placed = [
         diagnosed.model_copy(update={"function": _place(diagnosed.id, wrong, proven, ways)}) for diagnosed in diagnosis
@@ -83,29 +110,6 @@ def located(
         )
         for diagnosed in placed
     )
-
-
-def without_followers(
-    placed: Sequence[Diagnosed],
-    every: Sequence[Diagnosed],
-    wrong: Sequence[str],
-    used: Callable[[str], Set[str]],
-    proven: Mapping[str, Set[str]],
-) -> tuple[Diagnosed, ...]:
-    """Return the same without names in functions that use another one that is wrong and has no name.
-
-    What such a function answers may follow from that. What a check or an exception proves stays.
-
-    Args:
-        placed: names with their functions.
-        every: those, and all others.
-        wrong: the functions that are wrong.
-        used: the functions that one uses.
-        proven: by a misconception's id, the functions of the checks or exceptions that prove it.
-    """
-    named = {name for each in every for name in (each.function, *each.also_in)}
-    unnamed = {*wrong} - named
-    return tuple(d for d in placed if d.id in proven or not d.function or unnamed.isdisjoint(used(d.function)))
 
 
 def _is_also_in(id_: str, name: str, proven: Mapping[str, Set[str]], ways: Ways[Any, Any]) -> bool:
@@ -157,8 +161,7 @@ def ways_of(
             calls.setdefault((target_of(exchange.call), is_right(exchange)), []).append(exchange)
     return Ways(
         mutants=lambda id_: _mutants(bank, id_, replays),
-        wrong=lambda function: calls.get((function, False), []),
-        right=lambda function: calls.get((function, True), []),
+        calls=calls,
         alike=lambda mutant, exchange: agree(exchange.reply, mutant.execute(exchange.call)),
         differs=lambda mutant, e: not agree(mutant.execute(e.call), reference.execute(e.call)),
         looked_at=LOOKED_AT,
@@ -174,11 +177,12 @@ def _mutants(bank: Bank, id_: str, replays: Replays) -> Iterator[LocalRunner]:
             yield LocalRunner(family.make(**family.knobs(A_NUMBER)), only_values=True)
 
 
-def with_titles(diagnosis: Sequence[Diagnosed], titles: Mapping[str, str]) -> tuple[Diagnosed, ...]:
+def _with_titles(diagnosis: Sequence[Diagnosed], words: AllWords) -> tuple[Diagnosed, ...]:
     """Return the same, with the titles of the alternatives that have one."""
+    titles = {id_: each.title for id_, each in words.items() if each.title}
     return tuple(
         diagnosed.model_copy(
-            update={"alternative_titles": tuple(titles[a] for a in diagnosed.alternatives if titles.get(a))}
+            update={"alternative_titles": tuple(titles[a] for a in diagnosed.alternatives if a in titles)}
         )
         for diagnosed in diagnosis
     )

@@ -17,7 +17,7 @@ from ..box.worker.messages import Call
 from ..checks.explain import says_unwritten
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
-from ..checks.transcript import Exchange, Question, RecordingRunner, target_of
+from ..checks.transcript import Exchange, Question, RecordingRunner, replies_of, target_of
 from .hidden_checks import CheckRun
 from .run_checks import HiddenChecks
 
@@ -113,10 +113,7 @@ class OneFunction:
 
     def execute(self, call: Call) -> Reply:
         """Return the reply. Raises AttemptEnded."""
-        (answer,) = self.execute_all([Question(self.check, call)])
-        if isinstance(answer, AttemptEnded):
-            raise answer
-        return answer
+        return replies_of(self, [call], self.check)[0]
 
     def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
         """Return a reply to each question, or the AttemptEnded of a call that ended the process."""

@@ -8,14 +8,13 @@ from dataclasses import replace
 
 from ..box.connection import AttemptEnded, End
 from ..checks.local import LocalRecordingRunner
-from ..checks.outcome import AttemptRaised, CheckFailed
 from ..checks.sanitize import sanitize
 from ..checks.transcript import target_of
 from ..course import Exercise
-from ..diagnosis.aspects import compare
+from ..diagnosis.broken_aspect import first_broken, groups_of
 from ..diagnosis.comparison import Comparison, compared
-from ..diagnosis.diagnose_recorded import diagnose_from_recordings, named
-from ..diagnosis.diagnosis import Diagnosis
+from ..diagnosis.diagnose_recorded import diagnose_from_recordings
+from ..diagnosis.diagnosis import Diagnosis, named, naming
 from ..diagnosis.dropout_extremes import settled
 from ..diagnosis.recording import Content, Fingerprints, PublicCheck
 from ..judge.advice import in_another_order
@@ -25,7 +24,7 @@ from ..result import CheckResult, ExerciseResult, Outcome
 from ..submission.standing import INTERFACE
 from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .axes import Signatures
-from .function_results import arguments_due, describe_exception, functions_of
+from .function_results import arguments_due, evidence_of, functions_of
 
 Attempt = AttemptRunner | LocalRecordingRunner
 
@@ -53,7 +52,7 @@ def check_and_diagnose(
     checks = list(_checks(fingerprints, attempt, seen))
     passed = all(result.outcome == "passed" for result in checks)
     if is_empty and not any(result.outcome == "passed" for result in checks):
-        diagnosis = Diagnosis((named(fingerprints, UNTOUCHED),))
+        diagnosis = naming(content.words, UNTOUCHED)
     elif passed:
         diagnosis = Diagnosis()
     else:
@@ -61,7 +60,7 @@ def check_and_diagnose(
         by_name = _right_by_name(fingerprints, attempt, seen, source, signatures)
         diagnosis = diagnose_from_recordings(fingerprints, {**seen, **by_name}, source)
         if by_name:
-            diagnosis = replace(diagnosis, named=(named(fingerprints, INTERFACE), *diagnosis.named))
+            diagnosis = replace(diagnosis, named=(named(content.words, INTERFACE), *diagnosis.named))
     results = tuple(sorted(checks, key=lambda c: c.outcome == "passed"))
     asked_in_single = attempt.in_single if isinstance(attempt, AttemptRunner) else frozenset[int]()
     in_single = {i for i in seen if id(fingerprints.calls[i]) in asked_in_single}
@@ -132,7 +131,7 @@ def visible_results(fingerprints: Fingerprints, attempt: AttemptRunner, ids: Seq
 def unloadable(fingerprints: Fingerprints, outcome: Outcome, sentence: str, misconception: str = "") -> ExerciseResult:
     """Return the result of an attempt that cannot be imported."""
     checks = tuple(_result(check, outcome, sentence) for check in fingerprints.content.visible)
-    diagnosis = (named(fingerprints, misconception),) if misconception else ()
+    diagnosis = (named(fingerprints.content.words, misconception),) if misconception else ()
     result = ExerciseResult(id=fingerprints.content.exercise, score=0, max_score=0, checks=checks, diagnosis=diagnosis)
     return told_of(fingerprints, result)
 
@@ -143,24 +142,18 @@ def _check(
     """Return one visible check, aspect by aspect."""
     attempt.check = check.id
     targets = list(dict.fromkeys(target_of(fingerprints.calls[index]) for index in check.calls))
-    place = ""
+    asked = {}
     try:
-        asked = {}
         for index in check.asked:
-            place = target_of(fingerprints.calls[index])
             asked[index] = seen[index] = _see(fingerprints, index, attempt)
-        for ask in check.asks:
-            for group in ask.calls:
-                place = target_of(fingerprints.calls[group[-1]])  # of which the others are only what it is held against
-                compare(ask.aspect, [asked[index] for index in group])
     except AttemptEnded as ended:
         call = attempt.ended.get(check.id) if isinstance(attempt, AttemptRunner) else None
         place = target_of(call) if call else ""
         return _result(check, "timeout" if ended.end is End.TIMEOUT else "crashed", str(ended), place)
-    except AttemptRaised as error:
-        return _result(check, "error", describe_exception(error.raised, error.due), place)
-    except CheckFailed as error:
-        return _result(check, "failed", str(error), place)
+    if broken := first_broken(groups_of(check, asked), asked):
+        evidence, raised = evidence_of(broken.error)
+        place = target_of(fingerprints.calls[broken.calls[-1]])  # of which the others are only what it is held against
+        return _result(check, "failed" if raised is None else "error", evidence, place)
     return _result(check, "passed", "", targets[0] if len(targets) == 1 else "")
 
 

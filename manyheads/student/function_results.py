@@ -8,19 +8,18 @@ from functools import partial
 from types import MappingProxyType
 
 from ..box.worker.answers import Raised
-from ..box.worker.messages import Build
-from ..checks.explain import explain, is_shape_fault, is_undefined, kind_of, says_unwritten
+from ..checks.explain import explain, is_shape_fault, kind_of, says_unwritten
 from ..checks.outcome import AttemptRaised, CheckFailed
 from ..checks.sanitize import sanitize
 from ..checks.transcript import target_of
 from ..course.shapes import Signature
-from ..diagnosis.aspects import compare
+from ..diagnosis.broken_aspect import first_broken, groups_of
 from ..diagnosis.comparison import Comparison
 from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.proofs import proven_by_answer
-from ..diagnosis.recording import Fingerprints, PublicCheck, RecordedMutant, differs, facets_of
-from ..judge.function_states import Seen, function_results, uses, with_own_mistake, written_and_wrong
-from ..judge.locate import Ways, located, with_titles, without_followers
+from ..diagnosis.recording import Fingerprints, PublicCheck, differs, is_silent, matches
+from ..judge.function_states import Seen, function_results, place_to_tell, seen_in, written_and_wrong
+from ..judge.locate import Ways, with_functions
 from ..result import CheckResult, FunctionResult
 from .axes import Signatures, axes_of
 
@@ -35,6 +34,13 @@ def describe_exception(raised: Raised, due: str = "") -> str:
     says_nothing = says_unwritten(raised) or raised.type == "SystemExit"  # whose message is a number, or None
     own = "" if says_nothing else sanitize(raised.message)
     return ". ".join(filter(None, (explain(raised), own and f"Python says: {own}".removesuffix("."), due)))
+
+
+def evidence_of(error: CheckFailed) -> tuple[str, Raised | None]:
+    """Return what a student reads of a check that failed, and the exception, if there was one."""
+    if isinstance(error, AttemptRaised):
+        return describe_exception(error.raised, error.due), error.raised
+    return str(error), None
 
 
 @dataclass(frozen=True)
@@ -81,19 +87,17 @@ def functions_of(
     ways = _ways(fingerprints, {**seen, **due})
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
     shown = {next((name for name in names if ways.is_seen(each.id, name)), "") for each in diagnosis.named}
-    found = [_seen(name, seen, is_wrong=bool(failures[name]) or name in shown) for name in names]
+    due_names = {name: arguments_due(signatures.get(name, ())) for name in names}
+    found = [replace(seen_in(name, seen.values()), arguments=due_names[name]) for name in names]
+    found = [replace(each, is_wrong=bool(failures[each.name]) or each.name in shown) for each in found]
     later, first = _asked_later(fingerprints, checks), next((other.name for other in found if other.is_wrong), "")
     found = [replace(other, stopped_at=first if other.name in later else "") for other in found]
     wrong, proven = written_and_wrong(found, source), _proven(fingerprints, seen)
-    own = with_own_mistake(wrong, source)
-    titles = {id_: each.title for id_, each in fingerprints.content.words.items()}
-    placed = diagnosis.changed(lambda those: with_titles(located(those, wrong, own, proven, ways), titles))
-    used = partial(uses, source)
-    placed = placed.changed(lambda those: without_followers(those, placed.every, wrong, used, proven))
+    placed = with_functions(diagnosis, wrong, source, proven, ways, fingerprints.content.words)
     shows = partial(_shows, fingerprints, seen, ways)
-    found = [_told(other, _to_tell(failures[other.name], _of(other.name, placed), shows)) for other in found]
+    to_tell = {name: _to_tell(failures[name], _of(name, placed), shows) for name in names}
+    found = [other.told(f.title, f.evidence, f.raised) if (f := to_tell[other.name]) else other for other in found]
     found = [_with_sizes(each, failures[each.name], seen, signatures) for each in found]
-    found = [replace(each, arguments=arguments_due(signatures.get(each.name, ()))) for each in found]
     functions = function_results(found, source, {part.function for part in placed.every})
     wrong = [function.name for function in functions if function.state == "wrong"]
     return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), placed)
@@ -114,24 +118,16 @@ def _of(name: str, diagnosis: Diagnosis) -> list[str]:
 def _to_tell(
     failures: Sequence[FunctionFailure], named: Sequence[str], shows: Callable[[FunctionFailure, str], bool]
 ) -> FunctionFailure | None:
-    """Return what is told of a function: what shows its first misconception; else what shows none of the others; else the first.
-
-    A student reads it between that misconception's name and its hint.
-    """
+    """Return what is told of a function: what shows its first misconception; else what shows none of the others; else the first."""
     if not failures or not failures[0].calls:  # what ended the process comes first
         return next(iter(failures), None)
-
-    def place(failure: FunctionFailure) -> int:
-        shown = [name for name in named if shows(failure, name)]
-        return 1 if not shown else 2 * (named[0] not in shown)
-
-    return min(failures, key=place)
+    return min(failures, key=lambda failure: place_to_tell(named, partial(shows, failure)))
 
 
 def _shows(
     fingerprints: Fingerprints,
     seen: Mapping[int, Comparison],
-    ways: Ways[RecordedMutant, int],
+    ways: Ways[int, int],
     failure: FunctionFailure,
     name: str,
 ) -> bool:
@@ -141,25 +137,6 @@ def _shows(
         or any(name in _proven_by(fingerprints, i, seen[i]) for i in failure.calls)
         or any(ways.alike(m, i) for m in ways.mutants(name) for i in failure.calls)
     )
-
-
-def _seen(name: str, seen: Mapping[int, Comparison], *, is_wrong: bool) -> Seen:
-    asked = [e for e in seen.values() if target_of(e.call) == name]
-    raised = [e.reply.raised for e in asked]
-    return Seen(
-        name,
-        is_class=any(isinstance(e.call.subject, Build) for e in asked),
-        is_asked=bool(raised),
-        is_undefined=any(r and is_undefined(r) and r.message.startswith(f"{name} ") for r in raised),
-        is_empty=bool(raised) and all(map(says_unwritten, raised)),
-        is_wrong=is_wrong,
-    )
-
-
-def _told(seen: Seen, failure: FunctionFailure | None) -> Seen:
-    if failure is None:
-        return seen
-    return replace(seen, check=failure.title, evidence=failure.evidence, raised=failure.raised)
 
 
 def _with_sizes(
@@ -200,22 +177,14 @@ def _failure(
 ) -> FunctionFailure | None:
     if result.function == name and result.outcome in ("timeout", "crashed"):
         return FunctionFailure(check.id, check.title, result.evidence)
-    groups = [(ask, group) for ask in check.asks for group in ask.calls if all(i in seen for i in group)]
-    own = [(ask, group) for ask, group in groups if target_of(seen[group[-1]].call) == name]
+    own = [each for each in groups_of(check, seen) if target_of(seen[each[1][-1]].call) == name]
     # That a method is not written yet is no news: what is wrong beside it goes before it.
-    for ask, group in sorted(own, key=lambda each: any(_is_unwritten(seen[i]) for i in each[1])):
-        try:
-            compare(ask.aspect, [seen[i] for i in group])
-        except AttemptRaised as error:
-            told = describe_exception(error.raised, error.due)
-            return FunctionFailure(check.id, check.title, told, error.raised, group, ask.means)
-        except CheckFailed as error:
-            return FunctionFailure(check.id, check.title, str(error), calls=group, means=ask.means)
-    return None
-
-
-def _is_unwritten(comparison: Comparison) -> bool:
-    return comparison.reply.raised is not None and says_unwritten(comparison.reply.raised)
+    own = sorted(own, key=lambda each: any(says_unwritten(seen[i].reply.raised) for i in each[1]))
+    broken = first_broken(own, seen)
+    if broken is None:
+        return None
+    evidence, raised = evidence_of(broken.error)
+    return FunctionFailure(check.id, check.title, evidence, raised, broken.calls, broken.ask.means)
 
 
 def _with_cause(
@@ -245,30 +214,19 @@ def _proven_by(fingerprints: Fingerprints, index: int, comparison: Comparison) -
     yield from filter(None, (kind.misconception if kind else "", proven_by_answer(fingerprints, index, comparison)))
 
 
-def _ways(fingerprints: Fingerprints, seen: Mapping[int, Comparison]) -> Ways[RecordedMutant, int]:
-    """Return how the recorded mutants show themselves in functions. Calls are told by their numbers."""
-    content = fingerprints.content
+def _ways(fingerprints: Fingerprints, seen: Mapping[int, Comparison]) -> Ways[int, int]:
+    """Return how the recorded mutants show themselves in functions. Mutants and calls are told by their numbers."""
     calls: dict[tuple[str, bool], list[int]] = {}
     for i, each in seen.items():
         if i in fingerprints.facets:
             calls.setdefault((target_of(each.call), not differs(fingerprints, i, each.found)), []).append(i)
 
-    def is_wrong(mutant: RecordedMutant, call: int) -> bool:
-        answer = content.answer(mutant, call) if call in fingerprints.facets else None  # else mutants are not compared
-        return answer is not None and not answer.agrees(content.right(call), facets_of(fingerprints, call))
-
-    def alike(mutant: RecordedMutant, call: int) -> bool:
-        answer = content.answer(mutant, call)
-        return (
-            answer is not None
-            and is_wrong(mutant, call)
-            and answer.agrees(seen[call].found, facets_of(fingerprints, call))
-        )
+    def is_wrong(mutant: int, call: int) -> bool:  # else mutants are not compared
+        return call in fingerprints.facets and not is_silent(fingerprints, mutant, call)
 
     return Ways(
-        mutants=lambda id_: [mutant for mutant in content.mutants if mutant.id == id_],
-        wrong=lambda function: calls.get((function, False), []),
-        right=lambda function: calls.get((function, True), []),
-        alike=alike,
+        mutants=lambda id_: [m for m, mutant in enumerate(fingerprints.content.mutants) if mutant.id == id_],
+        calls=calls,
+        alike=lambda mutant, call: is_wrong(mutant, call) and matches(fingerprints, mutant, call, seen[call]),
         differs=is_wrong,
     )

@@ -1,9 +1,9 @@
-"""Run one attempt's visible checks in a box, and find the line of a call that does not come back."""
+"""Run one attempt's visible checks in a box, and find the line that is wrong, or that of a call that does not come back."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..box.connection import AttemptEnded, End
@@ -12,17 +12,48 @@ from ..box.worker.limits import Limits
 from ..box.worker.messages import Call
 from ..checks.cast import cast
 from ..course import Exercise
-from ..diagnosis.edit_search import Bounds
-from ..diagnosis.recording import Fingerprints
+from ..diagnosis.dropout_extremes import settled
+from ..diagnosis.edit_search import Bounds, OutOfTime
+from ..diagnosis.fingerprint import fingerprint_beside
+from ..diagnosis.recording import Fingerprints, differs
 from ..judge.attempt_runner import AttemptRunner
+from ..judge.prove_line import Failure, IsRight, Questions, mending_edits
 from ..judge.stopped_parts import are_the_cause, as_note, stopped_parts
-from ..result import ExerciseResult, Outcome
-from ..submission import AttemptSource
+from ..result import ExerciseResult, Outcome, ProvedLine
+from ..submission import AttemptSource, proved_line
 from ..submission.standing import told_of_file
-from .check_attempt import check_and_diagnose, told_of, unloadable
+from .check_attempt import check_and_diagnose, told_of, unloadable, visible_results
 from .function_results import describe_exception
 from .own_checks import with_own_checks
-from .prove_own_line import WAITED_FOR, prove_own_lines
+
+# The line at which a student's own attempt goes wrong: one edit of it, after which every visible check passes.
+
+WAITED_FOR = Bounds(seconds=5.0)  # a student waits
+
+
+def prove_own_lines(
+    fingerprints: Fingerprints, failure: Failure, box: Box, limits: Limits, bounds: Bounds
+) -> tuple[ProvedLine, ...]:
+    """Return the lines, without the edits: a place is told, and not what to write there."""
+    places = {id(call): index for index, call in enumerate(fingerprints.calls)}
+
+    def is_right(call: Call) -> IsRight | None:
+        if id(call) not in places:
+            return None
+        index, right = places[id(call)], fingerprints.content.right(places[id(call)])
+        return lambda reply: not differs(fingerprints, index, fingerprint_beside(right, call, settled(call, reply)))
+
+    def passes(edited: AttemptRunner, ids: Sequence[str]) -> bool:
+        for check in visible_results(fingerprints, edited, ids):
+            if check.outcome == "timeout":
+                raise OutOfTime
+            if check.outcome != "passed":
+                return False
+        return True
+
+    found = mending_edits(box, limits, failure, Questions(is_right, passes), bounds)
+    return tuple(proved_line(failure.source, edit.line) for edit in found)
+
 
 # On which line a call that did not come back was: it is made once more, with an alarm in the attempt's own process.
 #
@@ -137,7 +168,8 @@ def _checked(
         attempt.close()
         result = with_endless_line(result, source, attempt.ended, box, limits, attempt.dtype)
         result = with_own_checks(result, source, box, limits)
-        lines = prove_own_lines(fingerprints, source, attempt, result, box, limits, bounds)
+        failure = Failure(source, result.checks, attempt.transcript, attempt.dtype)
+        lines = prove_own_lines(fingerprints, failure, box, limits, bounds)
         named = diagnosis.of_one_mistake().named if lines else result.diagnosis
         note = " ".join(filter(None, (as_note(note), result.note)))
         return result.model_copy(update={"lines": lines, "diagnosis": named, "note": note})

@@ -35,7 +35,7 @@ def explained(proven: set[str], names: Mapping[str, object]) -> list[str] | None
     for call in CALLS:
         attempt.execute(call)
     found = explain_in_order(BANK, proven, LocalRunner(make()), attempt.transcript)
-    return None if found is None else [fault.mutant.id for fault in found]
+    return None if found is None else [fault.id for fault in found]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from manyheads.checks.transcript import Exchange
 from manyheads.diagnosis import search
 from manyheads.diagnosis.bank import Bank, Mutant, Namespace
 from manyheads.diagnosis.pair_candidates import members_of
-from manyheads.diagnosis.search import explain_values
+from manyheads.diagnosis.search import Mutants, explain_values
 from manyheads.diagnosis.table import table_without_recording
 
 
@@ -40,8 +40,8 @@ def test_a_pair_with_many_combinations_counts_once(most_pairs: int, expected: li
     reference = CachedRunner(shifted(), "cpu", only_values=True, replays=Replays())
     call = Call("shifted", (torch.arange(5.0).double(),))
     exchanges = [Exchange("check", call, LocalRunner(both).execute(call))]
-    found = explain_values(BANK, TABLE, LocalRecordingRunner(both), reference, exchanges, most_pairs)
-    assert [fault.mutant.id for fault in found or ()] == expected
+    found = explain_values(Mutants(BANK, lambda: TABLE, LocalRecordingRunner(both), reference), exchanges, most_pairs)
+    assert [fault.id for fault in found or ()] == expected
 
 
 @pytest.mark.parametrize(("answers", "expected"), [(100, ["plus", "power"]), (10, [])])
@@ -53,8 +53,8 @@ def test_after_so_many_large_answers_no_more_pairs_are_tried(
     reference = CachedRunner(shifted(), "cpu", only_values=True, replays=replays)
     exchanges = [Exchange("check", call, LocalRunner(both).execute(call))]
     monkeypatch.setattr(search, "MOST_LARGE", answers * LARGE)
-    found = explain_values(BANK, TABLE, LocalRecordingRunner(both), reference, exchanges)
-    assert [fault.mutant.id for fault in found or ()] == expected
+    found = explain_values(Mutants(BANK, lambda: TABLE, LocalRecordingRunner(both), reference), exchanges)
+    assert [fault.id for fault in found or ()] == expected
     assert reference.large_bytes >= 10 * LARGE
     assert CachedRunner(shifted(), "cpu", only_values=True, replays=replays).large_bytes == 0, "of its own diagnosis"
 
@@ -73,7 +73,8 @@ def test_a_mutant_whose_known_answer_differs_is_asked_nothing_more() -> None:
     attempt = shifted(times=2)
     exchanges = [Exchange("check", call, LocalRunner(attempt).execute(call)) for call in (first, second)]
     reference.of(bank.mutants[0].namespace).execute(second)
-    assert explain_values(bank, table, LocalRecordingRunner(attempt), reference, exchanges) is None
+    mutants = Mutants(bank, lambda: table, LocalRecordingRunner(attempt), reference)
+    assert explain_values(mutants, exchanges) is None
     assert asked == [second]
 
 

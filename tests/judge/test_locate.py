@@ -25,8 +25,7 @@ def test_a_mutant_has_a_function_s_mistake_if_it_answers_all_its_calls_alike(
 ) -> None:
     ways = Ways(
         mutants=lambda id_: [mutant],
-        wrong=lambda function: ["first", "second"],
-        right=lambda function: ["third"],
+        calls={("f", False): ["first", "second"], ("f", True): ["third"]},
         alike=lambda mutant, call: mutant[call] == ATTEMPT[call],
         differs=lambda mutant, call: mutant[call] != REFERENCE[call],
     )
