@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 
 from docs.site import build
+from docs.site.finish import finished
+from docs.site.misconceptions import misconception_pages
+from docs.site.schemas import said_of_keys
 from tests.axe import SCHEMES, violations
 from tests.browser import Browser
 
 pytestmark = pytest.mark.journey
 
-PAGES = ("index", "commands", "course-yaml", "architecture")
+PAGES = ("index", "student", "commands", "course-yaml", "architecture", "misconceptions-causal_mask")
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +43,8 @@ def test_the_site_has_a_page_for_everything_in_four_groups(site: Path) -> None:
         ("results", "max_score"),
         ("checks", "assert_matches"),
         ("misconceptions", "wrong_view"),
+        ("misconceptions-reshape_dance", "wrong_view"),
+        ("evidence", "how many hints to it were shown"),
     ],
 )
 def test_a_reference_page_is_made_from_what_it_is_about(site: Path, page: str, words: str) -> None:
@@ -53,6 +58,58 @@ def test_a_page_can_be_read_by_everybody(site: Path, browser: Browser, page: str
     assert [each for scheme in SCHEMES for each in violations(browser, scheme)] == []
     assert browser.js("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
     assert [request for request in browser.requests if request.startswith("http")] == []
+
+
+CUT = """[...document.querySelectorAll("pre:not(.drawn), .table-wrapper")].filter(e => e.scrollWidth > e.clientWidth + 1)
+    .map(e => e.textContent.slice(0, 60))"""
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+@pytest.mark.parametrize("page", [*PAGES, "faq", "evidence", "performance", "misconceptions-fused_qkv"])
+def test_no_command_and_no_column_is_out_of_sight(site: Path, browser: Browser, page: str, width: int) -> None:
+    browser.open(site / f"{page}.html", width=width)
+    assert browser.js(CUT) == []
+
+
+def test_a_picture_can_be_read_on_a_phone_and_leads_to_the_whole(site: Path, browser: Browser) -> None:
+    browser.open(site / "student.html", width=390)
+    assert browser.js("Math.min(...[...document.querySelectorAll('.picture img')].map(e => e.clientWidth))") >= 600
+    assert browser.js("document.querySelector('.picture a').href.endsWith('/_images/editor.svg')")
+
+
+def test_a_comment_goes_on_below_itself_and_a_drawing_keeps_its_lines() -> None:
+    assert finished("<pre><span></span>ls -l  # &lt;all&gt;\n</pre>") == (
+        '<pre><span class="line" style="--at: 7">ls -l<span class="gap">  </span><span class="note"># &lt;all&gt;\n</span></span></pre>'
+    )
+    assert finished("<pre>a ─► b  # c\n</pre>") == '<pre class="drawn" tabindex="0">a ─► b  # c\n</pre>'
+
+
+def test_what_a_docstring_says_of_keys_stands_with_them() -> None:
+    text = "What was seen. line: of the file. 0 where it\nhas none. right: whether it is; why, what: else: or not."
+    assert said_of_keys(text, dict.fromkeys(("line", "right", "why", "what"))) == (
+        "What was seen.",
+        {
+            "line": "of the file. 0 where it has none",
+            "right": "whether it is",
+            "why": "else: or not",
+            "what": "else: or not",
+        },
+    )
+
+
+def test_an_exercise_has_what_is_said_of_it_alone() -> None:
+    text = (
+        "# The bank\n\n| [one](#one) |\n\n"
+        "## one\n\n| id |\n|---|\n| [`a`](#a) |\n\n| check |\n|---|\n\n## two\n\n| id |\n|---|\n| [`a`](#a) |\n\n"
+        "## What each one changes\n\n### a\n\n**First.** ([one](#one))\n\n1. x\n\n**Second.** ([two](#two))\n\n1. y\n\n"
+        "### b\n\n**Anywhere.**\n"
+    )
+    pages = misconception_pages(text)
+    assert list(pages) == ["misconceptions-one", "misconceptions-two", "misconceptions"]
+    assert "First" in pages["misconceptions-one"]
+    assert "Second" not in pages["misconceptions-one"]
+    assert "[one](misconceptions-one.md#a)" in pages["misconceptions"]
+    assert "Anywhere" in pages["misconceptions"]
 
 
 def test_a_page_is_found_by_its_words(site: Path, browser: Browser) -> None:

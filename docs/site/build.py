@@ -10,6 +10,8 @@ from pathlib import Path
 from sphinx.cmd.build import build_main
 
 from .commands import commands_page
+from .finish import finished
+from .misconceptions import misconception_pages
 from .rooms import rooms_picture
 from .schemas import schema_page
 
@@ -51,23 +53,22 @@ def build(target: Path) -> Path:
         if build_main(["--fail-on-warning", "--keep-going", "--quiet", "-b", "html", str(source), str(target)]):
             raise SiteFault("the site has faults, which are named above. Next: mend the pages, then make docs")
     for path in target.glob("*.html"):
-        path.write_text(_accessible(path.read_text(encoding="utf-8")), encoding="utf-8")
+        path.write_text(finished(path.read_text(encoding="utf-8")), encoding="utf-8")
     return target / "index.html"
-
-
-def _accessible(html: str) -> str:
-    """Return a page with what the theme leaves out: levels of headings, and the keyboard's way into what can be scrolled."""
-    html = html.replace('role="heading"', 'role="heading" aria-level="2"').replace("<pre>", '<pre tabindex="0">')
-    return html.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
 
 
 def write_pages(source: Path) -> None:
     """Write all pages into a folder: those of docs/, README.md as the first, and those that are made from the code."""
     for path in (*DOCS.glob("*.md"), *DOCS.glob("*.png"), *DOCS.glob("*.svg")):
         shutil.copy(path, source)
+    (source / "_static").mkdir()
+    shutil.copy(HERE / "style.css", source / "_static")
     for name, text in made_pages().items():
         (source / f"{name}.md").write_text(text, encoding="utf-8")
     (source / "rooms.svg").write_text(rooms_picture(), encoding="utf-8")
+    if (bank := source / "misconceptions.md").exists():
+        for name, text in misconception_pages(bank.read_text(encoding="utf-8")).items():
+            (source / f"{name}.md").write_text(text, encoding="utf-8")
     architecture = source / "architecture.md"
     picture = "![The rooms of the engine, and which imports which.](rooms.svg)\n\n"
     architecture.write_text(architecture.read_text(encoding="utf-8").replace("\n| room |", f"\n{picture}| room |", 1))
@@ -94,7 +95,7 @@ def made_pages() -> dict[str, str]:
             "result", "A result", "What `course grade` writes: `results/<student>/<assignment>.json`."
         ),
         "evidence": schema_page(
-            "evidence", "Evidence", "What `course check`, `hint`, `trace` and `status` print with `--json`."
+            "evidence", "Evidence", "What `course check`, `hint`, `trace`, `status` and `ask` print with `--json`."
         ),
         "checks": CHECKS,
     }

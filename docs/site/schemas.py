@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from pydantic import BaseModel
 
 from manyheads.schemas import HERE as ENGINE
 from manyheads.schemas import SCHEMAS
@@ -24,25 +29,43 @@ def schema_page(name: str, title: str, about: str) -> str:
     schema = json.loads(path.read_text(encoding="utf-8"))
     file = path.relative_to(ENGINE.parent).as_posix()
     parts = [f"# {title}", "", f"{about} This page is made from `{file}`, which editors read, too.", ""]
-    parts += ["## At the top", "", *_entry(schema)]
+    parts += ["## At the top", "", *_entry(schema, SCHEMAS[path])]
     for kind, entry in schema.get("$defs", {}).items():
-        parts += [f"## {kind}", "", *_entry(entry)]
+        model = getattr(sys.modules[SCHEMAS[path].__module__], kind, None)
+        parts += [f"## {kind}", "", *_entry(entry, model)]
     return "\n".join(parts)
 
 
-def _entry(entry: Mapping[str, Any]) -> Iterator[str]:
-    if text := entry.get("description"):
-        yield from (" ".join(text.split()), "")
+def _entry(entry: Mapping[str, Any], model: type[BaseModel] | None) -> Iterator[str]:
+    keys = entry.get("properties", {})
+    text, said = said_of_keys(entry.get("description", ""), keys)
+    for base in model.__mro__[1:] if model else ():
+        if base.__module__.startswith("manyheads."):
+            for key, words in said_of_keys(vars(base).get("__doc__") or "", keys)[1].items():
+                said[key] = f"{said[key]}. {words[0].upper()}{words[1:]}" if key in said else words
+    if text:
+        yield from (text, "")
     if "properties" not in entry:
         yield from (_type(entry), "")
         return
     required = entry.get("required", ())
-    yield "| key | what stands there | default | |\n|---|---|---|---|"
+    yield "| key | what stands there | default | meaning |\n|---|---|---|---|"
     for key, value in entry["properties"].items():
         default = "*needed*" if key in required else _json(value.get("default"))
-        words = " ".join((value.get("description") or "").split()).replace("|", "\\|")
+        words = " ".join((value.get("description") or said.get(key, "")).split()).replace("|", "\\|")
         yield f"| `{key}` | {_type(value)} | {default} | {words} |"
     yield ""
+
+
+def said_of_keys(docstring: str, keys: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """Return what a docstring says of the whole, and what of each key: `key: words.`, or `key, other: words.`."""
+    name = "|".join(map(re.escape, keys)) or "(?!)"
+    start = rf"(?:^|(?<=[.;:]\s)|(?<=\n))((?:{name})(?:, (?:{name}))*): "
+    whole, *parts = re.split(start, re.sub(r"\s*\n\s*", "\n", inspect.cleandoc(docstring)))
+    said: dict[str, str] = {}
+    for names, words in zip(parts[::2], parts[1::2], strict=True):
+        said |= dict.fromkeys(names.split(", "), " ".join(words.split()).rstrip(".;"))
+    return " ".join(whole.split()).removesuffix("Attributes:").strip(), said
 
 
 def _json(value: object) -> str:
