@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -299,6 +300,19 @@ def test_a_student_who_lacks_an_exercise_has_a_blank_there() -> None:
 def test_a_class_without_misconceptions_has_no_list_of_them() -> None:
     assert "Misconceptions" not in text(table_of([graded("ada", exercise(check("split", 2, 2)))]))
     assert text(class_table(())) == ""
+
+
+def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_it() -> None:
+    parts = [
+        exercise(check("split", 0, 2), id_=f"part_{i}", diagnosis=(VIEW.model_copy(update={"id": f"m{i}"}),))
+        for i in range(12)
+    ]
+    row = row_of(graded("ada", *parts))
+    assert text(class_table([row], where="course report there")).rstrip().endswith("\n and 2 more: course report there")
+    cells = {**row.misconceptions}
+    for id_ in ("m0", "m1"):
+        del cells[id_]
+    assert "more" not in text(class_table([replace(row, misconceptions=cells)]))
 
 
 def test_a_misconception_of_the_class_says_in_how_many_attempts_another_gives_the_same_numbers() -> None:
