@@ -120,6 +120,7 @@ def tutor(course: Course, box: Box) -> MCPServer:
     try:
         from mcp.server import MCPServer
         from mcp.server.mcpserver.exceptions import ToolError
+        from mcp.server.mcpserver.tools import Tool
     except ImportError:
         raise CourseFault("course mcp needs the package mcp. Next: pip install 'manyheads[tutor]'") from None
 
@@ -135,10 +136,22 @@ def tutor(course: Course, box: Box) -> MCPServer:
 
         return call
 
-    server, tools = MCPServer("manyheads", instructions=INSTRUCTIONS), Tools(course, box)
-    for tool in (tools.status, tools.lesson, tools.check, tools.trace, tools.hint, tools.ask):
-        server.add_tool(served(tool))
-    return server
+    tools = Tools(course, box)
+    offered: list[Callable[..., BaseModel]] = [
+        tools.status,
+        tools.lesson,
+        tools.check,
+        tools.trace,
+        tools.hint,
+        tools.ask,
+    ]
+    every = [Tool.from_function(served(tool)) for tool in offered]
+    for tool in every:  # an argument that there is not is refused, not passed over
+        arguments = tool.fn_metadata.arg_model
+        arguments.model_config["extra"] = "forbid"
+        arguments.model_rebuild(force=True)
+        tool.parameters = arguments.model_json_schema()
+    return MCPServer("manyheads", instructions=INSTRUCTIONS, tools=every)
 
 
 def mcp(course: CourseOption = None) -> None:

@@ -84,6 +84,15 @@ def test_questions_come_after_a_tick_and_no_right_answer_with_them(ask: Talk, st
     assert all(question["right"] in (True, False) for question in answered)
 
 
+def test_an_argument_that_there_is_not_is_refused(student_copy: Path) -> None:
+    with open_own_box(meta=True) as box:
+        server = tutor(load_course(student_copy), box)
+        (said,) = talk(server, ("ask", {"exercise": "running_mean", "answers": "BCAAC"}))
+    assert "answers" in said
+    assert "Extra inputs are not permitted" in said
+    assert all(tool.input_schema["additionalProperties"] is False for tool in asyncio.run(server.list_tools()))
+
+
 def test_the_third_hint_is_refused_until_the_file_was_saved_after_the_second(ask: Talk) -> None:
     _, second, early, again = (each["exercises"][0] for each in ask(WRONG, "check", "hint", "hint", "hint"))
     assert (second["hint"]["step"], early["hint"], early["problem"]) == (2, None, again["problem"])
