@@ -174,7 +174,7 @@ def strings(told: object) -> Iterator[str]:
 def given_away(exercise: Exercise, source: str, told: object) -> set[str]:
     """What of an answer is hidden, and not the student's own: lines of code, and rows of expected numbers."""
     hidden, texts = real_course()[1], list(strings(told))
-    lines = hidden.wanted.within("\n".join(texts)) - hidden.wanted.within(source)
+    lines = hidden.within("\n".join(texts)) - hidden.within(source)
     numbers = [[f"{float(number):.3g}" for number in NUMBER.findall(text)] for text in texts if text not in source]
     pairs = {pair for row in numbers for pair in pairwise(row)}
     return lines | {" ".join(pair) for pair in pairs & expected_pairs(exercise)}
