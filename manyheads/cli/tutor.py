@@ -19,7 +19,7 @@ from ..evidence import Evidence
 from ..student.question import ASKED
 from ..submission import read_text
 from .ask import ask_evidence
-from .options import CourseOption, course_of, exercise_named
+from .options import CourseOption, course_of, exercise_named, not_installed
 from .own import missing_message
 from .own_evidence import check_evidence, hint_evidence, status_evidence, trace_evidence
 
@@ -122,7 +122,7 @@ def tutor(course: Course, box: Box) -> MCPServer:
         from mcp.server.mcpserver.exceptions import ToolError
         from mcp.server.mcpserver.tools import Tool
     except ImportError:
-        raise CourseFault("course mcp needs the package mcp. Next: pip install 'manyheads[tutor]'") from None
+        raise not_installed("course mcp", "mcp") from None
 
     def served(answer: Callable[_Given, _Told]) -> Callable[_Given, Coroutine[None, None, _Told]]:
         """Return what answers in the server's own thread, one call after the other, as the box does."""

@@ -132,7 +132,9 @@ def test_without_the_package_it_says_how_to_install_it(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(builtins, "__import__", without)
     with open_own_box() as box:
-        with pytest.raises(CourseFault, match=r"Next: pip install 'manyheads\[tutor\]'"):
+        with pytest.raises(
+            CourseFault, match=r"needs mcp, .* Next: .*python\S* -m pip install --constraint constraints.txt mcp$"
+        ):
             tutor(tiny, box)
 
 
