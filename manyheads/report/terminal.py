@@ -109,7 +109,8 @@ def class_exercises(views: Sequence[ExerciseView], title: str, labels: Labels = 
 def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
     """Return one exercise over the class: scores, then its misconceptions, most frequent first."""
     label = labels.exercise(view.id)
-    mean = NOT_GRADED if view.mean is None else f"{view.mean:.2f}"
+    unknown = NOT_GRADED if view.attempts else MARKS["missing"]
+    mean = unknown if view.mean is None else f"{view.mean:.2f}"
     seen = f"{counted(view.attempts, 'attempt', 'attempts')}, {view.full} full, mean {mean} / {points(view.max_score)}"
     head = Text(f"{label:<{_LABEL}}  {seen}")
     head.stylize("bold", 0, len(label))

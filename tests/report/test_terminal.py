@@ -323,6 +323,11 @@ def test_a_misconception_of_the_class_says_in_how_many_attempts_another_gives_th
     assert "1  You viewed. (or mix batch)" in text(exercise_view(class_view(results[1:])[0]))
 
 
+def test_an_exercise_that_nobody_handed_in_has_no_mean_and_is_not_called_not_graded() -> None:
+    (view,) = class_view([graded("a", exercise(check("split", 0, 4, "missing")))])
+    assert "0 attempts, 0 full, mean – / 4" in text(exercise_view(view))
+
+
 @pytest.mark.parametrize(("score", "where"), [(0, 0), (0.5, 1), (1, 1), (1.1, 2), (2, 2), (3, 3), (3.9, 4), (4, 5)])
 def test_a_score_counts_among_the_shares_that_it_reaches(score: float, where: int) -> None:
     spread = class_view([graded("a", exercise(check("split", score, 4)))])[0].spread
