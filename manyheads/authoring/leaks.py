@@ -118,12 +118,16 @@ class HiddenLines:
 
     def first_in(self, text: str) -> HiddenLine | None:
         """Return the first hidden line that counts in this text; None if there is none."""
+        found = self.within(text)
+        return self.origin[min(found)] if found else None
+
+    def within(self, text: str) -> set[str]:
+        """Return the hidden lines that count in this text, in normal form."""
         normal = normalised(text)
         lines = normal.split("\n")
         whole = {form for line in lines for form in _forms(line)}
         pieces = {piece for line in lines for piece in _pieces(line)}
-        found = self.anywhere.within(ways_of(normal)) | (self.alone & whole) | (self.apart & (whole | pieces))
-        return self.origin[min(found)] if found else None
+        return self.anywhere.within(ways_of(normal)) | (self.alone & whole) | (self.apart & (whole | pieces))
 
 
 def hidden_lines(course: Course) -> HiddenLines:

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from ..student.question import Question
     from ..student.question_versions import Material
 
+
+class NoQuestions(CourseError):
+    """Nothing can be asked about the student's attempt: it is not done, say."""
+
+
 DONE_LAST = "the one that was done last"
 _STOP = "Q"
 _LARGEST_SEED = 1_000_000
@@ -93,7 +98,12 @@ def _ask_student(
 
     with open_own_box(meta=True) as box, ExitStack() as stack:
         if as_json:
-            told = ask_evidence(course, exercise, seed, count, letters, box)
+            try:
+                told = ask_evidence(course, exercise, seed, count, letters, box)
+            except NoQuestions as problem:
+                known = status_evidence(course, exercise, box)
+                print_evidence("ask", [known.model_copy(update={"problem": str(problem)})])
+                raise typer.Exit(2) from None
             print_evidence("ask", [told])
             return sum(each.right is True for each in told.questions), len(told.questions)
         with waiting(console, "reading your code"):
@@ -118,7 +128,7 @@ def _exercise_asked(course: Course, name: str | None) -> Exercise:
 def own_questions(
     course: Course, exercise: Exercise, seed: int, count: int, box: Box
 ) -> Iterator[tuple[Material, list[Question]]]:
-    """Make questions about the student's attempt. Raises CourseError where it is not done, or its code gives none."""
+    """Make questions about the student's attempt. Raises NoQuestions where it is not done, or its code gives none."""
     source = own_attempt(course, exercise)
     _refuse_undone(course, exercise, source, box)
     from ..box.connection import AttemptEnded
@@ -132,10 +142,10 @@ def own_questions(
         with closing(material):
             questions = draw(material, count)
             if not questions:
-                raise CourseError(f"no question fits your code of {exercise.id}. Next: course trace {exercise.id}")
+                raise NoQuestions(f"no question fits your code of {exercise.id}. Next: course trace {exercise.id}")
             yield material, questions
     except AttemptEnded as ended:
-        raise CourseError(f"{ended} Next: course check {exercise.id} --fresh") from None
+        raise NoQuestions(f"{ended} Next: course check {exercise.id} --fresh") from None
 
 
 def ask_evidence(
@@ -168,7 +178,7 @@ def ask_evidence(
 def _refuse_undone(course: Course, exercise: Exercise, source: AttemptSource, box: Box) -> None:
     result = None if source.missing else last_result(exercise, source) or check_one(course, exercise, source, box)
     if result is None or not result.is_done:
-        raise CourseError(
+        raise NoQuestions(
             f"{exercise.id} is not done yet, and questions come after a ✓. Next: course check {exercise.id}"
         )
 

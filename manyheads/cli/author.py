@@ -11,6 +11,7 @@ import typer
 from ..box.names import Level
 from ..course import CourseError
 from ..judge.process_ties import usable
+from ..report.called import as_called
 from ..report.words import counted
 from .options import AssignmentOption, CourseOption, course_of, exercises_named, instructors_course_of, open_console
 
@@ -84,7 +85,7 @@ def verify(
     broken = 0
     for claim in verify_course(loaded, named, VerifyEffort(seeds, pairs or None, usable())):
         mark, style = ("✓", "green") if claim.kept else ("✗", "red")
-        console.say(f"{mark} {claim.about:<18} {claim.says:<72} {claim.figures:>5}", style=style)
+        console.say(f"{mark} {claim.about:<18} {as_called(claim.says):<72} {claim.figures:>5}", style=style)
         broken += not claim.kept
         console.say(*(f"    {line}" for line in claim.lines))
     fallen = counted(broken, "claim does", "claims do")

@@ -39,7 +39,7 @@ def own_bench(console: Console, course: Course, what: str, device: Device, out: 
     from ..student.measure_attention import machine_name
 
     where = where_measured(device, machine_name(device), 1, torch.__version__)
-    console.print(own_bench_report(where, measured), soft_wrap=True)
+    console.print(own_bench_report(where, measured), soft_wrap=not console.is_terminal)
     _tell_the_rest(console, course, exercises, measured)
     if out is not None:
         write_picture(out, own_bench_png(where, measured))
@@ -101,10 +101,10 @@ def _tell_the_rest(
     unwritten = [exercise.id for exercise in exercises if exercise not in {one.exercise for one in measured}]
     unchecked = [exercise.id for exercise in exercises if exercise in own - done_exercises(course)]
     if unwritten:
-        console.say(f"Not written yet: {', '.join(unwritten)}.")
+        console.tell(f"Not written yet: {', '.join(unwritten)}.")
     if unchecked:
         listed = ", ".join(unchecked)
-        console.say(f"Not checked as right, so read with care: {listed}.")
+        console.tell(f"Not checked as right, so read with care: {listed}.")
         console.say(f"Next: course check {unchecked[0]}")
 
 
@@ -138,7 +138,7 @@ def bench(
         own_bench(console, course_of(course), what, device, out, quick=quick)
         return
     measured = _measured(console, device, QUICK if quick else FULL)
-    console.print(bench_report(measured), soft_wrap=True)
+    console.print(bench_report(measured), soft_wrap=not console.is_terminal)
     if out is not None:
         write_picture(out, bench_png(measured))
         console.say(f"Drawn in {out}")

@@ -134,13 +134,14 @@ def _say_how_far(console: Console, course: Course, passed: Mapping[Exercise, boo
     console.tell(how_far(course, done), *lines)
 
 
-def _next_function(result: ExerciseResult, source: AttemptSource) -> str:
-    """Return the function to write next, with its line, where all that is written is right; "" else."""
+def _next_function(exercise: Exercise, result: ExerciseResult, source: AttemptSource) -> str:
+    """Return the function to write next, with its line and file, where all that is written is right; "" else."""
     if result.is_done or any(f.state not in ("right", "so_far", "waiting", "unwritten") for f in result.functions):
         return ""
     name = next((function.name for function in result.functions if function.state == "unwritten"), "")
     line = defined_on(source.source, name)
-    return f"{name}, on {proved_line(source, line).place}" if line else name
+    path = from_here(exercise.script.with_name(source.name))
+    return f"{name}, on {proved_line(source, line).place} of {path}" if line else name
 
 
 @dataclass
@@ -168,7 +169,7 @@ class _Checking:
         self.console.print(
             exercise_report(result, label=label_of(exercise), after=after_done(exercise) if tells_why else ())
         )
-        if following := _next_function(result, source):
+        if following := _next_function(exercise, result, source):
             self.console.tell(f"Next: {following}, then: course check {exercise.id}")
         elif not result.is_done and attempt_words(result).gives_hint:
             self.console.tell(f"Next: course hint {exercise.id}")

@@ -16,15 +16,15 @@ MOST_ROWS = 200  # the most students in the table at the end
 MOST_NAMED = 40  # the most files and folders that are named as not graded, and students who handed in nothing
 
 
-def show_rows(console: Console, rows: Sequence[Row], members: ClassList, labels: Labels) -> None:
-    """Print the class tables, with a row for everybody on the roster."""
+def show_rows(console: Console, rows: Sequence[Row], members: ClassList, labels: Labels, report: str) -> None:
+    """Print the class tables, with a row for everybody on the roster. report: the command that shows all."""
     everybody = [*rows, *absent_rows(rows, members)]
     if len(everybody) <= MOST_ROWS:
-        console.print(class_table(everybody, labels))
+        console.print(class_table(everybody, labels, report))
         return
-    console.print(class_misconceptions(rows, labels))
+    console.print(class_misconceptions(rows, labels, report))
     console.print(
-        f"{len({row.student for row in everybody})} students are too many for a table here. Next: course report --students\n"
+        f"{len({row.student for row in everybody})} students are too many for a table here. Next: {report} --students\n"
     )
 
 

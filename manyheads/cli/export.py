@@ -76,10 +76,9 @@ def export(
     if unknown := [f"{result.student}: {said}" for result in found for said in not_graded(result, labels)]:
         for sentence in unknown:
             print(f"not graded: {sentence}", file=sys.stderr)
-        print(
-            "There are no points for that: its cells are blank. Next: course grade again, and do what it says, then this",
-            file=sys.stderr,
-        )
+        blank = "" if format in ("gradescope", "junit") else ": its cells are blank"
+        following = "Next: course grade again, and do what it says, then this"
+        print(f"There are no points for that{blank}. {following}", file=sys.stderr)
         raise typer.Exit(1)
 
 

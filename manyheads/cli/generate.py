@@ -140,7 +140,7 @@ def _train_or_load(
     if known is not None and run.load(known[0]):
         since = "" if known[1].code == code else " with an earlier version of your code"
         anew = f"({from_here(path)}; --steps {plan.steps}: anew)"
-        console.say(f"It knows what it learned{since}, in {known[1].steps} steps {anew}.")
+        console.tell(f"It knows what it learned{since}, in {known[1].steps} steps {anew}.")
         return
     total = min(steps or plan.steps, plan.steps)
     console.say(f"It learns first, {total} steps, with this module and no cache.")
@@ -158,5 +158,5 @@ def _show(console: Console, text: str, cached: Decoded, whole: Decoded) -> bool:
 
     found = compare(cached, whole)
     console.print(written_report(text, "It writes, with the cache:"))
-    console.print(cache_report(found, cached, whole), soft_wrap=True)
+    console.print(cache_report(found, cached, whole), soft_wrap=not console.is_terminal)
     return found.well

@@ -172,7 +172,8 @@ def grade(
             for nothing in absent:
                 book.write(nothing)
     counted = [*rows.values(), *(row_of(student, labels) for student in absent)]
-    show_rows(console, counted, NOBODY if only else members, labels)
+    report = f"course report {quote(str(out))}"
+    show_rows(console, counted, NOBODY if only else members, labels, report)
     name_decisions(console, counted)
     how = f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}"
     counts = counted_up(len(rows), before, record.in_part)
@@ -182,7 +183,7 @@ def grade(
         write_not_graded(others, out)
     name_others(console, others, out)
     is_whole = name_not_graded(console, counted)
-    console.say(f"Next: course report {quote(str(out))}")
+    console.say(f"Next: {report}")
     faults = counting.problems(students_in(out))
     faults += [f"a fault of the grader's own: {fault}. Next: course verify" for fault in dict.fromkeys(record.faults)]
     console.say(*(f"course: {fault}" for fault in faults), style="red")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..course import Course, CourseError, Exercise
 from ..result import ExerciseResult
 from ..submission import AttemptSource, Unreadable, code_digest, read_attempt, read_bytes
+from ..submission.read import read_file
 from .last_check import facts, fingerprint_path, keep, last_result
 
 if TYPE_CHECKING:
@@ -93,15 +94,17 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
 
 
 def own_attempt(course: Course, exercise: Exercise) -> AttemptSource:
-    """Return the attempt in exercises/: the script, or the notebook if the script is untouched.
+    """Return the attempt in exercises/: the script, or the notebook where that alone is worked on, or there.
 
     Missing, too, where the script has another name and in the notebook nothing is written.
     """
     script = exercise.script
     source = read_attempt(script.parent, exercise.stem, facts(exercise).stub, course.limits.source_kib)
-    if script.exists() or source.missing or is_started(exercise, source) or not other_names(course, exercise):
+    if source.missing or is_started(exercise, source):
         return source
-    return AttemptSource(script.name, missing=True)
+    if script.exists():
+        return read_file(script, course.limits.source_kib)
+    return AttemptSource(script.name, missing=True) if other_names(course, exercise) else source
 
 
 def own_or_reference(course: Course, exercise: Exercise) -> tuple[AttemptSource | None, bool]:

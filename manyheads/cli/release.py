@@ -171,7 +171,8 @@ def _class_repository(
     )
     if named == NOBODY:
         following = f"course release --out {quote(str(out))} --owner @YOU, for CODEOWNERS names nobody yet"
-    return f"{len(files)} files in {out}, {len(changed)} of them changed. Next: {following}"
+    said = f"in {out}, {len(changed)} of them changed" if earlier.files else f"written to {out}"
+    return f"{len(files)} files {said}. Next: {following}"
 
 
 def _still_to_fill(files: Mapping[str, bytes]) -> str:

@@ -81,7 +81,7 @@ def train(
     from ..student.recorded_training import verdict
 
     found = verdict(curve, recorded)
-    console.print(training_report(curve, recorded.curve, found), soft_wrap=True)
+    console.print(training_report(curve, recorded.curve, found), soft_wrap=not console.is_terminal)
     console.print(written_report(PROMPT + written))
     picture = out or loaded.root / PLOTS / f"{wanted.id}_training.png"
     _draw(console, picture, curve, recorded.curve, wanted.title)

@@ -19,7 +19,7 @@ from ..evidence import Evidence
 from ..student.question import ASKED
 from ..submission import read_text
 from .ask import ask_evidence
-from .options import CourseOption, course_of, exercise_named
+from .options import CourseOption, course_of, exercise_named, not_installed
 from .own import missing_message
 from .own_evidence import check_evidence, hint_evidence, status_evidence, trace_evidence
 
@@ -120,8 +120,9 @@ def tutor(course: Course, box: Box) -> MCPServer:
     try:
         from mcp.server import MCPServer
         from mcp.server.mcpserver.exceptions import ToolError
+        from mcp.server.mcpserver.tools import Tool
     except ImportError:
-        raise CourseFault("course mcp needs the package mcp. Next: pip install 'manyheads[tutor]'") from None
+        raise not_installed("course mcp", "mcp") from None
 
     def served(answer: Callable[_Given, _Told]) -> Callable[_Given, Coroutine[None, None, _Told]]:
         """Return what answers in the server's own thread, one call after the other, as the box does."""
@@ -135,10 +136,22 @@ def tutor(course: Course, box: Box) -> MCPServer:
 
         return call
 
-    server, tools = MCPServer("manyheads", instructions=INSTRUCTIONS), Tools(course, box)
-    for tool in (tools.status, tools.lesson, tools.check, tools.trace, tools.hint, tools.ask):
-        server.add_tool(served(tool))
-    return server
+    tools = Tools(course, box)
+    offered: list[Callable[..., BaseModel]] = [
+        tools.status,
+        tools.lesson,
+        tools.check,
+        tools.trace,
+        tools.hint,
+        tools.ask,
+    ]
+    every = [Tool.from_function(served(tool)) for tool in offered]
+    for tool in every:  # an argument that there is not is refused, not passed over
+        arguments = tool.fn_metadata.arg_model
+        arguments.model_config["extra"] = "forbid"
+        arguments.model_rebuild(force=True)
+        tool.parameters = arguments.model_json_schema()
+    return MCPServer("manyheads", instructions=INSTRUCTIONS, tools=every)
 
 
 def mcp(course: CourseOption = None) -> None:

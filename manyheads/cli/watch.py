@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..course import Course, Exercise
-from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.ladder import after_done, how_far
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
-from .options import Console
+from .options import Console, not_installed
 from .own import check_one, done_exercises, from_here, is_started, own_attempt
 from .own_evidence import check_evidence, problem_lines
 from .progress import waiting
@@ -148,8 +147,7 @@ def lsp() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol", "cattrs"):
             raise
-        said = "course lsp needs pygls, which is not installed"
-        raise CourseFault(f"{said}. Next: {sys.executable} -m pip install --constraint constraints.txt pygls") from None
+        raise not_installed("course lsp", "pygls") from None
     from ..box.forked import open_own_box
 
     with open_own_box(meta=True) as box:

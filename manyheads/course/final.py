@@ -11,6 +11,7 @@ from .decisions import Decision, Decisions, Late
 
 DIGITS = 6  # of a score that a rule computes
 BY_HAND = "overrides.yaml"
+SHARE = "its share of the total"
 Costs = dict[Rule, tuple[float, str]]  # the share of its points that an exercise loses, and the words, in their order
 
 
@@ -137,8 +138,8 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], costs: Costs) -
     set_by_hand = [row for row in about if row.kind == "score" and not row.row.override.check]
     for each in sorted(set_by_hand, key=lambda each: not each.row.override.exercise):  # a total is the last word
         before, score = score, _by_hand(each, result)
-        if each.row.override.exercise:  # a total is told once, of all of it
-            said.append(_adjustment(*_words_of(each), before, score))
+        told: tuple[Rule, str] = _words_of(each) if each.row.override.exercise else ("score", SHARE)
+        said.append(_adjustment(*told, before, score))
     for rule, (share, words) in costs.items() if not set_by_hand else ():  # who sets a score means that score
         before, score = score, _plus(score, -(score or 0.0) * share)
         said.append(_adjustment(rule, words, before, score))

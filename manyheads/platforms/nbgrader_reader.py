@@ -9,11 +9,10 @@ from nbgrader.api import SubmittedAssignment, SubmittedNotebook
 from ..course import Assignment, Course, Exercise
 from ..course.overrides_file import Override
 from ..errors import CourseFault
+from ..report.aggregate import NOT_HELD
 from ..result import CheckResult, ExerciseResult, Result, total_of
 from .nbgrader_database import demand_points, reading
 from .nbgrader_writer import notebook_cells
-
-UNKNOWN = "not in the gradebook"
 
 
 def read_gradebook(course: Course, url: str) -> list[Result]:
@@ -44,8 +43,8 @@ def _result(assignment: Assignment, submission: SubmittedAssignment) -> Result:
         assignment=assignment.id,
         score=total_of(e.score for e in exercises),
         max_score=sum(e.max_score for e in exercises),
-        device=UNKNOWN,
-        isolation=UNKNOWN,
+        device=NOT_HELD,
+        isolation=NOT_HELD,
         seed=0,
         versions={},
         exercises=exercises,

@@ -13,7 +13,7 @@ PAUSE = 1.0  # seconds between two requests, as the service asks of whoever writ
 
 
 def regrade(environment: Environment, pause: float = PAUSE) -> str:
-    """Start a run for each open pull request, the oldest first, except a bot's. Returns a line about them.
+    """Start a run for each open pull request, the oldest first, except a bot's or a deleted account's. Returns a line about them.
 
     Raises CourseFault; after starting all that can be started, also ServiceError.
     """
@@ -24,7 +24,7 @@ def regrade(environment: Environment, pause: float = PAUSE) -> str:
         raise CourseFault("the event names no repository. Next: look at the `on:` of the workflow") from None
     api = Api(needed(environment, "GITHUB_API_URL"), needed(environment, "GITHUB_TOKEN"), repository)
     opened = list(api.pages("pulls?state=open&sort=created&direction=asc"))
-    numbers = [int(each["number"]) for each in opened if each["user"]["type"] != "Bot"]
+    numbers = [int(each["number"]) for each in opened if each["user"] and each["user"]["type"] != "Bot"]
     faults: list[str] = []
     for number in numbers:
         try:

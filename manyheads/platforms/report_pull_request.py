@@ -116,8 +116,8 @@ def write_comment(api: Api, request: PullRequest, report: PullRequestReport) -> 
         return
     marked = {"body": f"{MARK}\n{report.text}"}
     for comment in api.pages(f"issues/{request.number}/comments"):
-        # A comment of another account is not ours, even with our mark.
-        if comment["user"]["login"] == OURSELVES and str(comment["body"]).startswith(MARK):
+        # A comment of another account, or of one that is deleted, is not ours, even with our mark.
+        if comment["user"] and comment["user"]["login"] == OURSELVES and str(comment["body"]).startswith(MARK):
             api.call("PATCH", f"issues/comments/{int(comment['id'])}", marked)
             return
     api.call("POST", f"issues/{request.number}/comments", marked)

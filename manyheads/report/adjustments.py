@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..course.final import SHARE
 from ..result import Adjustment, ExerciseResult, Result
 from .labels import IDS, Labels
 
@@ -22,12 +23,12 @@ class Decided:
 
 
 def decided(result: Result, labels: Labels = IDS) -> Iterator[Decided]:
-    """Yield every adjustment of a result; what is so for all of it once."""
+    """Yield every adjustment of a result; what is so for all of it once: also a total, without the shares of it."""
     whole = labels.assignment(result.assignment)
     yield from (Decided(result.student, whole, told(adjustment)) for adjustment in result.adjustments)
     for exercise in result.exercises:
         label = labels.exercise(exercise.id)
-        yield from (Decided(result.student, label, told(adjustment)) for adjustment in own(exercise, result))
+        yield from (Decided(result.student, label, told(each)) for each in own(exercise, result) if each.words != SHARE)
 
 
 def sentences(result: Result, labels: Labels = IDS) -> Iterator[str]:

@@ -18,6 +18,7 @@ SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")  # s
 # Diagnoses of attempts in which there is nothing to misunderstand: groups of their own beside the misconceptions.
 NOT_GRADED_GROUP, NOT_BEGUN, NOT_IMPORTED = "not graded", "not begun", "cannot be imported"
 UNEXPLAINED = "wrong in a way that no misconception explains"
+NOT_HELD = "not in the gradebook"  # as isolation and as group of results that were read from one
 GROUPS = (NOT_BEGUN, NOT_IMPORTED, UNEXPLAINED, NOT_GRADED_GROUP)  # in this order
 _GROUPS = {UNTOUCHED: NOT_BEGUN, LOAD_ERROR: NOT_IMPORTED}
 
@@ -87,7 +88,7 @@ def ranked(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Ranked]:
 class ExerciseView:
     """One exercise over the whole class, without points that there are not.
 
-    attempts: how many students handed something in. mean: of those who are graded, None where nobody is.
+    attempts: how many students handed something in. mean: of those of them who are graded, None where nobody is.
     """
 
     id: str
@@ -98,7 +99,7 @@ class ExerciseView:
     spread: tuple[int, ...]  # the number of students in each of SHARES
     misconceptions: tuple[Ranked, ...]
     groups: dict[str, int]  # the number of attempts in each of GROUPS that has any
-    outcomes: dict[Outcome, int]  # the number of attempts with at least one check of this outcome
+    outcomes: dict[Outcome, int]  # the number of attempts in none of GROUPS with at least one check of this outcome
     not_graded: int = 0
 
     @property
@@ -132,9 +133,10 @@ def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
     attempts = [(student, exercise) for student, exercise in here if not exercise.excused] or here
     counting = [exercise for _, exercise in attempts]
     every = [exercise for exercise in counting if exercise.is_graded]
-    scores = [exercise.score for exercise in every if exercise.score is not None]
     handed_in = [e for e in counting if any(c.outcome != "missing" for c in e.checks)]
+    scores = [exercise.score for exercise in handed_in if exercise.is_graded and exercise.score is not None]
     found = Counter(group_of(e) for e in handed_in)
+    ungrouped = [exercise for exercise in every if not group_of(exercise)]
     spread = Counter(share(e.score, e.max_score) for e in every if e.score is not None)
     return ExerciseView(
         id=id_,
@@ -146,7 +148,7 @@ def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
         misconceptions=tuple(ranked((student, exercise) for student, exercise in attempts if exercise.is_graded)),
         groups={group: found[group] for group in GROUPS if found[group]},
         outcomes=dict(
-            Counter(o for e in every for o in {c.outcome for c in e.checks} if o not in ("passed", "failed"))
+            Counter(o for e in ungrouped for o in {c.outcome for c in e.checks} if o not in ("passed", "failed"))
         ),
         not_graded=len(counting) - len(every),
     )

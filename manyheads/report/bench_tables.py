@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from textwrap import wrap
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -24,17 +23,17 @@ from ..student.bench_settings import (
 from ..student.measure_own import MeasuredExercise, Point
 
 NONE = "–"
-_COLUMNS = (  # header, least width
-    ("T", 5),
-    ("by hand\nms", 8),
-    ("SDPA\nms", 8),
+_COLUMNS = (  # header, least width: with the blanks between them 80
+    ("T", 4),
+    ("by hand\nms", 7),
+    ("SDPA\nms", 6),
     ("faster", 6),
     (f"{LESSON_DEVICE} by\nhand, ms", 8),
     ("SDPA\nms", 5),
     ("faster", 6),
-    ("matrix\nMB", 8),
+    ("matrix\nMB", 6),
     ("peak by\nhand, MB", 8),
-    ("SDPA\nMB", 8),
+    ("SDPA\nMB", 6),
 )
 _BOLD, _LESSONS = (3,), (4, 5, 6)  # columns
 
@@ -138,17 +137,15 @@ _SAYS = {
     "value": "MB, as your function counts them",
 }
 BYTES = 1e6  # of a megabyte
-_FOLD = 96  # columns of a sentence
 
 
 def own_bench_report(where: str, measured: Sequence[MeasuredExercise]) -> RenderableType:
     """Return a table for each measurement, what it teaches, and what grew how far."""
     parts: list[RenderableType] = [Text(where, style="bold")]
     for measurement in measured:
-        teaches = wrap(measurement.measurement.teaches, _FOLD)
         parts += [
             Text(f"\n{exercise_heading(measurement)}", style="bold"),
-            *map(Text, teaches),
+            Text(measurement.measurement.teaches),
             _exercise_table(measurement),
         ]
         parts += [Text(line, style="bright_black") for line in exercise_remarks(measurement)]

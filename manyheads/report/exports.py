@@ -14,7 +14,7 @@ from typing import Protocol
 
 from ..result import CheckResult, ExerciseResult, Result
 from .adjustments import own, sentences, told
-from .aggregate import group_of, misconceptions_of
+from .aggregate import NOT_HELD, UNEXPLAINED, group_of, misconceptions_of
 from .class_rows import NOBODY, ClassList, absent_by_assignment, not_graded
 from .labels import IDS, Labels, file_stems
 from .words import attempt_words
@@ -163,7 +163,7 @@ def to_csv(results: Sequence[Result], members: ClassList = NOBODY, labels: Label
                 *(("", "") if e.excused else (number_or_blank(e.score), number(e.max_score))),
                 *(" ".join(d.id for d in misconceptions_of(e)), r.isolation),
                 "; ".join(told(each) for each in (*r.adjustments, *own(e, r))),
-                *(labels.assignment(id_), labels.exercise(e.id), *_person(members, r.student), group_of(e)),
+                *(labels.assignment(id_), labels.exercise(e.id), *_person(members, r.student), _group(e, r)),
                 str(r.questions or ""),
             )
             for r in own_results
@@ -179,6 +179,12 @@ def to_csv(results: Sequence[Result], members: ClassList = NOBODY, labels: Label
             for e in own_results[-1].exercises
         ]
     return table(rows)
+
+
+def _group(exercise: ExerciseResult, result: Result) -> str:
+    """Return why the attempt shows no misconception, as far as that is known: a gradebook names none."""
+    group = group_of(exercise)
+    return NOT_HELD if group == UNEXPLAINED and result.isolation == NOT_HELD else group
 
 
 def _person(members: ClassList, student: str) -> tuple[str, str]:

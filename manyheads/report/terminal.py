@@ -39,15 +39,21 @@ from .words import (
 
 _LABEL = 40  # columns of an exercise's number and title
 _STUDENT = 32  # columns of a name in the class table
+_MOST_MISCONCEPTIONS = 10  # in the list below it
 _SENTENCE, _POINTS = 52, 13  # columns of a check's own words, and of "  2.25 / 4.25"
 
 
-def class_table(rows: Sequence[Row], labels: Labels = IDS) -> RenderableType:
-    """For each assignment, in the course's order: students and numbered exercises, and its misconceptions."""
-    return Group(*(_assignment_table(labels.assignment(id_), own, labels) for id_, own in labels.by_assignment(rows)))
+def class_table(rows: Sequence[Row], labels: Labels = IDS, where: str = "below") -> RenderableType:
+    """For each assignment, in the course's order: students and numbered exercises, and its misconceptions.
+
+    where: where all misconceptions are, of which ten are here.
+    """
+    return Group(
+        *(_assignment_table(labels.assignment(id_), own, labels, where) for id_, own in labels.by_assignment(rows))
+    )
 
 
-def _assignment_table(title: str, rows: Sequence[Row], labels: Labels) -> RenderableType:
+def _assignment_table(title: str, rows: Sequence[Row], labels: Labels, where: str) -> RenderableType:
     numbered = labels.numbered([name for row in rows for name in row.cells])
     table = Table(header_style="bold", box=None, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("student", no_wrap=True, max_width=_STUDENT)  # one long name may not take the others' scores
@@ -66,7 +72,7 @@ def _assignment_table(title: str, rows: Sequence[Row], labels: Labels) -> Render
     more += [f"{EXCUSED} excused"] * any(cell.excused for cell in every)
     more += [f"{NOT_GRADED} not graded"] * any(cell.score is None for cell in every)
     marks = "   ".join([_MARK_LEGEND, *more])
-    return Group(heading(title), table, legend, Text(f"{marks}\n", style="dim"), _misconceptions(rows))
+    return Group(heading(title), table, legend, Text(f"{marks}\n", style="dim"), _misconceptions(rows, where))
 
 
 def heading(title: str) -> RenderableType:
@@ -74,21 +80,25 @@ def heading(title: str) -> RenderableType:
     return Text(title, style="bold underline")
 
 
-def class_misconceptions(rows: Sequence[Row], labels: Labels = IDS) -> RenderableType:
+def class_misconceptions(rows: Sequence[Row], labels: Labels, where: str) -> RenderableType:
     """Return the ten most frequent misconceptions of the class, for each assignment."""
     each = labels.by_assignment(rows)
-    return Group(*(part for id_, own in each for part in (heading(labels.assignment(id_)), _misconceptions(own))))
+    return Group(
+        *(part for id_, own in each for part in (heading(labels.assignment(id_)), _misconceptions(own, where)))
+    )
 
 
-def _misconceptions(rows: Sequence[Row]) -> RenderableType:
+def _misconceptions(rows: Sequence[Row], where: str) -> RenderableType:
     counts = Counter(id_ for row in rows for id_ in row.misconceptions)
     if not counts:
         return Group()
     titles = {id_: title for row in rows for id_, title in row.misconceptions.items()}
     table = Table(show_header=False, box=None)
-    for id_, count in counts.most_common(10):
+    for id_, count in counts.most_common(_MOST_MISCONCEPTIONS):
         table.add_row(str(count), Text(titles[id_]))
-    return Group(Text("Misconceptions in this class", style="italic"), table, Text(""))
+    left = len(counts) - _MOST_MISCONCEPTIONS
+    more = [Text(f" and {left} more: {where}")] if left > 0 else []
+    return Group(Text("Misconceptions in this class", style="italic"), table, *more, Text(""))
 
 
 def class_exercises(views: Sequence[ExerciseView], title: str, labels: Labels = IDS) -> RenderableType:
@@ -99,7 +109,8 @@ def class_exercises(views: Sequence[ExerciseView], title: str, labels: Labels = 
 def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
     """Return one exercise over the class: scores, then its misconceptions, most frequent first."""
     label = labels.exercise(view.id)
-    mean = NOT_GRADED if view.mean is None else f"{view.mean:.2f}"
+    unknown = NOT_GRADED if view.attempts else MARKS["missing"]
+    mean = unknown if view.mean is None else f"{view.mean:.2f}"
     seen = f"{counted(view.attempts, 'attempt', 'attempts')}, {view.full} full, mean {mean} / {points(view.max_score)}"
     head = Text(f"{label:<{_LABEL}}  {seen}")
     head.stylize("bold", 0, len(label))

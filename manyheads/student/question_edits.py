@@ -99,7 +99,9 @@ def edit_outcome(material: Material) -> Iterator[Question | None]:
         for seen, versions in outcomes.items():
             for version in versions[:3]:
                 observe = _outcome_of(small.call)
-                right = Option(seen, f"Your code was run with that edit: {seen}.", version.edit, observe=observe)
+                right = Option(
+                    seen, "That was seen when your code was run with that edit.", version.edit, observe=observe
+                )
                 wrong = [
                     Option(other, f"{why} Here it comes to {seen}.") for other, why in _WHY_NOT.items() if other != seen
                 ]

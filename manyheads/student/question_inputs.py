@@ -40,16 +40,18 @@ def positions_moved(material: Material) -> Iterator[Question | None]:
             right_text = observe(material.own, material.own)
             if not right_text:
                 continue
+            meanings = _sets(name, place, count, size)
             wrong = [
                 *_versions_that_show(material, small, [small.call, moved], observe, right_text),
-                *_sets(place, count, size),
+                *(Option(places, f"That would mean that {meaning}.") for places, meaning in meanings.items()),
             ]
             says = small.example.returns[out_axis].factors[0]
             text = (
                 f"{small.runs} Then it runs again, and only position {place} of {name} along its axis {axis} is changed. "
                 f"At which positions along {says}, axis {out_axis} of {_result(small)}, do numbers change?"
             )
-            right = Option(right_text, "Your code was run both times.", observe=observe)
+            meaning = meanings.get(right_text, "numbers change at these positions")
+            right = Option(right_text, f"In your code {meaning}: both runs were compared.", observe=observe)
             yield ask("positions_moved", text, right, wrong, material.rng)
 
 
@@ -104,14 +106,18 @@ def _places(places: Sequence[int], count: int) -> str:
     return f"at all {count}" if len(places) == count else f"only at {', '.join(map(str, places))}"
 
 
-def _sets(place: int, count: int, size: int) -> Iterator[Option]:
-    yield Option(f"at all {count}", "That is so where it has a say at every position.")
+def _sets(name: str, place: int, count: int, size: int) -> dict[str, str]:
+    """Return what the numbers that change mean, by their positions as an option has them."""
+    on = f"on position {place} of {name}"
+    found = {f"at all {count}": f"every position of the result depends {on}"}
     if size == count:  # else the same number is another place
-        yield Option(_places([place], count), "That is so where it has a say at its own position alone.")
-        yield Option(_places(range(place, count), count), "That is so where it has a say there and at all later ones.")
-        yield Option(_places(range(place + 1), count), "That is so where it has a say there and at all earlier ones.")
-        yield Option(_places(range(place + 1, count), count), "That is so where it has a say at all later ones alone.")
-    yield Option("at none", "That is so where it has no say at all.")
+        found |= {
+            _places([place], count): f"only position {place} of the result depends {on}",
+            _places(range(place, count), count): f"position {place} of the result and all later ones depend {on}",
+            _places(range(place + 1), count): f"position {place} of the result and all earlier ones depend {on}",
+            _places(range(place + 1, count), count): f"only positions of the result after {place} depend {on}",
+        }
+    return {**found, "at none": f"no position of the result depends {on}"}
 
 
 def _versions_that_show(
@@ -168,7 +174,7 @@ def easy_row(material: Material) -> Iterator[Question | None]:
             yield ask(
                 "easy_row",
                 text,
-                Option(right_text, "Your code was run with these inputs.", observe=observe),
+                Option(right_text, "That is what your code returned for these inputs.", observe=observe),
                 wrong,
                 material.rng,
             )

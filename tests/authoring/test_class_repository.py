@@ -305,7 +305,7 @@ def test_course_release_makes_it_and_says_what_is_next(
     assert first.returncode == 0, first.stderr
     count = len(content(tmp_path / "class"))
     assert first.stdout.splitlines()[1] == (
-        f"{count} files in {tmp_path / 'class'}, {count - 1} of them changed. "
+        f"{count} files written to {tmp_path / 'class'}. "
         f"Next: course release --out {tmp_path / 'class'} --owner @YOU, for CODEOWNERS names nobody yet"
     )
     workflow = yaml.safe_load((tmp_path / "class" / ".github" / "workflows" / "grade.yml").read_text())

@@ -464,6 +464,7 @@ def test_a_claim_shows_its_threshold_where_not_all_hold_and_what_to_do_where_too
     assert Claim("a", "b", 10, 10, share=0.9).figures == "10 of 10"
     most = Claim("a", "b", 9, 10, ("one",), 0.9, "course release")
     assert (most.figures, most.lines) == ("9 of 10, at least 90% asked", [])
+    assert Claim("a", "b", 0, 6, ("one",)).figures == "0 of 6"
     few = Claim("a", "b", 1, 13, tuple(f"case {n}" for n in range(12)), 0.9, "course release")
     assert few.lines == [*(f"case {n}" for n in range(10)), "and 2 more", "Next: course release"]
 

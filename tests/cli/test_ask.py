@@ -102,6 +102,13 @@ def test_a_record_is_kept_on_request_and_status_asks_again_after_a_day(run_cours
     assert not record.exists()
 
 
+def test_as_json_what_is_not_done_is_told_in_the_object_with_status_2(run_course: Run, student_copy: Path) -> None:
+    done = run_course("ask", "running_mean", "--json", cwd=student_copy)
+    (told,) = json.loads(done.stdout)["exercises"]
+    assert (done.returncode, done.stderr, told["questions"]) == (2, "", [])
+    assert told["problem"].startswith("running_mean is not done yet, and questions come after a ✓. Next: ")
+
+
 def test_as_json_questions_have_no_key_and_answers_no_right_letter(run_course: Run, done_copy: Path) -> None:
     letters = right_letters(run_course, done_copy)
     asked = run_course("ask", "--seed", "3", "--json", cwd=done_copy)

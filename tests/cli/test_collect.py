@@ -114,6 +114,24 @@ def test_where_nothing_could_be_taken_the_next_step_is_another_download(
     ]
 
 
+def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(
+    run_course: Run, tiny_copy: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "bare one.py").write_text(MEAN)
+    collect = ("collect", tmp_path / "bare one.py", "--out", tmp_path / "in")
+    done = run_course(*collect, cwd=tiny_copy)
+    assert (done.returncode, done.stderr, (tmp_path / "in").exists()) == (1, "", False)
+    assert done.stdout.splitlines()[1:3] == [
+        "0 students: nothing",
+        "not taken: bare one.py: bare one.py says of no student whose it is. "
+        "Next: mkdir STUDENT && mv 'bare one.py' STUDENT/ where it lies, then: course collect STUDENT",
+    ]
+    (tmp_path / "STUDENT").mkdir()
+    (tmp_path / "bare one.py").rename(tmp_path / "STUDENT" / "bare one.py")
+    done = run_course("collect", tmp_path / "STUDENT", "--out", tmp_path / "in", cwd=tiny_copy)
+    assert (done.returncode, "1 student: 1 new" in done.stdout) == (0, True)
+
+
 def test_what_was_collected_is_graded_with_nothing_left_over(
     run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path
 ) -> None:

@@ -293,10 +293,13 @@ def test_release_of_one_exercise_goes_on_with_that_one(run_course: Run, tiny_cop
 
 @pytest.mark.journey
 def test_verify_shows_every_claim_and_then_the_one_that_broke(run_course: Run, tiny_copy: Path) -> None:
-    sound = run_course("verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy)
+    elsewhere = {"PATH": os.defpath}  # where the shell does not find the command
+    sound = run_course("verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy, env=elsewhere)
     assert (sound.returncode, sound.stderr) == (0, "")
     assert {line[0] for line in sound.stdout.splitlines()[:-1]} == {"✓"}
     assert sound.stdout.splitlines()[-1] == "Every claim holds."
+    (called,) = [line for line in sound.stdout.splitlines() if "passes `" in line and "course check` " in line]
+    assert called.index("3 of 3") == sound.stdout.splitlines()[0].index("1 of 1"), "one column"
     (tiny_copy / SCRIPT).write_text("edited\n")
     broken = run_course("verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy)
     assert (broken.returncode, broken.stderr) == (1, "")

@@ -89,6 +89,16 @@ def test_in_a_notebook_the_line_is_told_with_its_cell(asked, run_course, student
     assert f"on line {wrong['line_in_cell']} of code cell {wrong['cell']}" in wrong["evidence"]
 
 
+def test_of_two_untouched_stubs_the_script_is_told(run_course, student_copy):
+    for command in ("check", "status"):
+        done = run_course(command, "--json", *(["running_mean"] if command == "check" else []), cwd=student_copy)
+        (told,) = json.loads(done.stdout)["exercises"]
+        assert told["file"] == SCRIPT
+    assert {function["line"] for function in told["functions"]} <= {11}
+    said = run_course("check", "running_mean", cwd=student_copy).stdout
+    assert f"Next: running_mean, on line 11 of {SCRIPT}, then: course check running_mean\n" in said
+
+
 def test_each_hint_is_one_level_further_and_check_knows_the_level(asked):
     asked(WRONG, "check")  # which shows the first
     status, told = asked(WRONG, "hint")

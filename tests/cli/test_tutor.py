@@ -84,6 +84,15 @@ def test_questions_come_after_a_tick_and_no_right_answer_with_them(ask: Talk, st
     assert all(question["right"] in (True, False) for question in answered)
 
 
+def test_an_argument_that_there_is_not_is_refused(student_copy: Path) -> None:
+    with open_own_box(meta=True) as box:
+        server = tutor(load_course(student_copy), box)
+        (said,) = talk(server, ("ask", {"exercise": "running_mean", "answers": "BCAAC"}))
+    assert "answers" in said
+    assert "Extra inputs are not permitted" in said
+    assert all(tool.input_schema["additionalProperties"] is False for tool in asyncio.run(server.list_tools()))
+
+
 def test_the_third_hint_is_refused_until_the_file_was_saved_after_the_second(ask: Talk) -> None:
     _, second, early, again = (each["exercises"][0] for each in ask(WRONG, "check", "hint", "hint", "hint"))
     assert (second["hint"]["step"], early["hint"], early["problem"]) == (2, None, again["problem"])
@@ -123,7 +132,9 @@ def test_without_the_package_it_says_how_to_install_it(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(builtins, "__import__", without)
     with open_own_box() as box:
-        with pytest.raises(CourseFault, match=r"Next: pip install 'manyheads\[tutor\]'"):
+        with pytest.raises(
+            CourseFault, match=r"needs mcp, .* Next: .*python\S* -m pip install --constraint constraints.txt mcp$"
+        ):
             tutor(tiny, box)
 
 
@@ -165,7 +176,7 @@ def strings(told: object) -> Iterator[str]:
 def given_away(exercise: Exercise, source: str, told: object) -> set[str]:
     """What of an answer is hidden, and not the student's own: lines of code, and rows of expected numbers."""
     hidden, texts = real_course()[1], list(strings(told))
-    lines = hidden.wanted.within("\n".join(texts)) - hidden.wanted.within(source)
+    lines = hidden.within("\n".join(texts)) - hidden.within(source)
     numbers = [[f"{float(number):.3g}" for number in NUMBER.findall(text)] for text in texts if text not in source]
     pairs = {pair for row in numbers for pair in pairwise(row)}
     return lines | {" ".join(pair) for pair in pairs & expected_pairs(exercise)}

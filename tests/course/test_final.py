@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.course.decisions import Decisions
 from manyheads.course.final import final, of_the_absent
-from manyheads.report.adjustments import sentences
+from manyheads.report.adjustments import changed, own, sentences, told
 from manyheads.result import CheckResult, ExerciseResult, FunctionResult, Result
 
 from .conftest import exercise, result
@@ -202,6 +202,13 @@ def test_a_row_without_an_exercise_sets_the_total_which_exercises_share_by_their
     counted = final(LATE, known)
     assert (counted.score, [each.score for each in counted.exercises]) == (score, parts)
     assert list(sentences(counted)) == says
+
+
+def test_each_share_of_a_total_is_marked_and_says_what_it_is(decide: Decide) -> None:
+    counted = final(LATE, decide("- {student: ada, assignment: averages, score: 5}\n"))
+    shares = [[told(each) for each in own(exercise, counted)] for exercise in counted.exercises]
+    assert shares == [["its share of the total (3 → 2)"], ["its share of the total (6 → 3)"]]
+    assert all(map(changed, counted.exercises))
 
 
 def test_a_late_hand_in_with_nothing_to_take_from_says_no_share(decide: Decide) -> None:

@@ -48,6 +48,7 @@ def test_it_is_found_among_hundreds_and_nobody_elses_is_touched(service: Service
     service.say(7, f"{MARK}\nmine, and forged", "mallory")
     service.say(7, f"quoted: {MARK}", BOT)
     service.say(8, f"{MARK}\nof another pull request", BOT)
+    service.say(7, f"{MARK}\nof a deleted account", "")
     for i in range(230):
         service.say(7, f"comment {i}", "ben")
     client.comment("3 / 4")

@@ -37,9 +37,9 @@ def test_every_open_one_has_a_run_of_its_own(service: Service, environment: dict
 
 
 def test_a_bot_hands_nothing_in_and_is_not_graded_again(service: Service, environment: dict[str, str]) -> None:
-    service.authors[3] = "updates[bot]"
+    service.authors |= {3: "updates[bot]", 4: ""}  # and the fourth account is deleted
     regrade(environment, pause=0)
-    assert numbers(service) == [1, 2, *range(4, 121)]
+    assert numbers(service) == [1, 2, *range(5, 121)]
 
 
 def test_one_that_cannot_be_started_costs_no_other(service: Service, environment: dict[str, str]) -> None:

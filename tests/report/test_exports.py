@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.report.aggregate import NOT_HELD, UNEXPLAINED
 from manyheads.report.exports import FORMATS, gradescope_files
 from manyheads.result import (
     CheckResult,
@@ -60,6 +61,11 @@ def test_csv_has_a_row_for_every_student_and_exercise() -> None:
     assert [(r["student"], r["exercise"], r["score"], r["max_score"], r["misconceptions"]) for r in table(
         FORMATS["csv"]([ADA, BEN])
     )] == [("ada", "reshape_dance", "3.25", "3.25", ""), ("ben", "reshape_dance", "2", "3.25", "wrong_view")]  # fmt: skip
+
+
+def test_of_a_wrong_attempt_in_a_gradebook_csv_does_not_say_that_nothing_explains_it() -> None:
+    read = CAT.model_copy(update={"isolation": NOT_HELD})
+    assert [row["group"] for row in table(FORMATS["csv"]([CAT, read]))] == [UNEXPLAINED, "not in the gradebook"]
 
 
 @pytest.mark.parametrize("format", ["gradescope", "junit"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -301,12 +302,30 @@ def test_a_class_without_misconceptions_has_no_list_of_them() -> None:
     assert text(class_table(())) == ""
 
 
+def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_it() -> None:
+    parts = [
+        exercise(check("split", 0, 2), id_=f"part_{i}", diagnosis=(VIEW.model_copy(update={"id": f"m{i}"}),))
+        for i in range(12)
+    ]
+    row = row_of(graded("ada", *parts))
+    assert text(class_table([row], where="course report there")).rstrip().endswith("\n and 2 more: course report there")
+    cells = {**row.misconceptions}
+    for id_ in ("m0", "m1"):
+        del cells[id_]
+    assert "more" not in text(class_table([replace(row, misconceptions=cells)]))
+
+
 def test_a_misconception_of_the_class_says_in_how_many_attempts_another_gives_the_same_numbers() -> None:
     sure = Diagnosed(id="wrong_view", title="You viewed.", hint="")
     unsure = sure.model_copy(update={"alternatives": ("mix_batch",)})
     results = [graded(name, exercise(check("split", 0, 2), diagnosis=(d,))) for name, d in (("a", sure), ("b", unsure))]
     assert "2  You viewed. (or mix batch, 1 of 2)" in text(exercise_view(class_view(results)[0]))
     assert "1  You viewed. (or mix batch)" in text(exercise_view(class_view(results[1:])[0]))
+
+
+def test_an_exercise_that_nobody_handed_in_has_no_mean_and_is_not_called_not_graded() -> None:
+    (view,) = class_view([graded("a", exercise(check("split", 0, 4, "missing")))])
+    assert "0 attempts, 0 full, mean – / 4" in text(exercise_view(view))
 
 
 @pytest.mark.parametrize(("score", "where"), [(0, 0), (0.5, 1), (1, 1), (1.1, 2), (2, 2), (3, 3), (3.9, 4), (4, 5)])

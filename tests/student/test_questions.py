@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -113,6 +114,20 @@ def test_a_wrong_option_is_what_a_misconception_would_give_and_has_its_hint(gath
     assert not said.is_right
     assert said.why.startswith("That is what you get if line ")
     assert said.why.endswith(f"{named[option.text].title} {named[option.text].hint}")
+
+
+def test_what_is_said_of_an_answer_names_the_input_and_its_position(gather: Gather) -> None:
+    material = gather()
+    asked = next(q for q in positions_moved(material) if q is not None)
+    place, name = re.findall(r"only position (\d+) of (\w+) ", asked.text)[0]
+    causes = [option.cause for option in asked.options if option.edit is None]
+    assert all(f" on position {place} of {name}" in cause or "at these positions" in cause for cause in causes)
+    assert asked.options[asked.right].cause.startswith("In your code ")
+
+
+def test_an_outcome_is_not_told_twice(gather: Gather) -> None:
+    asked = next(q for q in edit_outcome(gather()) if q is not None)
+    assert in_full(asked).count(asked.options[asked.right].text) == 1
 
 
 def test_the_right_answer_is_told_with_why(gather: Gather) -> None:

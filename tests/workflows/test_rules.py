@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.workflows.hosted.records import load_workflow
-from tests.workflows.rules import broken
+from tests.workflows.rules import DEFAULT_BRANCH, broken
 
 WORKFLOWS = Path(__file__).parents[2] / ".github" / "workflows"
 TOOLS = Path(sys.executable).parent
@@ -85,6 +85,12 @@ def test_the_official_grading_is_that_of_the_base_branch() -> None:
         assert checkout["ref"] == "${{ vars.COURSE_REF }}"
     (checkout,) = [s["with"] for s in workflow["jobs"]["report"]["steps"] if "checkout" in s.get("uses", "")]
     assert checkout == {"persist-credentials": False}  # the default branch, as the event has it
+
+
+def test_all_are_graded_again_by_the_default_branch_whatever_is_dispatched() -> None:
+    workflow = load_workflow((WORKFLOWS / "regrade.yml").read_text(encoding="utf-8"))
+    (checkout,) = [s["with"] for s in workflow["jobs"]["all"]["steps"] if "checkout" in s.get("uses", "")]
+    assert checkout["ref"] == DEFAULT_BRANCH
 
 
 def test_what_is_graded_again_takes_the_place_of_a_run_of_the_same_pull_request() -> None:

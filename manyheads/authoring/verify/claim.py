@@ -48,9 +48,9 @@ class Claim:
 
     @property
     def figures(self) -> str:
-        """How many cases hold, and if not all do, how many must."""
+        """How many cases hold, and where not all do and not all must, how many must."""
         found = f"{self.held} of {self.total}"
-        return found if self.held == self.total else f"{found}, at least {self.share:.0%} asked"
+        return found if self.held == self.total or self.share == 1 else f"{found}, at least {self.share:.0%} asked"
 
     @property
     def lines(self) -> list[str]:

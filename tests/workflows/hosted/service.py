@@ -57,17 +57,22 @@ class Service:
     def pull(self, number: int) -> dict[str, Any]:
         """A pull request, as the API has it."""
         login = self.authors.get(number, "ada")
-        user = {"login": login, "type": "Bot" if login.endswith("[bot]") else "User"}
+        user = {"login": login, "type": "Bot" if login.endswith("[bot]") else "User"} if login else None
         return {"number": number, "head": {"sha": self.heads[number]}, "user": user}
 
     def say(self, number: int, body: str, login: str) -> None:
-        """Somebody comments on a pull request."""
-        about = {"id": 1000 + len(self.comments), "body": body, "user": {"login": login}, "number": number}
+        """Somebody comments on a pull request; "": whose account is deleted since."""
+        about = {
+            "id": 1000 + len(self.comments),
+            "body": body,
+            "user": {"login": login} if login else None,
+            "number": number,
+        }
         self.comments.append(about)
 
     def comments_on(self, number: int, login: str = BOT) -> list[str]:
         """The comments of one account on one pull request."""
-        return [c["body"] for c in self.comments if (c["number"], c["user"]["login"]) == (number, login)]
+        return [c["body"] for c in self.comments if (c["number"], c["user"] and c["user"]["login"]) == (number, login)]
 
 
 class _Handler(BaseHTTPRequestHandler):
