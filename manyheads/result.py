@@ -68,7 +68,7 @@ class FunctionResult(_Model):
     check, evidence: of one that is wrong, the title of the first check that saw it, and what it saw; of one that is unwritten,
     what the stub has left beside what is written there; of one that is undefined, where it stands and why it is not seen.
     near: of one that is undefined, a name of the file that may be meant.
-    own_check: what the file's own visible check says of it.
+    own_check: what the file's own visible check says of it: then it is wrong, where grading asks more than visible checks do.
     """
 
     name: str
@@ -192,8 +192,9 @@ class ExerciseResult(_Model):
 
     @property
     def is_done(self) -> bool:
-        """Whether every check passed and every function is written."""
-        return all(c.outcome == "passed" for c in self.checks) and not self.unwritten
+        """Whether every check passed, those in the file among them, and every function is written."""
+        fails_own = any(f.own_check and f.state == "wrong" for f in self.functions)
+        return all(c.outcome == "passed" for c in self.checks) and not self.unwritten and not fails_own
 
     @property
     def is_attempted(self) -> bool:

@@ -99,7 +99,7 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
         own = [check for check in failed if check.function not in names]
         if failed and (own or about_all or not result.functions):
             yield _of_the_file(result, own, about_all)
-    wrong = next((function.name for function in result.functions if function.state == "wrong"), "")
+    wrong = next((f.name for f in result.functions if f.state == "wrong" and (f.check or not f.own_check)), "")
     for each in result.functions:
         lines = result.lines if each.name == wrong else ()
         yield _of_a_function(result, each, [c for c in failed if c.function == each.name], lines)
@@ -176,7 +176,8 @@ def _wrong(
     besides = [d for d in result.also if name in (d.function, "")]
     if name and any(check.title == seen[0] and check.outcome in _ENDED for check in failed):
         named, besides = [], [*named, *besides]  # no mistake that has a name lets a function run on for ever
-    did = titles_of(named) or ("not right yet" if name else "Not right yet" if place else "")
+    unnamed = "its own check fails" if own_check and not seen[0] else "not right yet" if name else ""
+    did = titles_of(named) or unnamed or ("Not right yet" if place else "")
     says = f"{did.removesuffix('.')} ({place})." if place else did
     hint = next((diagnosed.hint for diagnosed in named if diagnosed.hint), "")
     also = f"Also: {titles_of(besides)} That alone does not explain the rest." if besides else ""
@@ -283,8 +284,8 @@ def counted(number: int, one: str, more: str) -> str:
 
 
 def _total(result: ExerciseResult) -> str:
-    if not result.unseen:
-        return ""
+    if not result.unseen or any(function.own_check for function in result.functions):
+        return ""  # the file's own check may have seen it
     more = f"Grading gives {points(result.unseen)} more"
     return f"{more}, for what only it sees: {'; '.join(result.unseen_checks)}." if result.unseen_checks else f"{more}."
 

@@ -1,7 +1,8 @@
 """A file's own visible checks: what stands below `if __name__ == "__main__":`, run as `python FILE` runs it.
 
 Each such block is run by itself, so that one that fails does not stop those below it. What it prints is shown, too. It
-costs no point, and nothing is said of a block that takes longer than a student waits.
+costs no point. But where it fails, and grading asks more than the visible checks do, the exercise is not done: elsewhere
+those have seen all that counts, and a right attempt may fail it. Nothing is said of a block that takes longer than a student waits.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def with_own_checks(result: ExerciseResult, source: AttemptSource, box: Box, lim
             )
             said.setdefault(_about(block, definitions, result.functions), says)
     functions = tuple(
-        f.model_copy(update={"own_check": said.get(f.name, "")}) if f.state in ("right", "wrong") else f
+        f.model_copy(update={"state": "wrong" if result.unseen else f.state, "own_check": said[f.name]})
+        if f.name in said and f.state in ("right", "wrong")
+        else f
         for f in result.functions
     )
     own = frozenset[Printed]().union(*(block.said for block in blocks))

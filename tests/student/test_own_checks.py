@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -47,11 +48,23 @@ def check(tiny: Course, running_mean: Exercise, box: Box) -> Check:
     )
 
 
-def test_what_a_block_says_is_told_of_its_function_and_costs_nothing(check: Check) -> None:
-    result = check(HEAD + STOPS + FAILS)
-    assert (result.score, result.is_done) == (4, True)
-    assert [f.own_check for f in result.functions] == [
-        "the file's own check on line 13 says: three ones have the mean 1, three times"
+@pytest.mark.parametrize(
+    ("more", "state"),
+    [
+        pytest.param(0.0, "right", id="where visible checks see all, a right attempt may fail it"),
+        pytest.param(0.5, "wrong", id="where grading asks more, it may have seen that"),
+    ],
+)
+def test_what_a_block_says_is_told_of_its_function_and_costs_no_point(
+    tiny: Course, running_mean: Exercise, box: Box, more: float, state: str
+) -> None:
+    source = AttemptSource("01_running_mean.py", HEAD + STOPS + FAILS)
+    fingerprints, limits = read(running_mean.fingerprints), tiny.limits.for_worker()
+    asks = replace(running_mean, row=running_mean.row.model_copy(update={"points": 4 + more}))
+    result = check_source(fingerprints, source, box, limits, Bounds(seconds=0.0), exercise=asks)
+    assert (result.score, result.unseen, result.is_done) == (4, more, state == "right")
+    assert [(f.state, f.own_check) for f in result.functions] == [
+        (state, "the file's own check on line 13 says: three ones have the mean 1, three times")
     ]
 
 
