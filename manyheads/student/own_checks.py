@@ -17,6 +17,7 @@ from ..box.level import Box
 from ..box.worker.answers import Raised
 from ..box.worker.limits import Limits
 from ..checks.sanitize import sanitize
+from ..judge.function_states import uses
 from ..result import ExerciseResult, FunctionResult
 from ..submission import AttemptSource
 from ..submission.notebook import CODE_LIMIT
@@ -50,7 +51,7 @@ def with_own_checks(result: ExerciseResult, source: AttemptSource, box: Box, lim
     stopped, printed = _run(_text(source, blocks), box, limits)
     if any(raised.type == "BdbQuit" for raised in stopped):
         printed = ""  # what the debugger says to nobody
-    said: dict[str, str] = {}
+    functions = {f.name: f for f in result.functions}
     for raised in stopped:
         block = next((b for b in blocks if b.first <= (raised.line or 0) <= b.last), None)
         if block is not None and raised.type == "AssertionError" and raised.message:
@@ -58,15 +59,12 @@ def with_own_checks(result: ExerciseResult, source: AttemptSource, box: Box, lim
             says = (
                 f"the {'notebook' if source.cells else 'file'}'s own check on {place} says: {sanitize(raised.message)}"
             )
-            said.setdefault(_about(block, definitions, result.functions), says)
-    functions = tuple(
-        f.model_copy(update={"state": "wrong" if result.unseen else f.state, "own_check": said[f.name]})
-        if f.name in said and f.state in ("right", "wrong")
-        else f
-        for f in result.functions
-    )
+            about = functions.get(_about(block, definitions, [*functions.values()], source.source))
+            if about is not None and about.state in ("right", "wrong") and not about.own_check:
+                told = {"state": "wrong" if result.unseen else about.state, "own_check": says}
+                functions[about.name] = about.model_copy(update=told)
     own = frozenset[Printed]().union(*(block.said for block in blocks))
-    return result.model_copy(update={"functions": functions, "printed": printed_lines(printed, own)})
+    return result.model_copy(update={"functions": (*functions.values(),), "printed": printed_lines(printed, own)})
 
 
 def _parts(source: str) -> tuple[dict[str, int], list[Block]]:
@@ -154,15 +152,23 @@ def _run(source: AttemptSource, box: Box, limits: Limits) -> tuple[tuple[Raised,
     return reply.stopped, reply.printed
 
 
-def _about(block: Block, definitions: dict[str, int], functions: Sequence[FunctionResult]) -> str:
-    """Return the function that a block is about: of those that it names, the last one before it; of wrong ones, the first."""
+def _about(block: Block, definitions: dict[str, int], functions: Sequence[FunctionResult], source: str) -> str:
+    """Return the function that a block is about: of those that it names, the last one before it; of wrong ones, the first.
+
+    None of them where all are right, and another that they use, or that the block names too, is not.
+    """
     named = {
         f.name: f.state
         for f in functions
         if f.name in block.names and definitions.get(f.name, block.last) < block.first
     }
     wrong = [name for name, state in named.items() if state == "wrong"]
-    return wrong[0] if wrong else max(named, key=lambda name: definitions[name], default="")
+    if wrong:
+        return wrong[0]
+    reached = block.names.union(*(uses(source, name) for name in named))
+    if any(f.state != "right" or f.own_check for f in functions if f.name in reached):
+        return ""
+    return max(named, key=lambda name: definitions[name], default="")
 
 
 def printed_lines(printed: str, own: Collection[Printed] = ()) -> tuple[str, ...]:
