@@ -149,7 +149,7 @@ class QuestionEvidence(_Model):
 class ExerciseEvidence(_Model):
     """One exercise; each command fills its own part.
 
-    file: what was read, from the course's folder on. score: the points that are seen here. unseen: those only grading gives.
+    file: what was read, from the course's folder on. score: the points that are seen here. unseen: those only grading asks.
     seed: the same questions can be asked for again with it.
     problem: why there is nothing more: the file is missing, cannot be read, or ended the trace.
     next: the command to run next.

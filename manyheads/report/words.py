@@ -96,7 +96,7 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
     names = {function.name for function in result.functions}
     about_all = [d for d in result.diagnosis if d.function not in names and d.id != UNTOUCHED]
     if not result.functions or about_all:
-        own = [check for check in failed if check.function not in names]
+        own = [check for check in failed if check.function not in names and check.outcome != "skipped"]
         if failed and (own or about_all or not result.functions):
             yield _of_the_file(result, own, about_all)
     wrong = next((f.name for f in result.functions if f.state == "wrong" and (f.check or not f.own_check)), "")
@@ -231,7 +231,7 @@ class AttemptWords:
     mark: ✓ where it is done, … where all that is written is right, ? where it is not graded, else ✗.
     functions: those of the file, in its order; without a name what is about the whole file.
     waiting: the failed checks that wait for what is not written, or for another function. passed: the others.
-    total: how many points grading gives beside those that are seen here.
+    total: how many points grading asks beside those that are seen here.
     """
 
     mark: str
@@ -286,13 +286,18 @@ def counted(number: int, one: str, more: str) -> str:
 def _total(result: ExerciseResult) -> str:
     if not result.unseen or any(function.own_check for function in result.functions):
         return ""  # the file's own check may have seen it
-    more = f"Grading gives {points(result.unseen)} more"
+    more = f"Grading asks {counted_points(result.unseen)} more"
     return f"{more}, for what only it sees: {'; '.join(result.unseen_checks)}." if result.unseen_checks else f"{more}."
 
 
 def points(value: float) -> str:
     """4 for 4.0, 2.5 for 2.5."""
     return f"{value:g}"
+
+
+def counted_points(value: float) -> str:
+    """1 point, 0.25 points."""
+    return f"{points(value)} {'point' if value == 1 else 'points'}"
 
 
 def score_words(score: float | None) -> str:

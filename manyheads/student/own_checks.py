@@ -61,7 +61,7 @@ def with_own_checks(result: ExerciseResult, source: AttemptSource, box: Box, lim
             )
             about = functions.get(_about(block, definitions, [*functions.values()], source.source))
             if about is not None and about.state in ("right", "wrong") and not about.own_check:
-                told = {"state": "wrong" if result.unseen else about.state, "own_check": says}
+                told = {"state": "wrong" if result.unseen_checks else about.state, "own_check": says}
                 functions[about.name] = about.model_copy(update=told)
     own = frozenset[Printed]().union(*(block.said for block in blocks))
     return result.model_copy(update={"functions": (*functions.values(),), "printed": printed_lines(printed, own)})

@@ -214,7 +214,7 @@ def test_beside_the_total_stands_what_only_grading_sees() -> None:
     )
     assert text(exercise_report(seen)).splitlines() == [
         "✓ reshape_dance                                            2 / 2",
-        "  Grading gives 0.25 more, for what only it sees: drops weights.",
+        "  Grading asks 0.25 points more, for what only it sees: drops weights.",
     ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 import torch
@@ -16,6 +15,7 @@ from manyheads.result import ExerciseResult, FunctionResult, State
 from manyheads.student import own_checks
 from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
+from tests.student.hidden import with_hidden
 
 HEAD = """\
 import torch
@@ -49,20 +49,19 @@ def check(tiny: Course, running_mean: Exercise, box: Box) -> Check:
 
 
 @pytest.mark.parametrize(
-    ("more", "state"),
+    ("hidden", "state"),
     [
-        pytest.param(0.0, "right", id="where visible checks see all, a right attempt may fail it"),
-        pytest.param(0.5, "wrong", id="where grading asks more, it may have seen that"),
+        pytest.param("", "right", id="where visible checks see all, a right attempt may fail it"),
+        pytest.param("gradients", "wrong", id="where grading asks more, it may have seen that"),
     ],
 )
 def test_what_a_block_says_is_told_of_its_function_and_costs_no_point(
-    tiny: Course, running_mean: Exercise, box: Box, more: float, state: str
+    tiny: Course, running_mean: Exercise, box: Box, hidden: str, state: str
 ) -> None:
     source = AttemptSource("01_running_mean.py", HEAD + STOPS + FAILS)
-    fingerprints, limits = read(running_mean.fingerprints), tiny.limits.for_worker()
-    asks = replace(running_mean, row=running_mean.row.model_copy(update={"points": 4 + more}))
-    result = check_source(fingerprints, source, box, limits, Bounds(seconds=0.0), exercise=asks)
-    assert (result.score, result.unseen, result.is_done) == (4, more, state == "right")
+    fingerprints, limits = with_hidden(read(running_mean.fingerprints), hidden), tiny.limits.for_worker()
+    result = check_source(fingerprints, source, box, limits, Bounds(seconds=0.0))
+    assert (result.score, result.is_done) == (4 - result.unseen, state == "right")
     assert [(f.state, f.own_check) for f in result.functions] == [
         (state, "the file's own check on line 13 says: three ones have the mean 1, three times")
     ]
