@@ -102,7 +102,8 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
     wrong = next((f.name for f in result.functions if f.state == "wrong" and (f.check or not f.own_check)), "")
     for each in result.functions:
         lines = result.lines if each.name == wrong else ()
-        yield _of_a_function(result, each, [c for c in failed if c.function == each.name], lines)
+        mine = [c for c in failed if c.function == each.name]
+        yield _of_a_function(result, each, [c for c in mine if not c.evidence or c.evidence != each.own_check], lines)
 
 
 def waiting_checks(result: ExerciseResult) -> tuple[CheckResult, ...]:

@@ -18,7 +18,7 @@ from ..box.worker.answers import Raised
 from ..box.worker.limits import Limits
 from ..checks.sanitize import sanitize
 from ..judge.function_states import uses
-from ..result import ExerciseResult, FunctionResult
+from ..result import CheckResult, ExerciseResult, FunctionResult
 from ..submission import AttemptSource
 from ..submission.notebook import CODE_LIMIT
 from ..submission.read import proved_line
@@ -52,6 +52,7 @@ def with_own_checks(result: ExerciseResult, source: AttemptSource, box: Box, lim
     if any(raised.type == "BdbQuit" for raised in stopped):
         printed = ""  # what the debugger says to nobody
     functions = {f.name: f for f in result.functions}
+    checks = [*result.checks]
     for raised in stopped:
         block = next((b for b in blocks if b.first <= (raised.line or 0) <= b.last), None)
         if block is not None and raised.type == "AssertionError" and raised.message:
@@ -61,10 +62,21 @@ def with_own_checks(result: ExerciseResult, source: AttemptSource, box: Box, lim
             )
             about = functions.get(_about(block, definitions, [*functions.values()], source.source))
             if about is not None and about.state in ("right", "wrong") and not about.own_check:
-                told = {"state": "wrong" if result.unseen_checks else about.state, "own_check": says}
+                counts = bool(result.unseen_checks) and about.state == "right"
+                checks += [_failed(about.name, says)] * counts
+                told = {"state": "wrong" if counts else about.state, "own_check": says}
                 functions[about.name] = about.model_copy(update=told)
     own = frozenset[Printed]().union(*(block.said for block in blocks))
-    return result.model_copy(update={"functions": (*functions.values(),), "printed": printed_lines(printed, own)})
+    shown = {"checks": (*checks,), "functions": (*functions.values(),), "printed": printed_lines(printed, own)}
+    return result.model_copy(update=shown)
+
+
+def _failed(function: str, says: str) -> CheckResult:
+    """Return the file's own check as one that failed: without points, but nothing is done until it passes."""
+    title = "passes the file's own check"
+    return CheckResult(
+        id="own_check", title=title, outcome="failed", score=0, max_score=0, evidence=says, function=function
+    )
 
 
 def _parts(source: str) -> tuple[dict[str, int], list[Block]]:

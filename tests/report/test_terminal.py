@@ -220,7 +220,11 @@ def test_beside_the_total_stands_what_only_grading_sees() -> None:
 
 def test_what_the_file_s_own_check_says_is_not_right_and_no_points_are_promised() -> None:
     own = FunctionResult(name="split", state="wrong", own_check="the file's own check on line 9 says: twos are due")
-    seen = exercise(check("split", 2, 2)).model_copy(
+    failed = CheckResult(
+        id="own_check", title="passes the file's own check", outcome="failed", score=0, max_score=0,
+        evidence=own.own_check, function="split",
+    )  # fmt: skip
+    seen = exercise(check("split", 2, 2), failed).model_copy(
         update={"max_score": 2.25, "unseen": 0.25, "unseen_checks": ("drops weights",), "functions": (own,)}
     )
     assert text(exercise_report(seen)).splitlines() == [

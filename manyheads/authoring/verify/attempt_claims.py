@@ -138,8 +138,7 @@ def source_of(path: Path) -> AttemptSource:
 
 
 def _problems(result: ExerciseResult) -> str:
-    failed = (f"{c.id}: {c.outcome}, {c.evidence}" for c in result.checks if c.outcome != "passed")
-    return "; ".join((*failed, *(f.own_check for f in result.functions if f.own_check and f.state == "wrong")))
+    return "; ".join(f"{c.id}: {c.outcome}, {c.evidence}" for c in result.checks if c.outcome != "passed")
 
 
 # The claim that a student's own order of layers decides no diagnosis.
