@@ -4,7 +4,8 @@ An attempt knows its hidden inputs, and chooses the shape of what it returns. A 
 digits of those inputs out. So a size is told as a number only if the call or the expected shape contains it, or if it is no
 larger than their sizes. Any other is told as the product that it is, or as "another size"; and where an attempt returns
 such a size, no larger number of the evidence is told, for it may be derived from it. A factor ("1.253e+45 times") is told where it
-is one that a mistake makes: a power of ten or two, a quotient of small numbers, or one of the call's sizes, or of its root.
+is one that a mistake makes: a power of ten or two, a quotient of small numbers, or one of the call's sizes, or of its root;
+else it is "another multiple of".
 
 This is for grading. On a student's own machine `course check` has no hidden inputs, and shows every number.
 """
@@ -27,7 +28,7 @@ ANOTHER = "another size"
 _WHOLE_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w%]|\.\d)")
 _SHAPE = re.compile(r"([(\[])(\d+(?:, (?:\d+|…))*),?([)\]])")
 _FACTOR = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?(?:e[+-]?\d+)?) times\b")
-ANOTHER_FACTOR = "another factor"
+ANOTHER_MULTIPLE = "another multiple of"
 NEAR = 0.006  # of a factor that is written with three digits
 _MORE_AXES = 2  # than any tensor of the call or the expected one has: an axis too many is a mistake, ten are a message
 MOST_SIZES = 12  # of a call, of which factors are made
@@ -66,7 +67,7 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
     def factor(match: re.Match[str]) -> str:
         told = float(match[1])
         near = min(factors, key=lambda each: abs(each - told))
-        return f"{near:.4g} times" if abs(near - told) <= NEAR * told else f"{ANOTHER_FACTOR} times"
+        return f"{near:.4g} times" if abs(near - told) <= NEAR * told else ANOTHER_MULTIPLE
 
     return _WHOLE_NUMBER.sub(number, _SHAPE.sub(shape, _FACTOR.sub(factor, evidence)))
 
