@@ -73,7 +73,8 @@ class FunctionEvidence(_Seen):
         """What is said of it, and what was seen, on one line."""
         head = ": ".join(filter(None, (self.function, self.says or self.check)))
         seen = [f"{part[0].upper()}{part[1:]}" for part in (self.evidence, self.own_check) if part]
-        return " ".join(" ".join(f"{part.rstrip('.')}." for part in (head, *seen)).split())
+        ended = (part if part.endswith((".", "?", "!")) else f"{part}." for part in (head, *seen))
+        return " ".join(" ".join(ended).split())
 
 
 class HintEvidence(_Model):
