@@ -158,7 +158,7 @@ def _checked(
     try:
         raised = attempt.load()
         if raised is not None:
-            sentence = f"The file cannot be imported: it {describe_exception(raised)}."
+            sentence = f"It {describe_exception(raised)}."
             return unloadable(fingerprints, "error", sentence, "load_error")
         source = attempt.source
         note = stopped_parts(source, attempt.stopped, describe_exception)
