@@ -18,8 +18,7 @@ from manyheads.submission import AttemptSource
     [
         (
             "import torch\ndef running_mean(x)\n    return x\n",
-            "It raised SyntaxError on line 2: this is not valid Python. "
-            "Python says: expected ':'.",
+            "It raised SyntaxError on line 2: this is not valid Python. Python says: expected ':'.",
         ),
         (
             "def running_mean(x):\nreturn x\n",
