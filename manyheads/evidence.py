@@ -73,7 +73,8 @@ class FunctionEvidence(_Seen):
         """What is said of it, and what was seen, on one line."""
         head = ": ".join(filter(None, (self.function, self.says or self.check)))
         seen = [f"{part[0].upper()}{part[1:]}" for part in (self.evidence, self.own_check) if part]
-        return " ".join(" ".join(f"{part.rstrip('.')}." for part in (head, *seen)).split())
+        ended = (part if part.endswith((".", "?", "!")) else f"{part}." for part in (head, *seen))
+        return " ".join(" ".join(ended).split())
 
 
 class HintEvidence(_Model):
@@ -149,7 +150,7 @@ class QuestionEvidence(_Model):
 class ExerciseEvidence(_Model):
     """One exercise; each command fills its own part.
 
-    file: what was read, from the course's folder on. score: the points that are seen here. unseen: those only grading gives.
+    file: what was read, from the course's folder on. score: the points that are seen here. unseen: those only grading asks.
     seed: the same questions can be asked for again with it.
     problem: why there is nothing more: the file is missing, cannot be read, or ended the trace.
     next: the command to run next.

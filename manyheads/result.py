@@ -27,7 +27,7 @@ State = Literal["right", "so_far", "wrong", "waiting", "unwritten", "undefined",
 class CheckResult(_Model):
     """The outcome of one check for one attempt.
 
-    outcome: "skipped" where the grader itself could not run it; if it has points, its exercise is not graded.
+    outcome: "skipped" where the grader itself could not run it; if it has points, its exercise is not graded. At home: not asked yet.
     function: the function or class that the check asks; of several the one where it failed, "" where it passed.
     """
 
@@ -68,7 +68,7 @@ class FunctionResult(_Model):
     check, evidence: of one that is wrong, the title of the first check that saw it, and what it saw; of one that is unwritten,
     what the stub has left beside what is written there; of one that is undefined, where it stands and why it is not seen.
     near: of one that is undefined, a name of the file that may be meant.
-    own_check: what the file's own visible check says of it.
+    own_check: what the file's own visible check says of it: then it is wrong, where grading asks more than visible checks do.
     """
 
     name: str
@@ -160,7 +160,7 @@ class ExerciseResult(_Model):
         note: which file counts, where more than one was handed in.
         functions: what is asked for, in the order of the file; empty where the attempt could not be asked anything.
         printed: the first lines that the student's code printed, where it ran on the student's own machine.
-        unseen: how many of the points only grading gives, for `course check` cannot see them.
+        unseen: how many of the points only grading asks, for `course check` cannot see them.
         unseen_checks: titles of these.
         adjustments: what decisions changed, in their order; never in what `course grade` writes.
         excused: whether it counts for nothing, by a decision.

@@ -101,9 +101,10 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
     for each in seen:
         used = uses(source, each.name) if in_question else frozenset[str]()
         needed = {*used, _undefined_name(each)}
-        waits_for = next((n for n in functions if n in needed and functions[n].state not in _FINE), "")
-        is_explained = each.name in explained
-        state = _state(each, unwritten, bool(waits_for) and not is_explained, is_explained)
+        others = [n for n in functions if n in needed and functions[n].state not in _FINE]
+        waits_for, is_explained = next(iter(others), ""), each.name in explained
+        is_waiting = bool(others) and not is_explained and not _stopped_before(each, source, others)
+        state = _state(each, unwritten, is_waiting, is_explained)
         functions[each.name] = FunctionResult(
             name=each.name,
             state=state,
@@ -113,6 +114,19 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
             near=_near(each.name, source, [s.name for s in seen]) if state == "undefined" else "",
         )
     return tuple(functions.values())
+
+
+def _stopped_before(seen: Seen, source: str, others: Sequence[str]) -> bool:
+    """Return whether a function raised on a line of its own, before it came to use any of these: then that does not follow from them."""
+    line = (seen.raised and seen.raised.line) or 0
+    named = [s for s in statements_of(source) if isinstance(s, ast.FunctionDef) and s.name == seen.name]
+    if not named or _undefined_name(seen) or not named[-1].lineno <= line <= (named[-1].end_lineno or 0):
+        return False
+    nodes = [node for statement in named[-1].body for node in ast.walk(statement)]
+    if any(isinstance(n, ast.For | ast.While) and n.lineno <= line <= (n.end_lineno or 0) for n in nodes):
+        return False  # it may have used them the time before
+    before = {n.id for n in nodes if isinstance(n, ast.Name) and n.lineno <= line}
+    return all(before.isdisjoint(others) and uses(source, name).isdisjoint(others) for name in before)
 
 
 def _evidence(seen: Seen, source: str, state: State) -> str:

@@ -28,6 +28,7 @@ from .function_states import (
 )
 from .locate import proven_in, ways_of, with_functions
 from .other_functions import Rest, function_that_fails
+from .require_answer import Withdrawn
 
 ChecksFailedBy = Callable[[], Mapping[str, Sequence[Set[str]]]]
 
@@ -129,11 +130,12 @@ def _places(outcomes: Sequence[CheckOutcome], conversation: Conversation, is_rig
     exchanges: dict[str, list[Exchange]] = {}
     for exchange in conversation.transcript:
         exchanges.setdefault(exchange.check, []).append(exchange)
-    return {
-        o.id: asked_alone(exchanges.get(o.id, []))
-        if o.outcome == "passed"
-        else function_that_fails(
-            o, failed_in(exchanges.get(o.id, []), conversation.ended.get(o.id), is_right), conversation.rest
-        )
-        for o in outcomes
-    }
+
+    def place(outcome: CheckOutcome) -> str:
+        asked, ended = exchanges.get(outcome.id, []), conversation.ended.get(outcome.id)
+        if outcome.outcome == "passed":
+            return asked_alone(asked)
+        found = outcome.place if isinstance(outcome, Withdrawn) else failed_in(asked, ended, is_right)
+        return function_that_fails(outcome, found, conversation.rest)
+
+    return {outcome.id: place(outcome) for outcome in outcomes}

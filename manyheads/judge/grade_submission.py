@@ -168,7 +168,7 @@ class Judge:
         try:
             raised = attempt.load()
             if raised is not None:
-                sentence = f"The file cannot be imported: it {explain_import(raised)}."
+                sentence = f"It {explain_import(raised)}."
                 return of_the_file(all_ended(unattempted, "error", sentence), naming(bank.texts, "load_error"))
             source = attempt.source
             note = stopped_parts(source, attempt.stopped, explain_import)

@@ -8,6 +8,7 @@ least once, and never anything else. A refusal counts only if an allowed input w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from itertools import cycle
 
 from ..box.worker.answers import Output
@@ -16,7 +17,7 @@ from ..box.worker.messages import Build, Call
 from ..checks.answer import Answer, answers_of
 from ..checks.asserts import NONE, assert_finite
 from ..checks.implementation import Runner
-from ..checks.outcome import AttemptRaised, CheckFailed
+from ..checks.outcome import AttemptRaised, CheckFailed, CheckOutcome
 from ..checks.sanitize import kind_name
 from ..checks.transcript import Exchange, target_of
 
@@ -46,10 +47,18 @@ def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
     return tuple(map(frozenset, found)) if any(found) else None
 
 
-def unanswered(
-    exchanges: Sequence[Exchange], kinds: Mapping[str, Kinds], reference: Runner
-) -> CheckFailed | AsksNothingError | None:
-    """Return why a check that passed does not count; None if it counts.
+@dataclass(frozen=True)
+class Withdrawn(CheckOutcome):
+    """The outcome of a check that passed, and does not count. place: the function whose answer is why."""
+
+    place: str = ""
+
+
+Why = tuple[CheckFailed | AsksNothingError, str]  # and the function whose answer it is
+
+
+def unanswered(exchanges: Sequence[Exchange], kinds: Mapping[str, Kinds], reference: Runner) -> Why | None:
+    """Return why a check that passed does not count, and whose answer it is; None if it counts.
 
     Args:
         exchanges: the calls of this check, with their replies.
@@ -57,21 +66,21 @@ def unanswered(
         reference: of whose finite answers an attempt's must be finite, too.
     """
     if not exchanges:
-        return AsksNothingError("it asks the attempt nothing")
+        return AsksNothingError("it asks the attempt nothing"), ""
     for target in dict.fromkeys(target_of(exchange.call) for exchange in exchanges):
         if target not in kinds:
-            return AsksNothingError(
-                f"it asks {target} for nothing that the reference answers: let it ask an allowed input, too"
-            )
+            fault = f"it asks {target} for nothing that the reference answers: let it ask an allowed input, too"
+            return AsksNothingError(fault), target
     for exchange in exchanges:
         if failed := _of_another_kind(exchange, kinds[target_of(exchange.call)]):
-            return failed
+            return failed, target_of(exchange.call)
     answered = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
     for exchange in exchanges:
-        if target_of(exchange.call) not in answered:
-            raised = exchange.reply.raised
-            return CheckFailed("a module is built, and never answers") if raised is None else AttemptRaised(raised)
-    return next(filter(None, (_not_finite(exchange, reference) for exchange in exchanges)), None)
+        if (target := target_of(exchange.call)) not in answered:
+            raised, silent = exchange.reply.raised, CheckFailed("a module is built, and never answers")
+            return (silent if raised is None else AttemptRaised(raised)), target
+    unfinished = ((_not_finite(exchange, reference), target_of(exchange.call)) for exchange in exchanges)
+    return next(((failed, target) for failed, target in unfinished if failed is not None), None)
 
 
 def _of_another_kind(exchange: Exchange, wanted: Kinds) -> CheckFailed | None:

@@ -23,7 +23,7 @@ from ..checks.sanitize import kind_name
 from ..checks.transcript import Exchange, target_of
 from .hidden_checks import Check, CheckRun, collect_checks
 from .non_answers import says_nothing
-from .require_answer import Kinds, kinds_of, unanswered
+from .require_answer import Kinds, Withdrawn, kinds_of, unanswered
 from .run_concurrently import run_concurrently
 from .withhold import withhold
 
@@ -182,12 +182,14 @@ def _judged(check: Check, error: BaseException | None, run: CheckRun, kinds: Ret
     outcome = _told(outcome_of(check.unattempted, error), error, asked)
     if outcome.outcome != "passed" and not outcome.fault:
         return outcome
-    failed = (
-        compare_with_reference(asked, run.reference)
-        if outcome.fault
-        else unanswered(asked, _return_kinds(check.id, asked, run, kinds), run.reference)
-    )
-    return outcome if failed is None else _told(outcome_of(check.unattempted, failed), failed, asked)
+    if outcome.fault:
+        differs = compare_with_reference(asked, run.reference)
+        return outcome if differs is None else _told(outcome_of(check.unattempted, differs), differs, asked)
+    why = unanswered(asked, _return_kinds(check.id, asked, run, kinds), run.reference)
+    if why is None:
+        return outcome
+    failed, place = why
+    return Withdrawn(**vars(_told(outcome_of(check.unattempted, failed), failed, asked)), place=place)
 
 
 def _told(outcome: CheckOutcome, error: BaseException | None, exchanges: Sequence[Exchange]) -> CheckOutcome:

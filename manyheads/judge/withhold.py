@@ -1,10 +1,11 @@
 """Withhold from evidence what an attempt may have chosen as a message: sizes and numbers that its calls did not contain.
 
 An attempt knows its hidden inputs, and chooses the shape of what it returns. A report that repeats "(3, 7, 12345)" carries
-digits of those inputs out. So a size is told as a number only if the call or the expected shape contains it, or if it is no
-larger than their sizes. Any other is told as the product that it is, or as "another size"; and where an attempt returns
-such a size, no larger number of the evidence is told, for it may be derived from it. A factor ("1.253e+45 times") is told where it
-is one that a mistake makes: a power of ten or two, a quotient of small numbers, or one of the call's sizes, or of its root.
+digits of those inputs out. So a size is told as a number only if the call or the expected shape contains it, if it is no
+larger than their sizes, or if it is a product of two of them. Any other is "another size"; and where an attempt returns
+one, no larger number of the evidence is told, for it may be derived from it. A factor ("1.253e+45 times") is told where it
+is one that a mistake makes: a power of ten or two, a quotient of small numbers, or one of the call's sizes, or of its root;
+else it is "another multiple of".
 
 This is for grading. On a student's own machine `course check` has no hidden inputs, and shows every number.
 """
@@ -27,7 +28,7 @@ ANOTHER = "another size"
 _WHOLE_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w%]|\.\d)")
 _SHAPE = re.compile(r"([(\[])(\d+(?:, (?:\d+|…))*),?([)\]])")
 _FACTOR = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?(?:e[+-]?\d+)?) times\b")
-ANOTHER_FACTOR = "another factor"
+ANOTHER_MULTIPLE = "another multiple of"
 NEAR = 0.006  # of a factor that is written with three digits
 _MORE_AXES = 2  # than any tensor of the call or the expected one has: an axis too many is a mistake, ten are a message
 MOST_SIZES = 12  # of a call, of which factors are made
@@ -48,14 +49,14 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
     products = _products(known)
     returned = [shape for exchange in exchanges for shape in _returned(exchange.reply)]
     chosen = {size for shape in returned for size in shape if size > most}
-    strange = bool(chosen - products.keys())
+    strange = bool(chosen - products)
     too_many = any(len(shape) > axes for shape in returned)
 
     def number(match: re.Match[str]) -> str:
         told, size = match[0], int(match[0])
-        if size <= most or size in known or not (size in chosen or strange):
+        if size <= most or size in known | products or not (size in chosen or strange):
             return told
-        return products.get(size, ANOTHER if size in chosen else "…")
+        return ANOTHER if size in chosen else "…"
 
     def shape(match: re.Match[str]) -> str:
         sizes = match[2].split(", ")
@@ -66,7 +67,7 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
     def factor(match: re.Match[str]) -> str:
         told = float(match[1])
         near = min(factors, key=lambda each: abs(each - told))
-        return f"{near:.4g} times" if abs(near - told) <= NEAR * told else f"{ANOTHER_FACTOR} times"
+        return f"{near:.4g} times" if abs(near - told) <= NEAR * told else ANOTHER_MULTIPLE
 
     return _WHOLE_NUMBER.sub(number, _SHAPE.sub(shape, _FACTOR.sub(factor, evidence)))
 
@@ -81,11 +82,10 @@ def _factors(known: Iterable[int]) -> set[float]:
     return quotients | roots | simple | powers
 
 
-def _products(known: Iterable[int]) -> dict[int, str]:
-    """Products of two of these sizes, or of one and a small number, as text: "7·11"."""
+def _products(known: Iterable[int]) -> set[int]:
+    """Return the products of two of these sizes, or of one and a small number."""
     sizes = sorted(size for size in known if 1 < size < 1 << 20)
-    found = {a * b: f"{a}·{b}" for a, b in combinations_with_replacement(sizes, 2)}
-    return found | {n * size: f"{n}·{size}" for n in _SMALL for size in sizes}
+    return {a * b for a, b in combinations_with_replacement(sizes, 2)} | {n * size for n in _SMALL for size in sizes}
 
 
 def _given(value: object) -> Iterator[tuple[int, ...]]:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ..course import Course, Exercise
 from .terminal import heading
-from .words import RIGHT, WRONG, FunctionReport, points
+from .words import RIGHT, WRONG, FunctionReport, counted_points, points
 
 # The list of exercises as text, and the checklist of the next one.
 
@@ -50,7 +50,7 @@ def ladder(rungs: Sequence[Rung]) -> RenderableType:
     unseen = sum(r.unseen for r in rungs)
     most = points(round(sum(r.max_score for r in rungs) - unseen, 9))
     total = f"{done}, {points(sum(r.score for r in rungs))} of {most} points"
-    beside = f"; grading gives {points(unseen)} more, for what only it sees" if unseen else ""
+    beside = f"; grading asks {counted_points(unseen)} more, for what only it sees" if unseen else ""
     parts: list[RenderableType] = [_Rungs(rungs), Text(f"{total} by the visible checks{beside}", style="bold")]
     upcoming = next((rung for rung in rungs if rung.state != "done"), None)
     if upcoming is not None:

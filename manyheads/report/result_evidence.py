@@ -17,7 +17,10 @@ _PLACE = {"line", "column", "end_column", "cell", "line_in_cell"}
 def evidence_of(
     result: ExerciseResult, source: AttemptSource, shown: Callable[[FunctionReport], int] = lambda report: 1
 ) -> tuple[tuple[FunctionEvidence, ...], tuple[CheckEvidence, ...]]:
-    """Return the functions and the checks of a result. shown: how many hints were shown, of a function that has one."""
+    """Return the functions and the checks of a result. shown: how many hints were shown, of a function that has one.
+
+    A check that passed stands at the `def` of its function; of one that waits for another function, that is told.
+    """
     words = attempt_words(result)
     states = {function.name: function.state for function in result.functions}
     functions = {
@@ -30,6 +33,10 @@ def evidence_of(
         stands = of_check.get(check.id) or functions.get(check.function)
         seen = {"misconception", "hint", "hint_level"} if check.id in of_check else set()
         told = stands.model_dump(include=seen | _PLACE) if stands else {}
+        if check.outcome == "passed" and (line := defined_on(source.source, check.function)):
+            told |= placed(source, line)
+        elif stands and stands.state == "waiting":
+            told |= {"evidence": stands.says}
         checks.append(CheckEvidence.model_validate({**check.model_dump(exclude={"hint"}), **told}))
     return tuple(functions.values()), tuple(checks)
 

@@ -96,13 +96,14 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
     names = {function.name for function in result.functions}
     about_all = [d for d in result.diagnosis if d.function not in names and d.id != UNTOUCHED]
     if not result.functions or about_all:
-        own = [check for check in failed if check.function not in names]
+        own = [check for check in failed if check.function not in names and check.outcome != "skipped"]
         if failed and (own or about_all or not result.functions):
             yield _of_the_file(result, own, about_all)
-    wrong = next((function.name for function in result.functions if function.state == "wrong"), "")
+    wrong = next((f.name for f in result.functions if f.state == "wrong" and (f.check or not f.own_check)), "")
     for each in result.functions:
         lines = result.lines if each.name == wrong else ()
-        yield _of_a_function(result, each, [c for c in failed if c.function == each.name], lines)
+        mine = [c for c in failed if c.function == each.name]
+        yield _of_a_function(result, each, [c for c in mine if not c.evidence or c.evidence != each.own_check], lines)
 
 
 def waiting_checks(result: ExerciseResult) -> tuple[CheckResult, ...]:
@@ -176,7 +177,8 @@ def _wrong(
     besides = [d for d in result.also if name in (d.function, "")]
     if name and any(check.title == seen[0] and check.outcome in _ENDED for check in failed):
         named, besides = [], [*named, *besides]  # no mistake that has a name lets a function run on for ever
-    did = titles_of(named) or ("not right yet" if name else "Not right yet" if place else "")
+    unnamed = "its own check fails" if own_check and not seen[0] else "not right yet" if name else ""
+    did = titles_of(named) or unnamed or ("Not right yet" if place else "")
     says = f"{did.removesuffix('.')} ({place})." if place else did
     hint = next((diagnosed.hint for diagnosed in named if diagnosed.hint), "")
     also = f"Also: {titles_of(besides)} That alone does not explain the rest." if besides else ""
@@ -230,7 +232,7 @@ class AttemptWords:
     mark: ✓ where it is done, … where all that is written is right, ? where it is not graded, else ✗.
     functions: those of the file, in its order; without a name what is about the whole file.
     waiting: the failed checks that wait for what is not written, or for another function. passed: the others.
-    total: how many points grading gives beside those that are seen here.
+    total: how many points grading asks beside those that are seen here.
     """
 
     mark: str
@@ -283,15 +285,20 @@ def counted(number: int, one: str, more: str) -> str:
 
 
 def _total(result: ExerciseResult) -> str:
-    if not result.unseen:
-        return ""
-    more = f"Grading gives {points(result.unseen)} more"
+    if not result.unseen or any(f.own_check and not f.check for f in result.functions):
+        return ""  # the file's own check may have seen it
+    more = f"Grading asks {counted_points(result.unseen)} more"
     return f"{more}, for what only it sees: {'; '.join(result.unseen_checks)}." if result.unseen_checks else f"{more}."
 
 
 def points(value: float) -> str:
     """4 for 4.0, 2.5 for 2.5."""
     return f"{value:g}"
+
+
+def counted_points(value: float) -> str:
+    """1 point, 0.25 points."""
+    return f"{points(value)} {'point' if value == 1 else 'points'}"
 
 
 def score_words(score: float | None) -> str:

@@ -78,14 +78,21 @@ def check_and_diagnose(
 
 
 def told_of(fingerprints: Fingerprints, result: ExerciseResult, exercise: Exercise | None = None) -> ExerciseResult:
-    """Return the result out of all the points of the exercise, with what only grading sees, and the exercise's hint for a start."""
+    """Return the result out of all the points of the exercise, with what only grading sees, and the exercise's hint for a start.
+
+    A visible check that was not asked, because one before it failed, waits with its points.
+    """
     checks = fingerprints.content.checks
-    shown = {check.id for check in result.checks}
-    visible = sum(check.max_score for check in result.checks)
+    asked = {check.id for check in result.checks}
+    waiting = (_result(check, "skipped", "") for check in fingerprints.content.visible if check.id not in asked)
+    every = (*result.checks, *waiting)
+    shown = {check.id for check in every}
+    visible = sum(check.max_score for check in every)
     whole = max(visible, sum(check.points for check in checks) if exercise is None else exercise.points)
     hint = exercise.hint if exercise else ""
     return result.model_copy(
         update={
+            "checks": every,
             "score": sum(check.score for check in result.checks),
             "max_score": whole,
             "unseen": round(whole - visible, 9),

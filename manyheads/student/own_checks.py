@@ -1,7 +1,8 @@
 """A file's own visible checks: what stands below `if __name__ == "__main__":`, run as `python FILE` runs it.
 
 Each such block is run by itself, so that one that fails does not stop those below it. What it prints is shown, too. It
-costs no point, and nothing is said of a block that takes longer than a student waits.
+costs no point. But where it fails, and grading asks more than the visible checks do, the exercise is not done: elsewhere
+those have seen all that counts, and a right attempt may fail it. Nothing is said of a block that takes longer than a student waits.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from ..box.level import Box
 from ..box.worker.answers import Raised
 from ..box.worker.limits import Limits
 from ..checks.sanitize import sanitize
-from ..result import ExerciseResult, FunctionResult
+from ..judge.function_states import uses
+from ..result import CheckResult, ExerciseResult, FunctionResult
 from ..submission import AttemptSource
 from ..submission.notebook import CODE_LIMIT
 from ..submission.read import proved_line
@@ -49,7 +51,8 @@ def with_own_checks(result: ExerciseResult, source: AttemptSource, box: Box, lim
     stopped, printed = _run(_text(source, blocks), box, limits)
     if any(raised.type == "BdbQuit" for raised in stopped):
         printed = ""  # what the debugger says to nobody
-    said: dict[str, str] = {}
+    functions = {f.name: f for f in result.functions}
+    checks = [*result.checks]
     for raised in stopped:
         block = next((b for b in blocks if b.first <= (raised.line or 0) <= b.last), None)
         if block is not None and raised.type == "AssertionError" and raised.message:
@@ -57,13 +60,23 @@ def with_own_checks(result: ExerciseResult, source: AttemptSource, box: Box, lim
             says = (
                 f"the {'notebook' if source.cells else 'file'}'s own check on {place} says: {sanitize(raised.message)}"
             )
-            said.setdefault(_about(block, definitions, result.functions), says)
-    functions = tuple(
-        f.model_copy(update={"own_check": said.get(f.name, "")}) if f.state in ("right", "wrong") else f
-        for f in result.functions
-    )
+            about = functions.get(_about(block, definitions, [*functions.values()], source.source))
+            if about is not None and about.state in ("right", "wrong") and not about.own_check:
+                counts = bool(result.unseen_checks) and about.state == "right"
+                checks += [_failed(about.name, says)] * counts
+                told = {"state": "wrong" if counts else about.state, "own_check": says}
+                functions[about.name] = about.model_copy(update=told)
     own = frozenset[Printed]().union(*(block.said for block in blocks))
-    return result.model_copy(update={"functions": functions, "printed": printed_lines(printed, own)})
+    shown = {"checks": (*checks,), "functions": (*functions.values(),), "printed": printed_lines(printed, own)}
+    return result.model_copy(update=shown)
+
+
+def _failed(function: str, says: str) -> CheckResult:
+    """Return the file's own check as one that failed: without points, but nothing is done until it passes."""
+    title = "passes the file's own check"
+    return CheckResult(
+        id="own_check", title=title, outcome="failed", score=0, max_score=0, evidence=says, function=function
+    )
 
 
 def _parts(source: str) -> tuple[dict[str, int], list[Block]]:
@@ -151,15 +164,23 @@ def _run(source: AttemptSource, box: Box, limits: Limits) -> tuple[tuple[Raised,
     return reply.stopped, reply.printed
 
 
-def _about(block: Block, definitions: dict[str, int], functions: Sequence[FunctionResult]) -> str:
-    """Return the function that a block is about: of those that it names, the last one before it; of wrong ones, the first."""
+def _about(block: Block, definitions: dict[str, int], functions: Sequence[FunctionResult], source: str) -> str:
+    """Return the function that a block is about: of those that it names, the last one before it; of wrong ones, the first.
+
+    None of them where all are right, and another that they use, or that the block names too, is not.
+    """
     named = {
         f.name: f.state
         for f in functions
         if f.name in block.names and definitions.get(f.name, block.last) < block.first
     }
     wrong = [name for name, state in named.items() if state == "wrong"]
-    return wrong[0] if wrong else max(named, key=lambda name: definitions[name], default="")
+    if wrong:
+        return wrong[0]
+    reached = block.names.union(*(uses(source, name) for name in named))
+    if any(f.state != "right" or f.own_check for f in functions if f.name in reached):
+        return ""
+    return max(named, key=lambda name: definitions[name], default="")
 
 
 def printed_lines(printed: str, own: Collection[Printed] = ()) -> tuple[str, ...]:

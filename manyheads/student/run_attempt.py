@@ -158,7 +158,7 @@ def _checked(
     try:
         raised = attempt.load()
         if raised is not None:
-            sentence = f"The file cannot be imported: it {describe_exception(raised)}."
+            sentence = f"It {describe_exception(raised)}."
             return unloadable(fingerprints, "error", sentence, "load_error")
         source = attempt.source
         note = stopped_parts(source, attempt.stopped, describe_exception)
@@ -167,8 +167,8 @@ def _checked(
             return unloadable(fingerprints, "error", note, "load_error")
         attempt.close()
         result = with_endless_line(result, source, attempt.ended, box, limits, attempt.dtype)
-        result = with_own_checks(result, source, box, limits)
         failure = Failure(source, result.checks, attempt.transcript, attempt.dtype)
+        result = with_own_checks(result, source, box, limits)
         lines = prove_own_lines(fingerprints, failure, box, limits, bounds)
         named = diagnosis.of_one_mistake().named if lines else result.diagnosis
         note = " ".join(filter(None, (as_note(note), result.note)))

@@ -56,6 +56,8 @@ def told_of_file(result: ExerciseResult, source: AttemptSource) -> ExerciseResul
 def _placed(function: FunctionResult, source: AttemptSource) -> FunctionResult:
     if function.state == "undefined" and (stands := where_it_stands(source, function.name)):
         return function.model_copy(update={"evidence": f"{function.name} {stands}"})
+    if function.state == "undefined" and all(line.strip()[:1] in ("", "#") for line in lines_of(source.source)):
+        return function.model_copy(update={"state": "unwritten", "near": ""})
     if function.state == "unwritten" and not function.evidence:
         return function.model_copy(update={"evidence": where_it_is_written(source, function.name)})
     return function

@@ -58,6 +58,11 @@ def places(result: ExerciseResult) -> set[tuple[str, str]]:
         pytest.param("causal_mask", {"device=device).tril()": "device=device).tril(-1)"},
             ["wrong", "right", "waiting causal_mask"], {("mask_excludes_self", "causal_mask")},
             id="a mistake that another function uses"),
+        pytest.param("fused_qkv", {"self.resid_dropout(self.proj(y))": "self.proj(y)", "if size not in sizes:": "if False:"},
+            ["wrong", "wrong"], {("dropout_output_missing", "CausalSelfAttention")},
+            id="a factory that raises before it makes what is wrong"),
+        pytest.param("tiled_attention", {"return torch.cat(parts, dim=-1)": "return torch.cat(parts, dim=-1) * math.nan"},
+            ["wrong", "right"], set(), id="NaN from the first of two that a check asks"),
     ],
 )  # fmt: skip
 def test_each_function_has_its_verdict_when_graded_and_at_home(

@@ -128,7 +128,7 @@ def source_in_utf_16(folder):
     (folder / FILE).write_bytes(RIGHT.encode("utf-16"))
 
 
-@trick(0, "cannot be imported: it raised (SyntaxError|LookupError|RuntimeError)")
+@trick(0, "It raised (SyntaxError|LookupError|RuntimeError)")
 def coding_cookie_of_another_world(folder):
     (folder / FILE).write_text("# -*- coding: rot13 -*-\nqrs ehaavat_zrna(k): cnff\n")
 
@@ -226,7 +226,7 @@ def notebook_with_edited_metadata(folder):
     notebook(folder, code(WRONG, nbgrader=graded, tags=["skip-execution"], deletable=False), metadata={"score": 100})
 
 
-@trick(0, "yours has \\(\\)|cannot be imported")
+@trick(0, "yours has \\(\\)|It raised")
 def notebook_with_an_input_transformer(folder):
     transform = (
         "try:\n    get_ipython().input_transformers_cleanup.append(lambda lines: ['pass'])\n"

@@ -51,6 +51,33 @@ def test_a_call_that_ended_the_process_is_where_its_check_failed() -> None:
     assert failed_in([exchange("split", WRONG)], Call("merge"), is_right) == "merge"
 
 
+BEFORE = """
+def layer(n): return n
+def helper(n): return layer(n)
+def make(size) -> layer:
+    n = {"a": 1}[size]
+    m = helper(n)
+    return m[0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "state"),
+    [
+        pytest.param(5, BEFORE, "wrong", id="before it came to use the other"),
+        pytest.param(7, BEFORE, "waiting", id="after that"),
+        pytest.param(6, BEFORE, "waiting", id="on that line"),
+        pytest.param(2, BEFORE, "waiting", id="in the other"),
+        pytest.param(6, BEFORE.replace("    n =", "    while True:\n     n =").replace("    m", "     m"), "waiting",
+            id="in a loop"),
+    ],
+)  # fmt: skip
+def test_what_raises_before_it_uses_another_waits_for_none(line: int, text: str, state: str) -> None:
+    raised = Raised("KeyError", ("KeyError", "Exception"), "'b'", "call", line)
+    seen = [Seen("layer", is_asked=True, is_wrong=True), Seen("make", is_asked=True, is_wrong=True, raised=raised)]
+    assert [f.state for f in function_results(seen, text, ["layer"])] == ["wrong", state]
+
+
 TEXT = """
 def scores(q): return q
 def weights(q): raise NotImplementedError

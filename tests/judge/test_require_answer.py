@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import torch
 
+from manyheads.box.worker.answers import Output, Reply
 from manyheads.box.worker.form import Form
 from manyheads.box.worker.messages import Build, Call
 from manyheads.checks.implementation import LocalRunner
-from manyheads.judge.require_answer import kinds_of
+from manyheads.checks.transcript import Exchange
+from manyheads.judge.require_answer import kinds_of, unanswered
 
 
 class Module(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, None]:
         return x, None
+
+
+def test_what_withdraws_a_pass_says_whose_answer_it_is() -> None:
+    first, last = ({name: lambda x: x} for name in ("first", "last"))
+    reference = LocalRunner(first | last)
+    calls = [Call(name, (torch.ones(2),)) for name in ("first", "last")]
+    nan = Reply((Output("tensor", torch.full((2,), torch.nan)),))
+    asked = [Exchange("check", calls[0], nan), Exchange("check", calls[1], reference.execute(calls[1]))]
+    why = unanswered(asked, {name: (frozenset({"tensor"}),) for name in ("first", "last")}, reference)
+    assert why is not None
+    assert (str(why[0]), why[1]) == ("the output: 2 of 2 values are NaN, the first at (0,)", "first")
 
 
 def test_a_call_that_only_builds_says_nothing_of_the_parts() -> None:

@@ -76,3 +76,8 @@ def test_on_a_terminal_the_checklist_is_cut_where_the_screen_ends_and_elsewhere_
     assert shown.count("\n") <= 22
     assert "more lines: course status | cat" in shown
     assert whole.count("does") == 30
+
+
+def test_what_grading_asks_more_is_no_promise() -> None:
+    lines = text(DONE, Rung("Heads", "02 The mask", "in progress", 1.5, 4, unseen=0.5))
+    assert "1 of 2 done, 6.5 of 8.5 points by the visible checks; grading asks 0.5 points" in lines

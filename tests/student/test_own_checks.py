@@ -11,10 +11,11 @@ from manyheads.box.level import Box
 from manyheads.course import Course, Exercise
 from manyheads.diagnosis.edit_search import Bounds
 from manyheads.diagnosis.recording_file import read
-from manyheads.result import ExerciseResult
+from manyheads.result import ExerciseResult, FunctionResult, State
 from manyheads.student import own_checks
 from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
+from tests.student.hidden import with_hidden
 
 HEAD = """\
 import torch
@@ -47,12 +48,51 @@ def check(tiny: Course, running_mean: Exercise, box: Box) -> Check:
     )
 
 
-def test_what_a_block_says_is_told_of_its_function_and_costs_nothing(check: Check) -> None:
-    result = check(HEAD + STOPS + FAILS)
-    assert (result.score, result.is_done) == (4, True)
-    assert [f.own_check for f in result.functions] == [
-        "the file's own check on line 13 says: three ones have the mean 1, three times"
+@pytest.mark.parametrize(
+    ("hidden", "state"),
+    [
+        pytest.param("", "right", id="where visible checks see all, a right attempt may fail it"),
+        pytest.param("gradients", "wrong", id="where grading asks more, it may have seen that"),
+    ],
+)
+def test_what_a_block_says_is_told_of_its_function_and_costs_no_point(
+    tiny: Course, running_mean: Exercise, box: Box, hidden: str, state: str
+) -> None:
+    source = AttemptSource("01_running_mean.py", HEAD + STOPS + FAILS)
+    fingerprints, limits = with_hidden(read(running_mean.fingerprints), hidden), tiny.limits.for_worker()
+    result = check_source(fingerprints, source, box, limits, Bounds(seconds=0.0))
+    assert (result.score, result.is_done) == (4 - result.unseen, state == "right")
+    assert [(f.state, f.own_check) for f in result.functions] == [
+        (state, "the file's own check on line 13 says: three ones have the mean 1, three times")
     ]
+
+
+ABOUT = (
+    "def f(x):\n    return x\n\n\ndef g(x):\n    return f(x)\n\n\ndef h(x):\n    return x\n\n\n"
+    'if __name__ == "__main__":\n    assert g(1) == 1\n    assert h(1) == 1\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "states", "about"),
+    [
+        pytest.param(ABOUT, ("right", "right", "right"), "h", id="the last of them"),
+        pytest.param(ABOUT, ("right", "wrong", "right"), "g", id="one that is wrong"),
+        pytest.param(ABOUT, ("wrong", "right", "right"), "", id="not one that uses a wrong one"),
+        pytest.param(ABOUT, ("right", "unwritten", "right"), "", id="not one beside what is not written"),
+        pytest.param(ABOUT.replace("assert g", "# "), ("wrong", "right", "right"), "h", id="a wrong one elsewhere"),
+    ],
+)
+def test_a_right_function_is_not_blamed_for_another(text: str, states: tuple[State, ...], about: str) -> None:
+    functions = [FunctionResult(name=name, state=state) for name, state in zip("fgh", states, strict=True)]
+    definitions, (block,) = own_checks._parts(text)
+    assert own_checks._about(block, definitions, functions, text) == about
+
+
+def test_what_was_told_of_a_function_is_not_told_of_one_that_uses_it() -> None:
+    functions = [FunctionResult(name="f", state="right", own_check="f"), FunctionResult(name="g", state="right")]
+    definitions, (block,) = own_checks._parts(ABOUT)
+    assert own_checks._about(block, definitions, functions, ABOUT) == ""
 
 
 def test_a_notebook_s_line_is_told_by_its_cell(tiny: Course, running_mean: Exercise, box: Box) -> None:

@@ -18,12 +18,11 @@ from manyheads.submission import AttemptSource
     [
         (
             "import torch\ndef running_mean(x)\n    return x\n",
-            "The file cannot be imported: it raised SyntaxError on line 2: this is not valid Python. "
-            "Python says: expected ':'.",
+            "It raised SyntaxError on line 2: this is not valid Python. Python says: expected ':'.",
         ),
         (
             "def running_mean(x):\nreturn x\n",
-            "The file cannot be imported: it raised IndentationError on line 2: this is not valid Python. "
+            "It raised IndentationError on line 2: this is not valid Python. "
             "Python says: expected an indented block after function definition on line 1.",
         ),
         (

@@ -131,5 +131,14 @@ def test_a_name_that_is_written_rightly_is_not_said_to_differ() -> None:
     assert elsewhere.diagnosis == (interface,)
 
 
+@pytest.mark.parametrize(
+    ("text", "state"), [("", "unwritten"), ("\n# later\n", "unwritten"), ("import torch\n", "undefined")]
+)
+def test_in_an_empty_file_nothing_is_renamed(text: str, state: str) -> None:
+    functions = (FunctionResult(name="attend", state="undefined"),)
+    result = ExerciseResult(id="one", score=0, max_score=1, checks=(), functions=functions)
+    assert [f.state for f in told_of_file(result, AttemptSource("a.py", text)).functions] == [state]
+
+
 def test_of_a_text_that_is_too_long_nothing_is_said() -> None:
     assert where_it_stands(AttemptSource("a.py", f"class A:\n{INDENTED}{'#' * CODE_LIMIT}"), "mean") == ""
