@@ -1,6 +1,6 @@
 """What a student may see of their own attempts, as data: `--json`, `course lsp` and other programs give these words alone.
 
-It holds no reference, no expected value, and no misconception's id. Words of manyheads/result.py mean here what they mean there.
+It holds no reference, no recorded answer, and no misconception's id. Words of manyheads/result.py mean here what they mean there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`course mcp`: what a tutor may use, for an assistant that speaks the Model Context Protocol.
 
-Its tools give what the student may see of their own attempts (see manyheads/evidence.py): no reference, no expected value, no edit.
+Its tools give what the student may see of their own attempts (see manyheads/evidence.py): no reference, no recorded answer.
 """
 
 from __future__ import annotations
