@@ -1,12 +1,15 @@
 """What grading and `course check` say of every mutant, of pairs, of whole attempts, of small edits, and of unfinished files.
 
-    python -m bench.names write FILE [--every N] [--only EXERCISE …]
+    python -m bench.names write FILE [--every N] [--only EXERCISE …] [--kept FOLDER]
     python -m bench.names compare OLD NEW
     python -m bench.names figures FILE
 
 `write` judges each attempt in the box, from its text, on both sides: a line of JSON for each attempt, in an order that is
-always the same. All of a course takes hours; `--every 20` takes a twentieth of the attempts of each kind.
+always the same. All of a course takes hours; `--every 20` takes a twentieth of the attempts of each kind. `--kept` keeps
+what the attempts answer, and asks only for what is not there yet: a changed engine judges a sample again in a twentieth of
+a second each. No line is searched for then.
 `compare` counts the names that were won, lost and reordered, and on how many attempts the two sides disagree.
+`tests/golden/names.jsonl.gz` has every twelfth attempt, as both sides named it before the engine was made smaller.
 `figures` prints how many attempts of each kind have the names that they should have: the table of docs/diagnosis.md.
 """
 
@@ -14,14 +17,16 @@ from __future__ import annotations
 
 import argparse
 import ast
+import gzip
 import itertools
 import json
 import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +45,7 @@ from manyheads.result import ExerciseResult
 from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
 
+from .kept import KeptBox
 from .one_file import one_file
 
 ROOT = Path(__file__).parents[1]
@@ -112,7 +118,7 @@ def text_of_pair(exercise: Exercise, bank: Bank, first: Mutant, second: Mutant) 
 
 def _made(exercise: Exercise, knobs: Mapping[str, object]) -> str:
     given = ", ".join(f"{name}={value!r}" for name, value in knobs.items())
-    return f"{one_file(exercise.misconceptions)}\n\nglobals().update(make({given}))\n"
+    return f"{one_file(exercise.misconceptions)}\n\nfrom math import inf, nan\nglobals().update(make({given}))\n"
 
 
 def unfinished(exercise: Exercise, attempt: Attempt) -> Iterator[Attempt]:
@@ -140,10 +146,11 @@ def _without(text: str, names: set[str]) -> str:
     return "\n".join(lines)
 
 
-def said_of(exercise: Exercise, course: Course, box: Box, judge: Judge, attempt: Attempt) -> dict[str, object]:
+def said_of(
+    exercise: Exercise, course: Course, box: Box, judge: Judge, attempt: Attempt, bounds: Bounds
+) -> dict[str, object]:
     """Return what both sides say of an attempt."""
     source = AttemptSource(f"{exercise.stem}.py", attempt.text)
-    bounds = BY_COUNT if attempt.has_lines else NO_LINES
     home = check_source(read(exercise.fingerprints), source, box, course.limits.for_worker(), bounds, exercise)
     graded = judge.grade_attempt("golden", exercise, source)
     return {
@@ -162,24 +169,31 @@ def _said(result: ExerciseResult) -> dict[str, list[str]]:
     return {kind: values for kind, values in said.items() if values}
 
 
-def written(id_: str, every: int) -> list[str]:
-    """Return a line of JSON for each attempt of one exercise."""
+def written(id_: str, every: int, kept: Path | None = None) -> list[str]:
+    """Return a line of JSON for each attempt of one exercise. kept: a folder for the replies of attempts."""
     course = load_course(ROOT)
     exercise = next(e for e in course.exercises if e.id == id_)
-    with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
+    with ExitStack() as stack:
+        real: Box = stack.enter_context(open_box(Level.NAMESPACES, course.limits.for_worker(), course.root))
+        box = real if kept is None else stack.enter_context(KeptBox(real, kept / f"{id_}.sqlite"))
         plain = Judge(course, box, Settings(SECRET, exercises=(id_,), lines=False))
         searching = Judge(course, box, Settings(SECRET, exercises=(id_,), bounds=BY_COUNT))
-        return [
-            json.dumps(said_of(exercise, course, box, searching if a.has_lines else plain, a), ensure_ascii=False)
-            for a in attempts(course, box, exercise, every)
-        ]
+        lines = []
+        for attempt in attempts(course, real, exercise, every):
+            searched = attempt.has_lines and kept is None
+            judge, bounds = (searching, BY_COUNT) if searched else (plain, NO_LINES)
+            lines.append(json.dumps(said_of(exercise, course, box, judge, attempt, bounds), ensure_ascii=False))
+        if isinstance(box, KeptBox):
+            print(f"{id_}: {box.asked} messages were asked anew", file=sys.stderr, flush=True)
+        return lines
 
 
-def write(path: Path, ids: Sequence[str], every: int) -> None:
+def write(path: Path, ids: Sequence[str], every: int, kept: Path | None = None) -> None:
     """Write what both sides say to a file."""
     chosen = [e.id for e in load_course(ROOT).exercises if not ids or e.id in ids]
     with ProcessPoolExecutor(usable()) as pool, path.open("w", encoding="utf-8") as out:
-        for id_, lines in zip(chosen, pool.map(written, chosen, itertools.repeat(every)), strict=True):
+        found = pool.map(written, chosen, itertools.repeat(every), itertools.repeat(kept))
+        for id_, lines in zip(chosen, found, strict=True):
             out.writelines(f"{line}\n" for line in lines)
             print(f"{id_}: {len(lines)} attempts", file=sys.stderr, flush=True)
 
@@ -258,8 +272,9 @@ def _changes(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str,
         yield "reordered", [f"{' > '.join(before)}, now {' > '.join(after)}"]
 
 
-def _read(lines: Iterable[str]) -> dict[str, Mapping[str, object]]:
-    return {said["attempt"]: said for said in map(json.loads, lines)}
+def _read(path: Path) -> dict[str, Mapping[str, object]]:
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    return {said["attempt"]: said for said in map(json.loads, content.decode().splitlines())}
 
 
 def main() -> None:
@@ -270,6 +285,7 @@ def main() -> None:
     writing.add_argument("file", type=Path)
     writing.add_argument("--only", nargs="*", default=[], dest="exercises")
     writing.add_argument("--every", type=int, default=1)
+    writing.add_argument("--kept", type=Path)
     comparing = commands.add_parser("compare")
     comparing.add_argument("old", type=Path)
     comparing.add_argument("new", type=Path)
@@ -277,13 +293,12 @@ def main() -> None:
     counting.add_argument("file", type=Path)
     given = parser.parse_args()
     if given.command == "write":
-        write(given.file, given.exercises, given.every)
+        write(given.file, given.exercises, given.every, given.kept)
         return
     if given.command == "figures":
-        print("\n".join(figures(_read(given.file.read_text("utf-8").splitlines()))))
+        print("\n".join(figures(_read(given.file))))
         return
-    old, new = (_read(path.read_text("utf-8").splitlines()) for path in (given.old, given.new))
-    print("\n".join(compare(old, new)))
+    print("\n".join(compare(_read(given.old), _read(given.new))))
 
 
 if __name__ == "__main__":

@@ -75,3 +75,17 @@ def test_both_sides_are_written_of_every_kind_of_attempt():
     first = next(each for each in found if each["attempt"].startswith("reshape_dance: mutant"))
     (name,) = first["graded"]["names"]
     assert name in first["home"]["names"]
+
+
+@pytest.mark.journey
+def test_kept_replies_are_judged_again_without_asking(tmp_path, capfd):
+    live = written("reshape_dance", 200)
+    first, again = (written("reshape_dance", 200, tmp_path) for _ in range(2))
+    without_lines = [line for line in map(json.loads, live) if line["attempt"].split(" ")[1] in ("mutant", "pair")]
+    assert [
+        line for line in map(json.loads, first) if line["attempt"].split(" ")[1] in ("mutant", "pair")
+    ] == without_lines
+    assert again == first
+    asked = [line.split(" ")[1] for line in capfd.readouterr().err.splitlines() if "asked anew" in line]
+    assert asked[0] != "0"
+    assert asked[1] == "0"

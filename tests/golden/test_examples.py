@@ -1,12 +1,16 @@
 """The class in examples/submitted, graded in the box: scores and names are what they were when a person read them.
 
-After a change that is meant: `python tests/golden/test_examples.py > tests/golden/examples.json`, and read the difference.
+So are the results, the exports, the Markdown and the pages, to the byte: `written.json` holds a digest of each.
+
+After a change that is meant: `python tests/golden/test_examples.py FOLDER` before it and after it writes all of it into two
+folders, and `diff -r` shows what has changed. It also writes `examples.json` and `written.json` anew.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import tempfile
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +21,11 @@ import pytest
 from manyheads.box.level import Box, Level, open_box
 from manyheads.course import Course, load_course
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.result import write_result
+from manyheads.report.exports import FORMATS
+from manyheads.report.labels import labels_of
+from manyheads.report.markdown import feedback_markdown
+from manyheads.report.pages.write import write_pages
+from manyheads.result import read_results, write_result
 from manyheads.submission import find_submissions
 
 pytestmark = pytest.mark.recorded
@@ -67,6 +75,26 @@ def grade_examples(out: Path, box: Box) -> None:
         assert not judge.faults
 
 
+def write_all(results: Path, out: Path) -> None:
+    """Write what an instructor and a student get of these results: exports, Markdown, pages, and the results themselves."""
+    labels = labels_of(load_course(HERE.parents[1]))
+    found = [result.model_copy(update={"versions": {}}) for result in read_results(results)]
+    write_pages(found, [], out / "pages", labels=labels)
+    texts = {f"class.{name}": to(found, labels=labels) for name, to in FORMATS.items() if name != "gradescope"}
+    for result in found:
+        name = f"{result.student}-{result.assignment}"
+        texts[f"{name}.md"] = feedback_markdown(result, labels)
+        texts[f"{name}.json"] = f"{result.model_dump_json(indent=1)}\n"
+    for name, text in texts.items():
+        (out / name).write_text(text, encoding="utf-8")
+
+
+def digests_of(out: Path) -> dict[str, str]:
+    """The digest of every file."""
+    files = sorted(path for path in out.rglob("*") if path.is_file())
+    return {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in files}
+
+
 def with_seconds(course: Course, seconds: float) -> Course:
     """The course, with so much time for a call."""
     limits = course.limits.model_copy(update={"seconds_per_call": seconds})
@@ -87,6 +115,11 @@ def golden() -> Summary:
 
 def test_the_class_is_graded_as_it_was(results, golden):
     assert summary_of(results) == golden
+
+
+def test_all_that_is_written_is_what_it_was(results, tmp_path):
+    write_all(results, tmp_path)
+    assert digests_of(tmp_path) == json.loads((HERE / "written.json").read_text(encoding="utf-8"))
 
 
 def test_every_result_is_valid(results):
@@ -136,10 +169,10 @@ def test_two_faults_at_once_are_both_named(golden):
 
 
 if __name__ == "__main__":
-    root = HERE.parents[1]
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        open_box(Level.NAMESPACES, load_course(root).limits.for_worker(), root) as own,
-    ):
-        grade_examples(Path(folder), own)
-        print(json.dumps(summary_of(Path(folder)), indent=1, ensure_ascii=False))
+    root, out = HERE.parents[1], Path(sys.argv[1])
+    with open_box(Level.NAMESPACES, load_course(root).limits.for_worker(), root) as own:
+        grade_examples(out / "results", own)
+    write_all(out / "results", out / "written")
+    for name, golden_of in (("examples", summary_of(out / "results")), ("written", digests_of(out / "written"))):
+        text = json.dumps(golden_of, indent=1, ensure_ascii=False)
+        (HERE / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
