@@ -5,9 +5,8 @@
 #              AVX2, with MKL's compatible code, with one thread and with two
 # make verify  set up, then hold the course to its own promises
 # make docs    set up, then make a site of docs/ in .cache/docs/site; a link or an anchor that leads nowhere is an error
-# make bench   set up, then measure what a submission costs beside three other graders (a quarter of an hour; installs
-#              them in .cache/bench; docs/performance.md has the tables)
-# make bench-attacks  set up, then try ten attacks on four graders (half an hour; installs two of them in .cache/bench)
+# make bench   set up, then measure what grading costs, beside the floor, pytest and nbgrader (a quarter of an hour;
+#              docs/performance.md has the tables)
 # make gpu     set up, then run on a GPU all that needs one: what it offers, its tests, its measurements as Markdown
 #
 # TORCH_INDEX  the wheel index to take torch from, for instance PyTorch's CPU one
@@ -20,7 +19,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: grade test journeys processors verify docs lint soak bench bench-attacks gpu setup clean
+.PHONY: grade test journeys processors verify docs lint soak bench gpu setup clean
 
 grade: setup
 	@$(RUN)/course grade examples/submitted --out results
@@ -52,11 +51,7 @@ lint: setup
 	@$(RUN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 
 bench: setup
-	@$(RUN)/python -m bench.peers
-	@$(RUN)/python -m bench.diagnosing
-
-bench-attacks: setup
-	@$(RUN)/python -m bench.attacks
+	@$(RUN)/python -m bench.cost
 
 soak: setup
 	@$(RUN)/python -m pytest -m soak

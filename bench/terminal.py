@@ -19,8 +19,7 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from .places import REPOSITORY
-
+REPOSITORY = Path(__file__).resolve().parents[1]
 PICTURE = REPOSITORY / "docs" / "wrong-view.svg"
 ATTEMPT = Path("multi_head_attention") / "04_reshape_dance.py"
 STUDENT = REPOSITORY / "examples" / "submitted" / "fatima"

@@ -15,4 +15,3 @@ html_css_files = ["style.css"]
 html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False
-exclude_patterns = ["gallery.json"]

@@ -1,95 +1,73 @@
-"""A submission costs `course grade` a small part of what a pytest process of its own costs, and the last no more than the first.
-
-Why this cannot fail by luck. It compares CPU seconds, not seconds: waiting for other programs is not in them. What a
-busy machine adds to them (cold caches, a slower clock) it adds to both sides of a ratio, which are measured within one
-try, and every bound leaves room for a factor of two. A bound is missed only where three tries, each measured
-anew, miss it: a burst of noise meets one of them, a change that costs meets all.
-"""
+"""The benchmark measures what it says: the same checks for everybody, and no run that graded otherwise."""
 
 from __future__ import annotations
 
-import shutil
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2]))  # bench is no part of the installed package
+from bench.cost import measured
+from bench.graders import GRADERS
+from bench.mixed_class import class_of
+from bench.names import text_of
+from bench.six_checks import RIGHT, SETUP, WRONG, WRONG_EARNS, plain
+from manyheads.course import load_course
+from manyheads.diagnosis import load_bank
 
-from bench.graders import ManyHeads, PlainPytest
-from bench.peers.checks import NAME
-from bench.peers.cost import Running
-from bench.peers.forms import assignment
-from bench.peers.handed_in import HandedIn, control, right_ones
-from bench.peers.small_course import ASSIGNMENT, lay_out
-from bench.processes import Watcher
-
-SIZE = 80
-EARLY, LATE = (2, 17), (60, 75)  # how many results there are when a part of the run begins, and when it ends
-TRIES = 3
-LOOK_EVERY = 0.02  # seconds
+REPOSITORY = Path(__file__).parents[2]
 
 
-@dataclass(frozen=True)
-class Costs:
-    """CPU seconds of a submission, in one try."""
-
-    process: float  # plain pytest
-    whole: float  # `course grade`, its start and its end included
-    further: float  # `course grade`, without its start and its end
-    early: float
-    late: float
-
-
-# Measured at a load of 9 on two cores: 23 to 25, 43 to 51, 0.9 to 1.2. What grows with every submission can make the last 7.
-BOUNDS: dict[str, Callable[[Costs], bool]] = {
-    "the whole command is 12 times cheaper": lambda c: c.process > 12 * c.whole,
-    "a further submission is 20 times cheaper": lambda c: c.process > 20 * c.further,
-    "a late submission costs less than 2.5 early ones": lambda c: c.late < 2.5 * c.early,
-}
+@pytest.mark.parametrize(("attempt", "points"), [(RIGHT, 18), (WRONG, WRONG_EARNS)], ids=["right", "wrong"])
+def test_the_plain_form_of_the_checks_gives_what_is_earned(attempt, points):
+    names: dict[str, object] = {}
+    exec(SETUP, names)
+    exec(attempt, names)
+    earned = 0
+    for statements in plain().values():
+        try:
+            exec(statements, dict(names))
+            earned += 1
+        except AssertionError:
+            pass
+    assert earned == points
 
 
-class Progress(Watcher):
-    """How many results there were, and the CPU seconds spent by then, look by look."""
-
-    def __init__(self, running: Running, results: Path) -> None:
-        super().__init__(running.pid, LOOK_EVERY)
-        self._running, self._results = running, results
-        self._seen: list[tuple[int, float]] = []
-
-    def look(self) -> None:
-        self._seen.append((sum(1 for _ in self._results.glob("*/*.json")), self._running.cpu()))
-
-    def each(self, after: int, until: int) -> float:
-        """CPU seconds of a submission among those from `after` to `until`."""
-        (n, started), (m, ended) = (next(s for s in self._seen if s[0] >= count) for count in (after, until))
-        return (ended - started) / (m - n)
+@pytest.mark.journey
+@pytest.mark.parametrize("name", GRADERS)
+def test_each_grader_tells_a_right_attempt_from_a_wrong_one(name, tmp_path):
+    laid_out = GRADERS[name].laid_out(tmp_path, {"right": RIGHT, "wrong": WRONG})
+    cost = measured(laid_out.command, tmp_path, 2)
+    assert laid_out.scores() == {"right": 18, "wrong": WRONG_EARNS}
+    assert cost.wall > 0
 
 
-def measured(ours: HandedIn, process: HandedIn) -> Costs:
-    """One try."""
-    plain = process.run()
-    running = ours.start()
-    with Progress(running, ours.folder.with_name("run") / "results") as progress:
-        whole = ours.finish(running)
-    progress.look()
-    further, early, late = (progress.each(*part) for part in ((EARLY[0], LATE[1]), EARLY, LATE))
-    return Costs(plain.cpu, whole.cpu, further, early, late)
+def test_a_command_that_fails_is_not_measured_and_what_it_said_is_told(tmp_path):
+    with pytest.raises(SystemExit, match="no such course"):
+        measured(["sh", "-c", "echo no such course; exit 3"], tmp_path)
 
 
-@pytest.mark.soak  # measured seconds, though of CPU: for an idle machine
-@pytest.mark.timeout(1200)  # only ever met by a hang: a try takes 50 s at a load of twelve
-def test_a_submission_costs_a_small_part_of_a_process_and_the_last_no_more_than_the_first(tmp_path):
-    if shutil.which("bwrap") is None:
-        pytest.skip("bubblewrap is not installed: there is no box to measure")
-    # The control holds both graders to the same scores: a right attempt's and a wrong one's.
-    attempts = {**control(), **right_ones(SIZE - len(control()))}
-    ours = HandedIn(ManyHeads(lay_out, ASSIGNMENT, NAME, jobs=1), tmp_path / "ours", attempts)
-    process = HandedIn(PlainPytest(assignment()), tmp_path / "pytest", control())
-    missed, tries = list(BOUNDS), []
-    while missed and len(tries) < TRIES:
-        tries.append(measured(ours, process))
-        missed = [says for says in missed if not BOUNDS[says](tries[-1])]
-    assert not missed, (missed, tries)
+@pytest.mark.journey
+def test_every_mutant_is_handed_in_with_all_that_its_bank_shares_with_others():
+    for exercise in load_course(REPOSITORY).exercises:
+        for mutant in load_bank(exercise).mutants[::25]:
+            names: dict[str, object] = {}
+            exec(text_of(exercise, mutant), names)
+            assert mutant.source or names.keys() >= mutant.namespace.keys()
+
+
+def test_a_class_has_every_exercise_and_as_many_faults_as_asked():
+    stems = {path.stem for path in (REPOSITORY / "solutions" / "multi_head_attention").glob("*.py")}
+    right = {
+        path.read_text().strip()
+        for pattern in ("solutions/*/*.py", "grader/right/*/*.py")
+        for path in REPOSITORY.glob(pattern)
+    }
+
+    def share_of_right(faulty: float) -> float:
+        files = [file for _, files in class_of(REPOSITORY, 40, faulty) for file in files.values()]
+        return sum(file.text.rpartition("\n\nHANDED_IN_BY")[0].strip() in right for file in files) / len(files)
+
+    (_, one), (_, another) = class_of(REPOSITORY, 2, 0.5)
+    assert one.keys() == another.keys() == stems
+    assert one != another
+    assert [share_of_right(faulty) for faulty in (0, 0.5, 1)] == [1, 0.5, 0]

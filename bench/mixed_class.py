@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manyheads.course import Course, Exercise, load_course
-from manyheads.diagnosis import Mutant, load_bank
+from manyheads.diagnosis import load_bank
 
-from ..one_file import one_file
-from ..places import REPOSITORY
+from .names import text_of, text_of_pair
 
+REPOSITORY = Path(__file__).resolve().parents[1]
 GOLDEN = REPOSITORY / "tests" / "golden" / "examples.json"
 EXAMPLES = REPOSITORY / "examples" / "submitted"
 
@@ -91,11 +91,10 @@ class _Attempts:
         wrong = course.root / "grader" / "wrong" / exercise.id
         self._unlisted = [path.read_text(encoding="utf-8") for path in sorted(wrong.glob("*.py"))]
         self._untouched = exercise.script.read_text(encoding="utf-8")
-        self._source = one_file(exercise.misconceptions)
-        self._mutants = load_bank(exercise).mutants
+        self._exercise, self._bank = exercise, load_bank(exercise)
         self._examples = list(_examples(exercise))
         self._kinds: Mapping[str, Callable[[random.Random], File]] = {
-            "a mutant": lambda chance: self._mutant(chance.choice(self._mutants)),
+            "a mutant": lambda chance: File(text_of(exercise, chance.choice(self._bank.mutants))),
             "two faults at once": self._two,
             "a slip in a right attempt": self._slip,
             "one that no misconception describes": lambda chance: File(chance.choice(self._unlisted)),
@@ -112,15 +111,13 @@ class _Attempts:
         (kind,) = chance.choices(list(KINDS), list(KINDS.values()))
         return self._kinds[kind](chance)
 
-    def _mutant(self, *mutants: Mutant) -> File:
-        knobs = ", ".join(f"{name}={value!r}" for mutant in mutants for name, value in mutant.faults.items())
-        return File(f"{self._source}\n\nglobals().update(make({knobs}))\n")
-
     def _two(self, chance: random.Random) -> File:
         while True:
-            first, second = chance.sample(self._mutants, 2)
-            if not first.faults.keys() & second.faults.keys():
-                return self._mutant(first, second)
+            first, second = chance.sample(self._bank.mutants, 2)
+            if not first.faults.keys() & second.faults.keys() and bool(first.source) == bool(second.source):
+                text = text_of_pair(self._exercise, self._bank, first, second)
+                if text is not None:
+                    return File(text)
 
     def _slip(self, chance: random.Random) -> File:
         while True:

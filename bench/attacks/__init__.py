@@ -1,1 +1,0 @@
-"""The same ten attacks on four graders. Run: python -m bench.attacks"""

@@ -1,0 +1,48 @@
+"""The house keeps its size: each room has a limit, and a commit may lower one, never raise it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ENGINE = ROOT / "manyheads"
+SLACK = 200  # a room this far below its limit has a new one
+LIMITS = {
+    "authoring": 4931,
+    "box": 6479,
+    "checks": 1749,
+    "cli": 4424,
+    "course": 2138,
+    "diagnosis": 6672,
+    "judge": 5050,
+    "notebook": 429,
+    "platforms": 2861,
+    "report": 4214,
+    "student": 6353,
+    "submission": 4666,
+    "the engine's top": 662,
+    "tests": 50662,
+    "bench": 1450,
+}
+
+
+def lines(room: str) -> int:
+    """Return the lines of a room's Python. Templates are files of the courses that are made from them."""
+    place = {"the engine's top": ENGINE, "tests": ROOT / "tests", "bench": ROOT / "bench"}.get(room, ENGINE / room)
+    files = place.glob("*.py") if place == ENGINE else place.rglob("*.py")
+    counted = [path for path in files if "templates" not in path.relative_to(place).parts[:-1]]
+    return sum(path.read_bytes().count(b"\n") for path in counted)
+
+
+@pytest.mark.parametrize("room", LIMITS)
+def test_a_room_keeps_within_its_limit(room: str) -> None:
+    count, limit = lines(room), LIMITS[room]
+    assert count <= limit, f"{room} has {count} lines: take away before you add"
+    assert count > limit - SLACK, f"{room} has {count} lines: lower its limit to that"
+
+
+def test_every_room_has_a_limit() -> None:
+    rooms = {path.parent.name for path in ENGINE.glob("*/*.py")}
+    assert rooms <= LIMITS.keys()
