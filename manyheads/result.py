@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from shlex import quote
 from typing import Literal
@@ -105,7 +103,6 @@ Rule = Literal[
     "handed in",
     "unknown time",
     "extension",
-    "questions",
     "late",
     "waived",
     "score",
@@ -137,16 +134,6 @@ class HandedIn(_Model):
     source: str
     time: AwareDatetime | None = None
     late: bool = False
-
-
-class Answered(_Model):
-    """How many questions about the own code a student was asked (`course ask --for`), and how many answers were right."""
-
-    right: int = Field(ge=0)
-    asked: int = Field(ge=1)
-
-    def __str__(self) -> str:
-        return f"{self.right}/{self.asked}"
 
 
 class ExerciseResult(_Model):
@@ -215,7 +202,6 @@ class Result(_Model):
     score: None where an exercise that counts is not graded: then there is no total.
     handed_in: when, as far as anything says.
     adjustments: what decisions changed for all of it; never in what `course grade` writes.
-    questions: the answers to questions about the own code; read from questions.csv beside the results.
     """
 
     student: str
@@ -229,7 +215,6 @@ class Result(_Model):
     exercises: tuple[ExerciseResult, ...]
     handed_in: HandedIn | None = None
     adjustments: tuple[Adjustment, ...] = ()
-    questions: Answered | None = None
 
     @property
     def possible(self) -> float:
@@ -302,46 +287,12 @@ def read_results_and_errors(folder: Path) -> tuple[list[Result], list[ResultsErr
         raise ResultsError(f"{folder} holds no results. Next: course grade SUBMITTED --out {quote(str(folder))}")
     results: list[Result] = []
     broken: list[ResultsError] = []
-    answers = read_answered(folder)
     for path in paths:
         try:
-            result = Result.model_validate_json(path.read_bytes())
-            results.append(with_answers(result, answers))
+            results.append(Result.model_validate_json(path.read_bytes()))
         except (OSError, ValidationError):
             broken.append(ResultsError(f"{path} is not a result. Next: remove it, then course grade again"))
     return results, broken
-
-
-QUESTIONS = "questions.csv"  # in a folder of results
-Answers = Mapping[tuple[str, str], Answered]  # by the student and the assignment
-_ROW = ("student", "assignment", "right", "asked")
-
-
-def read_answered(folder: Path) -> dict[tuple[str, str], Answered]:
-    """Return what `course ask --answers` wrote into a folder of results; nothing where it did not. Raises ResultsError."""
-    path = folder / QUESTIONS
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-        return {(r["student"], r["assignment"]): Answered(right=r["right"], asked=r["asked"]) for r in rows}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, KeyError, csv.Error):
-        raise ResultsError(f"{path} cannot be read. Next: remove it, then course ask --answers FILE again") from None
-
-
-def write_answered(answers: Answers, folder: Path) -> None:
-    """Write them into a folder of results, whole or not at all."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([_ROW, *((*key, each.right, each.asked) for key, each in sorted(answers.items()))])
-    write_whole(folder / QUESTIONS, text.getvalue().encode("utf-8"), durable=True)
-
-
-def with_answers(result: Result, answers: Answers) -> Result:
-    """Return the result with the answers of its student, if there are any."""
-    answered = answers.get((result.student, result.assignment))
-    return result if answered is None else result.model_copy(update={"questions": answered})
 
 
 def students_in(folder: Path) -> list[str]:

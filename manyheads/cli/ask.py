@@ -6,20 +6,17 @@ import random
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..box.names import Level
 from ..course import Course, CourseError, Exercise
 from ..evidence import ExerciseEvidence, QuestionEvidence
 from ..student.learning_record import begin_record, forget_record, note_asked, read_record
 from ..student.question import ASKED, LETTERS
 from ..submission import AttemptSource
-from .ask_class import ask_class, read_answers
 from .last_check import fingerprint_path, last_result
-from .options import Console, CourseOption, JsonOption, course_of, exercise_named, instructors_course_of, open_console
+from .options import Console, CourseOption, JsonOption, course_of, exercise_named, open_console
 from .own import check_one, done_exercises, own_attempt
 from .own_evidence import print_evidence, status_evidence
 from .progress import waiting
@@ -51,31 +48,13 @@ def ask(
         bool, typer.Option("--keep", help="Keep a record in .course/, so that status can ask again later.")
     ] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Delete that record.")] = False,
-    submitted: Annotated[
-        Path | None, typer.Option("--for", help="For instructors: a sheet for each student of this class.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Where the sheets and their key go.")] = Path("sheets"),
-    isolation: Annotated[Level, typer.Option(help="How students' code is kept apart.")] = Level.NAMESPACES,
-    answers: Annotated[
-        Path | None, typer.Option(help="For instructors: a CSV with student, assignment, answers.")
-    ] = None,
-    key: Annotated[
-        Path | None, typer.Option(help="The key of the sheets [default: key.csv beside the answers].")
-    ] = None,
-    results: Annotated[Path, typer.Option(help="The results that the answers belong to.")] = Path("results"),
 ) -> None:
     """Answer questions about your own code: what each line makes, and what an edit of it would do.
 
-    Example: `course ask reshape_dance`. For a class: `course ask --for submitted --out sheets`
+    Example: `course ask reshape_dance`
     """
     console = open_console()
-    if submitted is not None and answers is not None:
-        raise CourseError("--for makes sheets, and --answers reads what came back. Next: give one of them")
-    if submitted is not None:
-        ask_class(console, instructors_course_of(course, "ask"), submitted, out, seed, isolation)
-    elif answers is not None:
-        read_answers(console, course_of(course), answers, results, key)
-    elif forget:
+    if forget:
         console.print("The record is deleted." if forget_record(course_of(course).root) else "There is no record.")
     else:
         loaded = course_of(course)

@@ -13,7 +13,7 @@ from ..course.decisions import Decisions
 from ..course.final import final, of_the_absent
 from ..errors import CourseFault
 from ..report.class_rows import NOBODY, ClassList
-from ..result import Answers, Result, with_answers
+from ..result import Result
 from ..submission.pseudonyms import Pseudonyms, read_pseudonyms
 from ..submission.roster import read_roster
 
@@ -49,14 +49,8 @@ Times = Mapping[tuple[str, str], datetime]  # by the student and the assignment
 class Counting:
     """Makes of results, as they come, what counts, and keeps no more of them than it needs at the end."""
 
-    def __init__(
-        self, course: Course, members: ClassList = NOBODY, times: Times | None = None, answers: Answers | None = None
-    ) -> None:
-        """Read what is decided. Raises CourseFault.
-
-        times: when which submission was handed in. answers: to questions about it, of results that have none yet.
-        """
-        self._answers = answers or {}
+    def __init__(self, course: Course, members: ClassList = NOBODY, times: Times | None = None) -> None:
+        """Read what is decided. times: when which submission was handed in. Raises CourseFault."""
         self._decisions = decisions_of(course).knowing(times or {})
         self._members = members
         self._unfit: dict[str, None] = {}
@@ -65,7 +59,7 @@ class Counting:
 
     def final(self, result: Result) -> Result:
         """Return the result as it counts."""
-        return final(with_answers(result, self._answers), self._decisions)
+        return final(result, self._decisions)
 
     def count(self, result: Result) -> Result:
         """Return the same, of a result that is one of the class."""

@@ -25,7 +25,7 @@ from ..judge.process_ties import usable
 from ..judge.record_results import Record, with_known_times
 from ..report.class_rows import NOBODY, row_of
 from ..report.labels import labels_of
-from ..result import read_answered, students_in
+from ..result import students_in
 from ..submission import NotGraded, Submission, closed_in, find_submissions, write_not_graded
 from ..submission.handed_in import handed_in, read_times
 from ..submission.not_readable import not_readable
@@ -153,7 +153,7 @@ def grade(
         journal = open_journal(out, loaded, plan)
         when = with_known_times(journal, submissions, when)
         known_times = {(each.student, each.assignment.id): given.time for each, given in when.items() if given.time}
-        counting = Counting(loaded, members, known_times, read_answered(out))
+        counting = Counting(loaded, members, known_times)
         record = Record(out, journal, book, chosen, when, counting.final, unread)
         known = record.known(submissions, regrade=regrade or bool(only))
         rows = {submission: row_of(counting.count(result), labels) for submission, result in known}

@@ -129,7 +129,6 @@ class Decisions:
     zone: str = ""
     dates: Mapping[str, Dates] = field(default_factory=dict)  # by assignment
     rows: tuple[Decision, ...] = ()
-    shares: Mapping[str, float] = field(default_factory=dict)  # percent that questions count, by assignment
     students: Mapping[str, str] = field(default_factory=dict)
     times: Mapping[tuple[str, str], datetime] = field(default_factory=dict)  # by the student and the assignment
     free: int = 0
@@ -137,15 +136,9 @@ class Decisions:
     @classmethod
     def of_course(cls, course: Course, students: Mapping[str, str] | None = None) -> Decisions:
         """Read them. Raises CourseFault."""
-        policies = {
-            assignment.id: assignment.row.questions or course.file.questions for assignment in course.assignments
-        }
-        shares = {name: _percent(policy.share) for name, policy in policies.items() if policy is not None}
         dates, rows = dates_of(course), [_fitting(course, row) for row in read_overrides(course.root / NAME)]
         _demand_one_of_each(rows)
-        return cls(
-            course.file.time_zone or "", dates, tuple(rows), shares, students or {}, free=course.file.free_late_days
-        )
+        return cls(course.file.time_zone or "", dates, tuple(rows), students or {}, free=course.file.free_late_days)
 
     def knowing(self, times: Mapping[tuple[str, str], datetime]) -> Decisions:
         """Return these decisions with the times at which students handed in, of all assignments."""
@@ -161,15 +154,6 @@ class Decisions:
             late = self.dates[name].late(handed_in, decided.get("extension"), left) if handed_in else None
             left -= late.free if late else 0
         return left
-
-    def lost_by_answers(self, result: Result) -> tuple[float, str] | None:
-        """Return the share of its points that wrong answers cost, and the words; None where they count for nothing."""
-        answered, most = result.questions, self.shares.get(result.assignment)
-        if answered is None or most is None:
-            return None
-        cost = most * (1 - answered.right / answered.asked)
-        words = f"{answered.right} of {answered.asked} questions about the own code right"
-        return cost / 100, f"{words}: −{cost:.4g}% (questions count {most:g}%)" if cost else words
 
     def about(self, student: str, assignment: str) -> list[Decision]:
         """Return what is decided about this student's submission, and about everybody's."""

@@ -84,14 +84,6 @@ class LatePolicy(_Model):
         return self
 
 
-class Questions(_Model):
-    """How much a student's answers to questions about the own code count (`course ask --for`)."""
-
-    share: Share = Field(
-        description="of every score of the assignment: right answers keep it, the others lose their part"
-    )
-
-
 class AttentionModule(_Model):
     """A class that attends causally, to be put into a language model."""
 
@@ -160,7 +152,6 @@ class AssignmentRow(_Model):
     exercises: tuple[ExerciseRow, ...] = Field(min_length=1)
     due: Moment | None = None
     late: LatePolicy | None = Field(None, description="in place of the course's own")
-    questions: Questions | None = Field(None, description="in place of the course's own")
 
     @model_validator(mode="after")
     def _exercises_differ(self) -> AssignmentRow:
@@ -181,9 +172,6 @@ class CourseFile(_Model):
     times: str = Field("", description="a CSV file of when submissions were handed in: in place of --times")
     time_zone: Zone | None = Field(None, description="of dates that name no zone, such as Europe/Berlin")
     late: LatePolicy | None = Field(None, description="what being late costs, in assignments with a due date")
-    questions: Questions | None = Field(
-        None, description="how much answers to questions about the own code count; without it, nothing"
-    )
     free_late_days: int = Field(0, ge=0, description="days that a student may be late in all, at no cost")
 
     @model_validator(mode="after")

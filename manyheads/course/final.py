@@ -12,42 +12,32 @@ from .decisions import Decision, Decisions, Late
 DIGITS = 6  # of a score that a rule computes
 BY_HAND = "overrides.yaml"
 SHARE = "its share of the total"
-Costs = dict[Rule, tuple[float, str]]  # the share of its points that an exercise loses, and the words, in their order
 
 
 def final(result: Result, decisions: Decisions) -> Result:
     """Return the result as it counts. What is not decided about stays as it is, to the same object."""
     about = decisions.about(result.student, result.assignment)
-    answers = decisions.lost_by_answers(result)
-    if not about and answers is None and result.assignment not in decisions.dates:
+    if not about and result.assignment not in decisions.dates:
         return result
     dated = _dated(result, decisions, about)
-    costs: Costs = {"questions": answers} if answers else {}
-    if dated.late is not None:
-        costs["late"] = (dated.late.share, dated.late.words)
     exercises = tuple(
-        _exercise(other, [d for d in about if other.id in d.exercises], costs) for other in result.exercises
+        _exercise(other, [d for d in about if other.id in d.exercises], dated.late) for other in result.exercises
     )
     counting = [other for other in exercises if not other.excused]
     said = [*dated.said, *_of_all(about, exercises, result.score)]
-    if not any(map(_is_total, about)):
-        said += _taken(counting, costs)
+    if dated.late is not None and not any(map(_is_total, about)):
+        said.append(_taken(counting, dated.late))
     whole = with_total(result, exercises)
     changed = {"score": _total(counting), "handed_in": dated.handed_in, "adjustments": tuple(said)}
     return whole.model_copy(update=changed)
 
 
-def _taken(counting: Sequence[ExerciseResult], costs: Costs) -> list[Adjustment]:
-    """Return what all exercises have lost together by each rule, in the order in which it was taken."""
-    said: list[Adjustment] = []
+def _taken(counting: Sequence[ExerciseResult], late: Late) -> Adjustment:
+    """Return what all exercises have lost together."""
     after = _total(counting)
-    for rule, (_, words) in reversed(costs.items()):
-        lost = sum(each.before - each.after for other in counting for each in other.adjustments if each.rule == rule)
-        before = _plus(after, lost)
-        shown = words if lost else words.partition(":")[0]  # nothing was there to take
-        said.insert(0, _adjustment(rule, shown, before, after))
-        after = before
-    return said
+    lost = sum(each.before - each.after for other in counting for each in other.adjustments if each.rule == "late")
+    words = late.words if lost else late.words.partition(":")[0]  # nothing was there to take
+    return _adjustment("late", words, _plus(after, lost), after)
 
 
 def of_the_absent(results: Sequence[Result], decisions: Decisions, names: Sequence[str]) -> list[Result]:
@@ -120,8 +110,8 @@ def _dated(result: Result, decisions: Decisions, about: Sequence[Decision]) -> _
     return _Dated(handed_in, None, (*said, _adjustment("unknown time", words)))
 
 
-def _exercise(result: ExerciseResult, about: Sequence[Decision], costs: Costs) -> ExerciseResult:
-    """Return an exercise as it counts: its checks, a score by hand or else what rules take, extra credit, an excuse.
+def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | None) -> ExerciseResult:
+    """Return an exercise as it counts: its checks, a score by hand or else what lateness takes, extra credit, an excuse.
 
     One that is not graded has no points to take from or to add to, unless a human gives it some.
     """
@@ -140,9 +130,9 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], costs: Costs) -
         before, score = score, _by_hand(each, result)
         told: tuple[Rule, str] = _words_of(each) if each.row.override.exercise else ("score", SHARE)
         said.append(_adjustment(*told, before, score))
-    for rule, (share, words) in costs.items() if not set_by_hand else ():  # who sets a score means that score
-        before, score = score, _plus(score, -(score or 0.0) * share)
-        said.append(_adjustment(rule, words, before, score))
+    if late is not None and not set_by_hand:  # who sets a score means that score
+        before, score = score, _plus(score, -(score or 0.0) * late.share)
+        said.append(_adjustment("late", late.words, before, score))
     for each in about:
         if each.kind == "extra_credit":
             before, score = score, _plus(score, each.row.override.extra_credit or 0)

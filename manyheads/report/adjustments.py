@@ -53,8 +53,7 @@ def changed(exercise: ExerciseResult) -> bool:
 def own(exercise: ExerciseResult, result: Result) -> list[Adjustment]:
     """Return the adjustments of an exercise that are not the whole assignment's, as being late is."""
     said = {adjustment.words for adjustment in result.adjustments}
-    whole = ("late", "questions")
-    return [each for each in exercise.adjustments if each.words not in said and each.rule not in whole]
+    return [each for each in exercise.adjustments if each.words not in said and each.rule != "late"]
 
 
 def told(adjustment: Adjustment) -> str:

@@ -154,7 +154,7 @@ _JUNIT = {"passed": "", "skipped": "skipped", "error": "error", "timeout": "erro
 def to_csv(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:
     """CSV with a row for every student and exercise, assignment by assignment: ids for programs, titles for people."""
     header = ("student", "assignment", "exercise", "score", "max_score", "misconceptions", "isolation", "decided",
-              "assignment_title", "exercise_title", "name", "section", "group", "questions")  # fmt: skip
+              "assignment_title", "exercise_title", "name", "section", "group")  # fmt: skip
     rows, absent, nothing = [header], absent_by_assignment(results, members), number(0) if members.zero else ""
     for id_, own_results in labels.by_assignment(results):
         rows += [
@@ -164,7 +164,6 @@ def to_csv(results: Sequence[Result], members: ClassList = NOBODY, labels: Label
                 *(" ".join(d.id for d in misconceptions_of(e)), r.isolation),
                 "; ".join(told(each) for each in (*r.adjustments, *own(e, r))),
                 *(labels.assignment(id_), labels.exercise(e.id), *_person(members, r.student), _group(e, r)),
-                str(r.questions or ""),
             )
             for r in own_results
             for e in r.exercises
@@ -173,7 +172,7 @@ def to_csv(results: Sequence[Result], members: ClassList = NOBODY, labels: Label
             (
                 *(name, id_, e.id),
                 *(nothing, number(e.max_score), "", "", ""),
-                *(labels.assignment(id_), labels.exercise(e.id), *_person(members, name), "", ""),
+                *(labels.assignment(id_), labels.exercise(e.id), *_person(members, name), ""),
             )
             for name in absent.get(id_, ())
             for e in own_results[-1].exercises
