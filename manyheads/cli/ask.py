@@ -5,14 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..course import Course, CourseError, Exercise
 from ..evidence import ExerciseEvidence, QuestionEvidence
-from ..student.learning_record import begin_record, forget_record, note_asked, read_record
 from ..student.question import ASKED, LETTERS
 from ..submission import AttemptSource
 from .last_check import fingerprint_path, last_result
@@ -44,29 +42,18 @@ def ask(
     seed: Annotated[int | None, typer.Option(min=0, help="The same questions again [default: others].")] = None,
     letters: Annotated[str | None, typer.Option(help="Your answers, such as BADCA, in place of being asked.")] = None,
     as_json: JsonOption = False,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Keep a record in .course/, so that status can ask again later.")
-    ] = False,
-    forget: Annotated[bool, typer.Option("--forget", help="Delete that record.")] = False,
 ) -> None:
     """Answer questions about your own code: what each line makes, and what an edit of it would do.
 
     Example: `course ask reshape_dance`
     """
     console = open_console()
-    if forget:
-        console.print("The record is deleted." if forget_record(course_of(course).root) else "There is no record.")
-    else:
-        loaded = course_of(course)
-        if keep:
-            begin_record(loaded.root)
-        wanted = _exercise_asked(loaded, exercise)
-        seed = random.randrange(_LARGEST_SEED) if seed is None else seed
-        right, asked = _ask_student(console, loaded, wanted, seed, count, letters, as_json=as_json)
-        if letters is not None or not as_json:
-            note_asked(loaded.root, wanted.id, right, asked)
-        if right < asked and letters is not None:
-            raise typer.Exit(1)
+    loaded = course_of(course)
+    wanted = _exercise_asked(loaded, exercise)
+    seed = random.randrange(_LARGEST_SEED) if seed is None else seed
+    right, asked = _ask_student(console, loaded, wanted, seed, count, letters, as_json=as_json)
+    if right < asked and letters is not None:
+        raise typer.Exit(1)
 
 
 def _ask_student(
@@ -213,20 +200,3 @@ class _Asking:
         answer = answered(self._material, question, letter)
         self._console.tell(*answer_lines(question, answer, shows_right=shows_right))
         return answer.is_right
-
-
-# What `course status` says of the record.
-
-
-def from_the_record(course: Course) -> Iterator[str]:
-    """Yield the exercise about which a question is due, and each misconception that came back."""
-    record = read_record(course.root)
-    if record is None:
-        return
-    ids = [exercise.id for exercise in course.exercises]
-    due = [(exercise, since) for exercise, since in record.due(datetime.now(UTC)) if exercise in ids]
-    for exercise, since in due[:1]:
-        ago = "a day" if since.days == 1 else f"{since.days} days"
-        yield f"Your last questions on {exercise} were {ago} ago. Next: course ask {exercise} --count 1"
-    for title, first, again in record.came_back(ids):
-        yield f"It came back in {again}, after {first}: {title}"

@@ -18,7 +18,6 @@ from ..report.words import function_reports
 from ..result import ExerciseResult
 from ..student.crops import TABLES, TIMES
 from ..submission import AttemptSource
-from .ask import from_the_record
 from .last_check import CHECKED_LAST, NOTE, exercise_meant, facts, fingerprint_path, last_result
 from .options import (
     AssignmentOption,
@@ -115,7 +114,6 @@ def status(
     results = _results(loaded, [a for a in attempts if is_started(*a)], console, fresh=fresh)
     rungs = [(e, _rung(e, source, results.get(e))) for e, source in attempts]
     console.print(ladder([rung for _, rung in rungs]))
-    console.tell(*from_the_record(loaded))
     upcoming = next(((exercise, rung) for exercise, rung in rungs if rung.state != "done"), None)
     if upcoming is None:
         console.tell(*all_done(loaded))

@@ -73,7 +73,6 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
     from ..box.forked import open_own_box
     from ..diagnosis.recording_file import read
     from ..student.consistent import refuse_what_does_not_fit
-    from ..student.learning_record import note_result
     from ..student.run_attempt import check_source
 
     if box is None:
@@ -89,7 +88,6 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
     )
     result = check_source(fingerprints, source, box, patient, exercise=exercise)
     keep(exercise, source, result)
-    note_result(course.root, result)
     return result
 
 

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -82,24 +81,6 @@ def test_before_a_tick_there_are_no_questions(run_course: Run, student_copy: Pat
     assert wrong.stderr == (
         "course: running_mean is not done yet, and questions come after a ✓. Next: course check running_mean\n"
     )
-
-
-def test_a_record_is_kept_on_request_and_status_asks_again_after_a_day(run_course: Run, done_copy: Path) -> None:
-    record = done_copy / ".course" / "record.json"
-    run_course("ask", "--letters", "-----", cwd=done_copy)
-    assert not record.exists()
-    run_course("ask", "--keep", "--letters", "-----", cwd=done_copy)
-    kept = json.loads(record.read_text())
-    assert [(event["exercise"], event["about"]) for event in kept["events"]] == [("running_mean", "0 of 5")]
-    assert "course ask" not in run_course("status", cwd=done_copy).stdout
-    kept["events"][0]["when"] = (datetime.now(UTC) - timedelta(days=2)).isoformat()
-    record.write_text(json.dumps(kept))
-    said = run_course("status", cwd=done_copy).stdout
-    assert "Your last questions on running_mean were 2 days ago. Next: course ask running_mean --count 1" in said
-    one = run_course("ask", "running_mean", "--count", "1", "--letters", "-", cwd=done_copy)
-    assert questions_in(one.stdout) == ["Question 1 of 1"]
-    assert run_course("ask", "--forget", cwd=done_copy).stdout == "The record is deleted.\n"
-    assert not record.exists()
 
 
 def test_as_json_what_is_not_done_is_told_in_the_object_with_status_2(run_course: Run, student_copy: Path) -> None:
