@@ -55,7 +55,6 @@ def new_exercise(course: Course, assignment: str, exercise: str, stateful: bool 
         course.root / "solutions" / assignment / f"{number:02d}_{exercise}.py": made["solution.py"],
         course.root / "grader" / "checks" / f"test_{exercise}.py": made["checks.py"],
         course.root / "grader" / "misconceptions" / f"{exercise}.py": made["misconceptions.py"],
-        course.root / "grader" / "questions" / f"{exercise}.py": made["questions.py"],
         course.root / "grader" / "right" / exercise / "another_way.py": made["right.py"],
     }
     for path in files:

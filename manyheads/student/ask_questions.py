@@ -6,9 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import cast
 
-from ..checks.local import namespace_of
 from ..errors import CourseFault
 from ..judge.attempt_runner import AttemptRunner
 from ..result import Diagnosed
@@ -39,10 +37,9 @@ def draw(material: Material, count: int = ASKED) -> list[Question]:
     """Return so many questions, of as many templates as there are. Fewer where the attempt gives no more."""
     drawn: list[Question] = []
     texts: set[str] = set()
-    templates = {**TEMPLATES, **_of_the_author(material)}
-    names = list(templates)
+    names = list(TEMPLATES)
     material.rng.shuffle(names)
-    waiting = {name: _shuffled(material, templates[name]) for name in names}
+    waiting = {name: _shuffled(material, TEMPLATES[name]) for name in names}
     while waiting and len(drawn) < count:
         for name in list(waiting):
             question = next(waiting[name], None)
@@ -52,12 +49,6 @@ def draw(material: Material, count: int = ASKED) -> list[Question]:
                 texts.add(question.text)
                 drawn.append(_as_the_student_sees(material, question))
     return drawn
-
-
-def _of_the_author(material: Material) -> dict[str, Template]:
-    """Return the template that the course's author adds for this exercise, where the file is here."""
-    path = material.exercise.root / "grader" / "questions" / f"{material.exercise.id}.py"
-    return {"own": cast(Template, namespace_of(path)["questions"])} if path.exists() else {}
 
 
 def _shuffled(material: Material, template: Template) -> Iterator[Question]:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -37,7 +34,6 @@ from manyheads.submission import AttemptSource
 from tests.student.real import REPOSITORY, exercise_of
 
 Gather = Callable[..., Material]
-TINY = REPOSITORY / "tests" / "tiny_course"
 
 
 @pytest.fixture(scope="module")
@@ -284,23 +280,6 @@ def test_no_line_of_the_reference_is_shown_where_the_code_is_another(gather: Gat
     shown = [text for q in draw(gather(text=other), 30) for text in (q.code, q.text, *(o.text for o in q.options))]
     assert shown
     assert [line for line in hidden for text in shown if line in text] == []
-
-
-def test_an_author_s_own_questions_are_among_those_that_are_drawn(box: Box, tmp_path: Path) -> None:
-    folder = shutil.copytree(TINY, tmp_path / "tiny")
-    (folder / "grader" / "questions").mkdir()
-    (folder / "grader" / "questions" / "running_mean.py").write_text(
-        "from manyheads.student.question import Option, ask\n\n\n"
-        "def questions(material):\n"
-        "    wrong = [Option(text, 'no') for text in ('two', 'three', 'four')]\n"
-        "    yield ask('own', 'Whose idea is it?', Option('one', 'yes'), wrong, material.rng)\n"
-    )
-    course = load_course(folder)
-    (exercise,) = course.exercises
-    source = AttemptSource("own.py", exercise.solution.read_text())
-    limits = course.limits.for_worker()
-    with closing(material_of(box, limits, exercise, read(exercise.fingerprints), source, 1)) as material:
-        assert "Whose idea is it?" in [question.text for question in draw(material, 20)]
 
 
 @pytest.mark.parametrize("said", ["BADCA", "b, a, d, c, a", "B A D C A"])

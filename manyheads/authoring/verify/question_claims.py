@@ -26,7 +26,7 @@ from .claim import Claim
 FIT, DRAWN = 5, 40  # templates that should fit an exercise, and questions that are drawn at once
 NAMED = 12  # wrong options of one draw whose misconception is looked for
 VIEW_SHARE, STYLE_SHARE, FIT_SHARE = 0.95, 0.95, 0.6  # an exercise without named axes has few
-MEND = "see docs/proof.md, How a question is made; an author's own stand in grader/questions/"
+MEND = "see docs/proof.md, How a question is made"
 Readings = list[tuple[bool, str]]  # whether each option is what its version shows, with a label
 
 
