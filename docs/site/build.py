@@ -25,7 +25,7 @@ GROUPS = {
         "contributing",
     ],
     "Reference": ["commands", "course-yaml", "overrides-yaml", "results", "evidence", "checks", "misconceptions"],
-    "Explanation": ["diagnosis", "proof", "architecture", "threat-model", "performance", "attention", "gallery"],
+    "Explanation": ["diagnosis", "architecture", "threat-model", "performance", "attention", "gallery"],
 }  # fmt: skip
 CHECKS = """# What checks import
 

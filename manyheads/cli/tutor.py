@@ -16,9 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from ..course import Course, Exercise
 from ..errors import CourseFault
 from ..evidence import Evidence
-from ..student.question import ASKED
 from ..submission import read_text
-from .ask import ask_evidence
 from .options import CourseOption, course_of, exercise_named, not_installed
 from .own import missing_message
 from .own_evidence import check_evidence, hint_evidence, status_evidence, trace_evidence
@@ -108,12 +106,6 @@ class Tools:
         named = exercise_named(self.course, exercise, "hint")
         return Evidence(command="hint", exercises=(hint_evidence(self.course, named, self.box, in_turn=True),))
 
-    def ask(self, exercise: str, seed: int = 1, letters: str | None = None) -> Evidence:
-        """Put five questions on the student's own code, after every check passes. letters: the student's answers, as BADCA."""
-        named = exercise_named(self.course, exercise, "ask")
-        told = ask_evidence(self.course, named, seed, ASKED, letters, self.box)
-        return Evidence(command="ask", exercises=(told,))
-
 
 def tutor(course: Course, box: Box) -> MCPServer:
     """Return the server. Raises CourseFault where the package is missing."""
@@ -143,7 +135,6 @@ def tutor(course: Course, box: Box) -> MCPServer:
         tools.check,
         tools.trace,
         tools.hint,
-        tools.ask,
     ]
     every = [Tool.from_function(served(tool)) for tool in offered]
     for tool in every:  # an argument that there is not is refused, not passed over

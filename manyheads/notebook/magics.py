@@ -6,7 +6,7 @@ import io
 import random
 import re
 import shlex
-from contextlib import closing, redirect_stdout, suppress
+from contextlib import redirect_stdout, suppress
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -23,7 +23,7 @@ from ..report.notebook_html import NotebookView, checked, hanging, pictured, sho
 from ..report.question_text import answer_lines, question_lines
 from ..report.trace_text import LEGEND, trace_report
 from ..result import ExerciseResult
-from ..student.ask_questions import answered, draw, read_letters
+from ..student.ask_questions import questions_about
 from ..student.check_attempt import check_attempt
 from ..student.choose_example import examples_named
 from ..student.crops import TABLES, TIMES
@@ -31,7 +31,7 @@ from ..student.example import with_recorded
 from ..student.explain_trace import explained
 from ..student.hints import next_hint
 from ..student.own_checks import printed_lines
-from ..student.question_versions import material_of
+from ..student.question import read_letters
 from ..student.sentence import every_band, sentence_examples
 from ..submission import read_file
 from .kernel import Cells, NotebookExercise, find_exercise, preserved_rng_state, source_of, traced_in_kernel
@@ -124,20 +124,14 @@ class Magics:
             raise CourseFault(f"{notebook.id} is not done yet, and questions come after a ✓. Next: %check")
         with open_own_box() as box:
             limits = notebook.course.limits.for_worker()
-            material = material_of(box, limits, notebook.exercise, notebook.fingerprints, source, self._seed)
-            with closing(material):
-                questions = draw(material) if material.smalls else []
-                if not questions:
-                    raise CourseFault(
-                        f"nothing in {source.name} as it was saved can be asked about. Next: save it, then %ask"
-                    )
-                given = read_letters(letters[0], len(questions)) if letters else []
-                lines: list[Text] = []
-                for number, question in enumerate(questions, 1):
-                    lines += [Text(" "), *question_lines(number, len(questions), question)]
-                    if given:
-                        answer = answered(material, question, given[number - 1])
-                        lines += answer_lines(question, answer, shows_right=True)
+            questions = questions_about(box, limits, notebook.exercise, notebook.fingerprints, source, self._seed)
+        if not questions:
+            raise CourseFault(f"nothing in {source.name} as it was saved can be asked about. Next: save it, then %ask")
+        given = read_letters(letters[0], len(questions)) if letters else ""
+        lines: list[Text] = []
+        for number, question in enumerate(questions):
+            lines += [Text(" "), *question_lines(number + 1, len(questions), question)]
+            lines += answer_lines(question, given[number], shows_right=True) if given else ()
         if given:
             self._seed += 1
         return shown(*lines, Text(" "), Text(f"Next: %ask {'' if given else 'BADCA, with your letters'}".strip()))

@@ -1,134 +1,281 @@
-"""Draw questions about an attempt, and prove them again in other processes."""
+"""Ask a student about the own running code: what a line makes, and what an edit of it would change.
+
+The recorded calls of an exercise are made small, the attempt answers them in the box, and four templates make questions of what was
+seen. They know the signatures in course.yaml and the attempt, and nothing else: no line of the reference is shown.
+"""
 
 from __future__ import annotations
 
-import re
+import random
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from itertools import islice
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import combinations, permutations, zip_longest
 
-from ..errors import CourseFault
-from ..judge.attempt_runner import AttemptRunner
-from ..result import Diagnosed
-from ..submission import proved_line
-from .check_attempt import check_and_diagnose
-from .question import ASKED, LETTERS, Option, Question
-from .question_edits import edit_outcome, edit_with_outcome
-from .question_inputs import easy_row, positions_moved
-from .question_trace import axis_at_line, memory_at_line, origin_at_line, shape_at_line
-from .question_versions import Material
+import torch
+from torch import Tensor
 
-_LINE = re.compile(r"\b([Ll])ine (\d+)\b")
-MOST = 6  # of one template, from which one is drawn
-Template = Callable[[Material], Iterator[Question | None]]
-TEMPLATES: dict[str, Template] = {
-    "shape_at_line": shape_at_line,
-    "axis_at_line": axis_at_line,
-    "memory_at_line": memory_at_line,
-    "origin_at_line": origin_at_line,
-    "edit_outcome": edit_outcome,
-    "edit_with_outcome": edit_with_outcome,
-    "positions_moved": positions_moved,
-    "easy_row": easy_row,
-}
+from ..box.level import Box
+from ..box.worker.answers import Reply, Step, Traced
+from ..box.worker.limits import Limits
+from ..checks.cast import map_call
+from ..checks.transcript import target_of
+from ..course import Exercise
+from ..diagnosis.edit_candidates import candidates
+from ..diagnosis.recording import Fingerprints
+from ..submission import AttemptSource, lines_of, proved_line
+from .choose_example import examples
+from .question import ASKED, Option, Question, question
+from .question_lines import changed_line, leaves_unset, nodes_of, plain_lines, shown_code, sizes_written
+from .question_runs import Runs
+from .small_calls import Small, small_call
+
+EDITS = 16  # of one call
+ALIKE = 3  # edits of one call that come to the same
 
 
-def draw(material: Material, count: int = ASKED) -> list[Question]:
-    """Return so many questions, of as many templates as there are. Fewer where the attempt gives no more."""
-    drawn: list[Question] = []
-    texts: set[str] = set()
-    names = list(TEMPLATES)
-    material.rng.shuffle(names)
-    waiting = {name: _shuffled(material, TEMPLATES[name]) for name in names}
-    while waiting and len(drawn) < count:
-        for name in list(waiting):
-            question = next(waiting[name], None)
-            if question is None:
-                del waiting[name]
-            elif question.text not in texts and len(drawn) < count:
-                texts.add(question.text)
-                drawn.append(_as_the_student_sees(material, question))
-    return drawn
+def questions_about(
+    box: Box,
+    limits: Limits,
+    exercise: Exercise,
+    fingerprints: Fingerprints,
+    source: AttemptSource,
+    seed: int,
+    count: int = ASKED,
+) -> list[Question]:
+    """Return so many questions, of as many templates as there are; fewer where the attempt gives no more.
 
-
-def _shuffled(material: Material, template: Template) -> Iterator[Question]:
-    """Yield some questions of a template in a random order, made when the first is asked for."""
-    found = list(islice((q for q in template(material) if q is not None), MOST))
-    material.rng.shuffle(found)
-    yield from found
-
-
-# What a wrong option is an instance of.
-
-
-def misconception_of(material: Material, option: Option) -> Diagnosed | None:
-    """Return the misconception of the version that gives an option; None where it has none by itself."""
-    if option.edit is None:
-        return None
-    edited = replace(material.source, source=option.edit.after)
-    attempt = AttemptRunner(material.box, edited, material.limits)
-    try:
-        if attempt.load() is not None:
-            return None
-        diagnosis = check_and_diagnose(material.fingerprints, attempt, edited.source, material.exercise)[1]
-    finally:
-        attempt.close()
-    return diagnosis.named[0] if len(diagnosis.named) == 1 else None
+    The same code and seed give the same questions.
+    """
+    rng = random.Random(f"{seed} {exercise.id} {source.source}".encode("utf-8", "surrogatepass"))
+    found: list[list[Question]] = []
+    with closing(Runs(box, limits, source)) as runs:
+        written = sizes_written(nodes_of(source.source))
+        once = [each for each in examples(exercise, fingerprints) if not each.call.then]
+        smalls = [small for each in once if (small := small_call(runs.traced, exercise, each, written))]
+        for template in rng.sample(TEMPLATES, len(TEMPLATES)):
+            made = [q for small in smalls for q in template(_About(source, small, runs, rng)) if q is not None]
+            rng.shuffle(made)
+            found.append(made)
+    in_turn = {each.text: each for row in zip_longest(*found) for each in row if each is not None}
+    return list(in_turn.values())[:count]
 
 
 @dataclass(frozen=True)
-class Answered:
-    """What is said of an answer. letter: "" where none was given."""
+class _About:
+    """What a template looks at."""
 
-    letter: str
-    is_right: bool
-    why: str
+    source: AttemptSource
+    small: Small
+    runs: Runs
+    rng: random.Random
 
+    def where(self, number: int) -> str:
+        """Return what a line is called: by its cell in a notebook."""
+        return proved_line(self.source, number).place
 
-def answered(material: Material, question: Question, letter: str) -> Answered:
-    """Say why an answer is right; or why not, with the misconception that would give it, and that one's first hint."""
-    if letter not in LETTERS[: len(question.options)] or not letter:
-        return Answered("", False, "")
-    option = question.options[LETTERS.index(letter)]
-    if option is question.options[question.right]:
-        return Answered(letter, True, option.cause)
-    named = misconception_of(material, option)
-    return Answered(letter, False, option.cause if named is None else f"{option.cause} {named.title} {named.hint}")
+    def lines(self, traced: Traced) -> dict[int, Step]:
+        """Return the lines that can be asked about, each with its last operation."""
+        plain = plain_lines(nodes_of(self.source.source))
+        return {number: step for number, step in visited_lines(traced).items() if number in plain}
 
-
-def in_full(question: Question) -> str:
-    """Return the right answer in words."""
-    right = question.options[question.right]
-    return f"It is {LETTERS[question.right]}: {right.text}. {right.cause}"
+    def ask(self, number: int, text: str, right: Option, wrong: Iterator[Option] | list[Option]) -> Question | None:
+        code = f"{self.where(number).capitalize()}: {shown_code(lines_of(self.source.source)[number - 1])}"
+        return question(self.rng, f"{self.small.runs} {text}", code, right, wrong)
 
 
-def read_letters(said: str, count: int) -> list[str]:
-    """Return the letters of answers such as BADCA or "b, a, -, c, a"; "-" where none is given. Raises CourseFault."""
-    given = re.sub(r"[\s,]", "", said).upper()
-    if not re.fullmatch(rf"[{LETTERS}-]{{{count}}}", given):
-        letters = "A" * count
-        raise CourseFault(
-            f"{said!r} is not {count} letters from A to D, or - for none. Next: the same with letters such as {letters}"
-        )
-    return list(given)
+Template = Callable[[_About], Iterator[Question | None]]
 
 
-def _as_the_student_sees(material: Material, question: Question) -> Question:
-    """Return the question with lines of a notebook called by their cells."""
+def visited_lines(traced: Traced) -> dict[int, Step]:
+    """Return the last operation of each line whose result is one tensor with axes, of the same shape in every visit."""
+    last: dict[int, Step] = {}
+    for place, after in zip_longest(traced.order, traced.order[1:]):
+        step = traced.steps[place]
+        if after is None or traced.steps[after].lines[: len(step.lines)] != step.lines:  # nor a line that it calls
+            last[step.lines[-1]] = step
+    sites = {_site(step) for step in last.values()}
+    kinds = {
+        (_site(s), s.name, s.storage, tuple(o.shape for o in s.outputs)) for s in traced.steps if _site(s) in sites
+    }
+    visits = Counter(site[0] for site, *_ in kinds)
+    return {
+        number: step
+        for number, step in last.items()
+        if visits[number] == 1 and step.output_count == 1 and step.outputs and step.outputs[0].shape and not step.raised
+    }
 
-    def told(text: str) -> str:
-        return _LINE.sub(lambda found: _place(found, material), text)
 
-    if not material.source.cells:
-        return question
-    options = tuple(
-        replace(o, text=told(o.text), cause=told(o.cause), shows=told(o.shows) if o.shows == o.text else o.shows)
-        for o in question.options
+def _site(step: Step) -> tuple[int, int]:
+    return step.lines[-1], step.sites[-1]
+
+
+def shape_at_line(about: _About) -> Iterator[Question | None]:
+    """Ask which shape a line's result has."""
+    lines = about.lines(about.small.traced)
+    shapes = {number: step.outputs[0].shape for number, step in lines.items()}
+    for number, shape in shapes.items():
+        where = about.where(number)
+        last = f"That shape goes into the last operation of {where}."
+        likely = [Option(_shown(each.shape), last) for each in lines[number].inputs if len(each.shape) > 1]
+        likely += _reordered(shape)
+        near = {n: o for n, o in shapes.items() if abs(len(o) - len(shape)) <= 1 and len(o) > 1}
+        likely += [Option(_shown(other), f"That is the result of {about.where(n)}.") for n, other in near.items()]
+        about.rng.shuffle(likely)
+        named = about.small.named(shape) or "what it has when your code runs"
+        text = f"Which shape does the result of {where} have?"
+        yield about.ask(number, text, Option(_shown(shape), f"That is {named}."), [*likely, *_joined(shape)])
+
+
+def _shown(shape: tuple[int, ...]) -> str:
+    return str(tuple(shape))
+
+
+def _reordered(shape: tuple[int, ...]) -> Iterator[Option]:
+    for a, b in combinations(range(len(shape)), 2):
+        swapped = list(shape)
+        swapped[a], swapped[b] = swapped[b], swapped[a]
+        yield Option(_shown(tuple(swapped)), f"There axes {a} and {b} stand the other way round.")
+
+
+def _joined(shape: tuple[int, ...]) -> Iterator[Option]:
+    for place in range(len(shape) - 1):
+        joined = (*shape[:place], shape[place] * shape[place + 1], *shape[place + 2 :])
+        yield Option(_shown(joined), f"There axes {place} and {place + 1} are joined into one.")
+    yield Option(_shown((*shape, 1)), "There one axis more is kept, of size 1.")
+    yield Option(_shown((1, *shape)), "There one axis more stands in front, of size 1.")
+    yield Option(_shown(shape[:-1]), "There the last axis is gone.")
+
+
+def axis_at_line(about: _About) -> Iterator[Question | None]:
+    """Ask what one axis of a line's result counts."""
+    small, names = about.small, about.small.names
+    for number, step in about.lines(small.traced).items():
+        shape, where = step.outputs[0].shape, about.where(number)
+        axes = [names.get(size) for size in shape]
+        for place, name in enumerate(axes):
+            if name is None or len(axes) < 2:
+                continue
+            wrong = [Option(_counted(small, o), _where_is(axes, o)) for o in names.values() if o != name]
+            about.rng.shuffle(wrong)
+            none = Option(f"nothing with a name: its size is {shape[place] + 1}", f"Its size is {shape[place]}.")
+            cause = f"The result of {where} has the shape {small.named(shape) or _shown(shape)}."
+            text = f"What does axis {place} of the result of {where} count?"
+            yield about.ask(number, text, Option(_counted(small, name), cause), [*wrong, none])
+
+
+def _counted(small: Small, name: str) -> str:
+    return f"{name}, {small.example.axes.sizes[name]} of them"
+
+
+def _where_is(axes: list[str | None], name: str) -> str:
+    return f"{name} is axis {axes.index(name)} there." if name in axes else f"No axis there is {name} by itself."
+
+
+def origin_at_line(about: _About) -> Iterator[Question | None]:
+    """Ask which number of a counted input stands at a place, after lines that only move numbers."""
+    tables = ((n, v) for n, v in about.small.example.arguments.items() if isinstance(v, Tensor) and v.dim() > 1)
+    name, value = next(((n, v) for n, v in tables if v.is_floating_point()), ("", None))
+    counted = map_call(about.small.example.call, _counting)
+    traced = about.runs.traced(counted) if value is not None and isinstance(counted.subject, str) else None
+    if value is None or traced is None:
+        return
+    sites = [_site(traced.steps[place]) for place in traced.order]
+    for number, step in about.lines(traced).items():
+        table = step.crops[0] if step.crops and sites.count(_site(step)) == 1 else None
+        if table is not None and _is_moved(table, step.outputs[0].shape, value.shape):
+            yield _origin(about, number, name, value.shape, table)
+
+
+def _counting(tensor: Tensor) -> Tensor:
+    is_counted = tensor.is_floating_point() and tensor.dim()
+    return torch.arange(tensor.numel(), dtype=tensor.dtype).view(tensor.shape) if is_counted else tensor
+
+
+def _is_moved(table: Tensor, whole: tuple[int, ...], given: torch.Size) -> bool:
+    """Return whether a whole result holds the input's numbers in another order, or in other axes."""
+    if table.shape != whole or table.dim() < 2 or table.shape == given or table.numel() != given.numel():
+        return False
+    return bool(torch.equal(table.flatten().sort().values, torch.arange(given.numel(), dtype=table.dtype)))
+
+
+def _origin(about: _About, number: int, name: str, given: torch.Size, table: Tensor) -> Question | None:
+    where, sizes = about.where(number), table.shape
+    index = tuple(  # not 0 along most axes
+        about.rng.randrange(min(1, size - 1), size) if axis or table.dim() == 2 else 0
+        for axis, size in enumerate(sizes)
     )
-    wanted = told(question.wanted) if question.wanted == question.options[question.right].text else question.wanted
-    return replace(question, text=told(question.text), code=told(question.code), options=options, wanted=wanted)
+    value, flat = int(table[index]), torch.arange(table.numel()).view(sizes)
+    viewed = "That stands there if the numbers are only read in other axes: a view moves nothing."
+    others = [(place, f"at {list(place)}") for place in permutations(index)]
+    axis = table.dim() - 2
+    for step, why in ((1, "further"), (-1, "back")):
+        others.append(((*index[:axis], index[axis] + step, *index[axis + 1 :]), f"one {why} along axis {axis}"))
+    inside = ((place, why) for place, why in others if all(0 <= i < n for i, n in zip(place, sizes, strict=True)))
+    wrong = [Option(str(int(flat[index])), viewed)]
+    wrong += [Option(str(int(table[place])), f"That stands {why}.") for place, why in inside]
+    text = (
+        f"{name}, of shape {_shown(given)}, holds 0, 1, 2, … in order. "
+        f"Which number stands at {list(index)} of the result of {where}?"
+    )
+    right = Option(str(value), f"Row by row {name} is counted; {where} brings {value} there.")
+    return about.ask(number, text, right, wrong)
 
 
-def _place(found: re.Match[str], material: Material) -> str:
-    place = proved_line(material.source, int(found[2])).place
-    return f"{found[1]}{place[1:]}"
+_WHY_NOT = {
+    "an exception": "It would raise if sizes met that do not fit.",
+    "a result of another shape": "The shape would change if the result had other axes, or one of another size.",
+    "the same shape with other numbers": "Numbers would change if others were computed, or the same stood elsewhere.",
+    "the same result as before": "It would stay the same if the line did not matter for this call.",
+}
+RAISES, SHAPE, NUMBERS, NOTHING = _WHY_NOT
+# No tensor is needed to see these.
+_TRIVIAL = frozenset({"NameError", "UnboundLocalError", "AttributeError", "TypeError"})
+SAME_TO = 1e-5  # the largest difference of numbers that count as the same, relative to the largest of them
+
+
+def edit_outcome(about: _About) -> Iterator[Question | None]:
+    """Ask what one edit of a line changes."""
+    source, small = about.source.source, about.small
+    every = [line for edit in candidates(source, [target_of(small.example.call)]) if (line := changed_line(edit))]
+    changed = about.rng.sample(every, min(EDITS, len(every)))
+    unseen = {"", NUMBERS, NOTHING} if leaves_unset(nodes_of(source)) else {""}
+    first = " Only its first result counts." if len(small.traced.reply.outputs) > 1 else ""
+    known: Counter[str] = Counter()
+    for line, reply in zip(
+        changed, about.runs.replies(small.example.call, [line.text for line in changed]), strict=True
+    ):
+        seen = outcome(reply, small.traced.reply)
+        known[seen] += 1
+        if seen not in unseen and known[seen] <= ALIKE:
+            wrong = [
+                Option(other, f"{why} Here it comes to {seen}.") for other, why in _WHY_NOT.items() if other != seen
+            ]
+            right = Option(seen, "That was seen when your code was run with that edit.")
+            text = f"In your code {about.where(line.number)} becomes `{line.line}`. What comes of it?{first}"
+            yield about.ask(line.number, text, right, wrong)
+
+
+def outcome(reply: Reply | None, own: Reply) -> str:
+    """Return what becomes of the first result beside the student's own; "" where it is nothing of these."""
+    if reply is None:
+        return ""
+    if reply.raised is not None:
+        return "" if reply.raised.type in _TRIVIAL else RAISES
+    mine, theirs = own.outputs[0].tensor, reply.outputs[0].tensor if len(reply.outputs) == len(own.outputs) else None
+    if mine is None or theirs is None or (mine.dim() and not theirs.dim()):  # no tensor: a list, or a number
+        return ""
+    if mine.shape != theirs.shape:
+        return SHAPE
+    return NUMBERS if not _is_same(mine, theirs) else NOTHING if mine.dtype == theirs.dtype else ""
+
+
+def _is_same(a: Tensor, b: Tensor) -> bool:
+    """Return whether two tensors of one shape hold the same numbers, to rounding."""
+    a, b = a.double(), b.double()
+    largest = max(float(a[a.isfinite()].abs().max()) if a.isfinite().any() else 0.0, 1.0)
+    return bool(torch.allclose(a, b, rtol=0.0, atol=SAME_TO * largest, equal_nan=True))
+
+
+TEMPLATES: tuple[Template, ...] = (shape_at_line, axis_at_line, origin_at_line, edit_outcome)

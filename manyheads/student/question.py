@@ -1,85 +1,54 @@
-"""A question about a student's own running code: one option is what the code does, each other one is what other code does."""
+"""A question about a student's own running code: one option is what the code does, each other one has a reason why it is wrong."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-if TYPE_CHECKING:  # torch, which a command that refuses need not import
-    from ..box.worker.answers import Reply, Traced
-    from ..box.worker.messages import Call, TraceCall
-    from ..diagnosis.edit_text import Edit
+from ..errors import CourseFault
 
 LETTERS = "ABCD"
-OPTIONS = len(LETTERS)
 ASKED = 5  # questions at a time
-
-
-class Version(Protocol):
-    """One version of the code in a process of its own: the student's, or one with an edit."""
-
-    def reply(self, call: Call) -> Reply:
-        """Return its reply to a call. Raises AttemptEnded."""
-
-    def traced(self, call: TraceCall) -> Traced:
-        """Return the trace of a call. Raises AttemptEnded."""
-
-
-Observe = Callable[[Version, Version], str]  # what a version shows, beside the student's own
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option. cause: why it is wrong; of the right one, why it is right.
-
-    edit: the version of the student's code that gives it; None: no edit is needed to say so. observe: how anybody can see
-    it in that version; None where `cause` says all. shows: what is seen there.
-    """
+    """One option. cause: why it is wrong; of the right one, why it is right."""
 
     text: str
     cause: str
-    edit: Edit | None = None
-    observe: Observe | None = None
-    shows: str = ""
 
 
 @dataclass(frozen=True)
 class Question:
-    """template: which kind of question it is. wanted: what the right option shows. code: lines of the student's code."""
+    """right: the place of the right option. code: the line of the student's code that it is about."""
 
-    template: str
     text: str
+    code: str
     options: tuple[Option, ...]
-    wanted: str
-    code: str = ""
-
-    @property
-    def right(self) -> int:
-        """The place of the right option."""
-        return next(place for place, option in enumerate(self.options) if option.shows == self.wanted)
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether it has four options, no two of them equal, one of them right, and each with its cause."""
-        texts, right = {option.text for option in self.options}, [o for o in self.options if o.shows == self.wanted]
-        return len(texts) == len(self.options) == OPTIONS and len(right) == 1 and all(o.cause for o in self.options)
+    right: int
 
 
-def ask(
-    template: str, text: str, right: Option, wrong: Sequence[Option], rng: random.Random, code: str = ""
-) -> Question | None:
-    """Return the question with the first three wrong options that differ, in any order; None where there are fewer.
-
-    What a wrong option shows is its text, if nothing else is said.
-    """
-    right = replace(right, shows=right.shows or right.text)
-    options, texts = [right], {right.text}
+def question(rng: random.Random, text: str, code: str, right: Option, wrong: Iterable[Option]) -> Question | None:
+    """Return the question with the first three wrong options that differ, in any order; None where there are fewer."""
+    every = {right.text: right}
     for option in wrong:
-        if option.text not in texts and len(options) < OPTIONS:
-            texts.add(option.text)
-            options.append(replace(option, shows=option.shows or option.text))
+        every.setdefault(option.text, option)
+    options = list(every.values())[: len(LETTERS)]
+    if len(options) < len(LETTERS):
+        return None
     rng.shuffle(options)
-    question = Question(template, text, tuple(options), right.shows, code)
-    return question if question.is_sound else None
+    return Question(text, code, tuple(options), options.index(right))
+
+
+def read_letters(said: str, count: int) -> str:
+    """Return the letters of answers such as BADCA or "b, a, -, c, a"; "-" where none is given. Raises CourseFault."""
+    given = re.sub(r"[\s,]", "", said).upper()
+    if not re.fullmatch(rf"[{LETTERS}-]{{{count}}}", given):
+        letters = "A" * count
+        raise CourseFault(
+            f"{said!r} is not {count} letters from A to D, or - for none. Next: the same with letters such as {letters}"
+        )
+    return given

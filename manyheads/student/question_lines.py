@@ -6,50 +6,50 @@ import ast
 import builtins
 import io
 import tokenize
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from ..diagnosis.edit_text import Edit
 from ..diagnosis.reached_parts import name_of
 from ..submission.source_text import printable
-from ..submission.unwritten import DEFINITIONS
+from ..submission.unwritten import DEFINITIONS, tree_of
 
 _OF_AXES = frozenset(
     "transpose permute swapaxes swapdims movedim softmax sum mean cat concat stack size unsqueeze squeeze".split()
 )
-LONGEST = 120  # characters of a line that can be read in an option
+LONGEST = 120  # characters of a line that can be read in a question
 
 
 @dataclass(frozen=True)
 class ChangedLine:
-    """An edit of one line: its number, and its text before and after."""
+    """An edit of one line. text: of the whole file after it. line: this line after it."""
 
-    edit: Edit
+    text: str
     number: int
-    before: str
-    after: str
-
-
-def sizes_written(text: str) -> frozenset[int]:
-    """Return the numbers in a text that may be sizes: those among arguments, but of functions that take axes."""
-    calls = [node for node in nodes_of(text) if isinstance(node, ast.Call)]
-    given = (
-        c for call in calls if name_of(call) not in _OF_AXES for c in (*call.args, *(k.value for k in call.keywords))
-    )
-    parts = (part for value in given for part in (value.elts if isinstance(value, ast.Tuple | ast.List) else [value]))
-    return frozenset(part.value for part in parts if isinstance(part, ast.Constant) and type(part.value) is int)
+    line: str
 
 
 def nodes_of(text: str) -> list[ast.AST]:
     """Return the nodes of the definitions in a text."""
-    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        return [node for part in ast.parse(text).body if isinstance(part, DEFINITIONS) for node in ast.walk(part)]
-    return []
+    return [node for part in tree_of(text) if isinstance(part, DEFINITIONS) for node in ast.walk(part)]
 
 
-def plain_lines(text: str) -> frozenset[int]:
+def sizes_written(nodes: Sequence[ast.AST]) -> frozenset[int]:
+    """Return the numbers in a text that may be sizes: those among arguments, but of functions that take axes."""
+    calls = [node for node in nodes if isinstance(node, ast.Call) and name_of(node) not in _OF_AXES]
+    given = (value for call in calls for value in (*call.args, *(k.value for k in call.keywords)))
+    parts = (part for value in given for part in (value.elts if isinstance(value, ast.Tuple | ast.List) else [value]))
+    return frozenset(part.value for part in parts if isinstance(part, ast.Constant) and type(part.value) is int)
+
+
+def leaves_unset(nodes: Sequence[ast.AST]) -> bool:
+    """Return whether an edit may leave memory that is not set: its numbers are chance."""
+    return any("empty" in name_of(node) for node in nodes if isinstance(node, ast.Call))
+
+
+def plain_lines(nodes: Sequence[ast.AST]) -> frozenset[int]:
     """Return the lines that are one whole statement, of which a reader can say what its result is."""
-    nodes = nodes_of(text)
     statements = [node for node in nodes if isinstance(node, ast.stmt)]
     starts = [node.lineno for node in statements]
     own = {node.name for node in nodes if isinstance(node, DEFINITIONS)} | set(dir(builtins)) | {"append"}
@@ -75,9 +75,8 @@ def changed_line(edit: Edit) -> ChangedLine | None:
     places = [place for place, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
     if len(places) != 1:
         return None
-    (place,) = places
-    old, new = shown_code(before[place]), shown_code(after[place])
-    return ChangedLine(edit, place + 1, old, new) if old != new and len(new) <= LONGEST else None
+    old, new = shown_code(before[places[0]]), shown_code(after[places[0]])
+    return ChangedLine(edit.after, places[0] + 1, new) if old != new and len(new) <= LONGEST else None
 
 
 def shown_code(line: str) -> str:

@@ -8,19 +8,16 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ..box.connection import AttemptEnded
-from ..box.worker.answers import Reply, Traced
-from ..box.worker.messages import Build, Call, TraceCall
+from ..box.worker.answers import Traced
+from ..box.worker.messages import Build, Call
 from ..checks.cast import cast, map_call
 from ..checks.transcript import target_of
 from ..course import Exercise
 from ..diagnosis.resize import layouts
-from .axes import Axes, axes_of
+from .axes import axes_of
 from .example import Example
-from .question_lines import ChangedLine
 
 FEW = 24  # numbers that a question can list
-CROP = (24, 24, 24, 24)  # the numbers of a traced tensor, all of them where a call is small
 # New sizes, in the order of the old ones. Primes, so that no product or half of one is another; some exercises need even
 # ones, or multiples.
 _SIZES = (
@@ -31,38 +28,17 @@ _SIZES = (
 
 @dataclass(frozen=True)
 class Small:
-    """A small call of one function.
-
-    traced: the attempt's own run of it. versions: of what it reaches, in a random order. written: the numbers in its text.
-    plain: its lines that are one statement with one result.
-    """
+    """A small call of one function, in float32. traced: the attempt's own run of it. written: the numbers in its text."""
 
     example: Example
     traced: Traced
-    versions: tuple[ChangedLine, ...] = ()
-    written: frozenset[int] = frozenset()
-    plain: frozenset[int] = frozenset()
-
-    @property
-    def call(self) -> Call:
-        """The call, in float32."""
-        return self.example.call
-
-    @property
-    def reply(self) -> Reply:
-        """The attempt's own answer."""
-        return self.traced.reply
-
-    @property
-    def axes(self) -> Axes:
-        """The sizes by name."""
-        return self.example.axes
+    written: frozenset[int]
 
     @property
     def runs(self) -> str:
         """The call in words: its sizes by name, its mode, and its whole numbers and truth values, 1 for True."""
-        sizes = ", ".join(f"{name} = {size}" for name, size in self.axes.sizes.items())
-        mode = ", in eval mode" if isinstance(self.call.subject, Build) else ""
+        sizes = ", ".join(f"{name} = {size}" for name, size in self.example.axes.sizes.items())
+        mode = ", in eval mode" if isinstance(self.example.call.subject, Build) else ""
         tables = ((n, v) for n, v in self.example.arguments.items() if isinstance(v, Tensor) and v.dim())
         told = [f" {n} is {v.long().tolist()}." for n, v in tables if not v.is_floating_point() and v.numel() <= FEW]
         return f"{self.example.title} runs with {sizes}{mode}.{''.join(told)}"
@@ -70,43 +46,38 @@ class Small:
     @property
     def names(self) -> dict[int, str]:
         """The name of each size that nothing else in the code can have: no other axis, no half of one, no number written out."""
-        sizes = list(self.axes.sizes.values())
+        sizes = list(self.example.axes.sizes.values())
         others = {size // 2 for size in sizes if size % 2 == 0} | {2 * size for size in sizes} | self.written
-        return {n: name for name, n in self.axes.sizes.items() if sizes.count(n) == 1 and n not in others}
+        return {n: name for name, n in self.example.axes.sizes.items() if sizes.count(n) == 1 and n not in others}
 
     def named(self, shape: Sequence[int]) -> str:
         """Return a shape in names: (B, T, C); "" where a size has none that is certain."""
         return f"({', '.join(self.names[n] for n in shape)})" if all(n in self.names for n in shape) else ""
 
 
-def small_call(trace: Callable[[TraceCall], Traced], exercise: Exercise, example: Example) -> Small | None:
+def small_call(
+    trace: Callable[[Call], Traced | None], exercise: Exercise, example: Example, written: frozenset[int]
+) -> Small | None:
     """Return the example with small sizes that have names, else as it is recorded; None where the attempt fails on it.
 
     Sizes are preferred of which no two are equal.
     """
+    signatures = {name: exercise.signatures(name) for name in exercise.shapes}
     found = None
     for call in (*_resized(example.call), cast(example.call, "float32")):
-        try:
-            traced = trace(TraceCall(call, CROP))
-        except AttemptEnded:
+        traced = trace(call)
+        output = traced.reply.outputs[0].tensor if traced and traced.reply.outputs else None
+        if traced is None or traced.reply.raised is not None or output is None:
             continue
-        output = traced.reply.outputs[0].tensor if traced.reply.outputs else None
-        if traced.reply.raised is not None or output is None:
-            continue
-        axes = _axes(exercise, call, output) if exercise.shapes else example.axes
+        fits = (axes_of(one, call, output.shape, signatures) for one in signatures.get(target_of(call), ()))
+        axes = next(filter(None, fits), None) if signatures else example.axes
         if axes is None:
             continue
-        small = Small(replace(example, call=call, expected=output, axes=axes, others=(), instead=()), traced)
+        small = Small(replace(example, call=call, axes=axes), traced, written)
         if len(set(axes.sizes.values())) == len(axes.sizes):
             return small
         found = found or small
     return found
-
-
-def _axes(exercise: Exercise, call: Call, output: Tensor) -> Axes | None:
-    signatures = {name: exercise.signatures(name) for name in exercise.shapes}
-    fits = (axes_of(one, call, output.shape, signatures) for one in signatures.get(target_of(call), ()))
-    return next((axes for axes in fits if axes is not None), None)
 
 
 def _resized(call: Call) -> Iterator[Call]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -81,23 +80,3 @@ def test_before_a_tick_there_are_no_questions(run_course: Run, student_copy: Pat
     assert wrong.stderr == (
         "course: running_mean is not done yet, and questions come after a ✓. Next: course check running_mean\n"
     )
-
-
-def test_as_json_what_is_not_done_is_told_in_the_object_with_status_2(run_course: Run, student_copy: Path) -> None:
-    done = run_course("ask", "running_mean", "--json", cwd=student_copy)
-    (told,) = json.loads(done.stdout)["exercises"]
-    assert (done.returncode, done.stderr, told["questions"]) == (2, "", [])
-    assert told["problem"].startswith("running_mean is not done yet, and questions come after a ✓. Next: ")
-
-
-def test_as_json_questions_have_no_key_and_answers_no_right_letter(run_course: Run, done_copy: Path) -> None:
-    letters = right_letters(run_course, done_copy)
-    asked = run_course("ask", "--seed", "3", "--json", cwd=done_copy)
-    assert (asked.returncode, asked.stderr) == (0, "")
-    (told,) = json.loads(asked.stdout)["exercises"]
-    assert (told["id"], told["seed"], len(told["questions"])) == ("running_mean", 3, 5)
-    assert all(question["right"] is None for question in told["questions"])
-    said = run_course("ask", "--seed", "3", "--json", "--letters", letters[:4] + "-", cwd=done_copy)
-    assert said.returncode == 1
-    (told,) = json.loads(said.stdout)["exercises"]
-    assert [question["right"] for question in told["questions"]] == [True] * 4 + [None]

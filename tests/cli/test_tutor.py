@@ -69,25 +69,10 @@ def test_each_tool_gives_what_its_command_gives_as_json(ask: Talk, run_course, s
         assert Evidence.model_validate(told) == Evidence.model_validate_json(printed)
 
 
-def test_questions_come_after_a_tick_and_no_right_answer_with_them(ask: Talk, student_copy: Path) -> None:
-    (early,) = ask(WRONG, "ask")
-    assert "running_mean is not done yet, and questions come after a ✓. Next: course check running_mean" in early
-    (put,) = ask(RIGHT, "ask")
-    questions = put["exercises"][0]["questions"]
-    assert [list(question["options"]) for question in questions] == [list("ABCD")] * 5
-    assert {(question["answer"], question["right"], question["why"]) for question in questions} == {("", None, "")}
-    with open_own_box(meta=True) as box:
-        (said,) = talk(tutor(load_course(student_copy), box), ("ask", {"exercise": "running_mean", "letters": "AAAAA"}))
-    answered = said["exercises"][0]["questions"]
-    assert [question["text"] for question in answered] == [question["text"] for question in questions]
-    assert all(question["answer"] == "A" and question["why"] for question in answered)
-    assert all(question["right"] in (True, False) for question in answered)
-
-
 def test_an_argument_that_there_is_not_is_refused(student_copy: Path) -> None:
     with open_own_box(meta=True) as box:
         server = tutor(load_course(student_copy), box)
-        (said,) = talk(server, ("ask", {"exercise": "running_mean", "answers": "BCAAC"}))
+        (said,) = talk(server, ("trace", {"exercise": "running_mean", "answers": "BCAAC"}))
     assert "answers" in said
     assert "Extra inputs are not permitted" in said
     assert all(tool.input_schema["additionalProperties"] is False for tool in asyncio.run(server.list_tools()))
@@ -232,22 +217,6 @@ def test_no_tool_gives_a_solution_away_a_sample(class_copy: Course) -> None:
         asyncio.run(run())
 
 
-def test_questions_on_a_right_attempt_give_nothing_away(class_copy: Course) -> None:
-    async def run() -> None:
-        async with Client(tutor(class_copy, box)) as client:
-            exercise = class_copy.exercises[3]
-            hidden_of = next(e for e in real_course()[0].exercises if e.id == exercise.id)
-            for path in hidden_of.right_attempts()[:2]:
-                source = path.read_text(encoding="utf-8")
-                exercise.script.write_text(source, encoding="utf-8")
-                told = await client.call_tool("ask", {"exercise": exercise.id, "letters": "AAAAA"})
-                assert not told.is_error, path
-                assert given_away(hidden_of, source, [told.structured_content]) == set(), path
-
-    with open_own_box(meta=True) as box:
-        asyncio.run(run())
-
-
 @pytest.mark.soak
 @pytest.mark.journey
 @pytest.mark.timeout(1200)
@@ -262,7 +231,7 @@ def test_no_tool_gives_a_solution_away_whatever_the_attempt(class_copy: Course) 
     async def run() -> None:
         async with Client(stdio_client(command)) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == [
-                "status", "lesson", "check", "trace", "hint", "ask",
+                "status", "lesson", "check", "trace", "hint",
             ]  # fmt: skip
             for exercise in class_copy.exercises:
                 assert await put_all(client, exercise, attempts(exercise)) == {}

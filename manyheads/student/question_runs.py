@@ -1,0 +1,71 @@
+"""What questions are made from: an attempt's own run of a call, line by line, and what edits of it answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..box.connection import AttemptEnded, Connection
+from ..box.level import Box
+from ..box.loading import load
+from ..box.replies import read_reply
+from ..box.traces import read_traced
+from ..box.worker import wire
+from ..box.worker.answers import Reply, Traced
+from ..box.worker.limits import Limits
+from ..box.worker.messages import Call, TraceCall
+from ..submission import AttemptSource
+
+CROP = (24, 24, 24, 24)  # the numbers of a traced tensor, all of them where a call is small
+SECONDS = 2.0  # for all edits of one call: each needs some milliseconds
+
+
+class Runs:
+    """An attempt in one process of the box, and edits of it in another, loaded one after the other."""
+
+    def __init__(self, box: Box, limits: Limits, source: AttemptSource) -> None:
+        self._box, self._limits, self._source = box, limits, source
+        self._own: Connection | None = None
+        self._edited: Connection | None = None
+        self._ended: set[str] = set()  # edits that ended their process, by an endless loop for instance
+
+    def traced(self, call: Call) -> Traced | None:
+        """Return the attempt's own run of a call; None where it does not come back."""
+        try:
+            self._own = self._own or load(self._box, self._limits, self._source.load()).connection
+            return self._own.ask_for(read_traced, TraceCall(call, CROP), self._limits.seconds_per_call)
+        except AttemptEnded:
+            self._own = None
+            return None
+
+    def replies(self, call: Call, texts: Sequence[str]) -> list[Reply | None]:
+        """Return the replies of edited texts to a call; None where one cannot be loaded, or does not come back."""
+        asked = [text for text in texts if text not in self._ended]
+        try:
+            found = dict(zip(asked, self._together(call, asked, SECONDS), strict=True)) if asked else {}
+        except AttemptEnded:
+            found = {text: self._alone(call, text) for text in asked}
+        return [found.get(text) for text in texts]
+
+    def _alone(self, call: Call, text: str) -> Reply | None:
+        try:
+            return self._together(call, [text], SECONDS / 2)[0]
+        except AttemptEnded:
+            self._ended.add(text)
+            return None
+
+    def _together(self, call: Call, texts: Sequence[str], seconds: float) -> list[Reply | None]:
+        message = wire.encode(call)
+        packed = [p for text in texts for p in (wire.encode(replace(self._source, source=text).load()), message)]
+        connection, self._edited = self._edited, None
+        start = 0.0 if connection else self._box.start_seconds
+        connection = connection or self._box.attempt(self._limits)
+        replies = connection.ask_all(packed, read_reply, seconds + start)
+        self._edited, connection.received = connection, 0
+        return [None if loaded.raised else reply for loaded, reply in zip(replies[::2], replies[1::2], strict=True)]
+
+    def close(self) -> None:
+        """End both processes."""
+        for connection in (self._own, self._edited):
+            if connection is not None:
+                connection.close()
