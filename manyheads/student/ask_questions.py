@@ -6,10 +6,14 @@ seen. They know the signatures in course.yaml and the attempt, and nothing else:
 
 from __future__ import annotations
 
+import ast
+import builtins
+import io
 import random
+import tokenize
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import combinations, permutations, zip_longest
 
@@ -23,14 +27,20 @@ from ..checks.cast import map_call
 from ..checks.transcript import target_of
 from ..course import Exercise
 from ..diagnosis.edit_candidates import candidates
+from ..diagnosis.edit_text import Edit
+from ..diagnosis.reached_parts import name_of
 from ..diagnosis.recording import Fingerprints
 from ..submission import AttemptSource, lines_of, proved_line
+from ..submission.source_text import printable
+from ..submission.unwritten import DEFINITIONS, tree_of
 from .choose_example import examples
 from .question import ASKED, Option, Question, question
-from .question_lines import changed_line, leaves_unset, nodes_of, plain_lines, shown_code, sizes_written
-from .question_runs import Runs
-from .small_calls import Small, small_call
+from .small_calls import Runs, Small, small_call
 
+_OF_AXES = frozenset(
+    "transpose permute swapaxes swapdims movedim softmax sum mean cat concat stack size unsqueeze squeeze".split()
+)
+LONGEST = 120  # characters of a line that can be read in a question
 EDITS = 16  # of one call
 ALIKE = 3  # edits of one call that come to the same
 
@@ -51,15 +61,78 @@ def questions_about(
     rng = random.Random(f"{seed} {exercise.id} {source.source}".encode("utf-8", "surrogatepass"))
     found: list[list[Question]] = []
     with closing(Runs(box, limits, source)) as runs:
-        written = sizes_written(nodes_of(source.source))
+        written = _sizes_written(_nodes_of(source.source))
         once = [each for each in examples(exercise, fingerprints) if not each.call.then]
-        smalls = [small for each in once if (small := small_call(runs.traced, exercise, each, written))]
+        smalls = [small for each in once if (small := small_call(runs, exercise, each, written))]
         for template in rng.sample(TEMPLATES, len(TEMPLATES)):
             made = [q for small in smalls for q in template(_About(source, small, runs, rng)) if q is not None]
             rng.shuffle(made)
             found.append(made)
     in_turn = {each.text: each for row in zip_longest(*found) for each in row if each is not None}
     return list(in_turn.values())[:count]
+
+
+@dataclass(frozen=True)
+class _ChangedLine:
+    """An edit of one line. text: of the whole file after it. line: this line after it."""
+
+    text: str
+    number: int
+    line: str
+
+
+def _nodes_of(text: str) -> list[ast.AST]:
+    """Return the nodes of the definitions in a text."""
+    return [node for part in tree_of(text) if isinstance(part, DEFINITIONS) for node in ast.walk(part)]
+
+
+def _sizes_written(nodes: Sequence[ast.AST]) -> frozenset[int]:
+    """Return the numbers in a text that may be sizes: those among arguments, but of functions that take axes."""
+    calls = [node for node in nodes if isinstance(node, ast.Call) and name_of(node) not in _OF_AXES]
+    given = (value for call in calls for value in (*call.args, *(k.value for k in call.keywords)))
+    parts = (part for value in given for part in (value.elts if isinstance(value, ast.Tuple | ast.List) else [value]))
+    return frozenset(part.value for part in parts if isinstance(part, ast.Constant) and type(part.value) is int)
+
+
+def _plain_lines(nodes: Sequence[ast.AST]) -> frozenset[int]:
+    """Return the lines that are one whole statement, of which a reader can say what its result is."""
+    statements = [node for node in nodes if isinstance(node, ast.stmt)]
+    starts = [node.lineno for node in statements]
+    own = {node.name for node in nodes if isinstance(node, DEFINITIONS)} | set(dir(builtins)) | {"append"}
+    return frozenset(
+        node.lineno
+        for node in statements
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Expr)
+        and node.lineno == node.end_lineno
+        and starts.count(node.lineno) == 1
+        and all(isinstance(target, ast.Name | ast.Attribute) for target in getattr(node, "targets", ()))
+        and not isinstance(getattr(node, "target", None), ast.Subscript)
+        and isinstance(node.value, ast.Call | ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Attribute | ast.Compare)
+        and not (isinstance(node.value, ast.Call) and name_of(node.value) in own)
+        and not any(isinstance(part, ast.Lambda) for part in ast.walk(node))
+    )
+
+
+def _changed_line(edit: Edit) -> _ChangedLine | None:
+    """Return the line that an edit changes; None where it changes several, or none."""
+    before, after = edit.before.split("\n"), edit.after.split("\n")
+    if len(before) != len(after) or ("self." in edit.after and "self." not in edit.before):
+        return None
+    places = [place for place, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
+    if len(places) != 1:
+        return None
+    old, new = shown_code(before[places[0]]), shown_code(after[places[0]])
+    return _ChangedLine(edit.after, places[0] + 1, new) if old != new and len(new) <= LONGEST else None
+
+
+def shown_code(line: str) -> str:
+    """Return a line as it can be shown, without its comment, which may say what is asked."""
+    line = line.strip()
+    with suppress(tokenize.TokenError, SyntaxError):  # of a line that is not a whole statement
+        for token in tokenize.generate_tokens(io.StringIO(line).readline):
+            if token.type == tokenize.COMMENT:
+                line = line[: token.start[1]]
+    return printable(line.strip())
 
 
 @dataclass(frozen=True)
@@ -77,8 +150,8 @@ class _About:
 
     def lines(self, traced: Traced) -> dict[int, Step]:
         """Return the lines that can be asked about, each with its last operation."""
-        plain = plain_lines(nodes_of(self.source.source))
-        return {number: step for number, step in visited_lines(traced).items() if number in plain}
+        plain = _plain_lines(_nodes_of(self.source.source))
+        return {number: step for number, step in _visited_lines(traced).items() if number in plain}
 
     def ask(self, number: int, text: str, right: Option, wrong: Iterator[Option] | list[Option]) -> Question | None:
         code = f"{self.where(number).capitalize()}: {shown_code(lines_of(self.source.source)[number - 1])}"
@@ -88,7 +161,7 @@ class _About:
 Template = Callable[[_About], Iterator[Question | None]]
 
 
-def visited_lines(traced: Traced) -> dict[int, Step]:
+def _visited_lines(traced: Traced) -> dict[int, Step]:
     """Return the last operation of each line whose result is one tensor with axes, of the same shape in every visit."""
     last: dict[int, Step] = {}
     for place, after in zip_longest(traced.order, traced.order[1:]):
@@ -238,9 +311,11 @@ SAME_TO = 1e-5  # the largest difference of numbers that count as the same, rela
 def edit_outcome(about: _About) -> Iterator[Question | None]:
     """Ask what one edit of a line changes."""
     source, small = about.source.source, about.small
-    every = [line for edit in candidates(source, [target_of(small.example.call)]) if (line := changed_line(edit))]
+    every = [line for edit in candidates(source, [target_of(small.example.call)]) if (line := _changed_line(edit))]
     changed = about.rng.sample(every, min(EDITS, len(every)))
-    unseen = {"", NUMBERS, NOTHING} if leaves_unset(nodes_of(source)) else {""}
+    called = [name_of(node) for node in _nodes_of(source) if isinstance(node, ast.Call)]
+    is_unset = any("empty" in name for name in called)  # an edit may leave memory unset, whose numbers are chance
+    unseen = {"", NUMBERS, NOTHING} if is_unset else {""}
     first = " Only its first result counts." if len(small.traced.reply.outputs) > 1 else ""
     known: Counter[str] = Counter()
     for line, reply in zip(

@@ -1,21 +1,32 @@
-"""Small calls that questions are about: recorded ones with small sizes that have names, and the attempt's own run of each."""
+"""Small calls that questions are about, what an attempt does in each, line by line, and what edits of it answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from ..box.worker.answers import Traced
-from ..box.worker.messages import Build, Call
+from ..box.connection import AttemptEnded, Connection
+from ..box.level import Box
+from ..box.loading import load
+from ..box.replies import read_reply
+from ..box.traces import read_traced
+from ..box.worker import wire
+from ..box.worker.answers import Reply, Traced
+from ..box.worker.limits import Limits
+from ..box.worker.messages import Build, Call, TraceCall
 from ..checks.cast import cast, map_call
 from ..checks.transcript import target_of
 from ..course import Exercise
 from ..diagnosis.resize import layouts
+from ..submission import AttemptSource
 from .axes import axes_of
 from .example import Example
+
+CROP = (24, 24, 24, 24)  # the numbers of a traced tensor, all of them where a call is small
+SECONDS = 2.0  # for all edits of one call: each needs some milliseconds
 
 FEW = 24  # numbers that a question can list
 # New sizes, in the order of the old ones. Primes, so that no product or half of one is another; some exercises need even
@@ -24,6 +35,57 @@ _SIZES = (
     (4,), (2, 4), (2, 3, 5, 7, 11, 13, 17), (3, 5, 8, 11, 13, 17, 19), (3, 5, 7, 8, 11, 13, 17), (2, 4, 6, 8, 10, 12, 14),
     (1, 2, 3, 4, 5, 6, 7),
 )  # fmt: skip
+
+
+class Runs:
+    """An attempt in one process of the box, and edits of it in another, loaded one after the other."""
+
+    def __init__(self, box: Box, limits: Limits, source: AttemptSource) -> None:
+        self._box, self._limits, self._source = box, limits, source
+        self._own: Connection | None = None
+        self._edited: Connection | None = None
+        self._ended: set[str] = set()  # edits that ended their process, by an endless loop for instance
+
+    def traced(self, call: Call) -> Traced | None:
+        """Return the attempt's own run of a call; None where it does not come back."""
+        try:
+            self._own = self._own or load(self._box, self._limits, self._source.load()).connection
+            return self._own.ask_for(read_traced, TraceCall(call, CROP), self._limits.seconds_per_call)
+        except AttemptEnded:
+            self._own = None
+            return None
+
+    def replies(self, call: Call, texts: Sequence[str]) -> list[Reply | None]:
+        """Return the replies of edited texts to a call; None where one cannot be loaded, or does not come back."""
+        asked = [text for text in texts if text not in self._ended]
+        try:
+            found = dict(zip(asked, self._together(call, asked, SECONDS), strict=True)) if asked else {}
+        except AttemptEnded:
+            found = {text: self._alone(call, text) for text in asked}
+        return [found.get(text) for text in texts]
+
+    def _alone(self, call: Call, text: str) -> Reply | None:
+        try:
+            return self._together(call, [text], SECONDS / 2)[0]
+        except AttemptEnded:
+            self._ended.add(text)
+            return None
+
+    def _together(self, call: Call, texts: Sequence[str], seconds: float) -> list[Reply | None]:
+        message = wire.encode(call)
+        packed = [p for text in texts for p in (wire.encode(replace(self._source, source=text).load()), message)]
+        connection, self._edited = self._edited, None
+        start = 0.0 if connection else self._box.start_seconds
+        connection = connection or self._box.attempt(self._limits)
+        replies = connection.ask_all(packed, read_reply, seconds + start)
+        self._edited, connection.received = connection, 0
+        return [None if loaded.raised else reply for loaded, reply in zip(replies[::2], replies[1::2], strict=True)]
+
+    def close(self) -> None:
+        """End both processes."""
+        for connection in (self._own, self._edited):
+            if connection is not None:
+                connection.close()
 
 
 @dataclass(frozen=True)
@@ -55,9 +117,7 @@ class Small:
         return f"({', '.join(self.names[n] for n in shape)})" if all(n in self.names for n in shape) else ""
 
 
-def small_call(
-    trace: Callable[[Call], Traced | None], exercise: Exercise, example: Example, written: frozenset[int]
-) -> Small | None:
+def small_call(runs: Runs, exercise: Exercise, example: Example, written: frozenset[int]) -> Small | None:
     """Return the example with small sizes that have names, else as it is recorded; None where the attempt fails on it.
 
     Sizes are preferred of which no two are equal.
@@ -65,7 +125,7 @@ def small_call(
     signatures = {name: exercise.signatures(name) for name in exercise.shapes}
     found = None
     for call in (*_resized(example.call), cast(example.call, "float32")):
-        traced = trace(call)
+        traced = runs.traced(call)
         output = traced.reply.outputs[0].tensor if traced and traced.reply.outputs else None
         if traced is None or traced.reply.raised is not None or output is None:
             continue
