@@ -159,8 +159,15 @@ def _cell(name: str, source: str, *, is_solution: bool = False) -> dict[str, obj
     marks |= {"schema_version": 3, "cell_type": "code", "solution": is_solution} | (
         {} if is_solution else {"points": 1}
     )
-    more = {"cell_type": "code", "id": name, "execution_count": None, "outputs": []}
-    return {"source": source, "metadata": {"nbgrader": marks}} | more
+    metadata = {"nbgrader": marks}
+    return {
+        "cell_type": "code",
+        "id": name,
+        "source": source,
+        "metadata": metadata,
+        "execution_count": None,
+        "outputs": [],
+    }
 
 
 def _notebook(cells: list[dict[str, object]]) -> str:

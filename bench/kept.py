@@ -75,19 +75,19 @@ class _KeptConnection(Connection):
         data = wire.encode(message)
         if isinstance(message, Load):
             self._loaded.update(data)
-        return self._read(read, data, lambda process: process.ask_for(bytes, message, seconds))
+        return self._answered(read, data, lambda process: process.ask_for(bytes, message, seconds))
 
     def ask_all(self, packed: Sequence[bytes], read: Callable[[bytes], Answer], seconds: float) -> list[Answer]:
         def asking(data: bytes) -> Ask:
             return lambda process: process.ask_all([data], bytes, seconds)[0]
 
-        return [self._read(read, data, asking(data)) for data in packed]
+        return [self._answered(read, data, asking(data)) for data in packed]
 
     def close(self) -> None:
         if self._real is not None:
             self._real.close()
 
-    def _read(self, read: Callable[[bytes], Answer], data: bytes, ask: Ask) -> Answer:
+    def _answered(self, read: Callable[[bytes], Answer], data: bytes, ask: Ask) -> Answer:
         self._counts[data] += 1
         loaded = self._loaded.copy()
         loaded.update(b"%d %s" % (self._counts[data], data))
