@@ -73,15 +73,11 @@ class TooMuch(Exception):
 
 @dataclass
 class Budget:
-    """What may still be read. Spending more raises TooMuch.
-
-    sevens_left: how many 7z archives within one student's own may be opened: each takes a process of its own.
-    """
+    """What may still be read. Spending more raises TooMuch."""
 
     bytes_left: int
     members_left: int
     within: Budget | None = field(default=None, repr=False)
-    sevens_left: int = 3
 
     def share(self, most: Budget) -> Budget:
         """Return a budget within this one.

@@ -29,7 +29,7 @@ from .found_files import (
     safe_path,
     shortened,
 )
-from .tars import seven_members, tar_members
+from .tars import tar_members
 from .zips import zip_members
 
 METADATA = "submission_metadata.yml"  # Gradescope's list
@@ -156,14 +156,8 @@ class Reader:
         """Read the archive as what it is. Raises BadArchive."""
         if depth > self.limits.depth:
             raise BadArchive(f"it is within {depth - 1} others")
-        if name.lower().endswith(".rar"):
+        if name.lower().endswith((".rar", ".7z")):
             raise BadArchive("it is of a kind that is not opened here")
-        if name.lower().endswith(".7z"):
-            if budget.within is not None and budget.within.within is not None:  # in an archive of a student's
-                budget.within.sevens_left -= 1
-                if budget.within.sevens_left < 0:
-                    raise BadArchive("more 7z archives are in one hand-in than are opened")
-            return seven_members(file, self.limits, most, self._room(path, budget))
         if zipfile.is_zipfile(file):
             return zip_members(file, self.limits, most, self.pages)
         return tar_members(file, self.limits, self._room(path, budget))

@@ -40,7 +40,7 @@ def kept(out: Path) -> dict[str, dict[str, list[str]]]:
         pytest.param((f"submission_1/{FILE}", "submission_2/work.rar"), id="Gradescope"),
         pytest.param((f"hw-ada/exercises/{ONE}/{FILE}", f"hw-bela/exercises/{ONE}/work.rar"), id="clones"),
         pytest.param((f"Ada/{FILE}", "Bela/work.rar"), id="folders"),
-        pytest.param((f"Ada/{FILE}", "Bela.rar"), id="beside a folder"),
+        pytest.param((f"Ada/{FILE}", "Bela.7z"), id="beside a folder"),
         pytest.param((f"Ada.zip/{FILE}", "Bela.rar"), id="beside an archive"),
     ],
 )  # fmt: skip
@@ -117,12 +117,3 @@ def test_a_long_list_of_files_is_cut(run: Collect, zipped: Zipped, out: Path) ->
     )
     assert kept(out)["B"][ONE][-1] == "20 more"
     assert len(kept(out)["B"][ONE]) == 11
-
-
-def test_7z_says_what_opens_it_where_that_is_not_installed(
-    run: Collect, zipped: Zipped, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("manyheads.submission.tars.find_spec", lambda name: None)
-    (said,) = run(zipped({f"ada_1_10_{FILE}": DANCE, "bela_2_11_work.7z": b"7z"}), roster=ROSTER).not_taken
-    assert "is not opened: it is of a kind that is not opened here without `pip install 'manyheads[7z]'`. Next:" in said
-    assert kept(out) == {"B": {ONE: ["bela_2_11_work.7z"]}}
