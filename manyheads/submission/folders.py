@@ -13,11 +13,9 @@ from .left_over import plain, shown
 from .platform import ALONE, Contents, Download, HandedIn, person_called, platform, unwrapped
 from .which_exercise import Exercises
 
-_MAILS = (".eml", ".msg")
 _NO_NAME = (
     "says of no student whose it is. Next: mkdir STUDENT && mv {} STUDENT/ where it lies, then: course collect STUDENT"
 )
-_MAIL = "is a mail. Next: save what is attached to it, in a folder with the student's name"
 
 
 @platform("folders")
@@ -33,9 +31,7 @@ def folders_of_students(files: Sequence[Found], download: Download, course: Cour
     for file in files:
         folders = _folders(file)
         whole = depth < 0 and len(files) == len(download.files)  # the download is one student's
-        if own_name(file.name).lower().endswith(_MAILS):
-            contents.others.append(Refused(file.path, _MAIL))
-        elif file.path == (download.name,) and file.content is not None:
+        if file.path == (download.name,) and file.content is not None:
             contents.others.append(Refused(file.path, _NO_NAME.format(quote(shown(file.name)))))
         elif folders not in others_folders and (whole or 0 <= depth < len(folders)):
             name = download.name if whole else folders[depth]
