@@ -26,7 +26,6 @@ from .read_download import Reader
 from .rivals import paths_of, tell_apart, thrown_together
 from .roster import Roster
 from .which_exercise import Exercises, NotAsked, NotPlaced, Reading, place_of
-from .zips import WESTERN
 
 # Folders take what no other knows.
 PLATFORMS = (
@@ -34,9 +33,6 @@ PLATFORMS = (
     *(sakai, open_olat, schoology, clones, ilias),
     folders_of_students,
 )
-
-
-_LOOK_WRONG = "where they look wrong, unpack it by hand, then course collect that folder"
 
 
 @dataclass
@@ -141,7 +137,6 @@ def _read_all(
         read.append((download, Download(download.resolve().name, files, is_known=folders.is_known)))
         _tell(done, download, reader.refused)
         reader.refused.clear()
-        done.said += _pages(download, reader)
     if sum(is_of_one(each, course) for _, each in read) < 2:
         return read
     return [(path, replace(each, is_of_one=is_of_one(each, course))) for path, each in read]
@@ -204,14 +199,6 @@ def _told_apart(done: Collected, candidates: Sequence[Candidate]) -> Sequence[Ca
         done.not_taken.append(f"{where}: {paths_of(group)} {said}. Next: give each student a folder, there")
     left_out = [candidate for group in mixed.values() for candidate in group]
     return [other for other in candidates if other not in left_out]
-
-
-def _pages(download: Path, reader: Reader) -> list[str]:
-    """Return which code pages names were taken for, other than those that read most of Europe's and America's."""
-    found = [f"{page} (archives: {count})" for page, count in sorted(reader.pages.items()) if page not in WESTERN]
-    reader.pages.clear()
-    said = f"names in it do not say how they are written, and are read as {', '.join(found)}"
-    return [f"{shown(download.name)}: {said}. Next: {_LOOK_WRONG}"] * bool(found)
 
 
 def _returned(download: Path, feedback: Sequence[Found]) -> list[str]:

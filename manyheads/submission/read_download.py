@@ -8,7 +8,6 @@ import os
 import shlex
 import stat
 import zipfile
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,14 +38,10 @@ _ASK = "Next: ask for the file itself"
 
 @dataclass
 class Reader:
-    """Reads downloads within one set of limits, and keeps a sentence for whatever it refuses.
-
-    pages: in how many zip archives names were read in which code page, for the archive does not say it.
-    """
+    """Reads downloads within one set of limits, and keeps a sentence for whatever it refuses."""
 
     limits: Limits = field(default_factory=Limits)
     refused: list[Refused] = field(default_factory=list)
-    pages: Counter[str] = field(default_factory=Counter)
     _budget: Budget = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -159,7 +154,7 @@ class Reader:
         if name.lower().endswith((".rar", ".7z")):
             raise BadArchive("it is of a kind that is not opened here")
         if zipfile.is_zipfile(file):
-            return zip_members(file, self.limits, most, self.pages)
+            return zip_members(file, self.limits, most)
         return tar_members(file, self.limits, self._room(path, budget))
 
     def _member(
