@@ -11,8 +11,8 @@ from ..course import Assignment, Course
 from ..errors import CourseFault
 from . import ENDINGS, shown
 from .clones import clones, commit_time
-from .downloads_by_folder import ilias, moodle, open_olat, sakai, schoology, teams
-from .downloads_by_name import blackboard, brightspace, canvas, google
+from .downloads_by_folder import ilias, moodle, open_olat, sakai, schoology
+from .downloads_by_name import blackboard, brightspace, canvas
 from .folders import folders_of_students, is_of_one
 from .found_files import Found, Limits, Refused, own_name
 from .gradescope import gradescope
@@ -29,7 +29,7 @@ from .which_exercise import Exercises, NotAsked, NotPlaced, Reading, place_of
 
 # Folders take what no other knows.
 PLATFORMS = (
-    *(gradescope, moodle, canvas, brightspace, blackboard, teams, google),
+    *(gradescope, moodle, canvas, brightspace, blackboard),
     *(sakai, open_olat, schoology, clones, ilias),
     folders_of_students,
 )

@@ -1,4 +1,4 @@
-"""Downloads in which a folder says whose the files are: Moodle, ILIAS, OpenOLAT, Sakai, Schoology, Teams."""
+"""Downloads in which a folder says whose the files are: Moodle, ILIAS, OpenOLAT, Sakai, Schoology."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..course import Course
 from .found_files import Found, Refused
-from .platform import Contents, Download, HandedIn, Person, own_part, platform, unwrapped, user
+from .platform import Contents, Download, HandedIn, Person, own_part, platform, user
 
 # Moodle: "Download all submissions" gives a zip of folders, such as "Ada Lovelace_123456_assignsubmission_file_/".
 #
@@ -196,48 +196,3 @@ def schoology(files: Sequence[Found], download: Download, course: Course) -> Con
 def _schoology_user(folder: str) -> Person:
     match = _SCHOOLOGY_WHO.fullmatch(folder)
     return user(match["id"], match["name"], sis_id=match["id"]) if match else user(folder)
-
-
-# Microsoft Teams: an assignment's files lie in "Submitted files/Ada Lovelace/HW1/Version 2/", beside "Working files/".
-#
-# Both are folders of the library that Teams makes for a class. Working files are drafts: a student who handed in has
-# both.
-
-SUBMITTED, DRAFTS = "Submitted files", "Working files"
-_BESIDE = f"stands beside {SUBMITTED}, and was not handed in. Next: move it there, if it is to be graded"
-_VERSION = re.compile(r"Version (\d{1,9})")
-
-
-@platform("Teams")
-def teams(files: Sequence[Found], download: Download, course: Course) -> Contents:
-    """Return the files by the folder that stands in one of these two."""
-    contents, drafts = Contents(), list[tuple[Person, Found]]()
-    parents = _parents_of_submitted(files, download)
-    for file in files:
-        above = download.trusted(file)[: len(file.path) - 1]
-        place = next((i for i, folder in enumerate(above) if folder in (SUBMITTED, DRAFTS)), None)
-        if place is None:
-            if any(file.path[: len(parent)] == parent for parent in parents):
-                contents.others.append(Refused(file.path, _BESIDE))
-            continue
-        if len(file.path) < place + 3:
-            continue
-        person = user(unwrapped(file.path[place + 1]))
-        if file.path[place] == DRAFTS:
-            drafts.append((person, file))
-        else:
-            versions = [int(match[1]) for match in map(_VERSION.fullmatch, file.path[place + 2 : -1]) if match]
-            contents.handed_in.append(HandedIn(person, file, file.name, order=float(max(versions, default=0))))
-    reason = f"is a draft of somebody who has handed in nothing. Next: move it to {SUBMITTED}, if it is to be graded"
-    contents.add_beside(drafts, reason)
-    return contents
-
-
-def _parents_of_submitted(files: Sequence[Found], download: Download) -> set[tuple[str, ...]]:
-    """Return the folders that hold a folder of submitted files: whatever else is in them is Teams' or the teacher's."""
-    parents = set()
-    for file in files:
-        above = download.trusted(file)[: len(file.path) - 1]
-        if SUBMITTED in above:
-            parents.add(file.path[: above.index(SUBMITTED)])
-    return parents

@@ -1,4 +1,4 @@
-"""Downloads in which a file's own name says whose it is: Canvas, Blackboard, Brightspace, Google Classroom."""
+"""Downloads in which a file's own name says whose it is: Canvas, Blackboard, Brightspace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from ..course import Course
-from .found_files import Found, Refused, own_name
+from .found_files import Found, Refused
 from .platform import Contents, Download, HandedIn, Person, in_common, own_part, platform, unwrapped, user
 
 # Canvas: "Download Submissions" gives one zip of flat names, such as
@@ -110,28 +110,3 @@ def _seconds(time: str) -> float:
         with suppress(ValueError):
             return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()
     return 0.0
-
-
-# Google Classroom: a copy for each student has the student's name before its own, "Ada Lovelace -
-# 04_reshape_dance.ipynb".
-#
-# All copies lie in one folder of the teacher's drive. Only where they are of several students does a name say whose a
-# file is.
-
-_NAME = re.compile(r"(?P<who>[^/]+?) - (?P<file>.+\.(?:py|ipynb))", re.DOTALL | re.IGNORECASE)
-
-
-@platform("Google Classroom")
-def google(files: Sequence[Found], download: Download, course: Course) -> Contents:
-    """Return the files by what stands before an exercise's name."""
-    parts = ((file, _NAME.fullmatch(own_name(file.name))) for file in files if download.trusted(file) == file.path)
-    known = [name for exercise in course.exercises for name in (exercise.id, exercise.stem)]
-    found = [(file, match) for file, match in parts if match and _names_one(match, known)]
-    if len({match["who"] for _, match in found}) < 2:
-        return Contents()
-    return Contents([HandedIn(user(match["who"]), file, match["file"]) for file, match in found])
-
-
-def _names_one(match: re.Match[str], known: Sequence[str]) -> bool:
-    """Return whether an exercise's name stands after the student's, and none before."""
-    return any(name in match["file"] for name in known) and not any(name in match["who"] for name in known)

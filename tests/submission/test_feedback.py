@@ -103,16 +103,6 @@ def test_of_openolats_steps_the_last_revision_counts(run: Collect, zipped: Zippe
             "is Blackboard's note on an attempt without a file. Next: read it, and ask for the file",
             id="Blackboard",
         ),
-        pytest.param(
-            [f"Work/Feedback/Ada/HW/{FILE}", f"Work/Submitted files/Ada/HW/{FILE}", f"Work/Submitted files/Bo/HW/{FILE}"],
-            "stands beside Submitted files, and was not handed in. Next: move it there, if it is to be graded",
-            id="Teams",
-        ),
-        pytest.param(
-            [f"hw/Copy of {FILE}", f"hw/Ada - {FILE}", f"hw/Bo - {FILE}"],
-            "is in no student's folder. Next: put it into one, then the same command again",
-            id="Google Classroom",
-        ),
     ],
 )  # fmt: skip
 def test_what_nobody_handed_in_as_a_file_is_named(

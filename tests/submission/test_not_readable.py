@@ -36,7 +36,6 @@ def kept(out: Path) -> dict[str, dict[str, list[str]]]:
         pytest.param((f"Ada_1_assignsubmission_file_{FILE}", "Bela_2_assignsubmission_file_work.rar"), id="flat Moodle"),
         pytest.param((f"1-9 - Ada - Nov 20, 2026 1102 AM - {FILE}", "2-9 - Bela - Nov 20, 2026 1102 AM - work.rar"), id="Brightspace"),
         pytest.param((f"HW/Ada(A)/Submission attachment(s)/{FILE}", "HW/Bela(B)/Submission attachment(s)/work.rar"), id="Sakai"),
-        pytest.param((f"Submitted files/Ada/HW/Version 1/{FILE}", "Submitted files/Bela/HW/Version 1/work.rar"), id="Teams"),
         pytest.param((f"submission_1/{FILE}", "submission_2/work.rar"), id="Gradescope"),
         pytest.param((f"hw-ada/exercises/{ONE}/{FILE}", f"hw-bela/exercises/{ONE}/work.rar"), id="clones"),
         pytest.param((f"Ada/{FILE}", "Bela/work.rar"), id="folders"),

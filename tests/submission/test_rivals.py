@@ -25,9 +25,6 @@ STUB = 'def split_heads(x, n_head):\n    """To do."""\n    raise NotImplementedE
         pytest.param([f"ada/a/{FILE}", f"ada/b/{FILE}"], id="in two folders"),
         pytest.param([f"ada/{FILE}", "ada/04_reshape_dance (1).py"], id="a browser's number"),
         pytest.param(["ada/one.py", "ada/two.py"], id="of no name"),
-        pytest.param(
-            [f"Submitted files/ada/hw/Version 2/{each}/{FILE}" for each in "ab"], id="of one version in Teams"
-        ),
     ],
 )
 def test_where_no_rule_says_which_counts_none_is_taken(
