@@ -22,7 +22,7 @@ class Limits:
     inner_listed: int = 40_000  # with it: what one archive within a download may list, by the size of its list
     total: int = 2048 * MIB  # what everything that is kept may weigh
     members: int = 500_000
-    depth: int = 3  # archives within archives
+    depth: int = 2  # archives within archives: a student's in the download's
     folders: int = 40  # folders within folders
 
 
