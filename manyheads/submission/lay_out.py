@@ -23,7 +23,7 @@ NAME = ".collected.json"
 class Origin(BaseModel):
     """Where a file came from. order: as its platform orders attempts.
 
-    handed_in: when, in ISO 8601, where the platform says. late: whether it says late; None where that was not kept.
+    handed_in: when, in ISO 8601, where the platform says. late: whether it says late.
     named: what the platform called it, for feedback that goes back.
     """
 
@@ -36,7 +36,7 @@ class Origin(BaseModel):
     download: str
     path: str
     handed_in: str = ""
-    late: bool | None = None
+    late: bool = False
     named: str = ""
 
     def is_newer_than(self, other: Origin) -> bool:
@@ -187,8 +187,7 @@ def _one(candidate: Candidate, out: Path, memory: Memory) -> Laid:
             state = State.REPLACED if candidate.origin.is_newer_than(known) else State.OLDER
     if state in (State.NEW, State.REPLACED):
         write_whole(target, candidate.content)
-    knows_less = known is not None and known.path == candidate.origin.path and not known.named  # an earlier version's
-    if state in (State.NEW, State.REPLACED) or (state is State.SAME and (known is None or knows_less)):
+    if state in (State.NEW, State.REPLACED) or (state is State.SAME and known is None):
         memory.files[candidate.path] = candidate.origin
     return candidate.laid(state)
 

@@ -246,16 +246,6 @@ def test_of_what_is_no_clone_no_time_is_known(run: Collect, tmp_path: Path, when
     assert when() == {}
 
 
-def test_what_was_collected_before_times_were_remembered_is_read(
-    run: Collect, zipped: Zipped, out: Path, when: WHEN
-) -> None:
-    run(zipped(["ada_1_10_04_reshape_dance.py"]))
-    memory = (out / ".collected.json").read_text().replace(',\n   "handed_in": "",\n   "late": false', "")
-    assert "handed_in" not in memory
-    (out / ".collected.json").write_text(memory)
-    assert when() == {}
-
-
 def test_the_times_are_in_utc(out: Path, course: Course) -> None:
     hand_in(out, "ada", "2026-12-01 18:00:00 UTC")
     submissions, _ = find_submissions(course, out)
