@@ -90,7 +90,7 @@ def _students(laid: Sequence[Laid]) -> Table:
     for each in sorted(laid, key=lambda one: one.path):
         whose.setdefault(each.student, []).append(each)
     for student, files in list(whose.items())[:MOST_ROWS]:
-        states = Counter(file.state.value + " (late)" * file.late for file in files)
+        states = Counter(file.state.value + " (late)" * file.origin.late for file in files)
         now = ", ".join(f"{count} {state}" for state, count in states.items())
         table.add_row(escape(student), str(len(files)), escape(now))
     if len(whose) > MOST_ROWS:
@@ -110,6 +110,6 @@ def _files(laid: Sequence[Laid]) -> Table:
     table = _table("student", "file", "from", "now")
     for each in sorted(laid, key=lambda one: one.path):
         _, _, file = each.path.partition("/")
-        late = " (late)" if each.late else ""
+        late = " (late)" if each.origin.late else ""
         table.add_row(*map(escape, (each.student, file, each.origin.path + late, each.state.value)))
     return table

@@ -24,9 +24,8 @@ from ..report.labels import labels_of
 from ..result import HandedIn, Result
 from ..submission import ENDINGS, Submission, shown
 from ..submission.collect_downloads import Collected
-from ..submission.found_files import Found, own_name
 from ..submission.lay_out import Candidate, Memory, Origin, State, digest_of, lay_out
-from ..submission.read_download import Reader
+from ..submission.read_download import Found, Reader, own_name
 from ..submission.which_exercise import Exercises, NotPlaced, Reading, place_of
 from ..whole import write_whole
 

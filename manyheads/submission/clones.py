@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 
 from ..course import Course
 from . import ENDINGS, Unreadable, read_text
-from .found_files import Found
-from .platform import Contents, Download, HandedIn, Person, in_common, platform, unwrapped
+from .download import ARCHIVE, Contents, Download, HandedIn, Person, in_common, matched
+from .read_download import Found
 
 # Clones of students' repositories: <assignment>-<username>/, as GitHub Classroom names them, mostly with exercises/ in
 # them.
@@ -27,68 +27,41 @@ from .platform import Contents, Download, HandedIn, Person, in_common, platform,
 # need not be one of the course's. GitHub's zip of a repository has its branch behind its name, and so has the folder
 # in it.
 
-FOLDER = "exercises"
 _ALL = "-submissions"
-_BRANCHES = ("-main", "-master")
+_BRANCH = "(?:-main|-master)?"
+# Paths begin with the download's name. In what a repository is called, or its zip, `who` is the repository.
+_BELOW_EXERCISES = (
+    rf"(?:[^/]+/)*?(?P<zip>(?P<who>[^/]+?){_BRANCH}){ARCHIVE}/(?P=zip)/exercises/(?:{{ids}})/.*",
+    rf"(?:[^/]+/)*?(?P<who>[^/]+?)(?:{_BRANCH}{ARCHIVE})?/exercises/(?:{{ids}})/.*",
+)
+_BELOW_ALL = (rf"(?:[^/]+/)*?(?P<all>[^/]+){_ALL}/(?P<who>(?P=all)-[^/]+?)(?:{_BRANCH}{ARCHIVE})?/.*",)
 
 
-@platform("clones")
 def clones(files: Sequence[Found], download: Download, course: Course) -> Contents:
     """Return what stands below exercises/<assignment>/ of each repository, and nothing else of it.
 
     Of those that Classroom put into one folder, and that have no exercises/, every script and notebook.
     """
     ids = {assignment.id for assignment in course.assignments}
+    below = [expression.format(ids="|".join(map(re.escape, ids))) for expression in _BELOW_EXERCISES]
     found: list[tuple[str, Found]] = []
     repositories: set[tuple[str, ...]] = set()
-    for file in files:
-        at = _exercises_at(file, download, ids)
-        if at is not None:
-            repositories.add(file.path[:at])
-            if file.closed or file.name.lower().endswith(ENDINGS):
-                name = file.path[min(at - 1, download.parting)] if at else download.name
-                found.append((_repository(name), file))
-    loose = [(_below_all(file, download), file) for file in files if not _is_of(file, repositories)]
-    for at, file in ((at, file) for at, file in loose if at is not None):
-        repositories.add(file.path[: at + 1])
-        if file.closed or file.name.lower().endswith(ENDINGS):
-            found.append((_repository(file.path[at]), file))
+    for expressions in (below, _BELOW_ALL):
+        left = [file for file in files if not _is_of(file, repositories)]
+        for file in left:
+            if match := matched(expressions, (download.name, *file.path), download.parting + 1):
+                repositories.add(file.path[: match.string.count("/", 0, match.end("who"))])
+                if file.closed or file.name.lower().endswith(ENDINGS):
+                    found.append((match["who"], file))
     prefix = _prefix([repository for repository, _ in found], ids, _names_of_all(download))
     handed_in = [HandedIn(_person(name, prefix), file, file.name) for name, file in found]
     return Contents(handed_in, nobodys=[file for file in files if _is_of(file, repositories)])
-
-
-def _exercises_at(file: Found, download: Download, ids: set[str]) -> int | None:
-    """Return where exercises/ stands, directly in a repository, or in the one folder of GitHub's zip of it."""
-    last = min(len(file.path) - 2, download.parting + 3)
-    at = next((i for i in range(last) if file.path[i] == FOLDER and file.path[i + 1] in ids), None)
-    if at is None or at <= download.parting + 1:
-        return at
-    archive = file.path[download.parting]
-    return at if unwrapped(archive) != archive and file.path[at - 1] == unwrapped(archive) else None
-
-
-def _below_all(file: Found, download: Download) -> int | None:
-    """Return where the repository stands that this file is in, if it and the folder around it have the names that Classroom gives."""
-    around = (download.name, *file.path)
-    for at in range(min(len(file.path) - 1, download.parting + 1)):
-        before = around[at].removesuffix(_ALL)
-        if before != around[at] and file.path[at].startswith(f"{before}-"):
-            return at
-    return None
 
 
 def _names_of_all(download: Download) -> list[str]:
     """Return what may stand before the user's name: what a folder of all repositories says."""
     shared = download.files[0].path[: download.parting] if download.files else ()
     return [f"{name.removesuffix(_ALL)}-" for name in (download.name, *shared) if name.endswith(_ALL)]
-
-
-def _repository(name: str) -> str:
-    """Return the repository's name, without an archive's ending and the branch that GitHub puts before that."""
-    plain = unwrapped(name)
-    branch = next((each for each in _BRANCHES if plain != name and plain.endswith(each)), "")
-    return plain.removesuffix(branch)
 
 
 def _is_of(file: Found, repositories: set[tuple[str, ...]]) -> bool:
@@ -107,7 +80,7 @@ def _prefix(repositories: Sequence[str], ids: set[str], before: Sequence[str]) -
 
 def _person(repository: str, prefix: str) -> Person:
     user = repository[len(prefix) :]
-    return Person(folder=user, key=f"repository {user.casefold()}", github=user)
+    return Person(user, ids=(("github", user),))
 
 
 # When a clone's files were last committed. A clone may be a student's own: git reads nothing of it but objects.

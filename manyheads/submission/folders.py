@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from shlex import quote
 
 from ..course import Course
 from . import ENDINGS
-from .found_files import Found, Refused, own_name
+from .download import Contents, Download, HandedIn, person_called, unwrapped
 from .left_over import plain, shown
-from .platform import ALONE, Contents, Download, HandedIn, person_called, platform, unwrapped
+from .read_download import Found, Refused, own_name
 from .which_exercise import Exercises
 
 _NO_NAME = (
@@ -18,28 +17,27 @@ _NO_NAME = (
 )
 
 
-@platform("folders")
 def folders_of_students(files: Sequence[Found], download: Download, course: Course) -> Contents:
     """Return all files stand at the same depth below their students' folders; a loose one, also beside another platform's, is nobody's."""
     depth = _depth(download.files, course)
+    only = _only_folder(download, depth)
     if _is_named_by_archive(download, depth):
         depth = -1
-    alone = _may_be_of_one(download, course) and _is_in_archive_alone(download, depth)
+    # The one folder of an archive is all that says whose it is.
+    alone = _may_be_of_one(download, course) and only != "" and not download.is_known(unwrapped(only)) and depth >= 0
+    whole = depth < 0 and len(files) == len(download.files)  # the download is one student's
     contents = Contents()
     left = {file.path for file in files}
     others_folders = {file.path[:-1] for file in download.files if file.path not in left}
     for file in files:
         folders = _folders(file)
-        whole = depth < 0 and len(files) == len(download.files)  # the download is one student's
         if file.path == (download.name,) and file.content is not None:
             contents.others.append(Refused(file.path, _NO_NAME.format(quote(shown(file.name)))))
         elif folders not in others_folders and (whole or 0 <= depth < len(folders)):
             name = download.name if whole else folders[depth]
             student = unwrapped(name)
-            person = person_called(student)
-            if alone:
-                person = replace(person, key=f"{person.key}{ALONE}{download.name}")
-            archive = name if name != student else download.name if _only_folder(download, depth) else ""
+            archive = name if name != student else download.name if only and not whole else ""
+            person = person_called(student, download.name if alone else "")
             contents.handed_in.append(HandedIn(person, file, file.name, archive=archive))
         else:
             reason = "is in no student's folder. Next: put it into one, then the same command again"
@@ -71,12 +69,6 @@ def _names_at(files: Sequence[Found], depth: int) -> set[str]:
 def _folders(file: Found) -> tuple[str, ...]:
     """Return the folders that a file lies in; an archive that is not opened stands for what would be in it."""
     return file.path if file.is_folder else file.path[:-1]
-
-
-def _is_in_archive_alone(download: Download, depth: int) -> bool:
-    """Return whether the one folder of an archive is all that says whose it is: another archive may have one of the same name."""
-    folder = _only_folder(download, depth)
-    return folder != "" and not download.is_known(unwrapped(folder))
 
 
 def _is_named_by_archive(download: Download, depth: int) -> bool:

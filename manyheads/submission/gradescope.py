@@ -13,15 +13,13 @@ import yaml
 
 from ..course import Course
 from ..course.dates import moment
-from .found_files import Found, Refused
-from .platform import Contents, Download, HandedIn, Person, platform
-from .read_download import METADATA
+from .download import Contents, Download, HandedIn, Person
+from .read_download import METADATA, Found, Refused
 
 DEEPEST = 50  # brackets within brackets
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is faster, and not everywhere
 
 
-@platform("Gradescope")
 def gradescope(files: Sequence[Found], download: Download, course: Course) -> Contents:
     """Return the files by the list, if it stands above all of them: one in a student's folder is the student's."""
     lists = [file for file in files if file.name == METADATA and len(file.path) - 1 <= download.parting]
@@ -63,8 +61,8 @@ def _persons(entry: yaml.Node | None) -> Iterator[Person]:
     submitters = _member(entry, ":submitters")
     for each in submitters.value if isinstance(submitters, yaml.SequenceNode) else ():
         name, sid, email = (_text(_member(each, key)) for key in (":name", ":sid", ":email"))
-        if key := sid or email or name:
-            yield Person(folder=key, key=f"submitter {email or key}", name=name, sis_id=sid, email=email)
+        if folder := sid or email or name:
+            yield Person(folder, name, (("sis_id", sid), ("email", email)))
 
 
 def _member(node: yaml.Node | None, key: str) -> yaml.Node | None:

@@ -110,7 +110,6 @@ class Candidate:
     ending: str
     content: bytes
     origin: Origin
-    late: bool = False
     is_named: bool = True
     is_plain: bool = True
     is_in_place: bool = False
@@ -129,7 +128,7 @@ class Candidate:
 
     def laid(self, state: State) -> Laid:
         """Return what became of it."""
-        return Laid(self.path, self.student, self.origin, state, self.late)
+        return Laid(self.path, self.student, self.origin, state)
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,6 @@ class Laid:
     student: str
     origin: Origin
     state: State
-    late: bool = False
 
 
 def digest_of(content: bytes) -> str:
@@ -187,7 +185,10 @@ def _one(candidate: Candidate, out: Path, memory: Memory) -> Laid:
             state = State.REPLACED if candidate.origin.is_newer_than(known) else State.OLDER
     if state in (State.NEW, State.REPLACED):
         write_whole(target, candidate.content)
-    if state in (State.NEW, State.REPLACED) or (state is State.SAME and known is None):
+    is_written = state in (State.NEW, State.REPLACED)
+    if is_written:
+        write_whole(target, candidate.content)
+    if is_written or (state is State.SAME and not (known and known.is_newer_than(candidate.origin))):
         memory.files[candidate.path] = candidate.origin
     return candidate.laid(state)
 

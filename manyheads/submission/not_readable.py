@@ -12,9 +12,9 @@ from pathlib import Path
 
 from ..course import Assignment, Course
 from . import ENDINGS, Submission, closed_in, is_student, shown
-from .found_files import own_name
+from .download import HandedIn, unwrapped
 from .lay_out import Memory, read_memory, refuse_links
-from .platform import HandedIn, unwrapped
+from .read_download import own_name
 from .which_exercise import Exercises, place_of
 
 MOST_NAMES = 10  # of one student's files, in what is remembered and said

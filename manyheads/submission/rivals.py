@@ -33,17 +33,24 @@ def tell_apart(candidates: Sequence[Candidate], out: Path, memory: Memory, readi
     """Return one student's files of one exercise, scripts and notebooks each for themselves. reading: of that student's files."""
     told = Told()
     if len(several := _of_several(candidates)) > 1:
-        told.said.append(_claimed(several))
+        first = several[0]
+        said = f"are of several persons, and the roster takes each of them for {first.student!a}"
+        next_ = "Next: give --roster a file that tells them apart"
+        told.said.append(f"{first.origin.download}: {paths_of(several)} {said}. {next_}")
         return told
+    rules: tuple[Callable[[Candidate], bool], ...] = (
+        lambda c: (source := reading.source(c.ending, c.content)) is None or not is_unwritten(source),
+        lambda c: c.is_named,
+        lambda c: c.is_in_place,
+    )
     for ending in ENDINGS:
         ordered = sorted((c for c in candidates if c.ending == ending), key=lambda c: c.age)
-        rivals = _rivals(ordered)
+        left = rivals = _rivals(ordered)
         if len(_contents(rivals)) < 2:
             told.clear += ordered
             continue
-        left = _kept(rivals, lambda c: _is_written(c, reading))
-        left = _kept(left, lambda c: c.is_named)
-        left = _kept(left, lambda c: c.is_in_place)
+        for counts in rules:
+            left = [candidate for candidate in left if counts(candidate)] or left
         if len(_contents(left)) == 1:
             told.clear += [c for c in ordered if c not in rivals or c is left[-1]]
             told.laid += [c.laid(State.OTHER) for c in rivals if c is not left[-1]]
@@ -54,8 +61,8 @@ def tell_apart(candidates: Sequence[Candidate], out: Path, memory: Memory, readi
     return told
 
 
-def thrown_together(candidates: Iterable[Candidate]) -> dict[tuple[str, ...], list[Candidate]]:
-    """Of a download that seems to be one student's: files of one exercise that may be of several, by the folder they lie in.
+def thrown_together(candidates: Iterable[Candidate]) -> list[list[Candidate]]:
+    """Of a download that seems to be one student's: files of one exercise that may be of several.
 
     They lie in one folder, and not all of their names are the exercise's own: other words in them may be students' names.
     """
@@ -63,23 +70,17 @@ def thrown_together(candidates: Iterable[Candidate]) -> dict[tuple[str, ...], li
     for each in candidates:
         folder, _, _ = each.origin.path.rpartition("/")
         groups.setdefault((folder, each.assignment.id, each.stem, each.ending), []).append(each)
-    return {
-        key: group
-        for key, group in groups.items()
-        if len(_contents(group)) > 1 and not all(candidate.is_plain for candidate in group)
-    }
+    return [g for g in groups.values() if len(_contents(g)) > 1 and not all(each.is_plain for each in g)]
 
 
 def paths_of(candidates: Sequence[Candidate]) -> str:
     """Return where they come from, for a sentence: of several downloads, with the archive."""
     several = len({(candidate.origin.download, candidate.archive) for candidate in candidates}) > 1
-    paths = [_with_archive(candidate) if several else candidate.origin.path for candidate in candidates[:MOST_PATHS]]
+    paths = []
+    for each in candidates[:MOST_PATHS]:
+        is_whole = not several or each.origin.path.startswith(each.archive)
+        paths.append(each.origin.path if is_whole else f"{each.archive}/{each.origin.path}")
     return " and ".join([*paths, f"{len(candidates) - MOST_PATHS} more"][: len(candidates)])
-
-
-def _with_archive(candidate: Candidate) -> str:
-    path = candidate.origin.path
-    return path if path.startswith(candidate.archive) else f"{candidate.archive}/{path}"
 
 
 def _of_several(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -94,37 +95,17 @@ def _of_several(candidates: Sequence[Candidate]) -> list[Candidate]:
     return next(([*found.values()] for found in first.values() if len(found) > 1), [])
 
 
-def _claimed(several: Sequence[Candidate]) -> str:
-    first = several[0]
-    said = f"{paths_of(several)} are of several persons, and the roster takes each of them for {first.student!a}"
-    return f"{first.origin.download}: {said}. Next: give --roster a file that tells them apart"
-
-
-def _rivals(ordered: Sequence[Candidate]) -> list[Candidate]:
+def _rivals(ordered: Sequence[Candidate]) -> Sequence[Candidate]:
     """Return the newest, and those that nothing says to be older; all of them where several archives claim to be the student's."""
-    newest = ordered[-1:]
-    if len({candidate.archive for candidate in ordered if candidate.archive}) > 1:
-        return [*ordered]
-    return [
-        candidate
-        for candidate in ordered
-        for last in newest
-        if (candidate.origin.platform, candidate.origin.order) == (last.origin.platform, last.origin.order)
-        and last.origin.modified - candidate.origin.modified < APART
-    ]
+    if not ordered or len({candidate.archive for candidate in ordered if candidate.archive}) > 1:
+        return ordered
+    last = ordered[-1].origin
+    same = [c for c in ordered if (c.origin.platform, c.origin.order) == (last.platform, last.order)]
+    return [candidate for candidate in same if last.modified - candidate.origin.modified < APART]
 
 
-def _contents(candidates: Sequence[Candidate]) -> set[str]:
+def _contents(candidates: Iterable[Candidate]) -> set[str]:
     return {candidate.origin.digest for candidate in candidates}
-
-
-def _kept(candidates: Sequence[Candidate], counts: Callable[[Candidate], bool]) -> Sequence[Candidate]:
-    return [candidate for candidate in candidates if counts(candidate)] or candidates
-
-
-def _is_written(candidate: Candidate, reading: Reading) -> bool:
-    source = reading.source(candidate.ending, candidate.content)
-    return source is None or not is_unwritten(source)
 
 
 def _chosen_by_hand(rivals: Sequence[Candidate], out: Path, memory: Memory) -> Candidate | None:

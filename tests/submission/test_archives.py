@@ -16,8 +16,8 @@ import pytest
 from manyheads.course import Course
 from manyheads.errors import CourseFault
 from manyheads.submission.collect_downloads import collect
-from manyheads.submission.found_files import Limits
 from manyheads.submission.lay_out import State
+from manyheads.submission.read_download import Limits
 
 from .conftest import DANCE, Collect, Zipped, zip_bytes
 

@@ -9,8 +9,8 @@ import pytest
 
 from manyheads.course import Course
 from manyheads.submission.collect_downloads import Collected, collect
-from manyheads.submission.found_files import Limits
 from manyheads.submission.lay_out import read_memory
+from manyheads.submission.read_download import Limits
 from manyheads.submission.roster import Roster, Student
 
 from .conftest import DANCE, Collect, Zipped, zip_bytes

@@ -34,7 +34,7 @@ def test_canvas(run: Collect, zipped: Zipped, there: There, name: str, path: str
     done = run(zipped([name]))
     assert (done.platforms, done.not_taken) == ({"download.zip": ["Canvas"]}, [])
     assert there() == [path]
-    assert done.laid[0].late is ("LATE" in name)
+    assert done.laid[0].origin.late is ("LATE" in name)
 
 
 def test_of_canvas_attempts_the_newest_wins_whatever_their_names_are(

@@ -13,7 +13,7 @@ from functools import cached_property
 from os.path import commonprefix
 
 from ..course import Course
-from .found_files import Found, Refused
+from .read_download import Found, Refused
 
 ALONE = " alone in "  # in a person's key, before the archive that holds one folder only
 
@@ -22,28 +22,25 @@ ALONE = " alone in "  # in a person's key, before the archive that holds one fol
 class Person:
     """A student, or a group that hands in as one, as a platform names them.
 
-    folder: the name of the student's folder where no roster knows better.
-    key: what is this person's alone on the platform, so that two of the same name stay two.
+    folder: the name of the student's folder where no roster knows better; nobody else on the platform has it.
+    ids: what the platform knows of them, by the roster's columns.
+    alone_in: the archive that holds this folder only: another archive may have one of the same name.
     """
 
     folder: str
-    key: str
     name: str = ""
-    canvas_id: str = ""
-    sis_id: str = ""
-    email: str = ""
-    github: str = ""
-    login: str = ""
+    ids: tuple[tuple[str, str], ...] = ()
+    alone_in: str = ""
+
+    @property
+    def key(self) -> str:
+        """What is this person's alone on the platform."""
+        return f"{self.folder}{ALONE}{self.alone_in}" if self.alone_in else self.folder
 
 
-def person_called(name: str) -> Person:
+def person_called(name: str, alone_in: str = "") -> Person:
     """Return the person of a folder or an archive that people named: it may be any id of the roster, or a name."""
-    return Person(folder=name, key=f"folder {name}", name=name, sis_id=name, email=name, login=name)
-
-
-def user(folder: str, name: str = "", *, login: str = "", sis_id: str = "", email: str = "") -> Person:
-    """Return the person whose folder's name nobody else has on the platform. name: where it is another."""
-    return Person(folder, f"user {folder}", name or folder, login=login, sis_id=sis_id, email=email)
+    return Person(name, name, tuple((column, name) for column in ("sis_id", "email", "login")), alone_in)
 
 
 @dataclass(frozen=True)
@@ -83,28 +80,16 @@ class Download:
     @cached_property
     def parting(self) -> int:
         """How many folders all files have in common: the first place where their paths differ."""
-        if len(self.files) < 2:
-            return max((len(file.path) - 1 for file in self.files), default=0)
-        shortest = min(len(file.path) for file in self.files)
-        differ = (i for i in range(shortest) if len({file.path[i] for file in self.files}) > 1)
-        return next(differ, shortest - 1)
+        return parting(self.files)
 
-    def trusted(self, file: Found) -> tuple[str, ...]:
-        """Return the part of a file's path whose names no student chose, but for the file's own."""
-        return file.path[: self.parting + 1]
 
-    def match(
-        self, pattern: re.Pattern[str], file: Found, plain: Callable[[str], str] = lambda name: name
-    ) -> re.Match[str] | None:
-        """Return the match of the first trusted part of a file's path that has this form. plain: what is held against it."""
-        return next(filter(None, map(pattern.fullmatch, map(plain, self.trusted(file)))), None)
-
-    def match_below(self, pattern: re.Pattern[str], file: Found, first: int = 1) -> tuple[int, re.Match[str]] | None:
-        """Return the place and the match of the first folder of this form that is a trusted one, or is in one."""
-        for at in range(first, min(len(file.path) - 1, self.parting + 2)):
-            if match := pattern.fullmatch(file.path[at]):
-                return at, match
-        return None
+def parting(files: Sequence[Found]) -> int:
+    """Return how many folders these files have in common."""
+    if len(files) < 2:
+        return max((len(file.path) - 1 for file in files), default=0)
+    shortest = min(len(file.path) for file in files)
+    differ = (i for i in range(shortest) if len({file.path[i] for file in files}) > 1)
+    return next(differ, shortest - 1)
 
 
 @dataclass
@@ -132,38 +117,8 @@ class Contents:
         files = (*(item.file for item in self.handed_in), *self.nobodys, *self.feedback)
         return {file.path for file in files} | {other.path for other in self.others}
 
-    def add_beside(self, files: Iterable[tuple[Person, Found]], reason: str) -> None:
-        """Add files that were not handed in. They are refused for this reason, but for those of who handed in others."""
-        have_handed_in = {item.person.key for item in self.handed_in}
-        for person, file in files:
-            if person.key in have_handed_in:
-                self.nobodys.append(file)
-            else:
-                self.others.append(Refused(file.path, reason))
-
 
 Read = Callable[[Sequence[Found], Download, Course], Contents]
-
-
-@dataclass(frozen=True)
-class Platform:
-    """Knows the names that one platform gives to what it lets an instructor download.
-
-    read: returns what it knows of these files of the download; what it leaves out is left to the next platform.
-    """
-
-    name: str
-    read: Read
-
-
-def platform(name: str) -> Callable[[Read], Platform]:
-    """Make a platform of this name of the function that reads its downloads."""
-    return lambda read: Platform(name, read)
-
-
-def own_part(file: Found, match: re.Match[str]) -> str:
-    """Return a file's name without what the platform put before it; whole where a folder or an archive matches, and this is in it."""
-    return match["file"] if match["file"] and match.string == file.name else file.name
 
 
 def in_common(names: Iterable[str], sign: str) -> str:
@@ -173,9 +128,16 @@ def in_common(names: Iterable[str], sign: str) -> str:
     return shared[: shared.rfind(sign) + 1]
 
 
+ARCHIVE = r"(?i:\.(?:zip|tgz|7z|rar|tar(?:\.gz|\.bz2|\.xz)?))"
+
+
 def unwrapped(name: str) -> str:
     """Return a folder's name; of an archive that stands for a folder, without its suffix."""
-    for suffix in (".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".zip", ".tar", ".7z", ".rar"):
-        if name.lower().endswith(suffix):
-            return name[: -len(suffix)]
-    return name
+    return re.sub(rf"{ARCHIVE}\Z", "", name)
+
+
+def matched(expressions: Sequence[str], path: Sequence[str], at: int) -> re.Match[str] | None:
+    """Return the match of a path by the first expression whose `who` ends at this part of the path, or above."""
+    text = "/".join(path)
+    found = (re.compile(expression, re.DOTALL).fullmatch(text) for expression in expressions)
+    return next((match for match in found if match and text.count("/", 0, match.end("who")) <= at), None)
