@@ -53,13 +53,12 @@ def collect(
     console = open_console()
     console.say(*_read_as(done.platforms))
     if done.laid:
-        console.print(_files(done.laid) if verbose else _students(done.laid))
+        console.print(_table(done.laid, every_file=verbose))
     students = {file.student for file in done.laid}
     states = ", ".join(f"{count} {state}" for state, count in Counter(file.state.value for file in done.laid).items())
     console.say(f"{counted(len(students), 'student', 'students')}: {states or 'nothing'}")
     if known is not None and known.unread:
-        more = f" and {len(known.unread) - MOST_TOLD} more" if len(known.unread) > MOST_TOLD else ""
-        unread = ", ".join(map(ascii, known.unread[:MOST_TOLD])) + more
+        unread = _some([ascii(name) for name in known.unread])
         console.say(f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black")
     for kind, sentences, style in (("note", done.said, "bright_black"), ("not taken", done.not_taken, "yellow")):
         most = len(sentences) if verbose else MOST_TOLD
@@ -79,37 +78,30 @@ def _read_as(platforms: Mapping[str, Sequence[str]]) -> Iterator[str]:
     for download, names in platforms.items():
         alike.setdefault(", ".join(names), []).append(ascii(download))
     for names, downloads in alike.items():
-        more = f" and {len(downloads) - MOST_TOLD} more" if len(downloads) > MOST_TOLD else ""
-        yield f"{', '.join(downloads[:MOST_TOLD])}{more} {'is' if len(downloads) == 1 else 'are'} read as: {names}"
+        yield f"{_some(downloads)} {'is' if len(downloads) == 1 else 'are'} read as: {names}"
 
 
-def _students(laid: Sequence[Laid]) -> Table:
-    """Return a table with a line for each student: how many files, and what became of them."""
-    table = _table("student", "files", "now")
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_TOLD} more" if len(names) > MOST_TOLD else ""
+    return ", ".join(names[:MOST_TOLD]) + more
+
+
+def _table(laid: Sequence[Laid], every_file: bool) -> Table:
+    """Return a table of what became of each student's files, with a line for each student, or for each file."""
     whose: dict[str, list[Laid]] = {}
     for each in sorted(laid, key=lambda one: one.path):
         whose.setdefault(each.student, []).append(each)
-    for student, files in list(whose.items())[:MOST_ROWS]:
-        states = Counter(file.state.value + " (late)" * file.origin.late for file in files)
-        now = ", ".join(f"{count} {state}" for state, count in states.items())
-        table.add_row(escape(student), str(len(files)), escape(now))
-    if len(whose) > MOST_ROWS:
-        table.add_row(f"and {len(whose) - MOST_ROWS} more", "", "")
-    return table
-
-
-def _table(*names: str) -> Table:
     table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in names:
+    for name in ("student", "file", "from", "now") if every_file else ("student", "files", "now"):
         table.add_column(name, overflow="fold")
-    return table
-
-
-def _files(laid: Sequence[Laid]) -> Table:
-    """Return a table with a line for each file: whose it is, from where, and what became of it."""
-    table = _table("student", "file", "from", "now")
-    for each in sorted(laid, key=lambda one: one.path):
-        _, _, file = each.path.partition("/")
-        late = " (late)" if each.origin.late else ""
-        table.add_row(*map(escape, (each.student, file, each.origin.path + late, each.state.value)))
+    for student, files in list(whose.items())[: None if every_file else MOST_ROWS]:
+        for each in files if every_file else ():
+            late = " (late)" if each.origin.late else ""
+            table.add_row(*map(escape, (student, each.path.partition("/")[2], each.origin.path + late, each.state)))
+        if not every_file:
+            states = Counter(file.state + " (late)" * file.origin.late for file in files)
+            now = ", ".join(f"{count} {state}" for state, count in states.items())
+            table.add_row(escape(student), str(len(files)), escape(now))
+    if len(whose) > MOST_ROWS and not every_file:
+        table.add_row(f"and {len(whose) - MOST_ROWS} more", "", "")
     return table
