@@ -21,7 +21,7 @@ from .notebook import without_outputs
 from .platforms import ILIAS, PLATFORMS
 from .read import largest
 from .read_download import Found, Limits, Reader, Refused, own_name
-from .rivals import paths_of, tell_apart, thrown_together
+from .rivals import surely_of_one, tell_apart
 from .roster import Roster
 from .which_exercise import Exercises, NotAsked, NotPlaced, Reading, place_of
 
@@ -64,7 +64,11 @@ def collect(
     candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for path, download in _read_all(downloads, course, folders, Reader(limits or Limits()), done):
         found, closed, others = _files_of(path, download, exercises, folders, readings, done)
-        for candidate in _surely_of_one(done, found):
+        sure = found
+        if len({each.student for each in found}) == 1 and {each.origin.platform for each in found} == {FOLDERS}:
+            sure, sentences = surely_of_one(found)
+            done.not_taken += sentences
+        for candidate in sure:
             candidates[candidate.student, candidate.stem].append(candidate)
         left_out += others + unread.add(closed, shown(path.name), {other.assignment for other in found}, memory)
     students = sorted({student for student, _ in (*candidates, *unread.names)})
@@ -73,9 +77,9 @@ def collect(
         raise CourseFault(f"{roster.knows_nobody(students)}. Nothing is laid out. {said}")
     try:
         for key in sorted(candidates):
-            told = tell_apart(candidates[key], out, memory, readings[key[0]])
-            done.laid += told.laid + (lay_out(told.clear, out, memory) if told.clear else [])
-            done.not_taken += told.said
+            clear, laid, unclear = tell_apart(candidates[key], out, memory, readings[key[0]])
+            done.laid += laid + (lay_out(clear, out, memory) if clear else [])
+            done.not_taken += unclear
         unread.record(memory, {(key[0], found[0].assignment.id) for key, found in candidates.items()})
     finally:
         memory.folders = folders.taken
@@ -187,19 +191,6 @@ def _candidate(
         person=handed_in.person.key if handed_in.named else "",
         archive=shown(str(download)) if handed_in.archive == download.name else shown(handed_in.archive),
     )
-
-
-def _surely_of_one(done: Collected, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Return those of a download that are surely of the students they seem to be; a sentence for the others."""
-    if len({other.student for other in candidates}) != 1 or {other.origin.platform for other in candidates} != {
-        FOLDERS
-    }:
-        return candidates
-    mixed = thrown_together(candidates)
-    for group in mixed:
-        said = "are of the same exercise, and may be of several students. Next: give each student a folder, there"
-        done.not_taken.append(f"{group[0].origin.download}: {paths_of(group)} {said}")
-    return [other for other in candidates if not any(other in group for group in mixed)]
 
 
 def _returned(download: Path, feedback: Sequence[Found]) -> Iterator[str]:

@@ -95,6 +95,16 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
+class Laid:
+    """What became of one file."""
+
+    path: str
+    student: str
+    origin: Origin
+    state: State
+
+
+@dataclass(frozen=True)
 class Candidate:
     """A file that may be laid out.
 
@@ -117,9 +127,14 @@ class Candidate:
     archive: str = ""
 
     @property
+    def paths(self) -> list[str]:
+        """Where it and a file of the other kind go, within OUT."""
+        return [f"{self.student}/{self.assignment.id}/{self.stem}{ending}" for ending in ENDINGS]
+
+    @property
     def path(self) -> str:
         """Where it goes, within OUT."""
-        return f"{self.student}/{self.assignment.id}/{self.stem}{self.ending}"
+        return self.paths[ENDINGS.index(self.ending)]
 
     @property
     def age(self) -> tuple[float, float, str]:
@@ -129,16 +144,6 @@ class Candidate:
     def laid(self, state: State) -> Laid:
         """Return what became of it."""
         return Laid(self.path, self.student, self.origin, state)
-
-
-@dataclass(frozen=True)
-class Laid:
-    """What became of one file."""
-
-    path: str
-    student: str
-    origin: Origin
-    state: State
 
 
 def digest_of(content: bytes) -> str:
@@ -153,65 +158,49 @@ def lay_out(candidates: Sequence[Candidate], out: Path, memory: Memory) -> list[
     """
     ordered = sorted(candidates, key=lambda c: c.age)
     newest = {candidate.ending: candidate for candidate in ordered}
-    done = [
-        candidate.laid(State.OLDER)
-        for candidate in ordered
-        if candidate is not newest[candidate.ending]
-        and candidate.origin.digest != newest[candidate.ending].origin.digest
-    ]
-    latest = ordered[-1]
-    for each in newest.values():
-        if each.origin.download != latest.origin.download and latest.origin.is_newer_than(each.origin):
+    done: list[Laid] = []
+    latest = ordered[-1].origin
+    for each in ordered:
+        last = newest[each.ending]
+        if each is last:
+            is_older = _is_superseded(each.origin, latest)
+            done.append(each.laid(State.OLDER if is_older else _put(each, out, memory)))
+        elif each.origin.digest != last.origin.digest:
             done.append(each.laid(State.OLDER))
-        else:
-            done.append(_one(each, out, memory))
-    return [*done, *_superseded(latest, out, memory, {candidate.path for candidate in newest.values()})]
-
-
-def _one(candidate: Candidate, out: Path, memory: Memory) -> Laid:
-    target, known = out / candidate.path, memory.files.get(candidate.path)
-    refuse_links(out, target)
-    state = State.NEW
-    others = [memory.files[path] for path in _beside(candidate) if path in memory.files and path != candidate.path]
-    if any(other.download != candidate.origin.download and other.is_newer_than(candidate.origin) for other in others):
-        return candidate.laid(State.OLDER)
-    if target.exists():
-        there = digest_of(target.read_bytes()) if target.is_file() else ""
-        if there == candidate.origin.digest:
-            state = State.SAME
-        elif known is None or known.digest != there:
-            state = State.BY_HAND
-        else:
-            state = State.REPLACED if candidate.origin.is_newer_than(known) else State.OLDER
-    if state in (State.NEW, State.REPLACED):
-        write_whole(target, candidate.content)
-    is_written = state in (State.NEW, State.REPLACED)
-    if is_written:
-        write_whole(target, candidate.content)
-    if is_written or (state is State.SAME and not (known and known.is_newer_than(candidate.origin))):
-        memory.files[candidate.path] = candidate.origin
-    return candidate.laid(state)
-
-
-def _superseded(latest: Candidate, out: Path, memory: Memory, kept: set[str]) -> list[Laid]:
-    """Remove a script that was collected before, where a notebook of a later download counts; and the other way round."""
-    removed = []
-    for path in _beside(latest):
+    for path in set(ordered[-1].paths) - {each.path for each in newest.values()}:
         known, target = memory.files.get(path), out / path
-        if path in kept or known is None or known.download == latest.origin.download:
-            continue
-        refuse_links(out, target)
-        unchanged = target.is_file() and digest_of(target.read_bytes()) == known.digest
-        if unchanged and latest.origin.is_newer_than(known):
-            target.unlink()
-            del memory.files[path]
-            removed.append(Laid(path, latest.student, known, State.SUPERSEDED))
-    return removed
+        if known is not None and _is_superseded(known, latest):
+            refuse_links(out, target)
+            if target.is_file() and digest_of(target.read_bytes()) == known.digest:
+                target.unlink()
+                del memory.files[path]
+                done.append(Laid(path, ordered[-1].student, known, State.SUPERSEDED))
+    return done
 
 
-def _beside(candidate: Candidate) -> list[str]:
-    folder = f"{candidate.student}/{candidate.assignment.id}/{candidate.stem}"
-    return [folder + ending for ending in ENDINGS]
+def _is_superseded(origin: Origin, by: Origin) -> bool:
+    return origin.download != by.download and by.is_newer_than(origin)
+
+
+def _put(candidate: Candidate, out: Path, memory: Memory) -> State:
+    """Write the file, where it is newer than what was collected, and remember it."""
+    target, known, origin = out / candidate.path, memory.files.get(candidate.path), candidate.origin
+    refuse_links(out, target)
+    others = (memory.files[path] for path in candidate.paths if path in memory.files and path != candidate.path)
+    if any(_is_superseded(origin, other) for other in others):
+        return State.OLDER
+    there = digest_of(target.read_bytes()) if target.is_file() else "" if target.exists() else None
+    if there == origin.digest:
+        if known is None or not known.is_newer_than(origin):
+            memory.files[candidate.path] = origin
+        return State.SAME
+    if there is not None and (known is None or known.digest != there):
+        return State.BY_HAND
+    if there is not None and known is not None and not origin.is_newer_than(known):
+        return State.OLDER
+    write_whole(target, candidate.content)
+    memory.files[candidate.path] = origin
+    return State.NEW if there is None else State.REPLACED
 
 
 def refuse_links(out: Path, target: Path) -> None:

@@ -86,7 +86,8 @@ ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".r
 DEPTH, MOST = 4, 500  # how far below a student's folder exercises are looked for, and among how many entries
 MOST_NAMED = 20  # entries of one folder that are named, each with its reason
 LINK = "is a link, and links are not followed. Next: put the files themselves there"
-DOT = "begins with a dot, and such names are passed over. Next: rename it, then run the same command again"
+_RENAME = "Next: rename it, then run the same command again"
+DOT = f"begins with a dot, and such names are passed over. {_RENAME}"
 
 
 @dataclass(frozen=True)
@@ -98,13 +99,11 @@ class LeftOver:
 
     def at_top(self, path: Path) -> NotGraded:
         """Return a file, a link, or a name with a dot, beside the students' folders."""
-        if path.is_symlink() or path.name.startswith("."):
-            return self._said(path, LINK if path.is_symlink() else DOT)
-        if unopened := self._unopened(path):
-            return self._said(path, unopened)
-        if path.name.lower().endswith(ENDINGS):
-            return self._said(path, f"is a loose file: nobody can tell whose it is. {self._collect}")
-        return self._said(path, "is no student's folder. Next: move it elsewhere, then run the same command again")
+        if path.name.startswith(".") and not path.is_symlink():
+            return self._said(path, DOT)
+        loose = f"is a loose file: nobody can tell whose it is. {self._collect}"
+        other = "is no student's folder. Next: move it elsewhere, then run the same command again"
+        return self._said(path, self._unopened(path) or (loose if path.name.lower().endswith(ENDINGS) else other))
 
     def closed(self, path: Path) -> NotGraded:
         """Return what may not be read: no points are given for it, and none are taken."""
@@ -160,16 +159,15 @@ class LeftOver:
             return unopened
         if path.is_dir():
             return f"is a folder within an assignment's folder, and is not looked into. {self._collect}"
-        for exercise in assignment.exercises if path.name.lower().endswith(ENDINGS) else ():
+        is_attempt = path.name.lower().endswith(ENDINGS)
+        for exercise in assignment.exercises if is_attempt else ():
             if is_of(path.name, exercise):
                 proper = [exercise.stem + ending for ending in ENDINGS]
                 if beside := [name for name in proper if name in there]:
                     return f"is not graded, for {beside[0]} stands beside it. Next: remove the one that does not count"
-                return f"should be named {' or '.join(proper)}. Next: rename it, then run the same command again"
-        if path.name.lower().endswith(ENDINGS):
-            whole = f"or to {assignment.id}{path.suffix.lower()}, if it holds several"
-            return f"has no exercise's name. Next: remove it, or rename it to the exercise that it is, {whole}"
-        return "has no exercise's name. Next: remove it, or rename it to the exercise that it is"
+                return f"should be named {' or '.join(proper)}. {_RENAME}"
+        whole = f", or to {assignment.id}{path.suffix.lower()}, if it holds several" if is_attempt else ""
+        return f"has no exercise's name. Next: remove it, or rename it to the exercise that it is{whole}"
 
     def _is_nbgraders(self, path: Path) -> bool:
         """Return whether this is an assignment that nbgrader alone grades: it stands in source/, and not in course.yaml."""
@@ -177,30 +175,27 @@ class LeftOver:
 
     def _reason(self, path: Path) -> str:
         """Return why an entry of a student's folder is not graded."""
+        alike = next((a.id for a in self.course.assignments if plain(a.id) == plain(path.name)), None)
         if unopened := self._unopened(path):
             return unopened
-        if alike := next((a.id for a in self.course.assignments if plain(a.id) == plain(path.name)), None):
-            if not path.is_dir():
-                return f"is a file where a folder should be, {alike}/. {self._collect}"
-            return f"should be named {alike}. Next: rename it, then run the same command again"
+        if alike and path.is_dir():
+            return f"should be named {alike}. {_RENAME}"
+        if alike:
+            return f"is a file where a folder should be, {alike}/. {self._collect}"
         if path.name.startswith("."):
             return DOT
-        if not path.is_dir():
-            if path.name.lower().endswith(ENDINGS):
-                of = next((e.assignment.id for e in self.course.exercises if is_of(path.name, e)), "")
-                move = (
-                    f"Next: move it into a folder {of} beside it, then run the same command again"
-                    if of
-                    else self._collect
-                )
-                return f"lies outside an assignment's folder. {move}"
-            return "is of no assignment. Next: remove it, then run the same command again"
-        if not _entries(path):
+        if path.is_dir() and not _entries(path):
             return "is an empty folder. Next: remove it, or put there what was handed in"
-        if self._holds_exercises(path):
+        if path.is_dir() and self._holds_exercises(path):
             return f"has exercises one folder too deep, or more. {self._collect}"
-        ids = ", ".join(assignment.id for assignment in self.course.assignments)
-        return f"is no assignment of this course (there are: {ids}). Next: rename it, then run the same command again"
+        if path.is_dir():
+            ids = ", ".join(assignment.id for assignment in self.course.assignments)
+            return f"is no assignment of this course (there are: {ids}). {_RENAME}"
+        if not path.name.lower().endswith(ENDINGS):
+            return "is of no assignment. Next: remove it, then run the same command again"
+        of = next((e.assignment.id for e in self.course.exercises if is_of(path.name, e)), "")
+        move = f"Next: move it into a folder {of} beside it, then run the same command again"
+        return f"lies outside an assignment's folder. {move if of else self._collect}"
 
     def _weight(self, path: Path) -> tuple[bool, bool, bool]:
         """Sort entries: first what says most about where the exercises are."""
@@ -208,17 +203,15 @@ class LeftOver:
 
     def _holds_exercises(self, folder: Path) -> bool:
         """Return whether an exercise, an assignment's folder or an archive is somewhere below."""
-        ids = {plain(assignment.id) for assignment in self.course.assignments}
-        level, seen = [folder], 0
+        ids, level = {plain(assignment.id) for assignment in self.course.assignments}, [folder]
         for _ in range(DEPTH):
-            below = [path for entry in level for path in _entries(entry)]
-            seen += len(below)
-            if seen > MOST:
+            level = [path for entry in level for path in _entries(entry)]
+            if len(level) > MOST:
                 return True  # more than anybody can be told about
-            for path in below:
+            for path in level:
                 if plain(path.name) in ids or is_archive(path.name) or path.name.lower().endswith(ENDINGS):
                     return True
-            level = [path for path in below if path.is_dir() and not path.is_symlink()]
+            level = [path for path in level if not path.is_symlink()]
         return False
 
     @property

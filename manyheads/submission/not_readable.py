@@ -43,26 +43,21 @@ class Unread:
         """
         left_out = 0
         for student, each in files:
+            path = "/".join(map(shown, each.file.path))
             ids = [assignment.id for assignment in self._assignments(each, where, beside)]
-            if ids:
-                self._tell(student, each, where, ids, memory)
-            else:
+            for id_ in ids:
+                self.names[student, id_].append(path)
+            reason, _, _ = each.file.closed.partition(". Next: ")
+            told = f"{shown(student)}: handed in, not readable: {where}: {path} {reason}"
+            if not ids:
                 left_out += 1
+            elif all(is_opened(self.out, student, id_, memory) for id_ in ids):
+                self.said.append(f"{told}; what you have laid into {shown(student)}/{ids[0]}/ is graded in its place")
+            else:
+                into = "/".join([str(self.out / student), *ids[: len(ids) == 1]])
+                next_ = f"Next: open it by hand, and put the files into {into}/; or ask for the files"
+                self.not_taken.append(f"{told}. {next_}")
         return left_out
-
-    def _tell(self, student: str, handed_in: HandedIn, where: str, ids: Sequence[str], memory: Memory) -> None:
-        path = "/".join(map(shown, handed_in.file.path))
-        for id_ in ids:
-            self.names[student, id_].append(path)
-        reason, _, _ = handed_in.file.closed.partition(". Next: ")
-        told = f"{shown(student)}: handed in, not readable: {where}: {path} {reason}"
-        if all(is_opened(self.out, student, id_, memory) for id_ in ids):
-            self.said.append(f"{told}; what you have laid into {shown(student)}/{ids[0]}/ is graded in its place")
-        else:
-            into = "/".join([str(self.out / student), *ids[: len(ids) == 1]])
-            self.not_taken.append(
-                f"{told}. Next: open it by hand, and put the files into {into}/; or ask for the files"
-            )
 
     def record(self, memory: Memory, laid: Iterable[tuple[str, str]]) -> None:
         """Keep it for whoever grades, and forget what has been handed in again. laid: of whom there are files, by assignment."""

@@ -7,8 +7,8 @@ that has it, nor a copy beside the file in exercises/ of a whole repository.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import ENDINGS
@@ -20,60 +20,66 @@ MOST_PATHS = 4  # in one sentence
 APART = 60  # seconds: files whose times are nearer were copied or unpacked together
 
 
-@dataclass
-class Told:
-    """What can be laid out, what became of others already, and sentences on those that nothing tells apart."""
+def tell_apart(
+    candidates: Sequence[Candidate], out: Path, memory: Memory, reading: Reading
+) -> tuple[list[Candidate], list[Laid], list[str]]:
+    """Tell one student's files of one exercise apart, scripts and notebooks each for themselves. reading: of that student's files.
 
-    clear: list[Candidate] = field(default_factory=list)
-    laid: list[Laid] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
-
-
-def tell_apart(candidates: Sequence[Candidate], out: Path, memory: Memory, reading: Reading) -> Told:
-    """Return one student's files of one exercise, scripts and notebooks each for themselves. reading: of that student's files."""
-    told = Told()
+    Returns:
+        What can be laid out, what became of others already, and sentences on those that nothing tells apart.
+    """
     if len(several := _of_several(candidates)) > 1:
         first = several[0]
         said = f"are of several persons, and the roster takes each of them for {first.student!a}"
         next_ = "Next: give --roster a file that tells them apart"
-        told.said.append(f"{first.origin.download}: {paths_of(several)} {said}. {next_}")
-        return told
+        return [], [], [f"{first.origin.download}: {_paths_of(several)} {said}. {next_}"]
     rules: tuple[Callable[[Candidate], bool], ...] = (
         lambda c: (source := reading.source(c.ending, c.content)) is None or not is_unwritten(source),
         lambda c: c.is_named,
         lambda c: c.is_in_place,
     )
+    clear: list[Candidate] = []
+    laid: list[Laid] = []
+    unclear: list[str] = []
     for ending in ENDINGS:
         ordered = sorted((c for c in candidates if c.ending == ending), key=lambda c: c.age)
         left = rivals = _rivals(ordered)
         if len(_contents(rivals)) < 2:
-            told.clear += ordered
+            clear += ordered
             continue
         for counts in rules:
             left = [candidate for candidate in left if counts(candidate)] or left
         if len(_contents(left)) == 1:
-            told.clear += [c for c in ordered if c not in rivals or c is left[-1]]
-            told.laid += [c.laid(State.OTHER) for c in rivals if c is not left[-1]]
+            clear += [c for c in ordered if c not in rivals or c is left[-1]]
+            laid += [c.laid(State.OTHER) for c in rivals if c is not left[-1]]
         elif chosen := _chosen_by_hand(rivals, out, memory):
-            told.laid += [c.laid(State.SAME if c is chosen else State.OTHER) for c in ordered]
+            laid += [c.laid(State.SAME if c is chosen else State.OTHER) for c in ordered]
         else:
-            told.said.append(_unclear(rivals, out))
-    return told
+            first = rivals[0]
+            where = "" if len({rival.archive for rival in rivals}) > 1 else f"{first.origin.download}: "
+            said = f"{_paths_of(rivals)} are of the same exercise, and nothing says which of them counts"
+            next_ = f"Next: copy that one to {out / first.path}, then the same command again"
+            unclear.append(f"{where}{said}. {next_}")
+    return clear, laid, unclear
 
 
-def thrown_together(candidates: Iterable[Candidate]) -> list[list[Candidate]]:
-    """Of a download that seems to be one student's: files of one exercise that may be of several.
+def surely_of_one(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[str]]:
+    """Return those of a download that are surely of the students they seem to be, and a sentence for the others.
 
-    They lie in one folder, and not all of their names are the exercise's own: other words in them may be students' names.
+    Of a download that seems to be one student's, files of one exercise may be of several: they lie in one folder, and not
+    all of their names are the exercise's own. Other words in them may be students' names.
     """
-    groups: dict[tuple[str, ...], list[Candidate]] = {}
+    groups: dict[tuple[str, ...], list[Candidate]] = defaultdict(list)
     for each in candidates:
         folder, _, _ = each.origin.path.rpartition("/")
-        groups.setdefault((folder, each.assignment.id, each.stem, each.ending), []).append(each)
-    return [g for g in groups.values() if len(_contents(g)) > 1 and not all(each.is_plain for each in g)]
+        groups[folder, each.assignment.id, each.stem, each.ending].append(each)
+    mixed = [g for g in groups.values() if len(_contents(g)) > 1 and not all(each.is_plain for each in g)]
+    said = "are of the same exercise, and may be of several students. Next: give each student a folder, there"
+    sentences = [f"{group[0].origin.download}: {_paths_of(group)} {said}" for group in mixed]
+    return [each for each in candidates if not any(each in group for group in mixed)], sentences
 
 
-def paths_of(candidates: Sequence[Candidate]) -> str:
+def _paths_of(candidates: Sequence[Candidate]) -> str:
     """Return where they come from, for a sentence: of several downloads, with the archive."""
     several = len({(candidate.origin.download, candidate.archive) for candidate in candidates}) > 1
     paths = []
@@ -115,10 +121,3 @@ def _chosen_by_hand(rivals: Sequence[Candidate], out: Path, memory: Memory) -> C
         return None
     there = digest_of(target.read_bytes())
     return next((rival for rival in rivals if rival.origin.digest == there), None)
-
-
-def _unclear(rivals: Sequence[Candidate], out: Path) -> str:
-    first = rivals[0]
-    where = "" if len({rival.archive for rival in rivals}) > 1 else f"{first.origin.download}: "
-    said = f"{paths_of(rivals)} are of the same exercise, and nothing says which of them counts"
-    return f"{where}{said}. Next: copy that one to {out / first.path}, then the same command again"

@@ -16,6 +16,7 @@ from manyheads.submission.roster import Roster
 DANCE = "def split_heads(x, n_head):\n    return x\n"
 Zipped = Callable[..., Path]
 Collect = Callable[..., Collected]
+There = Callable[[], list[str]]
 
 
 def zip_bytes(files: Mapping[str, str | bytes], year: int = 2026) -> bytes:
@@ -62,7 +63,7 @@ def run(course: Course, out: Path) -> Collect:
 
 
 @pytest.fixture
-def there(out: Path) -> Callable[[], list[str]]:
+def there(out: Path) -> There:
     """The files that were laid out."""
     return lambda: sorted(
         str(path.relative_to(out)) for path in out.rglob("*") if path.is_file() and path.name != ".collected.json"

@@ -8,7 +8,6 @@ import stat
 import struct
 import tarfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,9 +18,8 @@ from manyheads.submission.collect_downloads import collect
 from manyheads.submission.lay_out import State
 from manyheads.submission.read_download import Limits
 
-from .conftest import DANCE, Collect, Zipped, zip_bytes
+from .conftest import DANCE, Collect, There, Zipped, zip_bytes
 
-There = Callable[[], list[str]]
 GOOD = "a_1_2_04_reshape_dance.py"
 PLACED = "a_1/multi_head_attention/04_reshape_dance.py"
 

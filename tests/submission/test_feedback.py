@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from .conftest import DANCE, Collect, Zipped
+from .conftest import DANCE, Collect, There, Zipped
 
-There = Callable[[], list[str]]
 DANCED = "multi_head_attention/04_reshape_dance.py"
 FILE = "04_reshape_dance.py"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,8 @@ from manyheads.errors import CourseFault
 from manyheads.submission import find_submissions
 from manyheads.submission.roster import Roster, Student
 
-from .conftest import DANCE, Collect, Zipped
+from .conftest import DANCE, Collect, There, Zipped
 
-There = Callable[[], list[str]]
 DANCED = "ada_1/multi_head_attention/04_reshape_dance"
 FIRST, SECOND = "ada_1_10_04_reshape_dance.py", "ada_1_20_04_reshape_dance-1.py"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from manyheads.submission.roster import Roster, Student
 
 from .conftest import DANCE, Collect, Zipped, zip_bytes
 
-There = Callable[[], list[str]]
 FILE = "04_reshape_dance.py"
 ROSTER = Roster(
     (Student("A", name="Ada", canvas_id="1", github="ada"), Student("B", name="Bela", canvas_id="2", github="bela"))

@@ -2,39 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from manyheads.submission.roster import Roster, Student
 
-from .conftest import DANCE, Collect, Zipped, zip_bytes
+from .conftest import DANCE, Collect, There, Zipped, zip_bytes
 
-There = Callable[[], list[str]]
-DANCED = "multi_head_attention/04_reshape_dance.py"
+FILE = "04_reshape_dance.py"
+DANCED = f"multi_head_attention/{FILE}"
 
 
 @pytest.mark.parametrize(
-    ("name", "path"),
+    ("platform", "names", "students"),
     [
-        pytest.param("lovelaceada_12345_678901_04_reshape_dance.py", f"lovelaceada_12345/{DANCED}", id="plain"),
-        pytest.param("lovelaceada_12345_678901_04_reshape_dance-2.py", f"lovelaceada_12345/{DANCED}", id="again"),
-        pytest.param("lovelaceada_LATE_12345_678901_04_reshape_dance.py", f"lovelaceada_12345/{DANCED}", id="late"),
-        pytest.param("anon_aB3x9_678901_04_reshape_dance.py", f"anon_aB3x9/{DANCED}", id="anonymous"),
-        pytest.param("LATE_anon_aB3x9_678901_04_reshape_dance.py", f"anon_aB3x9/{DANCED}", id="late and anonymous"),
-        pytest.param("projectgroup3_77_678901_04_reshape_dance.py", f"projectgroup3_77/{DANCED}", id="a group"),
-        pytest.param("o_neil_12345_678901_04_reshape_dance.py", f"o_neil_12345/{DANCED}", id="a name with a line"),
-        pytest.param("ødegårdzoë_12345_678901_04_reshape_dance.py", f"ødegårdzoë_12345/{DANCED}", id="letters"),
-        pytest.param("lovelaceada_12345_678901_my_1_2_reshape_dance.py", f"lovelaceada_12345/{DANCED}", id="numbers"),
-        pytest.param("_12345_678901_04_reshape_dance.py", f"_12345/{DANCED}", id="a name of no letter"),
+        ("Canvas", [f"lovelaceada_12345_678901_{FILE}"], ["lovelaceada_12345"]),
+        ("Canvas", ["lovelaceada_12345_678901_04_reshape_dance-2.py"], ["lovelaceada_12345"]),
+        ("Canvas", [f"lovelaceada_LATE_12345_678901_{FILE}"], ["lovelaceada_12345"]),
+        ("Canvas", [f"anon_aB3x9_678901_{FILE}"], ["anon_aB3x9"]),
+        ("Canvas", [f"LATE_anon_aB3x9_678901_{FILE}"], ["anon_aB3x9"]),
+        ("Canvas", [f"projectgroup3_77_678901_{FILE}"], ["projectgroup3_77"]),
+        ("Canvas", [f"o_neil_12345_678901_{FILE}"], ["o_neil_12345"]),
+        ("Canvas", [f"ødegårdzoë_12345_678901_{FILE}"], ["ødegårdzoë_12345"]),
+        ("Canvas", ["lovelaceada_12345_678901_my_1_2_reshape_dance.py"], ["lovelaceada_12345"]),
+        ("Canvas", [f"_12345_678901_{FILE}"], ["_12345"]),
+        ("Canvas", [f"smithjo_1_10_{FILE}", f"smithjo_2_11_{FILE}"], ["smithjo_1", "smithjo_2"]),
+        ("Moodle", [f"Ada Lovelace_123_assignsubmission_file/{FILE}"], ["Ada Lovelace_123"]),
+        ("Moodle", [f"Ada Lovelace_123_assignsubmission_file_/{FILE}"], ["Ada Lovelace_123"]),
+        ("Moodle", [f"Ada Lovelace_123_assignsubmission_file_/src/{FILE}"], ["Ada Lovelace_123"]),
+        ("Moodle", [f"Ada Lovelace_123_assignsubmission_file_{FILE}"], ["Ada Lovelace_123"]),
+        ("Moodle", [f"Participant_123_assignsubmission_file_/{FILE}"], ["Participant_123"]),
+        ("Moodle", [f"Red team_7_assignsubmission_file_/{FILE}"], ["Red team_7"]),
+        ("Moodle", [f"Default group_assignsubmission_file_/{FILE}"], ["Default group"]),
+        ("Moodle", [f"李 雷_123_assignsubmission_file_/{FILE}"], ["李 雷_123"]),
+        ("folders", [f"ada/multi_head_attention/{FILE}"], ["ada"]),
+        ("folders", [f"ada/Multi-Head Attention/{FILE}"], ["ada"]),
+        ("folders", [f"class/ada/multi_head_attention/{FILE}"], ["ada"]),
+        ("folders", [f"ada/{FILE}"], ["ada"]),
+        ("folders", [f"class/ada/{FILE}"], ["ada"]),
+        ("folders", [f"multi_head_attention/ada/{FILE}"], ["ada"]),
+        ("folders", [f"04_reshape_dance/ada/{FILE}"], ["ada"]),
+        ("folders", [f"ada/reshape_dance/{FILE}"], ["ada"]),
+        ("folders", [f"04_reshape_dance/{FILE}"], ["download"]),  # the archive is the student's
+        ("folders", [f"multi_head_attention/{FILE}"], ["download"]),
+        ("folders", [FILE], ["download"]),
+        ("folders", ["ada/04_reshape_dance - Copy.py", f"bo/{FILE}"], ["ada", "bo"]),
+        ("folders", [f"class/hw1/ada/{FILE}", f"class/hw1/bela/x/{FILE}"], ["ada", "bela"]),
+        ("folders", [f"Student Work/Submitted files/{who}/HW1/{FILE}" for who in ("Ada L", "Bo")], ["Ada L", "Bo"]),  # of Teams
+        ("folders", [f"HW1/Abgaben/Team {i}/Li_Bo_bo_12{i}/{FILE}" for i in (7, 8)], ["Team 7", "Team 8"]),  # of ILIAS
     ],
-)
-def test_canvas(run: Collect, zipped: Zipped, there: There, name: str, path: str) -> None:
-    done = run(zipped([name]))
-    assert (done.platforms, done.not_taken) == ({"download.zip": ["Canvas"]}, [])
-    assert there() == [path]
-    assert done.laid[0].origin.late is ("LATE" in name)
+)  # fmt: skip
+def test_files_are_of_whom_the_names_say(
+    run: Collect, zipped: Zipped, there: There, platform: str, names: list[str], students: list[str]
+) -> None:
+    done = run(zipped(names))
+    assert (done.platforms, done.not_taken) == ({"download.zip": [platform]}, [])
+    assert there() == [f"{student}/{DANCED}" for student in students]
+    assert all(each.origin.late is ("LATE" in each.origin.path) for each in done.laid)
 
 
 def test_of_canvas_attempts_the_newest_wins_whatever_their_names_are(
@@ -118,24 +143,6 @@ def test_names_with_times_are_of_as_many_students_as_they_name(
     assert sorted(each.state.name for each in done.laid) == ["NEW", "NEW", "OLDER"]
 
 
-def test_of_teams_folder_of_submitted_files_each_folder_is_a_student(
-    run: Collect, zipped: Zipped, there: There
-) -> None:
-    done = run(zipped([f"Student Work/Submitted files/{who}/HW1/04_reshape_dance.py" for who in ("Ada L", "Bo Li")]))
-    assert done.not_taken == []
-    assert there() == [f"Ada L/{DANCED}", f"Bo Li/{DANCED}"]
-
-
-def test_a_copy_of_ones_own_is_taken(run: Collect, zipped: Zipped, there: There) -> None:
-    run(zipped(["ada/04_reshape_dance - Copy.py", "bo/04_reshape_dance.py"]))
-    assert there() == [f"ada/{DANCED}", f"bo/{DANCED}"]
-
-
-def test_two_of_the_same_name_are_two(run: Collect, zipped: Zipped, there: There) -> None:
-    run(zipped(["smithjo_1_10_04_reshape_dance.py", "smithjo_2_11_04_reshape_dance.py"]))
-    assert there() == [f"smithjo_1/{DANCED}", f"smithjo_2/{DANCED}"]
-
-
 @pytest.mark.parametrize(
     ("name", "path"),
     [
@@ -165,25 +172,6 @@ def test_text_and_links_of_canvas_are_named(run: Collect, zipped: Zipped) -> Non
         "is a link handed in to Canvas",
         "readme.txt is in no student's folder. Next: put it into one",
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "student"),
-    [
-        pytest.param("Ada Lovelace_123_assignsubmission_file/04_reshape_dance.py", "Ada Lovelace_123", id="folders"),
-        pytest.param("Ada Lovelace_123_assignsubmission_file_/04_reshape_dance.py", "Ada Lovelace_123", id="of 3.x"),
-        pytest.param("Ada Lovelace_123_assignsubmission_file_/src/04_reshape_dance.py", "Ada Lovelace_123", id="deep"),
-        pytest.param("Ada Lovelace_123_assignsubmission_file_04_reshape_dance.py", "Ada Lovelace_123", id="flat"),
-        pytest.param("Participant_123_assignsubmission_file_/04_reshape_dance.py", "Participant_123", id="blind"),
-        pytest.param("Red team_7_assignsubmission_file_/04_reshape_dance.py", "Red team_7", id="a team"),
-        pytest.param("Default group_assignsubmission_file_/04_reshape_dance.py", "Default group", id="no team"),
-        pytest.param("李 雷_123_assignsubmission_file_/04_reshape_dance.py", "李 雷_123", id="letters"),
-    ],
-)
-def test_moodle(run: Collect, zipped: Zipped, there: There, name: str, student: str) -> None:
-    done = run(zipped([name]))
-    assert (done.platforms, done.not_taken) == ({"download.zip": ["Moodle"]}, [])
-    assert there() == [f"{student}/{DANCED}"]
 
 
 def test_online_text_of_moodle_is_named_beside_the_same_students_file(
@@ -267,52 +255,33 @@ def test_a_list_that_is_hostile_is_read_as_none(run: Collect, zipped: Zipped, th
     assert done.not_taken
 
 
+E = f"exercises/{DANCED}"
+
+
 @pytest.mark.parametrize(
-    ("repositories", "students"),
+    ("all_of_them", "names", "students"),
     [
-        pytest.param(["multi-head-attention-ada-l"], ["ada-l"], id="by the assignment's name"),
-        pytest.param(["hw3-ada-l", "hw3-bela"], ["ada-l", "bela"], id="by what they have in common"),
-        pytest.param(["hw-ada", "hw-adam"], ["ada", "adam"], id="one name within another"),
-        pytest.param(["ada", "bela"], ["ada", "bela"], id="by nothing before it"),
+        ("all", [f"multi-head-attention-ada-l/{E}"], ["ada-l"]),  # by the assignment's name
+        ("all", [f"hw3-ada-l/{E}", f"hw3-bela/{E}"], ["ada-l", "bela"]),  # by what they have in common
+        ("all", [f"hw-ada/{E}", f"hw-adam/{E}"], ["ada", "adam"]),
+        ("all", [f"ada/{E}", f"bela/{E}"], ["ada", "bela"]),
+        # By the folder that Classroom makes.
+        ("hw1-submissions", [f"hw1-ada/{FILE}", f"hw1-bela/src/{FILE}"], ["ada", "bela"]),
+        ("hw1-submissions", ["hw1-anna-l/a.py", f"hw1-anna-m/{FILE}"], ["anna-l", "anna-m"]),
+        ("hw1-submissions", [f"hw1-ada/{FILE}"], ["ada"]),
+        ("hw1-submissions", [f"hw1-anna-l/{E}", "hw1-anna-m/a.py"], ["anna-l", "anna-m"]),
     ],
 )
-def test_clones(run: Collect, tmp_path: Path, there: There, repositories: list[str], students: list[str]) -> None:
-    for name in repositories:
-        folder = tmp_path / "all-submissions" / name / "exercises" / "multi_head_attention"
-        folder.mkdir(parents=True)
-        (folder / "04_reshape_dance.py").write_text(DANCE)
-        (folder.parents[1] / "README.md").touch()
-        (folder.parents[1] / ".git").mkdir()
-        (folder.parents[1] / ".git" / "x.py").touch()
-    done = run(tmp_path / "all-submissions")
-    assert (done.platforms, done.not_taken) == ({"all-submissions": ["clones"]}, [])
-    assert there() == [f"{name}/{DANCED}" for name in students]
-
-
-@pytest.mark.parametrize(
-    ("names", "students"),
-    [
-        pytest.param(["hw1-ada/04_reshape_dance.py", "hw1-bela/src/04_reshape_dance.py"], ["ada", "bela"], id="loose files"),
-        pytest.param(["hw1-anna-l/a.py", "hw1-anna-m/04_reshape_dance.py"], ["anna-l", "anna-m"], id="names that begin alike"),
-        pytest.param(["hw1-ada/04_reshape_dance.py"], ["ada"], id="one of them"),
-        pytest.param(
-            ["hw1-anna-l/exercises/multi_head_attention/04_reshape_dance.py", "hw1-anna-m/a.py"], ["anna-l", "anna-m"],
-            id="with and without exercises/",
-        ),
-    ],
-)  # fmt: skip
-def test_the_folder_that_classroom_makes_says_what_stands_before_users_names(
-    run: Collect, tmp_path: Path, there: There, names: list[str], students: list[str]
+def test_clones(
+    run: Collect, tmp_path: Path, there: There, all_of_them: str, names: list[str], students: list[str]
 ) -> None:
     for name in names:
-        for each in (
-            tmp_path / "hw1-submissions" / name,
-            tmp_path / "hw1-submissions" / name.split("/")[0] / "README.md",
-        ):
-            each.parent.mkdir(parents=True, exist_ok=True)
-            each.write_text(DANCE)
-    done = run(tmp_path / "hw1-submissions")
-    assert (done.platforms, done.not_taken) == ({"hw1-submissions": ["clones"]}, [])
+        repository = name.partition("/")[0]
+        for path in (name, f"{repository}/README.md", f"{repository}/.git/x.py"):
+            (tmp_path / all_of_them / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / all_of_them / path).write_text(DANCE)
+    done = run(tmp_path / all_of_them)
+    assert (done.platforms, done.not_taken) == ({all_of_them: ["clones"]}, [])
     assert there() == [f"{student}/{DANCED}" for student in students]
 
 
@@ -325,30 +294,6 @@ def test_githubs_zips_of_repositories_are_their_users(run: Collect, tmp_path: Pa
     done = run(tmp_path / "all")
     assert (done.platforms, done.not_taken) == ({"all": ["clones"]}, [])
     assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
-
-
-@pytest.mark.parametrize(
-    ("name", "student"),
-    [
-        pytest.param("ada/multi_head_attention/04_reshape_dance.py", "ada", id="as it should be"),
-        pytest.param("ada/Multi-Head Attention/04_reshape_dance.py", "ada", id="another spelling"),
-        pytest.param("class/ada/multi_head_attention/04_reshape_dance.py", "ada", id="above the assignment"),
-        pytest.param("ada/04_reshape_dance.py", "ada", id="no assignment"),
-        pytest.param("class/ada/04_reshape_dance.py", "ada", id="above the attempt"),
-        pytest.param("multi_head_attention/ada/04_reshape_dance.py", "ada", id="the other way round"),
-        pytest.param("04_reshape_dance/ada/04_reshape_dance.py", "ada", id="the other way round, by exercise"),
-        pytest.param("ada/reshape_dance/04_reshape_dance.py", "ada", id="above the exercise"),
-        pytest.param(
-            "04_reshape_dance/04_reshape_dance.py", "download", id="the archive is the student's, by exercise"
-        ),
-        pytest.param("multi_head_attention/04_reshape_dance.py", "download", id="the archive is the student's, too"),
-        pytest.param("04_reshape_dance.py", "download", id="the archive is the student's"),
-    ],
-)
-def test_folders(run: Collect, zipped: Zipped, there: There, name: str, student: str) -> None:
-    done = run(zipped([name]))
-    assert done.not_taken == []
-    assert there() == [f"{student}/{DANCED}"]
 
 
 def test_two_students_are_not_made_one_where_a_file_lies_beside_a_folder(
@@ -367,11 +312,6 @@ def test_folders_of_exercises_are_no_students(run: Collect, zipped: Zipped, ther
     ]
     assert run(zipped(files)).not_taken == []
     assert there() == [f"{who}/{path}" for who in ("ada", "bela") for path in (scored, DANCED)]
-
-
-def test_a_folder_around_all_students_is_seen_through(run: Collect, zipped: Zipped, there: There) -> None:
-    run(zipped(["class/hw1/ada/04_reshape_dance.py", "class/hw1/bela/x/04_reshape_dance.py"]))
-    assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
 
 
 def test_archives_of_students_within_a_folder_are_opened(
@@ -494,8 +434,3 @@ def test_a_roster_finds_who_hands_in_on_ilias_by_the_login(run: Collect, zipped:
     folders = ("Bartok_Bela_bela_7", "Lovelace_Ada King_xyz_8")
     run(zipped([f"HW1/Submissions/{folder}/04_reshape_dance.py" for folder in folders]), roster=ROSTER)
     assert there() == [f"al/{DANCED}", f"bb/{DANCED}"]
-
-
-def test_teams_of_ilias_are_read_as_folders(run: Collect, zipped: Zipped, there: There) -> None:
-    run(zipped([f"HW1/Abgaben/Team {i}/Li_Bo_bo_12{i}/04_reshape_dance.py" for i in (7, 8)]))
-    assert there() == [f"Team 7/{DANCED}", f"Team 8/{DANCED}"]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from manyheads.submission.roster import Roster, Student
 
-from .conftest import DANCE, Collect, Zipped
+from .conftest import DANCE, Collect, There, Zipped
 
-There = Callable[[], list[str]]
 DANCED = "multi_head_attention/04_reshape_dance.py"
 FILE = "04_reshape_dance.py"
 WRITTEN, OTHER = "def split_heads(x, n_head):\n    return x.mT\n", "def split_heads(x, n_head):\n    return x.mT.mT\n"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from manyheads.submission.roster import Roster, Student
 
-from .conftest import Collect, Zipped
+from .conftest import Collect, There, Zipped
 
-There = Callable[[], list[str]]
 DANCED = "multi_head_attention/04_reshape_dance.py"
 FILE = "04_reshape_dance.py"
 CLASS = Roster((Student("s1", "Ada Lovelace"), Student("s2", "Bela Bartok", sis_id="S200"), Student("s3", "Cleo")))
