@@ -8,15 +8,14 @@ import shutil
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ..course import Course
 from . import ENDINGS, Unreadable, read_text
-from .download import ARCHIVE, Contents, Download, HandedIn, Person, in_common, matched
+from .platforms import ARCHIVE, Contents, Download, HandedIn, Person, in_common, matched
 from .read_download import Found
 
 # Clones of students' repositories: <assignment>-<username>/, as GitHub Classroom names them, mostly with exercises/ in
@@ -111,16 +110,7 @@ def _last_commit(clone: Path, folder: str) -> str:
     commit, git, left = _head(clone / ".git"), shutil.which("git"), SECONDS - _taken[clone]
     if not commit or git is None or left <= 0:
         return ""
-    started = time.monotonic()
-    with _empty_repository(git, clone / ".git") as environment:
-        command = [git, "log", "-1", "--format=%cI", "--end-of-options", commit, "--", folder]
-        found = _run(command, environment, left)
-    _taken[clone] += time.monotonic() - started
-    return found
-
-
-@contextmanager
-def _empty_repository(git: str, theirs: Path) -> Iterator[dict[str, str]]:
+    started, theirs = time.monotonic(), clone / ".git"
     with TemporaryDirectory() as own:
         environment = {
             "PATH": os.environ.get("PATH", os.defpath),
@@ -132,9 +122,13 @@ def _empty_repository(git: str, theirs: Path) -> Iterator[dict[str, str]]:
             "GIT_NO_REPLACE_OBJECTS": "1",
         }
         _run([git, "init", "--quiet", "--bare", "--template="], environment)
-        shallow = theirs / "shallow"  # of a clone without its whole history: where that ends
-        more = {"GIT_SHALLOW_FILE": str(shallow.resolve())} if shallow.is_file() else {}
-        yield {**environment, **more, "GIT_OBJECT_DIRECTORY": str((theirs / "objects").resolve())}
+        if (shallow := theirs / "shallow").is_file():  # of a clone without its whole history: where that ends
+            environment["GIT_SHALLOW_FILE"] = str(shallow.resolve())
+        environment["GIT_OBJECT_DIRECTORY"] = str((theirs / "objects").resolve())
+        command = [git, "log", "-1", "--format=%cI", "--end-of-options", commit, "--", folder]
+        found = _run(command, environment, left)
+    _taken[clone] += time.monotonic() - started
+    return found
 
 
 def _run(command: list[str], environment: dict[str, str], seconds: float = SECONDS) -> str:

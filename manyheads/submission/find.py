@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,9 +49,9 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
             at_top.append(NotGraded(path=shown(folder.name), reason=_REFUSED))
         elif closed := closed_in(course, folder):
             others += [left_over.closed(path) for path in closed]
-            submissions += [
-                Submission(folder.name, each, folder / each.id) for each in _concerned(course, folder, closed)
-            ]
+            # What is closed may be of these assignments, or they are there beside it.
+            concerned = [a for a in course.assignments if folder in closed or (folder / a.id).is_dir()]
+            submissions += [Submission(folder.name, each, folder / each.id) for each in concerned]
         else:
             submissions += _of_student(course, folder)
             others += left_over.of_student(folder)
@@ -95,13 +95,6 @@ def closed_in(course: Course, folder: Path) -> list[Path]:
 
 def _is_open(folder: Path) -> bool:
     return os.access(folder, os.R_OK | os.X_OK)
-
-
-def _concerned(course: Course, folder: Path, closed: Sequence[Path]) -> list[Assignment]:
-    """Return the assignments that something closed may be of, or that are there beside it."""
-    if folder in closed:
-        return list(course.assignments)
-    return [assignment for assignment in course.assignments if (folder / assignment.id).is_dir()]
 
 
 def _of_student(course: Course, folder: Path) -> Iterator[Submission]:

@@ -7,8 +7,8 @@ from shlex import quote
 
 from ..course import Course
 from . import ENDINGS
-from .download import Contents, Download, HandedIn, person_called, unwrapped
 from .left_over import plain, shown
+from .platforms import Contents, Download, HandedIn, person_called, unwrapped
 from .read_download import Found, Refused, own_name
 from .which_exercise import Exercises
 

@@ -13,7 +13,7 @@ import yaml
 
 from ..course import Course
 from ..course.dates import moment
-from .download import Contents, Download, HandedIn, Person
+from .platforms import Contents, Download, HandedIn, Person
 from .read_download import METADATA, Found, Refused
 
 DEEPEST = 50  # brackets within brackets

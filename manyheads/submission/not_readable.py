@@ -12,8 +12,8 @@ from pathlib import Path
 
 from ..course import Assignment, Course
 from . import ENDINGS, Submission, closed_in, is_student, shown
-from .download import HandedIn, unwrapped
 from .lay_out import Memory, read_memory, refuse_links
+from .platforms import HandedIn, unwrapped
 from .read_download import own_name
 from .which_exercise import Exercises, place_of
 

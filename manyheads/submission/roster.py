@@ -35,36 +35,21 @@ class Student:
 
 _COLUMNS = tuple(field.name for field in fields(Student))
 _IDS = ("id", "canvas_id", "sis_id", "login", "email", "github")  # what one student alone has
-_FOLDERS = (
-    "login",
-    "sis_id",
-    "email",
-    "canvas_id",
-)  # of which the first is a student's id where a platform's list has none
+_FOLDERS = ("login", "sis_id", "email", "canvas_id")  # the first is a student's id where a platform's list has none
 # What platforms call these in the lists that they give: Canvas' gradebook, Moodle's participants and grades, Gradescope's
 # roster, Brightspace's and Blackboard's grades, GitHub Classroom's roster.
-_CALLED = {
-    "student": "name",
-    "full_name": "name",
-    "sis_user_id": "sis_id",
-    "sid": "sis_id",
-    "id_number": "sis_id",
-    "student_id": "sis_id",
-    "orgdefinedid": "sis_id",
-    "sis_login_id": "login",
-    "username": "login",
-    "email_address": "email",
-    "e-mail": "email",
-    "e-mail_address": "email",
-    "sections": "section",
-    "groups": "section",
-    "github_username": "github",
+_NAMES = {
+    "name": "student full_name",
+    "sis_id": "sis_user_id sid id_number student_id orgdefinedid",
+    "login": "sis_login_id username",
+    "email": "email_address e-mail e-mail_address",
+    "section": "sections groups",
+    "github": "github_username",
     "first_name": "first_name",
-    "last_name": "last_name",
-    "surname": "last_name",
-    "role": "role",
-    "roles": "role",
+    "last_name": "last_name surname",
+    "role": "role roles",
 }
+_CALLED = {name: column for column, names in _NAMES.items() for name in names.split()}
 _WORDS = {"canvas_id": "Canvas' id", "sis_id": "SIS id", "email": "e-mail", "github": "GitHub name"}
 _STAFF = re.compile(r"\b(?:teacher|instructor|ta|teaching assistant|reader|observer|grader)\b")
 _MARKED = ("points possible", "student, test")  # rows of Canvas' gradebook that are nobody's
