@@ -30,7 +30,7 @@ _ALL = "-submissions"
 _BRANCH = "(?:-main|-master)?"
 # Paths begin with the download's name. In what a repository is called, or its zip, `who` is the repository.
 _BELOW_EXERCISES = (
-    rf"(?:[^/]+/)*?(?P<zip>(?P<who>[^/]+?){_BRANCH}){ARCHIVE}/(?P=zip)/exercises/(?:{{ids}})/.*",
+    rf"(?:[^/]+/)*?(?P<zip>(?P<who>[^/]+?){_BRANCH}){ARCHIVE}/(?P<folder>(?P=zip))/exercises/(?:{{ids}})/.*",
     rf"(?:[^/]+/)*?(?P<who>[^/]+?)(?:{_BRANCH}{ARCHIVE})?/exercises/(?:{{ids}})/.*",
 )
 _BELOW_ALL = (rf"(?:[^/]+/)*?(?P<all>[^/]+){_ALL}/(?P<who>(?P=all)-[^/]+?)(?:{_BRANCH}{ARCHIVE})?/.*",)
@@ -49,7 +49,8 @@ def clones(files: Sequence[Found], download: Download, course: Course) -> Conten
         left = [file for file in files if not _is_of(file, repositories)]
         for file in left:
             if match := matched(expressions, (download.name, *file.path), download.parting + 1):
-                repositories.add(file.path[: match.string.count("/", 0, match.end("who"))])
+                end = match.end("folder" if "folder" in match.groupdict() else "who")
+                repositories.add(file.path[: match.string.count("/", 0, end)])
                 if file.closed or file.name.lower().endswith(ENDINGS):
                     found.append((match["who"], file))
     prefix = _prefix([repository for repository, _ in found], ids, _names_of_all(download))

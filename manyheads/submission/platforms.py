@@ -166,6 +166,7 @@ class Platform:
     said: what was handed in and is no file, each with a sentence; said_alone: only of who handed in no file.
     folder: of the student, from `name` and `id`; else `who`. column: the roster's, which `id` is of.
     prefixed: all `who` of a download begin with the assignment's name. exact: `who` stands where the files part ways, no higher.
+    sure: what looks like feedback is that, even where nothing was handed in.
     """
 
     name: str
@@ -178,6 +179,7 @@ class Platform:
     column: str = ""
     prefixed: bool = False
     exact: bool = False
+    sure: bool = True
 
     def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
         """Return what this platform knows of these files of the download."""
@@ -198,7 +200,8 @@ class Platform:
             else:
                 said = ((matched((expression,), path, at), sentence) for expression, sentence in self.said)
                 typed += [(match, file, sentence) for match, sentence in said if match]
-        if not taken:
+        if not taken and not (contents.feedback and self.sure):
+            typed = [] if self.said_alone else typed
             return Contents(others=[Refused(file.path, sentence) for _, file, sentence in typed])
         whose = [match["who"] for match, _ in taken] + [match["who"] for match, _, _ in typed]
         before = in_common(whose, "_") if self.prefixed else ""
@@ -300,6 +303,7 @@ PLATFORMS = (
             rf"{_IN}(?P<who>[^/]+)(?:/[^/]+)?_return(?:box)?/.*",
         ),
         beside=(rf"{_ANY}(?P<who>[^/]+)/\d{{1,3}}_(?:task|solutions?)(?:_[^/]*)?/.*",),
+        sure=False,
     ),
     Platform(
         "Schoology",  # each time that somebody hands in is a revision; a school that gives no ids has the name alone

@@ -81,6 +81,14 @@ def test_what_went_back_never_competes_with_what_was_handed_in(
     ]
 
 
+@pytest.mark.parametrize("name", ["Ada_1_assignfeedback_file_", SAKAI.format("Feedback Attachment(s)")])
+def test_what_went_back_is_no_attempt_where_nobody_handed_in(
+    run: Collect, zipped: Zipped, there: There, name: str
+) -> None:
+    assert run(zipped([f"{name}/{FILE}"])).not_taken == []
+    assert there() == []
+
+
 def test_of_openolats_steps_the_last_revision_counts(run: Collect, zipped: Zipped, there: There, out: Path) -> None:
     steps = ("4_revisions_1", "2_submissions", "3_corrections", "5_corrections_1")
     run(zipped({f"{who}/{step}/{FILE}": f"{DANCE}# {step}" for who in ("ada", "bo") for step in steps}))
