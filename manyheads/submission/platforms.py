@@ -263,7 +263,7 @@ PLATFORMS = (
         (
             rf"{_IN}(?P<who>(?P<id>\d{{1,18}}-\d{{1,18}}) ?- (?P<name>[^/]+?)) ?- (?P<time>{_TIME})(?: ?- (?P<file>[^/]+)|{ARCHIVE})?{_REST}",
         ),
-        beside=(rf"{_ANY}(?P<who>[^/]+)/index\.html",),
+        beside=(rf"{_IN}(?P<who>index\.html)",),
         folder="{name}_{id}",
     ),
     Platform(
