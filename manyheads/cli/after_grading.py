@@ -1,4 +1,4 @@
-"""Commands for after grading: `course compare`, `course feedback`, `course similar`, `course resolve`."""
+"""Commands for after grading: `course feedback`, `course similar`, `course resolve`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..errors import CourseFault
-from ..report.changes import changes
-from ..report.changes import compare as compared
-from ..report.changes import summary as summary_of
-from ..report.class_rows import NOBODY, row_of
+from ..report.class_rows import row_of
 from ..report.labels import label_of, labels_of
 from ..report.words import counted
 from ..report.writing import told_where
@@ -22,7 +19,7 @@ from ..submission import find_submissions, is_student, shown
 from ..submission.lay_out import read_memory
 from ..submission.pseudonyms import read_pseudonyms
 from ..whole import write_whole
-from .class_results import class_list, course_near, decided, pseudonyms_in, resolved
+from .class_results import class_list, decided, pseudonyms_in, resolved
 from .class_told import name_not_graded
 from .options import (
     AssignmentOption,
@@ -34,46 +31,6 @@ from .options import (
     open_console,
     results_of,
 )
-
-# `course compare`: what changed between two runs.
-
-
-def compare(
-    old: Annotated[Path, typer.Argument(help="The results of an earlier run.")],
-    new: Annotated[Path, typer.Argument(help="The results of a later run.")],
-    summary: Annotated[bool, typer.Option("--summary", help="Leave out the line for each submission.")] = False,
-    fail_on_drop: Annotated[
-        bool,
-        typer.Option(
-            "--fail-on-drop", help="Exit status 1 if a check earns less than before, or a submission is gone."
-        ),
-    ] = False,
-    roster: RosterOption = None,
-    assignment: AssignmentOption = None,
-    course: CourseOption = None,
-) -> None:
-    """Show what changed between two runs: scores by submission and by check, diagnoses, who is new and who is gone.
-
-    Both are looked at as they count today, by the course's dates and overrides.yaml.
-
-    Example: `course compare results-monday results --fail-on-drop`
-    """
-    loaded = course_near(course, new)
-    before, after = read_results(old), read_results(new)
-    everybody = {result.student for result in (*before, *after)}
-    near = loaded if roster is None else course_of(course)
-    members = NOBODY if near is None else class_list(near, roster, everybody)
-    labels = labels_of(loaded)
-    counted = (decided(loaded, side, members, everybody) for side in (before, after))
-    earlier, later = (results_of(loaded, found, assignment) for found in counted)
-    comparison = compared(earlier, later, labels)
-    console = open_console()
-    if not summary:
-        console.print(changes(comparison, labels))
-    console.print(summary_of(comparison, labels))
-    if fail_on_drop and comparison.drops:
-        raise typer.Exit(1)
-
 
 # `course feedback`: what goes back to students.
 

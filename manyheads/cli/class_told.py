@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from ..judge.changed_points import ChangedPoints
 from ..report.class_rows import ClassList, Row, absent_rows
 from ..report.labels import Labels
 from ..report.terminal import class_misconceptions, class_table
-from ..report.words import counted
+from ..report.words import counted, score_words
 from ..submission import NotGraded
 from .options import Console
 
@@ -71,6 +72,13 @@ def name_not_graded(console: Console, rows: Sequence[Row]) -> bool:
         said.append(f"There are no points for that, and no total. Next: {following}")
     console.say(*said, style="yellow")
     return not said
+
+
+def name_changed(console: Console, changed: Sequence[ChangedPoints], labels: Labels) -> None:
+    """Name whose points the run changed."""
+    for id_, own in labels.by_assignment(changed):
+        said = _some([f"{each.student} {score_words(each.before)} → {score_words(each.after)}" for each in own])
+        console.say(f"{labels.assignment(id_)}: points changed since the last run: {said}", style="cyan")
 
 
 def _with_whose(said: Iterable[tuple[str, str]]) -> list[str]:

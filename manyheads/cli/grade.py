@@ -17,6 +17,7 @@ from ..box.names import Device, Level
 from ..course import Course
 from ..course.secret import course_secret
 from ..errors import CourseFault
+from ..judge.changed_points import finish_changed_points
 from ..judge.cluster import grade_on
 from ..judge.grade_class import Graded, Only, grade_all, seed_of_run
 from ..judge.journal import alone_in, open_journal
@@ -31,7 +32,7 @@ from ..submission.handed_in import handed_in, read_times
 from ..submission.not_readable import not_readable
 from ..submission.pseudonyms import Pseudonyms, read_pseudonyms
 from .class_results import Counting, class_list
-from .class_told import counted_up, name_absent, name_decisions, name_not_graded, name_others, show_rows
+from .class_told import counted_up, name_absent, name_changed, name_decisions, name_not_graded, name_others, show_rows
 from .options import (
     AssignmentOption,
     CourseOption,
@@ -175,6 +176,7 @@ def grade(
     report = f"course report {quote(str(out))}"
     show_rows(console, counted, NOBODY if only else members, labels, report)
     name_decisions(console, counted)
+    name_changed(console, finish_changed_points(out), labels)
     how = f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}"
     counts = counted_up(len(rows), before, record.in_part)
     console.say(f"{counts} {how}. Results: {out}/")

@@ -11,6 +11,7 @@ import typer
 
 from ..box.names import Level
 from ..course import Course, CourseError
+from ..judge.changed_points import read_changed_points
 from ..report.aggregate import class_view
 from ..report.came_back import came_back_table
 from ..report.class_rows import NOBODY, ClassList, absent_by_assignment, absent_rows, row_of
@@ -119,6 +120,9 @@ def report(
         drawn,
         not_graded=others,
         absent=absent,
+        points_changed=[
+            each for each in read_changed_points(results) if each.assignment in {r.assignment for r in found}
+        ],
         labels=labels,
         members=NOBODY if near is None or pseudonyms_in(near, found) is not None else members,  # no name beside one
     )

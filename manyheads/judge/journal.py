@@ -21,6 +21,7 @@ from ..result import ExerciseResult, Result, result_path
 from ..submission import Submission
 from ..submission import left_over as not_graded
 from ..whole import naming
+from . import changed_points
 from .judge_process import GradePlan
 from .keys import Keys, files_key, keys_of
 
@@ -73,7 +74,7 @@ def _is_held(descriptor: int, path: Path) -> bool:
 
 def _refuse_links(folder: Path, submissions: Sequence[Submission]) -> None:
     results = [result_path(folder, submission.student, submission.assignment.id) for submission in submissions]
-    for path in [folder / LOCK, folder / NAME, folder / not_graded.NAME, *results]:
+    for path in [folder / LOCK, folder / NAME, folder / not_graded.NAME, folder / changed_points.UNFINISHED, *results]:
         within = path.parent if path.parent != folder else path
         if link := next((each for each in (within, path) if each.is_symlink()), None):
             raise CourseFault(f"{link} is a link, and nothing is written through it. Next: remove it")

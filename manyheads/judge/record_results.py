@@ -11,6 +11,7 @@ from ..course import Assignment, Exercise
 from ..errors import CourseFault
 from ..result import HandedIn, Result, with_not_readable, with_total, write_result
 from ..submission import Submission
+from .changed_points import note_points
 from .journal import Journal
 from .judge_process import Graded
 from .keys import files_key
@@ -114,7 +115,7 @@ class Record:
                 continue
             result = self._dated(submission, merged(before, before, submission.assignment))
             if result != before:
-                write_result(result, self.folder)
+                self._replace(before, result)
             if self.book is not None:  # an earlier run may have stopped between writing file and gradebook
                 self.book.write(self.counted(result))
             yield submission, result
@@ -123,14 +124,19 @@ class Record:
         """Write a result. Returns it as written. The journal comes last, so that an interrupted run repeats it."""
         submission, todo = graded.submission, self.todo[graded.submission]
         kept = None if self.chosen else {e.id for e in self._chosen(submission)}.difference(todo)
-        before = None if kept == set() else self.journal.on_disk(submission)
+        before = self.journal.on_disk(submission)
         result = self._dated(submission, merged(graded.result, before, submission.assignment, kept))
-        write_result(result, self.folder)
+        self._replace(before, result)
         if self.book is not None:
             self.book.write(self.counted(result))
         self.journal.note(submission, self._keys[submission], result, self._files[submission])
         self.faults += graded.faults
         return result
+
+    def _replace(self, before: Result | None, result: Result) -> None:
+        if before is not None:
+            note_points(self.folder, self.counted(before), self.counted(result))
+        write_result(result, self.folder)
 
     def _chosen(self, submission: Submission) -> list[Exercise]:
         return [e for e in submission.assignment.exercises if not self.chosen or e.id in self.chosen]

@@ -56,12 +56,9 @@ def here(tmp_path: Path) -> Path:
     (tmp_path / "course.yaml").write_text(COURSE)
     (tmp_path / "overrides.yaml").write_text(OVERRIDES)
     (tmp_path / "solutions").mkdir()
-    for folder, total in (("before", 2.0), ("results", 0.0)):
-        for student in ("ada", "ben"):
-            write_result(
-                graded(student, "z_sums", sub_totals=0, one_total=total), tmp_path / folder
-            )  # of an old course
-        write_result(graded("ben", "a_means", one_mean=total), tmp_path / folder)
+    for student in ("ada", "ben"):
+        write_result(graded(student, "z_sums", sub_totals=0, one_total=0), tmp_path / "results")  # of an old course
+    write_result(graded("ben", "a_means", one_mean=0), tmp_path / "results")
     return tmp_path
 
 
@@ -93,7 +90,6 @@ def in_order(text: str, titles: list[str]) -> bool:
     [
         (["report", "results"], TITLES),
         (["report", "results", "--students"], TITLES),
-        (["compare", "before", "results"], ["Adding up", "01 The total", "The middle", "01 The mean"]),
         (["overrides"], ["Adding up", "The middle", "02 Subtotals", "01 The mean"]),
     ],
 )
@@ -146,7 +142,6 @@ def test_so_has_every_export(run_course: Run, here: Path) -> None:
     [
         (["report", "results"], "a_means", "The middle", "Adding up"),
         (["report", "results", "--students"], "adding UP", "Adding up", "The middle"),
-        (["compare", "before", "results"], "sum", "Adding up", "The middle"),
         (["export", "results"], "midd", "a_means", "z_sums"),
         (["overrides"], "The middle", "The middle", "Adding up"),
     ],

@@ -125,25 +125,14 @@ def test_the_report_shows_it_in_the_terminal_and_on_every_page(run_course: Run, 
     assert "Dr. X" not in ada
 
 
-def test_compare_looks_at_both_runs_as_they_count(run_course: Run, here: Path) -> None:
-    write_result(graded("ada").model_copy(update={"handed_in": None}), here / "before")
-    write_result(graded("ada"), here / "after")
-    done = run_course("compare", "before", "after")
-    assert done.returncode == 2  # the others of overrides.yaml are in neither
-    assert "there is no student 'bela'" in done.stderr
-    (here / "overrides.yaml").unlink()
-    done = run_course("compare", "before", "after")
-    assert done.stdout.startswith(f"Averages\n↓ ada: 9 → 7.2 / 10\n  decided: Averages: {LATE} (9 → 7.2)")
-
-
 def test_a_result_holds_what_was_found_whatever_is_decided(run_course: Run, here: Path) -> None:
     before = {path: path.read_bytes() for path in here.glob("results/*/*.json")}
-    for command in (["report", "results"], ["export", "results"], ["compare", "results", "results"]):
+    for command in (["report", "results"], ["export", "results"]):
         assert run_course(*command).returncode == 0
     assert {path: path.read_bytes() for path in here.glob("results/*/*.json")} == before
 
 
-@pytest.mark.parametrize("command", [["report", "results"], ["export", "results"], ["compare", "results", "results"]])
+@pytest.mark.parametrize("command", [["report", "results"], ["export", "results"]])
 @pytest.mark.parametrize(
     ("row", "says"),
     [

@@ -98,5 +98,5 @@ def test_course_yaml_says_where_the_times_and_the_roster_are(
     assert "Handed in nothing: 1 of 3 on the roster: chen" in run_course("report", out, cwd=school).stdout
     assert "chen" in run_course("export", out, "--format", "canvas", cwd=school).stdout
     (school / "roster.csv").write_text("id\nzoe\n")
-    for command in (("report", out), ("export", out), ("compare", out, out)):
+    for command in (("report", out), ("export", out)):
         assert "is on the roster" in run_course(*command, cwd=school).stderr

@@ -14,6 +14,7 @@ import torch
 from rich.console import Console
 
 from manyheads.errors import CourseFault
+from manyheads.judge.changed_points import ChangedPoints
 from manyheads.report.class_rows import ClassList
 from manyheads.report.labels import file_stems
 from manyheads.report.pages import write_pages
@@ -270,6 +271,14 @@ def test_who_handed_in_nothing_is_on_the_class_page(tmp_path: Path) -> None:
     said = Seen(write_pages([result], [], tmp_path, absent={result.assignment: ["ben", "cat"]})).text
     assert "2 on the roster handed in nothing: ben" in said
     assert "cat" in said
+
+
+def test_whose_points_the_last_run_changed_is_on_the_class_page(tmp_path: Path) -> None:
+    changed = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "heads", 2, None)]
+    page = Seen(write_pages([graded("ada", exercise(check("split")))], [], tmp_path / "report", points_changed=changed))
+    assert "heads: points changed since the last run: 2." in page.text
+    assert "ada: 31 → 33.5" in page.text
+    assert f"{' '.join(HOSTILE.split())}: 2 → ?" in page.text
 
 
 def test_names_that_differ_in_case_alone_have_pages_that_differ_everywhere(tmp_path: Path) -> None:

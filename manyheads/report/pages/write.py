@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ...judge.changed_points import ChangedPoints
 from ...result import Result
 from ...submission import NotGraded
 from ...submission.roster import folded
@@ -34,6 +35,7 @@ def write_pages(
     drawn: Mapping[Key, Sequence[Band]] = _NOTHING,
     not_graded: Sequence[NotGraded] = (),
     absent: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    points_changed: Sequence[ChangedPoints] = (),
     labels: Labels = IDS,
     members: ClassList = NOBODY,
 ) -> Path:
@@ -41,6 +43,7 @@ def write_pages(
 
     left_out: a sentence for each file that could not be read; the class page shows them.
     not_graded, absent: what was handed in and not graded, and who handed in nothing, by assignment; for the class page.
+    points_changed: whose points the last run changed; for the class page.
     members: whose names and sections the class page shows.
     drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
     """
@@ -68,6 +71,7 @@ def write_pages(
             left_out=left_out,
             not_graded=not_graded,
             absent=absent,
+            points_changed=points_changed,
         )
         write_whole(folder / CLASS, text.encode())
         _remove_others(folder / STUDENTS, {page_of(student) for student in of_student})

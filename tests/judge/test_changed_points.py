@@ -1,0 +1,47 @@
+"""Whose points a run changed: beside the results, until the next run ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from manyheads.judge.changed_points import UNFINISHED, finish_changed_points, note_points, read_changed_points
+from manyheads.result import ExerciseResult, Result, with_total
+
+
+def result(student: str = "ada", **scores: float | None) -> Result:
+    exercises = [ExerciseResult(id=id_, score=score, max_score=9, checks=()) for id_, score in scores.items()]
+    empty = Result(student=student, assignment="heads", score=0, max_score=0, device="cpu", isolation="namespaces",
+                   seed=7, versions={}, exercises=())  # fmt: skip
+    return with_total(empty, exercises)
+
+
+def test_other_points_are_noted_and_the_same_are_not(tmp_path: Path) -> None:
+    note_points(tmp_path, result(mask=3, dance=1), result(mask=5, dance=1))
+    note_points(tmp_path, result("ben", mask=3), result("ben", mask=3))
+    note_points(tmp_path, result("cat", mask=3), result("cat", mask=None))
+    assert read_changed_points(tmp_path) == [], "the run has not ended"
+    changed = [("ada", "heads", 4, 6), ("cat", "heads", 3, None)]
+    assert finish_changed_points(tmp_path) == changed
+    assert read_changed_points(tmp_path) == changed
+
+
+def test_an_exercise_that_only_one_of_both_has_changes_nothing(tmp_path: Path) -> None:
+    note_points(tmp_path, result(mask=3), result(mask=3, dance=2))
+    assert finish_changed_points(tmp_path) == []
+
+
+def test_the_next_run_says_its_own(tmp_path: Path) -> None:
+    note_points(tmp_path, result(mask=3), result(mask=5))
+    finish_changed_points(tmp_path)
+    assert finish_changed_points(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_was_stopped_and_goes_on_is_one(tmp_path: Path) -> None:
+    note_points(tmp_path, result(mask=3), result(mask=5))
+    note_points(tmp_path, result("ben", mask=3), result("ben", mask=5))
+    with (tmp_path / UNFINISHED).open("a") as file:
+        file.write('\n["cat", "he')  # the power went
+    note_points(tmp_path, result(mask=5), result(mask=4))
+    note_points(tmp_path, result("ben", mask=5), result("ben", mask=3))
+    assert finish_changed_points(tmp_path) == [("ada", "heads", 3, 4)], "ben has what he had"
