@@ -1,4 +1,4 @@
-"""Commands for after grading: `course feedback`, `course similar`, `course resolve`."""
+"""Commands for after grading: `course feedback` and `course resolve`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rich.table import Table
 
 from ..errors import CourseFault
 from ..report.class_rows import row_of
-from ..report.labels import label_of, labels_of
+from ..report.labels import labels_of
 from ..report.words import counted
 from ..report.writing import told_where
 from ..result import read_results
-from ..submission import find_submissions, is_student, shown
+from ..submission import is_student, shown
 from ..submission.lay_out import read_memory
 from ..submission.pseudonyms import read_pseudonyms
 from ..whole import write_whole
@@ -26,7 +26,6 @@ from .options import (
     CourseOption,
     RosterOption,
     course_of,
-    exercises_named,
     instructors_course_of,
     open_console,
     results_of,
@@ -109,46 +108,3 @@ def resolve(
         if not names or pseudonym in names or student in names:
             table.add_row(escape(pseudonym), escape(shown(student)))
     open_console().print(table)
-
-
-# `course similar`: pairs of attempts to look at.
-
-CAUTION = (
-    "A short exercise has few right answers, so likeness is to be expected. "
-    "These are pairs to look at, not findings: read both, and ask both students."
-)
-
-
-def similar(
-    submitted: Annotated[Path, typer.Argument(help="The folder with `<student>/<assignment>/` folders.")],
-    out: Annotated[
-        Path, typer.Option(file_okay=False, help="Where pages go: `OUT/<assignment>/<exercise>/index.html`.")
-    ] = Path("similar"),
-    exercise: Annotated[list[str] | None, typer.Option(help="Only this exercise. May be given again.")] = None,
-    pairs: Annotated[int, typer.Option(min=1, help="Pairs shown for each exercise, most alike first.")] = 10,
-    assignment: AssignmentOption = None,
-    course: CourseOption = None,
-) -> None:
-    """Show which attempts of a class look alike, side by side: pairs to look at, and no more than that.
-
-    Needs compare50, which is installed by itself: `pipx install compare50`. What the stub gives is no likeness.
-
-    Example: `course similar submitted --exercise fused_qkv`
-    """
-    from ..platforms.compare50 import attempts_of, compare, find_compare50, stub_text
-
-    loaded = course_of(course)
-    exercises = exercises_named(loaded, exercise or [], assignment)
-    command = find_compare50(loaded.root)
-    submissions, _ = find_submissions(loaded, submitted)
-    console = open_console()
-    for each in exercises:
-        attempts = attempts_of(loaded, each, submissions)
-        page, said = out / each.assignment.id / each.id, f"{label_of(each)}: {len(attempts)} written"
-        if len(attempts) < 2:
-            console.print(f"{said}, nothing to compare", markup=False)
-            continue
-        with told_where(out, "give --out another path"):
-            alike = compare(command, attempts, stub_text(each), each.stem, page, pairs)
-        console.say(f"{said}, {page / 'index.html' if alike else 'none alike'}")
-    console.print(CAUTION)

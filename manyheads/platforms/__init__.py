@@ -1,1 +1,1 @@
-"""Other people's systems: nbgrader, the pull-request workflow, Gradescope's autograder, compare50."""
+"""Other people's systems: nbgrader, the pull-request workflow, Gradescope's autograder."""

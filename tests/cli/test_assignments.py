@@ -155,9 +155,7 @@ def test_one_assignment_is_named_by_its_id_its_title_or_a_part(
     assert hidden not in done.stdout
 
 
-@pytest.mark.parametrize(
-    "command", [["report"], ["export"], ["feedback"], ["overrides"], ["similar", "."], ["collect", "."]]
-)
+@pytest.mark.parametrize("command", [["report"], ["export"], ["feedback"], ["overrides"], ["collect", "."]])
 def test_an_assignment_that_there_is_not_is_one_sentence(run_course: Run, here: Path, command: list[str]) -> None:
     done = run_course(*command, "--assignment", "the midle", cwd=here)
     assert (done.returncode, done.stdout) == (2, "")
