@@ -19,7 +19,7 @@ from ..result import Result, read_results
 from .class_results import class_list, course_near, decided, pseudonyms_in, resolved
 from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
 
-Format = Literal["csv", "gradescope", "canvas", "moodle", "junit"]  # the keys of FORMATS
+Format = Literal["csv", "gradescope", "canvas", "moodle"]  # the keys of FORMATS
 
 
 def export(
@@ -37,7 +37,7 @@ def export(
     assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
-    """Write results as CSV, for Gradescope, for Canvas, for Moodle, or as JUnit XML.
+    """Write results as CSV, for Gradescope, for Canvas, or for Moodle.
 
     Scores are what counts by the course's dates and overrides.yaml. What is not graded is
     blank, and is named on standard error; then the exit status is 1. Where a format has no place for words, who got
@@ -76,7 +76,7 @@ def export(
     if unknown := [f"{result.student}: {said}" for result in found for said in not_graded(result, labels)]:
         for sentence in unknown:
             print(f"not graded: {sentence}", file=sys.stderr)
-        blank = "" if format in ("gradescope", "junit") else ": its cells are blank"
+        blank = "" if format == "gradescope" else ": its cells are blank"
         following = "Next: course grade again, and do what it says, then this"
         print(f"There are no points for that{blank}. {following}", file=sys.stderr)
         raise typer.Exit(1)

@@ -7,7 +7,6 @@ import io
 import json
 import re
 import unicodedata
-import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -147,9 +146,6 @@ def _scores(
 
 # Results in the formats of other systems.
 
-# JUnit's term for each outcome: a failure is a check's verdict, an error means that the attempt gave nothing to judge.
-_JUNIT = {"passed": "", "skipped": "skipped", "error": "error", "timeout": "error", "crashed": "error"}
-
 
 def to_csv(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:
     """CSV with a row for every student and exercise, assignment by assignment: ids for programs, titles for people."""
@@ -209,35 +205,6 @@ def gradescope_files(results: Sequence[Result], labels: Labels = IDS) -> dict[Pa
     }
 
 
-def to_junit(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:
-    """JUnit XML: a test suite for every student and exercise, a test case for every check."""
-    root = ET.Element("testsuites", name="course")
-    for id_, own_results in labels.by_assignment(results):
-        for result in own_results:
-            for exercise in result.exercises:
-                suite = _junit_suite(root, result, exercise)
-                suite.set("name", f"{result.student}: {labels.assignment(id_)}: {labels.exercise(exercise.id)}")
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _junit_suite(root: ET.Element, result: Result, exercise: ExerciseResult) -> ET.Element:
-    kinds = [_JUNIT.get(c.outcome, "failure") for c in exercise.checks]
-    suite = ET.SubElement(
-        root,
-        "testsuite",
-        tests=str(len(exercise.checks)),
-        failures=str(kinds.count("failure")),
-        errors=str(kinds.count("error")),
-        skipped=str(kinds.count("skipped")),
-    )
-    if said := [told(each) for each in (*result.adjustments, *own(exercise, result))]:
-        ET.SubElement(suite, "system-out").text = "\n".join(said)
-    for check in exercise.checks:
-        _junit_case(suite, result, exercise, check)
-    return suite
-
-
 class Format(Protocol):
     """A function that writes results as one text.
 
@@ -253,7 +220,6 @@ FORMATS: dict[str, Format] = {
     "gradescope": to_gradescope,
     "canvas": to_canvas,
     "moodle": to_moodle,
-    "junit": to_junit,
 }
 
 
@@ -296,16 +262,6 @@ def _named(exercise: ExerciseResult, check: CheckResult) -> list[str]:
     if about is None:
         return []
     return [*filter(None, [about.says, about.also]), *([f"hint: {about.hint}"] if about.hint else [])]
-
-
-def _junit_case(suite: ET.Element, result: Result, exercise: ExerciseResult, check: CheckResult) -> None:
-    case = ET.SubElement(suite, "testcase", classname=f"{result.assignment}.{exercise.id}", name=check.title)
-    kind = _JUNIT.get(check.outcome, "failure")
-    if kind:
-        problem = ET.SubElement(case, kind, message=check.evidence)
-        if kind != "skipped":
-            problem.set("type", check.outcome)
-            problem.text = "\n".join(_named(exercise, check))
 
 
 def _json(value: object) -> str:

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import subprocess
-import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,10 +67,9 @@ def test_of_a_wrong_attempt_in_a_gradebook_csv_does_not_say_that_nothing_explain
     assert [row["group"] for row in table(FORMATS["csv"]([CAT, read]))] == [UNEXPLAINED, "not in the gradebook"]
 
 
-@pytest.mark.parametrize("format", ["gradescope", "junit"])
-def test_the_line_that_is_wrong_is_told_and_the_edit_is_not(format: str) -> None:
+def test_the_line_that_is_wrong_is_told_and_the_edit_is_not() -> None:
     exercise = BEN.exercises[0].model_copy(update={"lines": (ProvedLine(line=23, edit="secret → edit"),)})
-    text = FORMATS[format]([BEN.model_copy(update={"exercises": (exercise,)})])
+    text = FORMATS["gradescope"]([BEN.model_copy(update={"exercises": (exercise,)})])
     assert "You viewed straight to the shape (line 23)." in text
     assert "secret" not in text
 
@@ -82,12 +80,11 @@ def test_no_format_has_the_edit(format: str) -> None:
     assert "secret" not in FORMATS[format]([BEN.model_copy(update={"exercises": (exercise,)})])
 
 
-@pytest.mark.parametrize("format_", ["gradescope", "junit"])
-def test_a_check_is_told_what_was_found_in_its_own_function_alone(format_: str) -> None:
+def test_a_check_is_told_what_was_found_in_its_own_function_alone() -> None:
     functions = tuple(FunctionResult(name=name, state="wrong", check=f"checks {name}") for name in ("split", "merge"))
     checks = [check(name, 0, 1).model_copy(update={"function": name}) for name in ("split", "merge")]
     cat = graded("cat", *checks, named=(VIEW.model_copy(update={"function": "merge"}),))
-    text = FORMATS[format_](
+    text = FORMATS["gradescope"](
         [cat.model_copy(update={"exercises": (cat.exercises[0].model_copy(update={"functions": functions}),)})]
     )
     assert text.count(VIEW.title) == 1
@@ -152,29 +149,6 @@ def test_gradescope_gets_one_results_json_for_every_submission() -> None:
 def test_of_one_submission_alone_gradescopes_file_is_what_is_written() -> None:
     assert set(json.loads(FORMATS["gradescope"]([ADA]))) == GRADESCOPE
     assert set(json.loads(FORMATS["gradescope"]([ADA, BEN]))) == {"ada/heads", "ben/heads"}
-
-
-def test_junit_tells_failures_errors_and_skips_apart() -> None:
-    suites = ET.fromstring(FORMATS["junit"]([ADA, BEN, CAT])).findall("testsuite")
-    counted = [tuple(int(s.get(key, "")) for key in ("tests", "failures", "errors", "skipped")) for s in suites]
-    assert counted == [(2, 0, 0, 0), (2, 1, 0, 0), (4, 1, 2, 1)]
-    assert [[child.tag for child in case] for case in suites[2].findall("testcase")] == [
-        ["error"],
-        ["error"],
-        ["skipped"],
-        ["failure"],
-    ]
-    failure = suites[1].find("testcase/failure")
-    assert failure is not None
-    assert failure.get("message") == "head 0 differs"
-    assert failure.text == "You viewed straight to the shape.\nhint: Which axis first?"
-
-
-def test_markup_in_evidence_stays_text() -> None:
-    nasty = graded("a&b", check("split", 0, 1, evidence='<failure message="]]>">'))
-    failure = ET.fromstring(FORMATS["junit"]([nasty])).find("testsuite/testcase/failure")
-    assert failure is not None
-    assert failure.get("message") == '<failure message="]]>">'
 
 
 def test_without_a_diagnosis_no_hint_is_given() -> None:
