@@ -56,7 +56,6 @@ def test_every_command_for_an_instructor_runs_in_its_order(
         "results/report/index.html",
         "../class/course.yaml",
         "../autograder.zip",
-        "../solutions/index.html",
         "../my-course/course.yaml",
     ):
         assert (course / made).exists(), made

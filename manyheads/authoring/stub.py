@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ..course import CourseError, Exercise
 from ..errors import CourseFault
 
@@ -46,17 +44,13 @@ def strip(source: str, name: str) -> str:
 
 def solution_parts(source: str) -> list[str]:
     """Return the lines of all solution parts, without indentation."""
-    return [line.strip() for is_solution, line in marked_lines(source) if is_solution and line.strip()]
-
-
-def marked_lines(source: str) -> Iterator[tuple[bool, str]]:
-    """Yield the lines without the markers, each with whether it is of a solution part."""
-    inside = False
-    for line in source.splitlines():
-        if line.strip() in (BEGIN, END):
-            inside = line.strip() == BEGIN
-        else:
-            yield inside, line
+    inside, found = False, []
+    for line in map(str.strip, source.splitlines()):
+        if line in (BEGIN, END):
+            inside = line == BEGIN
+        elif inside and line:
+            found.append(line)
+    return found
 
 
 def _demand(condition: bool, name: str, line: int, problem: str) -> None:

@@ -49,10 +49,6 @@ def release(
         bool, typer.Option("--curves", help="Train the references anew for `course train`: minutes.")
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Make anew what is current, too, and compare.")] = False,
-    solutions: Annotated[
-        Path | None,
-        typer.Option(file_okay=False, help="Only make pages of all solutions here, for when nobody hands in any more."),
-    ] = None,
     gradescope: Annotated[
         Path | None,
         typer.Option(dir_okay=False, metavar="OUT.zip", help="Make Gradescope's autograder: it holds the answers."),
@@ -76,11 +72,6 @@ def release(
         raise CourseError("--torch-index is Gradescope's. Next: course release --gradescope OUT.zip with it")
     if named and out is not None:
         raise CourseError(f"a class repository has every exercise. Next: course release --out {quote(str(out))}")
-    if solutions is not None:
-        if named or out is not None or gradescope is not None or curves or fresh:
-            raise CourseError(f"pages of solutions are made alone. Next: course release --solutions {solutions}")
-        _solution_pages(open_console(), loaded, solutions)
-        return
     from ..authoring.release_exercises import write_release
     from ..judge.catalogue import Catalogue
     from ..judge.process_ties import usable
@@ -97,20 +88,6 @@ def release(
         console.say(_class_repository(loaded, catalogue, written.files, out, owner, fresh=fresh))
     if gradescope is not None and autograder_for is not None:
         console.say(_autograder(loaded, autograder_for, gradescope, torch_index))
-
-
-def _solution_pages(console: Console, course: Course, folder: Path) -> None:
-    """Write them where no student's repository would take them along."""
-    from ..authoring.solution_cells import solutions_of
-    from ..report.pages.solution_pages import write_solutions
-
-    within = folder.resolve()
-    if (course.root / "exercises").resolve() in (within, *within.parents):
-        raise CourseError(f"{folder} goes to students with the exercises. Next: name a folder outside exercises/")
-    pages = solutions_of(course)
-    index = write_solutions(course.title, pages, folder)
-    made = counted(len(pages), "solution", "solutions")
-    console.say(f"{made}: {index}. Hand them out once nobody may hand in.")
 
 
 @contextmanager
