@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-MADE = ROOT / "docs" / "misconceptions.md"  # by `course release`
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
-    *(page for page in sorted((ROOT / "docs").glob("*.md")) if page != MADE),
+    *sorted((ROOT / "docs").glob("*.md")),
 ]
 ROOTS = (ROOT, ROOT / "manyheads", ROOT / "tests", ROOT / "exercises")  # pages name an engine's file by its room, too
 FOREIGN = {"src/nvc_info.c", "mem_mgr/mem_mgr.c", "interfaces/builtin/opengl.go"}  # of projects that a page cites

@@ -8,7 +8,6 @@ import pytest
 
 from docs.site import build
 from docs.site.finish import finished
-from docs.site.misconceptions import misconception_pages
 from docs.site.schemas import said_of_keys
 from tests.axe import SCHEMES, violations
 from tests.browser import Browser
@@ -99,21 +98,6 @@ def test_what_a_docstring_says_of_keys_stands_with_them() -> None:
             "what": "else: or not",
         },
     )
-
-
-def test_an_exercise_has_what_is_said_of_it_alone() -> None:
-    text = (
-        "# The bank\n\n| [one](#one) |\n\n"
-        "## one\n\n| id |\n|---|\n| [`a`](#a) |\n\n| check |\n|---|\n\n## two\n\n| id |\n|---|\n| [`a`](#a) |\n\n"
-        "## What each one changes\n\n### a\n\n**First.** ([one](#one))\n\n1. x\n\n**Second.** ([two](#two))\n\n1. y\n\n"
-        "### b\n\n**Anywhere.**\n"
-    )
-    pages = misconception_pages(text)
-    assert list(pages) == ["misconceptions-one", "misconceptions-two", "misconceptions"]
-    assert "First" in pages["misconceptions-one"]
-    assert "Second" not in pages["misconceptions-one"]
-    assert "[one](misconceptions-one.md#a)" in pages["misconceptions"]
-    assert "Anywhere" in pages["misconceptions"]
 
 
 def test_a_page_is_found_by_its_words(site: Path, browser: Browser) -> None:

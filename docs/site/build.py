@@ -9,6 +9,8 @@ from pathlib import Path
 
 from sphinx.cmd.build import build_main
 
+from manyheads.course import load_course
+
 from .commands import commands_page
 from .finish import finished
 from .misconceptions import misconception_pages
@@ -66,9 +68,6 @@ def write_pages(source: Path) -> None:
     for name, text in made_pages().items():
         (source / f"{name}.md").write_text(text, encoding="utf-8")
     (source / "rooms.svg").write_text(rooms_picture(), encoding="utf-8")
-    if (bank := source / "misconceptions.md").exists():
-        for name, text in misconception_pages(bank.read_text(encoding="utf-8")).items():
-            (source / f"{name}.md").write_text(text, encoding="utf-8")
     architecture = source / "architecture.md"
     picture = "![The rooms of the engine, and which imports which.](rooms.svg)\n\n"
     architecture.write_text(architecture.read_text(encoding="utf-8").replace("\n| room |", f"\n{picture}| room |", 1))
@@ -98,6 +97,7 @@ def made_pages() -> dict[str, str]:
             "evidence", "Evidence", "What `course check`, `hint`, `trace`, `status` and `ask` print with `--json`."
         ),
         "checks": CHECKS,
+        **misconception_pages(load_course(ROOT)),
     }
 
 

@@ -1,67 +1,124 @@
-"""Split the page of all misconceptions, which `course release` writes as one: a page for each exercise, and one that leads to them."""
+"""Make the pages of the bank: one that leads to the others, and one for each exercise. The same bank gives the same pages."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
-_ID = re.compile(r"^\| \[`(\w+)`\]", re.MULTILINE)
-_EXERCISE = re.compile(r"\[(\w+)\]\(#\1\)")
+from manyheads.course import Course, CourseError, Exercise
+from manyheads.diagnosis.bank import Bank, MisconceptionText, load_bank
+from manyheads.diagnosis.kill_matrix import read_kill_matrix
+from manyheads.judge.catalogue import Catalogue
+from manyheads.report.words import points
+
+SHOWN = 4  # how many checks are listed for a misconception
+INTRODUCTION = """\
+# The bank of misconceptions
+
+For instructors: this page is in no class repository. It is made from the bank. The words are in `grader/texts.yaml`, the mutants
+in the files beside it.
+
+Read a row of an exercise's page so: a student with this misconception reads the sentence and the hint; so many *mutants* (runnable
+wrong attempts) stand for it; and these checks fail them, those that fail most first. A number in brackets says how many of them, where
+it is not all. Behind each id: what it changes, the other two hints, and where else it can occur.
+"""
+JUMPS = "[The bank](misconceptions.md) · [its checks](#its-checks) · [what each one changes](#what-each-one-changes)"
+Banks = Mapping[str, Bank]
 
 
-def misconception_pages(text: str) -> dict[str, str]:
-    """Return the pages, by name. Of an entry each has what is said of its own exercise."""
-    head, *parts = re.split(r"^## ", text, flags=re.MULTILINE)
-    *exercises, changes = parts
-    title, *told = re.split(r"^### ", changes, flags=re.MULTILINE)
-    entries = dict(each.split("\n", 1) for each in told)
-    tables = dict(each.split("\n", 1) for each in exercises)
-    pages, listed = {}, {}
-    for exercise, table in tables.items():
-        listed[exercise] = set(_ID.findall(table))
-    for exercise, table in tables.items():
-        own = {name: _said(entries[name], exercise) for name in dict.fromkeys(_ID.findall(table)) if name in entries}
-        rest = "".join(f"### {name}\n{_linked(words, name, listed)}" for name, words in own.items())
-        jumps = "[The bank](misconceptions.md) · [its checks](#its-checks) · [what each one changes](#what-each-one-changes)"
-        table = table.replace("\n| check |", "\n## Its checks\n\n| check |", 1)
-        pages[_page(exercise)] = f"# {exercise}\n\n{jumps}\n{table}\n## {title.strip()}\n\n{rest}"
-    everywhere = [name for name, words in entries.items() if not any(name in ids for ids in listed.values())]
-    rows = "".join(
-        f"| `{name}` | {_links(name, (exercise for exercise, ids in listed.items() if name in ids))} |\n"
-        for name in sorted(set(entries) - set(everywhere))
-    )
-    pages["misconceptions"] = (
-        _EXERCISE.sub(lambda found: f"[{found[1]}]({_page(found[1])}.md)", head)
-        + "## By id\n\n| id | what it changes, in |\n|---|---|\n"
-        + rows
-        + "\n## In any exercise\n\n"
-        + "".join(f"### {name}\n{entries[name]}" for name in everywhere)
-        + "\n```{toctree}\n:hidden:\n\n"
-        + "\n".join(map(_page, tables))
-        + "\n```\n"
-    )
-    return pages
+def misconception_pages(course: Course) -> dict[str, str]:
+    """Return the pages, by name. Raises CourseError where it is not recorded which checks fail the mutants."""
+    catalogue, banks = Catalogue(course), {exercise.id: load_bank(exercise) for exercise in course.exercises}
+    pages = {_page(exercise.id): _of_exercise(catalogue, exercise, banks) for exercise in course.exercises}
+    return pages | {"misconceptions": _first_page(banks)}
+
+
+def _first_page(banks: Banks) -> str:
+    homes = {id_: _homes(id_, banks) for bank in banks.values() for id_ in (*bank.texts, *_ids(bank))}
+    counts = [
+        (f"[{name}]({_page(name)}.md)", str(len(_ids(bank))), str(len(bank.mutants))) for name, bank in banks.items()
+    ]
+    mutants = str(sum(len(bank.mutants) for bank in banks.values()))
+    counts.append(("together", f"{sum(map(bool, homes.values()))} different", mutants))
+    rows = [(f"`{id_}`", ", ".join(_link(home, id_) for home in homes[id_])) for id_ in sorted(homes) if homes[id_]]
+    anywhere = [
+        f"### {id_}\n\nNo mutant stands for it: a check, an exception or the file itself proves it.\n\n{_words(text)}"
+        for id_, own in homes.items()
+        for text in (dict.fromkeys(_text(bank, id_) for bank in banks.values()) if not own else ())
+    ]
+    return "\n".join([
+        INTRODUCTION, _table(("exercise", "misconceptions", "mutants"), counts),
+        "## By id\n", _table(("id", "what it changes, in"), rows),
+        "## In any exercise\n", *anywhere,
+        "```{toctree}\n:hidden:\n", *map(_page, banks), "```\n",
+    ])  # fmt: skip
+
+
+def _of_exercise(catalogue: Catalogue, exercise: Exercise, banks: Banks) -> str:
+    matrix, bank = read_kill_matrix(exercise), banks[exercise.id]
+    if matrix is None:
+        raise CourseError(f"which checks catch the mutants of {exercise.id} is not recorded. Next: course release")
+    failed = [matrix.of(place) for place in range(len(matrix.mutants))]
+    rows, changes = [], []
+    for id_ in _ids(bank):
+        text, places = _text(bank, id_), [place for place, mutant in enumerate(bank.mutants) if mutant.id == id_]
+        caught = _checks(Counter(check for place in places for check in failed[place]), len(places))
+        rows.append((f"[`{id_}`](#{id_})", f"{_cell(text.title)} *{_cell(text.hints[0])}*", str(len(places)), caught))
+        alike = [home for home in _homes(id_, banks) if home != exercise.id and _text(banks[home], id_) == text]
+        changes.append(f"### {id_}\n\n{_words(text, ', '.join(_link(home, id_) for home in alike))}")
+    checks = [
+        (f"`{check.id}`", _cell(check.title), points(check.points), str(sum(check.id in each for each in failed)))
+        for check in catalogue.checks(exercise)
+    ]
+    return "\n".join([
+        f"# {exercise.id}\n\n{JUMPS}\n",
+        _table(("id", "what the student reads, and the hint", "mutants", "caught by"), rows),
+        "## Its checks\n", _table(("check", "what the student reads", "points", "mutants caught"), checks),
+        "## What each one changes\n", *changes,
+    ])  # fmt: skip
+
+
+def _ids(bank: Bank) -> list[str]:
+    return list(dict.fromkeys(mutant.id for mutant in bank.mutants))
+
+
+def _homes(id_: str, banks: Banks) -> list[str]:
+    return [exercise for exercise, bank in banks.items() if any(mutant.id == id_ for mutant in bank.mutants)]
 
 
 def _page(exercise: str) -> str:
     return f"misconceptions-{exercise}"
 
 
-def _links(name: str, exercises: Iterable[str]) -> str:
-    return ", ".join(f"[{exercise}]({_page(exercise)}.md#{name})" for exercise in exercises)
+def _link(exercise: str, id_: str) -> str:
+    return f"[{exercise}]({_page(exercise)}.md#{id_})"
 
 
-def _said(entry: str, exercise: str) -> str:
-    """Return the paragraphs of an entry that are about this exercise; all of them if none names an exercise."""
-    before, *about = re.split(r"^(?=\*\*)", entry, flags=re.MULTILINE)
-    own = [each for each in about if f"(#{exercise})" in each]
-    return before + "".join(own or about)
+def _checks(failed: Counter[str], mutants: int) -> str:
+    named = [f"`{check}`" + ("" if count == mutants else f" ({count})") for check, count in failed.most_common(SHOWN)]
+    more = len(failed) - len(named)
+    return ", ".join(named) + (f" and {more} more" if more else "")
 
 
-def _linked(words: str, name: str, listed: dict[str, set[str]]) -> str:
-    """Return the paragraphs with each other exercise's name leading to the same misconception there."""
+def _words(text: MisconceptionText, alike: str = "") -> str:
+    """Return the texts of a misconception. alike: the other exercises where it has the same ones."""
+    hints = "\n".join(f"{number}. {_cell(hint)}" for number, hint in enumerate(text.hints, 1))
+    where = f" (also in {alike})" if alike else ""
+    return f"**{_cell(text.title)}**{where} {_cell(text.explanation)}\n\n{hints}\n"
 
-    def link(found: re.Match[str]) -> str:
-        return _links(name, [found[1]]) if name in listed.get(found[1], ()) else found[1]
 
-    return _EXERCISE.sub(link, words)
+def _text(bank: Bank, id_: str) -> MisconceptionText:
+    """Return the texts of a misconception; if it has none yet, its id is the title."""
+    return bank.texts.get(id_) or MisconceptionText(id_.replace("_", " "), "", ("", "", ""))
+
+
+def _cell(text: str) -> str:
+    """Escape a text for Markdown, as one line that may stand in a table."""
+    for sign in "\\`*_[]<>|":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(text.split())
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

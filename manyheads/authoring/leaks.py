@@ -13,7 +13,6 @@ from functools import cache
 
 from ..course import Course
 from ..course.secret import FOLDER
-from .bank_page import page_path
 from .file_contents import Part, UnreadableError, parts
 from .packages import engine_files
 from .stub import solution_parts, strip
@@ -200,7 +199,7 @@ def _widespread(course: Course) -> set[str]:
 
 # Files of every kind are searched: see `file_contents` for what can be read, and `hidden_lines` above for what counts.
 
-INSTRUCTORS = ("solutions/", "grader/", "docs/misconceptions.md", f"{FOLDER}/")
+INSTRUCTORS = ("solutions/", "grader/", f"{FOLDER}/")
 
 
 @dataclass(frozen=True)
@@ -257,7 +256,7 @@ def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
 
 def _hidden_files(course: Course) -> Iterator[tuple[str, str]]:
     """Yield every hidden file by its digest, because texts, tables and records have no lines of code to compare."""
-    for path in (page_path(course), *sorted((course.root / "grader").rglob("*"))):
+    for path in sorted((course.root / "grader").rglob("*")):
         if path.is_file() and (content := path.read_bytes()).strip():
             yield _digest(content), str(path.relative_to(course.root))
 

@@ -14,9 +14,8 @@ from ..diagnosis.kill_matrix import read_kill_matrix
 from ..errors import CourseFault
 from ..judge.catalogue import Catalogue
 from ..whole import write_whole
-from .bank_page import bank_page, page_path
 from .files import Released
-from .index import Index, write_changed
+from .index import Index
 from .record_calls import right_answers
 from .release_steps import Made, Step, Workshop, recording_steps
 from .reuse import may_be_kept
@@ -54,7 +53,6 @@ def write_release(
 ) -> Written:
     """Write exercises/, and remove files that no longer belong there.
 
-    It also writes the page of the bank, which is for instructors, as soon as every exercise is recorded.
     exercises: write only the files of these, and remove nothing. jobs: how many processes make them. fresh: make also what is
     known to be current anew.
     """
@@ -77,9 +75,6 @@ def write_release(
     files = [path for exercise in named for path in index.files(exercise)]
     for stray in stray_files(course, files) if exercises is None else ():
         stray.unlink()
-    if any(read_kill_matrix(exercise) is None for exercise in course.exercises):
-        return Written(files, written)
-    write_changed(page_path(course), bank_page(course, catalogue).encode())
     return Written(files, written)
 
 

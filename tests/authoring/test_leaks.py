@@ -171,7 +171,6 @@ def test_a_file_that_cannot_be_read_is_refused(tiny: Course) -> None:
 
 
 HIDDEN = [
-    "docs/misconceptions.md",
     *(f"grader/{name}" for name in (
         "checks/conftest.py",
         "texts.yaml",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import jupytext
@@ -10,6 +11,7 @@ import pytest
 from manyheads.authoring.release_exercises import released_files, stray_files, write_release
 from manyheads.authoring.stub import stub_of
 from manyheads.course import CourseError, load_course
+from manyheads.diagnosis.kill_matrix import read_kill_matrix
 from manyheads.errors import CourseFault
 from manyheads.judge.catalogue import Catalogue
 
@@ -80,9 +82,6 @@ def test_one_exercise_can_be_released_alone(with_median: Path) -> None:
     assert "YOUR CODE HERE" in (with_median / FILES[0]).read_text()
     assert (with_median / "exercises/averages/02_median.py").read_text() == "edited\n"
     assert stray.exists()
-    page = (with_median / "docs" / "misconceptions.md").read_text()
-    assert "## running_mean" in page
-    assert "## median" in page
 
 
 def test_script_and_notebook_agree_through_jupytext(tiny_copy: Path) -> None:
@@ -142,3 +141,40 @@ def test_without_a_mutant_it_is_said_that_one_is_needed(tiny_copy: Path, text: s
         f"{exercise.misconceptions} lists no mutant, so no mistake can be named. "
         "Next: write one in MUTANTS, then course release running_mean"
     )
+
+
+BANK = "grader/misconceptions/running_mean.py"
+
+
+def replace(folder: Path, name: str, old: str, new: str) -> None:
+    text = (folder / name).read_text(encoding="utf-8")
+    assert text.count(old) == 1, text
+    (folder / name).write_text(text.replace(old, new), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "is_run_again"),
+    [
+        pytest.param(
+            lambda folder: replace(folder, "grader/texts.yaml", "How many numbers come back?", "How many?"),
+            False,
+            id="words",
+        ),
+        pytest.param(lambda folder: replace(folder, BANK, "MUTANTS", "# likely first\nMUTANTS"), False, id="a remark"),
+        pytest.param(lambda folder: replace(folder, BANK, '"len(x)"', '"len(x) + 0"'), True, id="a mutant"),
+        pytest.param(
+            lambda folder: replace(folder, "grader/checks/test_running_mean.py", "integer(5, 9)", "integer(6, 9)"),
+            True,
+            id="a check",
+        ),
+        pytest.param(lambda folder: (folder / FILES[2]).write_text("{}"), True, id="a record that cannot be read"),
+    ],
+)
+def test_mutants_are_run_again_where_something_changed_that_could_matter(
+    tiny_copy: Path, change: Callable[[Path], object], is_run_again: bool
+) -> None:
+    change(tiny_copy)
+    (exercise,) = load_course(tiny_copy).exercises
+    assert (read_kill_matrix(exercise) is None) is is_run_again
+    release(tiny_copy)
+    assert read_kill_matrix(exercise) is not None

@@ -29,7 +29,6 @@ POINTS = "the checks' points sum to course.yaml's"
 WORDS = "every misconception has its words"
 RELEASED = "exercises/ is exactly what solutions/ yields"
 RECORDINGS = "every recording is current"
-PAGE = "docs/misconceptions.md is what the bank says"
 RECORDED = "every mutant fails the recorded checks"
 SHAPES = "course.yaml's shapes fit the recorded calls"
 LEAK = "no line of a solution, check or mutant is released"
@@ -54,7 +53,6 @@ SOLUTION = "solutions/averages/01_running_mean.py"
 CHECKS = "grader/checks/test_running_mean.py"
 BANK = "grader/misconceptions/running_mean.py"
 TEXTS = "grader/texts.yaml"
-PAGE_FILE = "docs/misconceptions.md"
 RECORDING = "exercises/averages/fingerprints/01_running_mean.safetensors"
 STUB_FILE = "exercises/averages/01_running_mean.py"
 NOTEBOOK = "exercises/averages/01_running_mean.ipynb"
@@ -142,7 +140,6 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, ti
         WORDS: (7, 7),
         RELEASED: (3, 3),
         RECORDINGS: (1, 1),
-        PAGE: (1, 1),
         SHAPES: (1, 1),
         LEAK: (3, 3),
         LINKS: (0, 0),
@@ -210,28 +207,20 @@ TANGLED = """\
             add(BANK, "MORE = 1\n"),
             {
                 RECORDINGS: [f"{RECORDING} is not made from the current files"],
-                PAGE: [PAGE_FILE],
                 RELEASED: [f"{RECORDING} is not what solutions/ yields"],
             },
             id="a bank that was edited after it was recorded",
         ),
         pytest.param(
-            edit(PAGE_FILE, "You summed without dividing. *", "You forgot to divide. *"),
-            {PAGE: [f"{PAGE_FILE} is not made from the current bank"]},
-            id="a page that somebody edited",
-        ),
-        pytest.param(
             edit(TEXTS, "How many numbers come back?", "How many numbers are there?"),
             {
-                PAGE: [f"{PAGE_FILE} is not made from the current bank"],
                 RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"],
             },
-            id="words that were edited after the page was made",
+            id="words that were edited after it was recorded",
         ),
         pytest.param(
             with_another_row,
             {
-                PAGE: [PAGE_FILE],
                 RECORDED: ["='x.mean().view(1)') fails other checks"],
                 RELEASED: ["exercises/averages/fingerprints/01_running_mean.safetensors"],
             },

@@ -17,7 +17,6 @@ from ...diagnosis.recording_file import current, loaded
 from ...judge.catalogue import Catalogue
 from ...judge.hidden_checks import points_fault
 from ...student.choose_example import examples
-from .. import bank_page
 from ..curves import stale_curves, trained_exercises
 from ..files import Released
 from ..index import Index, for_students
@@ -128,7 +127,6 @@ def verify_structure(
     yield _filled(course, named)
     yield from verify_lessons(course, named)
     yield _recordings(course, named)
-    yield _page(course, catalogue)
     files = list(released_files(course, catalogue, named) if made is None else made)
     other = {f.path for f in files if not f.is_in_step()}
     stale = [f"{f.path.relative_to(course.root)} is not what solutions/ yields" for f in files if f.path in other]
@@ -196,11 +194,6 @@ def _recordings(course: Course, exercises: Exercises) -> Claim:
         if current(e) is None
     ]
     return Claim.but_for(stale, "recordings", "every recording is current", len(exercises), RELEASE)
-
-
-def _page(course: Course, catalogue: Catalogue) -> Claim:
-    stale = [f"{bank_page.NAME} is not made from the current bank"] * (not bank_page.is_current(course, catalogue))
-    return Claim.but_for(stale, "page", f"{bank_page.NAME} is what the bank says", 1, RELEASE)
 
 
 def _words(exercises: Exercises) -> Claim:
