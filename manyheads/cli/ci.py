@@ -86,17 +86,6 @@ def report(
 
 
 @ci.command()
-def regrade() -> None:
-    """Grade every open pull request again, at its newest commit. Needs GITHUB_TOKEN, which may start workflows.
-
-    Example: `course ci regrade`
-    """
-    from ..platforms.regrade_pull_requests import regrade as start_runs
-
-    print(start_runs(os.environ))
-
-
-@ci.command()
 def gradescope(
     assignment: Annotated[str, typer.Option(help="The id of the assignment that is handed in.")],
     root: Annotated[Path, typer.Option(help="Gradescope's folder.")] = Path("/autograder"),

@@ -82,7 +82,6 @@ def test_it_holds_what_a_student_needs(whole: Path) -> None:
         ".github/CODEOWNERS",
         ".github/pull_request_template.md",
         ".github/workflows/grade.yml",
-        ".github/workflows/regrade.yml",
     ):
         assert there[name], name
     assert len(there) < 25  # a student sees what is theirs

@@ -12,14 +12,14 @@ import pytest
 import yaml
 
 from tests.workflows.hosted.records import load_workflow
-from tests.workflows.rules import DEFAULT_BRANCH, broken
+from tests.workflows.rules import broken
 
 WORKFLOWS = Path(__file__).parents[2] / ".github" / "workflows"
 TOOLS = Path(sys.executable).parent
 Break = Callable[[dict[str, Any]], object]
 
 
-@pytest.fixture(params=["grade.yml", "regrade.yml", "ci.yml", "docs.yml"])
+@pytest.fixture(params=["grade.yml", "ci.yml", "docs.yml"])
 def name(request: pytest.FixtureRequest) -> str:
     """A workflow's file."""
     return str(request.param)
@@ -31,7 +31,7 @@ def test_every_rule_holds(name: str) -> None:
 
 
 def test_these_are_all_the_workflows_there_are() -> None:
-    assert {path.name for path in WORKFLOWS.iterdir()} == {"grade.yml", "regrade.yml", "ci.yml", "docs.yml"}
+    assert {path.name for path in WORKFLOWS.iterdir()} == {"grade.yml", "ci.yml", "docs.yml"}
 
 
 def cpu(workflow: dict[str, Any]) -> dict[str, Any]:
@@ -85,12 +85,6 @@ def test_the_official_grading_is_that_of_the_base_branch() -> None:
         assert checkout["ref"] == "${{ vars.COURSE_REF }}"
     (checkout,) = [s["with"] for s in workflow["jobs"]["report"]["steps"] if "checkout" in s.get("uses", "")]
     assert checkout == {"persist-credentials": False}  # the default branch, as the event has it
-
-
-def test_all_are_graded_again_by_the_default_branch_whatever_is_dispatched() -> None:
-    workflow = load_workflow((WORKFLOWS / "regrade.yml").read_text(encoding="utf-8"))
-    (checkout,) = [s["with"] for s in workflow["jobs"]["all"]["steps"] if "checkout" in s.get("uses", "")]
-    assert checkout["ref"] == DEFAULT_BRANCH
 
 
 def test_what_is_graded_again_takes_the_place_of_a_run_of_the_same_pull_request() -> None:

@@ -31,8 +31,6 @@ class Service:
     tokens: dict[str, Mapping[str, str]] = field(default_factory=dict)
     heads: dict[int, str] = field(default_factory=dict)
     authors: dict[int, str] = field(default_factory=dict)  # who opened which pull request, of those that are open
-    dispatched: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # workflows, and what each was given
-    unstartable: set[str] = field(default_factory=set)  # pull requests for which no run can be started
     comments: list[dict[str, Any]] = field(default_factory=list)
     check_runs: list[dict[str, Any]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
@@ -139,22 +137,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _one_pull(self, number: str, query: _Query, data: _Data) -> None:
         self._send(200, self.held.pull(int(number)))
 
-    def _list_pulls(self, _: str, query: _Query, data: _Data) -> None:
-        self._send(200, _page([self.held.pull(number) for number in sorted(self.held.authors)], query))
-
     def _new_check_run(self, _: str, query: _Query, data: _Data) -> None:
         if len(data["output"]["summary"].encode()) > LONGEST_SUMMARY:
             self._send(422, {"message": "summary exceeds a maximum bytesize of 65535"})
             return
         self.held.check_runs.append(data)
         self._send(201, {"id": len(self.held.check_runs)})
-
-    def _dispatch(self, workflow: str, query: _Query, data: _Data) -> None:
-        if data["inputs"]["pull_request"] in self.held.unstartable:
-            self._send(422, {"message": "Workflow does not have 'workflow_dispatch' trigger"})
-            return
-        self.held.dispatched.append((workflow, data))
-        self._send_bytes(204, b"", {})
 
     def _git(self, path: str, query: str, body: bytes) -> None:
         if self._rights() is None:
@@ -210,7 +198,5 @@ _ROUTES = (  # the path after the repository, the method, what it asks of a toke
     (r"issues/(\d+)/comments", "POST", "pull-requests", "write", _Handler._new_comment),
     (r"issues/comments/(\d+)", "PATCH", "pull-requests", "write", _Handler._change_comment),
     (r"pulls/(\d+)", "GET", "pull-requests", "read", _Handler._one_pull),
-    ("pulls", "GET", "pull-requests", "read", _Handler._list_pulls),
     ("check-runs", "POST", "checks", "write", _Handler._new_check_run),
-    (r"actions/workflows/([\w.]+)/dispatches", "POST", "actions", "write", _Handler._dispatch),
 )
