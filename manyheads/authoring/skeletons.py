@@ -22,11 +22,10 @@ _ID = re.compile(r"[a-z][a-z0-9_]*")
 _BY_HAND = "Next: write the row into course.yaml by hand"
 
 
-def new_exercise(course: Course, assignment: str, exercise: str, stateful: bool = False) -> list[Path]:
+def new_exercise(course: Course, assignment: str, exercise: str) -> list[Path]:
     """Write the skeleton, its row in course.yaml and its texts. Returns the paths of the files.
 
     assignment: the id of an existing or a new assignment.
-    stateful: of a class that returns a state beside its output, and is given it again.
 
     Raises CourseError, without having written anything, if an id is invalid, the exercise or one of its files exists, or
     the form of course.yaml does not allow adding a row.
@@ -42,15 +41,13 @@ def new_exercise(course: Course, assignment: str, exercise: str, stateful: bool 
     number = len(there.exercises) + 1 if there else 1
     words = {
         "id": exercise,
-        "class": "".join(part.capitalize() for part in exercise.split("_")),
         "title": exercise.replace("_", " ").capitalize(),
         "number": str(number),
         "stem": f"{number:02d}_{exercise}",
         "assignment": assignment,
         "assignment_title": assignment.replace("_", " ").capitalize(),
     }
-    folders = ("exercise", "stateful") if stateful else ("exercise",)
-    made = {name: content.decode() for folder in folders for name, content in filled(folder, words)}
+    made = {name: content.decode() for name, content in filled("exercise", words)}
     files = {
         course.root / "solutions" / assignment / f"{number:02d}_{exercise}.py": made["solution.py"],
         course.root / "grader" / "checks" / f"test_{exercise}.py": made["checks.py"],

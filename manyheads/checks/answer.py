@@ -118,7 +118,8 @@ class Answer:
                 depth, came = misfit
                 part = replace(leaf, path=leaf.path[:depth])
                 asked = form_name(part.form)
-                raise CheckFailed(f"{asked} was expected{part._where()}; yours {_in_words(came, part.form)}")
+                alone = " alone" if came == "tensor" else ""
+                raise CheckFailed(f"{asked} was expected{part._where()}; yours returned {kind_name(came)}{alone}")
 
     def _found(self) -> list[Output]:
         """Return the output of each run, of an answer that is one leaf. Raises CheckFailed."""
@@ -153,11 +154,3 @@ def answers_of(call: Call, reply: Reply) -> Iterator[Answer]:
 def wide(tensor: Tensor) -> Tensor:
     """Return the tensor in float64, unless it is bool or integer."""
     return tensor.double() if tensor.is_floating_point() else tensor
-
-
-def _in_words(came: str, form: Form) -> str:
-    """Return what came in place of this structure."""
-    lacking = came.removeprefix("without ")
-    if form.kind != "tuple" and lacking != came and lacking in form.names:
-        return f"has no {lacking}"
-    return f"returned {kind_name(came)}{' alone' if came == 'tensor' else ''}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import torch
 
@@ -46,15 +45,9 @@ def kind_name(kind: str) -> str:
 
 
 def form_name(form: Form) -> str:
-    """Return what is asked, in words: "a pair (y, cache)", "a dict with mean and count"."""
+    """Return what is asked, in words: "a pair (y, cache)"."""
     count = len(form.parts)
     if form.is_leaf:
         return "anything" if form.kind == "opaque" else "a tensor"
-    if form.kind != "tuple":
-        return f"{'a dict' if form.kind == 'dict' else 'an object'} with {_joined(form.names)}"
     how_many = {1: "a tuple of 1", 2: "a pair", 3: "a triple"}.get(count, f"a tuple of {count}")
     return f"{how_many} ({', '.join(form.names)})" if form.names else how_many
-
-
-def _joined(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -35,9 +35,6 @@ def init(
 
 def new(
     name: Annotated[str, typer.Argument(metavar="ASSIGNMENT/EXERCISE", help="Two ids, such as averages/median.")],
-    stateful: Annotated[
-        bool, typer.Option("--stateful", help="A class that returns several things, one of them for its next call.")
-    ] = False,
     course: CourseOption = None,
 ) -> None:
     """Add the skeleton of an exercise, which works as it is and says in place what to fill.
@@ -55,7 +52,7 @@ def new(
         )
     if not exercise:
         raise CourseError(f"{name!r} names no assignment. Next: course new {there[0]}/{name}")
-    written = new_exercise(loaded, assignment, exercise, stateful)
+    written = new_exercise(loaded, assignment, exercise)
     console = open_console()
     if assignment not in there:  # which may be meant, or a slip of the pen
         console.say(f"{assignment} is a new assignment, beside {', '.join(there)}")

@@ -7,9 +7,8 @@ a product, as in `n_embd: nh * hd`. A class has two pairs of brackets, for its c
 `(n_embd: C, n_head: nh)(x: (B, T, C)) -> (B, T, C)`.
 
 What is returned may be several tensors: `-> (y: (B, T, C), lse: (B, T))` is a tuple whose parts have names,
-`-> ((B, T), (B,))` one without; `{mean: (T,), count: ()}` is a dict and `Stats(mean=(T,), count=())` an object with these
-fields. `| None` after a shape says that the part may be None. `opaque`, for a result or a parameter, is whatever the student
-likes: it stays in the box, and can be handed to a later call.
+`-> ((B, T), (B,))` one without. `| None` after a shape says that the part may be None. `opaque`, for a result or a parameter,
+is whatever the student likes: it stays in the box, and can be handed to a later call.
 """
 
 from __future__ import annotations
@@ -130,24 +129,13 @@ def _form(node: ast.expr) -> Form:
         return Form("opaque")
     if _is_leaf(node):
         return Form()
-    parts = tuple(map(_form, _parts(node)))
-    if not parts:
-        raise ValueError
-    if isinstance(node, ast.Dict):
-        return Form("dict", tuple(map(_name, node.keys)), parts)
-    if isinstance(node, ast.Call):
-        return Form("fields", tuple(keyword.arg or _name(None) for keyword in node.keywords), parts)
-    return Form("tuple", (), parts)
+    return Form("tuple", (), tuple(map(_form, _parts(node))))
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    if isinstance(node, ast.Dict):
-        return node.values
-    if isinstance(node, ast.Call) and not node.args:
-        return [keyword.value for keyword in node.keywords]
-    if isinstance(node, ast.Tuple | ast.List):
-        return node.elts
-    raise ValueError
+    if not isinstance(node, ast.Tuple | ast.List) or not node.elts:
+        raise ValueError
+    return node.elts
 
 
 def _is_leaf(node: ast.expr) -> bool:

@@ -43,17 +43,16 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path, there: str)
 
 
 @pytest.mark.parametrize(
-    ("name", "options"),
+    "name",
     [
-        pytest.param("sums/scaled", (), id="a new assignment"),
-        pytest.param("averages/scaled", (), id="an assignment that is there", marks=pytest.mark.soak),
-        pytest.param("sums/scaled", ("--stateful",), id="a class with a state", marks=pytest.mark.journey),
+        pytest.param("sums/scaled", id="a new assignment"),
+        pytest.param("averages/scaled", id="an assignment that is there", marks=pytest.mark.soak),
     ],
 )
 def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(
-    run_course: Run, tiny_copy: Path, name: str, options: tuple[str, ...]
+    run_course: Run, tiny_copy: Path, name: str
 ) -> None:
-    made = run_course("new", name, *options, cwd=tiny_copy)
+    made = run_course("new", name, cwd=tiny_copy)
     assert (made.returncode, made.stderr) == (0, "")
     assert made.stdout.splitlines()[-1] == (
         "Next: fill what says FILL: there, then course release scaled and course verify scaled"

@@ -46,7 +46,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def rename_a_check(course: Path) -> None:
-    edit(checks_of(course), "def test_extremes(", "def checks_extremes(")
+    edit(checks_of(course), "def test_no_spread(", "def checks_no_spread(")
 
 
 def empty(course: Path) -> None:
@@ -54,14 +54,14 @@ def empty(course: Path) -> None:
 
 
 def fail_by_itself(course: Path) -> None:
-    edit(checks_of(course), "    x = draw(3, 8)", "    x = 1 / 0")
+    edit(checks_of(course), "    x = draw(3, 1)", "    x = 1 / 0")
 
 
 def die_at_ada(course: Path) -> None:
     """As a judge does that the kernel kills: whatever ada hands in, at one of this exercise's checks."""
     kill = "import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)\n"
-    seen = "    if not attempt.call('extremes', draw(3, 8)).reply.outputs:\n        "
-    edit(checks_of(course), "    x = draw(3, 8)", f"{seen}{kill.replace('    os', '        os')}    x = draw(3, 8)")
+    seen = "    if not attempt.call('mean_and_spread', draw(3, 1)).reply.outputs:\n        "
+    edit(checks_of(course), "    x = draw(3, 1)", f"{seen}{kill.replace('    os', '        os')}    x = draw(3, 1)")
 
 
 def result_of(out: Path, student: str = "ada") -> dict:  # type: ignore[type-arg]
@@ -140,7 +140,7 @@ def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_m
 def test_a_judge_that_dies_at_one_student_costs_the_others_nothing(
     run_course: Run, streams: Path, submitted: Path
 ) -> None:
-    edit(submitted / "ada" / "streams" / "01_mean_and_spread.py", "def extremes(", "def something_else(")
+    edit(submitted / "ada" / "streams" / "01_mean_and_spread.py", "def mean_and_spread(", "def something_else(")
     die_at_ada(streams)
     done = run_course("grade", submitted, "--no-lines", "--jobs", "1", cwd=streams)
     assert done.returncode == 1

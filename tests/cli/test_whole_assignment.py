@@ -18,7 +18,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 STREAMS = Path(__file__).parents[1] / "stateful_course"
 FIRST = (STREAMS / "grader" / "right" / "mean_and_spread" / "as_lists.py").read_text()
 SECOND = (STREAMS / "grader" / "right" / "running_mean" / "keeps_tokens.py").read_text()
-WRONG = "import torch\n\ndef mean_and_spread(x):\n    raise KeyError('no')\n\ndef extremes(x):\n    return x.summ()\n"
+WRONG = "import torch\n\ndef mean_and_spread(x):\n    raise KeyError('no')\n"
 
 
 def notebook(*cells: str) -> str:

@@ -46,9 +46,9 @@ def test_a_sequence_is_an_example_of_its_own(shown, mutant_of: Callable[[str, st
 
 
 def test_every_part_has_its_verdict(shown, mutant_of: Callable[[str, str], str]) -> None:
-    pair, ends = (told for _, _, told in shown("mean_and_spread", mutant_of("mean_and_spread", "root_missing")))
+    ((_, _, pair),) = shown("mean_and_spread", mutant_of("mean_and_spread", "root_missing"))
     assert pair.returned == "returns mean (B): the right numbers; spread (B): the right shape, other numbers"
-    assert (pair.right, ends.right) == (False, True)
+    assert not pair.right
 
 
 def test_another_structure_is_told(shown, mutant_of: Callable[[str, str], str]) -> None:

@@ -20,18 +20,17 @@ class Form:
     """kind.
 
     "tensor" is one tensor, number or None; "opaque" is whatever the attempt likes: it can be handed to a later call, and
-    nobody looks at it. The others have parts: "tuple" (a list will do), "dict" (by its keys) and "fields" (a dataclass,
-    by its fields). names: of the parts; empty where a tuple's have none.
+    nobody looks at it. "tuple" has parts, and a list will do. names: of the parts; empty where they have none.
     """
 
-    kind: Literal["tensor", "opaque", "tuple", "dict", "fields"] = "tensor"
+    kind: Literal["tensor", "opaque", "tuple"] = "tensor"
     names: tuple[str, ...] = ()
     parts: tuple[Form, ...] = ()
 
     @property
     def is_leaf(self) -> bool:
         """Whether it has no parts: for each leaf there is one output."""
-        return self.kind in ("tensor", "opaque")
+        return self.kind != "tuple"
 
     @property
     def count(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -14,7 +14,6 @@ from .text import NAME_LIMIT, plain, type_name
 from .wire import bare
 
 LENGTH_LIMIT = 9  # the largest length of a tuple or a list that is told
-_MISSING = object()
 
 
 def outputs_of(result: object, form: Form, depth: int = 0) -> list[Output]:
@@ -64,25 +63,13 @@ def output_of(result: object) -> Output:
 
 
 def _parts(result: object, form: Form) -> list[object] | str:
-    """Return the parts, in the form's order; or what came in place of them. A dict, like an object, may have more."""
+    """Return the parts of a tuple or a list; or what came in place of them."""
     kind = type(result)
-    if form.kind == "tuple":
-        if not issubclass(kind, tuple | list):
-            return _came(result)
-        held: Iterable[object] = cast("Iterable[object]", result)
-        found: list[object] = list((tuple if issubclass(kind, tuple) else list).__iter__(held))  # type: ignore[arg-type]
-        return found if len(found) == len(form.parts) else _came(result)
-    if form.kind == "dict":
-        if not issubclass(kind, dict):
-            return _came(result)
-        parts = [dict.get(cast("dict[str, object]", result), name, _MISSING) for name in form.names]
-    else:
-        fields = _fields_of(kind)
-        if fields is None:
-            return _came(result)
-        parts = [_field(result, name) if name in fields else _MISSING for name in form.names]
-    lacking = [name for name, part in zip(form.names, parts, strict=True) if part is _MISSING]
-    return f"without {lacking[0]}" if lacking else parts
+    if not issubclass(kind, tuple | list):
+        return _came(result)
+    held: Iterable[object] = cast("Iterable[object]", result)
+    found: list[object] = list((tuple if issubclass(kind, tuple) else list).__iter__(held))  # type: ignore[arg-type]
+    return found if len(found) == len(form.parts) else _came(result)
 
 
 def _came(result: object) -> str:
@@ -94,21 +81,3 @@ def _came(result: object) -> str:
         length = tuple.__len__(result) if issubclass(kind, tuple) else list.__len__(result)  # type: ignore[arg-type]
         return f"{'tuple' if issubclass(kind, tuple) else 'list'} of {min(length, LENGTH_LIMIT)}"
     return "dict" if issubclass(kind, dict) else type_name(kind)
-
-
-def _fields_of(kind: type) -> tuple[str, ...] | None:
-    """Return the names of a dataclass's fields, or of a named tuple's; None for any other type."""
-    for base in type.mro(kind):
-        held: Any = type.__getattribute__(base, "__dict__")
-        for name in ("__dataclass_fields__", "_fields"):
-            if name in held and isinstance(held[name], dict | tuple):
-                return tuple(each for each in held[name] if type(each) is str)
-    return None
-
-
-def _field(result: object, name: str) -> object:
-    """Return a field, past any __getattribute__ of the attempt's own."""
-    try:
-        return object.__getattribute__(result, name)
-    except AttributeError:
-        return _MISSING

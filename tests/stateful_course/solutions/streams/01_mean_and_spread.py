@@ -8,35 +8,20 @@ import torch
 
 
 # %% tags=["solution"]
-def mean_and_spread(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def mean_and_spread(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Say of each row where it is and how wide.
 
     Args:
         x: (B, T), floating point.
 
     Returns:
-        (mean, spread), (B,) each: the mean, and the square root of the mean squared distance from it.
+        (mean, spread), (B,) each: the mean, and the square root of the mean squared distance from it. spread is None
+        where T is 1, for one number has none.
     """
     ### BEGIN SOLUTION
     mean = x.mean(-1)
-    return mean, (x - mean[:, None]).square().mean(-1).sqrt()
-    ### END SOLUTION
-
-
-# %% tags=["solution"]
-def extremes(x: torch.Tensor) -> dict[str, torch.Tensor | None]:
-    """Find the smallest and the largest number of each row, and the one that stands in the middle.
-
-    Args:
-        x: (B, T), floating point.
-
-    Returns:
-        low, high and middle, (B,) each; middle is None where T is even, for then no position is in the middle.
-    """
-    ### BEGIN SOLUTION
-    length = x.shape[-1]
-    middle = x[:, length // 2] if length % 2 else None
-    return {"low": x.amin(-1), "high": x.amax(-1), "middle": middle}
+    spread = (x - mean[:, None]).square().mean(-1).sqrt()
+    return mean, spread if x.shape[-1] > 1 else None
     ### END SOLUTION
 
 
