@@ -63,17 +63,12 @@ def make_cgroup(plan: Plan) -> Cgroup:
     return Cgroup(tuple(folder for folder in made if folder is not None))
 
 
-def abandoned() -> list[Path]:
-    """Return the folders of cgroups whose judge has ended."""
-    parents = {ROOT / "memory", ROOT / "pids", _parent_v2()}
-    folders = [folder for parent in sorted(parents) for folder in sorted(parent.glob(f"{PREFIX}*"))]
-    return [folder for folder in folders if has_ended(folder.name.removeprefix(PREFIX).partition("-")[0])]
-
-
 def remove_abandoned() -> None:
-    """Remove those of them that are empty."""
-    for folder in abandoned():
-        _removed(folder)
+    """Remove the empty cgroups whose judge has ended."""
+    for parent in {ROOT / "memory", ROOT / "pids", _parent_v2()}:
+        for folder in parent.glob(f"{PREFIX}*"):
+            if has_ended(folder.name.removeprefix(PREFIX).partition("-")[0]):
+                _removed(folder)
 
 
 def _removed(folder: Path) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from manyheads.box import cgroup
 from manyheads.box.namespaces import NamespaceBox
 from manyheads.box.worker.limits import Limits
 from tests.witness import below, command_line, parent_of
@@ -48,3 +51,20 @@ def test_a_reaper_waits_for_the_judge_alone(box: NamespaceBox) -> None:
     box.attempt(LIMITS).close()
     assert box._reaper.poll() is None
     assert os.getsid(box._reaper.pid) == box._reaper.pid
+
+
+def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Folders of the test's own, for a cgroup can be made only by some."""
+    monkeypatch.setattr(cgroup, "ROOT", tmp_path)
+    gone = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)  # ended, and not waited for: init may take its time
+    empty, full, alive = (
+        tmp_path / "memory" / f"manyheads-{n}" for n in (f"{gone.pid}-1", f"{gone.pid}-2", f"{os.getpid()}-3")
+    )
+    for folder in (empty, full / "child", alive):
+        folder.mkdir(parents=True)
+    cgroup.remove_abandoned()
+    gone.wait()
+    assert [folder.exists() for folder in (empty, full, alive)] == [False, True, True]
