@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path
 from shlex import quote
 
@@ -16,9 +14,8 @@ from ..course import Course, CourseError, Exercise
 from ..errors import CourseFault
 from ..report.words import points
 from ..submission import largest
-from . import history
 from .index import write_changed
-from .leaks import Hidden, hidden_of
+from .leaks import leaks
 from .packages import HASH_FILE, engine_wheel
 from .templates import as_they_are, filled
 
@@ -114,9 +111,6 @@ def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
 
 # Write a class repository into a folder: completely or not at all, with nothing hidden, and overwriting nobody's work.
 
-SET_ASIDE = (".git", ".venv", "__pycache__", ".*_cache", ".course", "results")  # folders that git never shares
-AFRESH = "Next: course release --out with a new folder's name, because git keeps it here"
-
 
 @dataclass(frozen=True)
 class Earlier:
@@ -155,53 +149,17 @@ def earlier_release(folder: Path) -> Earlier:
 def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[str]:
     """Write these files, and remove those that only an earlier release wrote. Returns the paths that changed.
 
-    Raises CourseFault, without having changed anything, if something hidden would be published or was published
-    before, or if a file is no longer as it was released: then it is somebody's work.
+    Raises CourseFault, without having changed anything, if something hidden would be published, or if a file is no longer as it
+    was released: then it is somebody's work.
     """
     earlier = earlier_release(folder)
-    _demand_nothing_hidden(hidden_of(course), folder, files)
-    for name in sorted({*files, *earlier.files}):
-        _demand_unchanged(folder, name, earlier.files.get(name), files.get(name))
-    return _write(folder, files, earlier)
-
-
-def _demand_nothing_hidden(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> None:
-    """Raise CourseFault if the folder would contain something hidden, or its git history does."""
-    for sentence in _leaks(hidden, folder, files):
+    for sentence in leaks(course, files):
         raise CourseFault(
             f"{sentence}: nothing is written. Next: take it out, then course release --out {quote(str(folder))}"
         )
-    if folder.is_dir() and (folder / ".git").exists():
-        for sentence in _leaks_in_history(hidden, folder, files):
-            raise CourseFault(f"the git history of {folder}{sentence}: nothing is written. {AFRESH}")
-
-
-def _leaks(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield a sentence for everything hidden in these files and in the folder's other files."""
-    found = (hidden.sentence(name, content) for name, content in files.items())
-    yield from filter(None, found)
-    for path in _files(folder):
-        name = str(path.relative_to(folder))
-        if name not in files and (sentence := hidden.sentence(name, path.read_bytes())):
-            yield f"{folder}: {sentence}"
-
-
-def _leaks_in_history(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield a sentence for everything hidden in the git history, without what `_leaks` has searched already."""
-    for name in sorted(history.paths(folder)):
-        if sentence := hidden.sentence(name, b""):
-            yield f": {sentence}"
-    clean = set(files.values())
-    for kept in history.all_objects(folder):
-        if kept.content not in clean and (sentence := hidden.sentence(kept.path or "a message", kept.content)):
-            yield f", object {kept.oid[:12]}: {sentence}"
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """Yield the folder's regular files, without following links, except folders that git never shares."""
-    for path, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not any(fnmatch(name, each) for each in SET_ASIDE)]
-        yield from (found for name in names if (found := Path(path, name)).is_file() and not found.is_symlink())
+    for name in sorted({*files, *earlier.files}):
+        _demand_unchanged(folder, name, earlier.files.get(name), files.get(name))
+    return _write(folder, files, earlier)
 
 
 def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes | None) -> None:

@@ -1,8 +1,7 @@
-"""Where a class repository is put: nobody's work is overwritten, and nothing that was hidden is published."""
+"""Where a class repository is put: nobody's work is overwritten, and nothing hidden is published."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import shutil
@@ -19,7 +18,6 @@ from manyheads.errors import CourseFault
 TINY = Path(__file__).parents[1] / "tiny_course"
 SCRIPT = "exercises/averages/01_running_mean.py"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
-SOLUTION = "return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)"
 REFUSED = ": nothing is written"
 
 
@@ -31,10 +29,10 @@ def content(folder: Path) -> dict[str, bytes]:
     }
 
 
-def git(folder: Path, *arguments: str, stdin: str | None = None) -> str:
+def git(folder: Path, *arguments: str) -> str:
     identity = ("-c", "user.name=school", "-c", "user.email=school@example.org")
     command = ["git", *identity, *arguments]
-    done = subprocess.run(command, cwd=folder, input=stdin, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
@@ -126,116 +124,6 @@ def test_somebodys_work_is_never_overwritten(
     assert says in str(error.value)
     assert ": nothing is written" in str(error.value)
     assert content(folder) == before
-
-
-# What was hidden before
-
-
-def commit(folder: Path, name: str, text: str, message: str = "more") -> None:
-    (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(text)
-    git(folder, "add", "--all", "--force")
-    git(folder, "commit", "--quiet", "--message", message)
-
-
-def packed(folder: Path, name: str, data: bytes) -> None:
-    (folder / name).write_bytes(data)
-    commit(folder, "week2.md", "Week 2\n")
-
-
-def blob(folder: Path, text: str) -> str:
-    """A file of git's, in no folder."""
-    return git(folder, "hash-object", "-w", "--stdin", stdin=text)
-
-
-def replaced(folder: Path) -> None:
-    """A file whose place another one takes, in this clone only."""
-    commit(folder, "notes.py", SOLUTION)
-    git(folder, "replace", git(folder, "rev-parse", "HEAD:notes.py"), blob(folder, "x = 1\n"))
-
-
-TEXTS = TINY / "grader" / "texts.yaml"
-NOTEBOOK_WITH_IT = json.dumps({"cells": [], "metadata": {"old": [f"    {SOLUTION}\n"]}})
-
-
-@pytest.mark.parametrize(
-    ("publish", "says"),
-    [
-        pytest.param(lambda f: commit(f, "notes.py", f"    {SOLUTION}\n"), "holds a hidden line", id="a line of the solution"),
-        pytest.param(lambda f: commit(f, "old.ipynb", NOTEBOOK_WITH_IT), "old.ipynb:1 holds a hidden line", id="a line in a notebook"),
-        pytest.param(lambda f: commit(f, "a.txt", "a", f"as in\n\n{SOLUTION}"), "a message:8 holds a hidden line", id="a line in a message"),
-        pytest.param(lambda f: commit(f, "grader/tables/t.bin", "\0"), "grader/tables/t.bin is the instructor's alone", id="a hidden file"),
-        pytest.param(lambda f: git(f, "tag", "--annotate", "v1", "--message", SOLUTION), "holds a hidden line", id="a line in a tag"),
-        pytest.param(lambda f: git(f, "notes", "add", "--message", f"Is {SOLUTION}"), "holds a hidden line", id="a line in a note"),
-        pytest.param(lambda f: packed(f, "notes.gz", gzip.compress(SOLUTION.encode())), "notes.gz:1 holds a hidden line", id="a packed file"),
-        pytest.param(lambda f: packed(f, "notes.py", SOLUTION.encode("utf-16")), "notes.py:1 holds a hidden line", id="UTF-16"),
-        pytest.param(lambda f: packed(f, "notes.7z", bytes(range(256))), "notes.7z cannot be read", id="a file that cannot be read"),
-        pytest.param(lambda f: packed(f, "words.txt", TEXTS.read_bytes()), "words.txt is a copy of grader/texts", id="a hidden file under another name"),
-        pytest.param(lambda f: replaced(f), "holds a hidden line", id="a file that git shows another for"),
-        pytest.param(lambda f: git(f, "tag", "just-a-file", blob(f, SOLUTION)), "holds a hidden line", id="a tag on a file"),
-    ],
-)  # fmt: skip
-def test_what_the_history_has_published_stops_a_release(
-    tiny: Course, few: dict[str, bytes], folder: Path, publish: Work, says: str
-) -> None:
-    git(folder, "init", "--quiet", "--initial-branch", "main")
-    commit(folder, "syllabus.md", "Week 1\n")
-    assert hand_over(tiny, folder, few) == []
-    publish(folder)
-    tip = git(folder, "rev-parse", "HEAD")
-    git(folder, "reset", "--quiet", "--hard", "HEAD~1" if git(folder, "rev-list", "--count", "HEAD") == "2" else "HEAD")
-    git(folder, "branch", "older", tip)
-    before = content(folder)
-    with pytest.raises(CourseFault, match=rf"^the git history of .*{says}.*{REFUSED}"):
-        hand_over(tiny, folder, few)
-    assert content(folder) == before
-
-
-def test_what_was_laid_aside_stops_a_release(tiny: Course, few: dict[str, bytes], folder: Path) -> None:
-    git(folder, "init", "--quiet")
-    commit(folder, "syllabus.md", "Week 1\n")
-    (folder / "syllabus.md").write_text(f"Week 1: {SOLUTION}\n")
-    git(folder, "stash")
-    (folder / "syllabus.md").write_text("Week 1: averages\n")
-    git(folder, "stash")
-    with pytest.raises(
-        CourseFault, match=r"the git history of .*syllabus\.md:1 holds a hidden line.*new folder's name"
-    ):
-        hand_over(tiny, folder, few)
-    git(folder, "stash", "drop", "1")
-    assert hand_over(tiny, folder, few) == []
-
-
-def test_a_file_that_waits_to_be_committed_stops_a_release(tiny: Course, few: dict[str, bytes], folder: Path) -> None:
-    git(folder, "init", "--quiet")
-    (folder / "notes.py").write_text(f"    {SOLUTION}\n")
-    git(folder, "add", "notes.py")
-    (folder / "notes.py").unlink()
-    with pytest.raises(CourseFault, match=r"the git history of .*notes\.py:1 holds a hidden line"):
-        hand_over(tiny, folder, few)
-
-
-def test_a_file_beside_the_release_stops_it(tiny: Course, few: dict[str, bytes], folder: Path) -> None:
-    (folder / "exercises" / "mine.py").write_text(f"    # {SOLUTION}\n")
-    with pytest.raises(CourseFault, match=rf"exercises/mine.py:1 holds a hidden line: .*{REFUSED}"):
-        hand_over(tiny, folder, few)
-
-
-@pytest.mark.parametrize("name", [".ruff_cache/0.1/123", ".course/run", "results/ada.html", ".venv/lib/a.pyc"])
-def test_what_is_in_nobodys_clone_stops_nothing(tiny: Course, few: dict[str, bytes], folder: Path, name: str) -> None:
-    (folder / name).parent.mkdir(parents=True)
-    (folder / name).write_bytes(bytes(range(256)) + SOLUTION.encode())
-    assert hand_over(tiny, folder, few) == []
-
-
-def test_students_branches_that_were_fetched_stop_nothing(tiny: Course, few: dict[str, bytes], folder: Path) -> None:
-    git(folder, "init", "--quiet", "--initial-branch", "main")
-    commit(folder, "syllabus.md", "Week 1\n")
-    commit(folder, SCRIPT, f"import torch\n\n\ndef running_mean(x):\n    {SOLUTION}\n")
-    for name in ("remotes/origin/ada", "pull/7/head", "merge-requests/7/head"):
-        git(folder, "update-ref", f"refs/{name}", "HEAD")
-    git(folder, "reset", "--quiet", "--hard", "HEAD~1")
-    assert hand_over(tiny, folder, few) == []
 
 
 def test_the_secret_is_never_released(few: dict[str, bytes], tiny_copy: Path, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ RELEASED = "exercises/ is exactly what solutions/ yields"
 RECORDINGS = "every recording is current"
 RECORDED = "every mutant fails the recorded checks"
 SHAPES = "course.yaml's shapes fit the recorded calls"
-LEAK = "no line of a solution, check or mutant is released"
+LEAK = "no line of a solution is released"
 CAUGHT = "every mutant fails a check"
 NAMED = "every mutant is named first"
 USED = "every check is failed by a mutant"
@@ -276,18 +276,13 @@ def test_a_fault_breaks_its_claim_and_no_other(
             id="a line of the author's own in the open",
         ),
         pytest.param(
-            add(SOLUTION, "    lower = torch.tril(torch.ones(len(x), len(x), dtype=x.dtype))\n"),
-            {LEAK: [f"{STUB_FILE}:31 holds a hidden line: ", f"{NOTEBOOK}:"]},
-            id="a line of a right attempt in the open",
-        ),
-        pytest.param(
             edit(
                 TEXTS,
                 '"What is the mean of 2 and 4?"',
-                """'("gradient_cut", edit("return x.", "return x.detach().")),'""",
+                '"return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)"',
             ),
-            {LEAK: ["exercises/averages/fingerprints/01_running_mean.safetensors holds a hidden line: "]},
-            id="a line of a mutant in a hint",
+            {LEAK: [f"{RECORDING} holds a hidden line: "]},
+            id="a line of the solution in a hint",
         ),
         pytest.param(
             edit(TEXTS, "only_last:", "only_the_last:"),

@@ -139,7 +139,7 @@ def verify_structure(
         yield Claim.but_for(stale_curves(course), "release", says, curves, "course release --curves")
     yield _shapes(named, {f.path: f.content for f in files})
     found = leaks(course, {str(f.path.relative_to(course.root)): f.content for f in files})
-    says, aside = "no line of a solution, check or mutant is released", "take that line out of its source"
+    says, aside = "no line of a solution is released", "take that line out of its source"
     yield Claim.but_for(found, "release", says, len(files), f"{aside}, then {RELEASE}")
 
 
