@@ -12,12 +12,7 @@ from ..course import Course
 from ..course.secret import FOLDER
 from .stub import solution_parts, strip
 
-# Lines are compared token by token: blanks, line breaks and the kind of quotes make no difference.
-#
-# A line counts anywhere in a text. Shorter lines, such as `else:`, are not compared, because every course has them. Nor is
-# what a stub has, too.
-
-SHORTEST = 16  # characters without blanks
+SHORTEST = 16  # characters without blanks: shorter lines, such as `else:`, are in every course
 INSTRUCTORS = ("solutions/", "grader/", f"{FOLDER}/")
 _TOKEN = re.compile(r"\w+|[^\w\s\\]")  # without the backslash, which JSON puts before quotes
 _NOTHING = (
@@ -31,13 +26,13 @@ _NOTHING = (
 
 
 def normalised(text: str) -> str:
-    """Return the tokens, separated by blanks. A line break that JSON has escaped is one."""
+    """Return the tokens, separated by blanks: line breaks, also those that JSON escapes, and the kind of quotes mean nothing."""
     return f" {' '.join(_TOKEN.findall(text.replace(chr(92) + 'n', ' ').replace(chr(39), chr(34))))} "
 
 
 @dataclass(frozen=True)
 class Hidden:
-    """What may not be released. lines: of solutions, as they are written, with their file, by their tokens."""
+    """What may not be released. lines: of solutions, unless a stub has them, too; as they are written, with their file, by their tokens."""
 
     lines: Mapping[str, tuple[str, str]]
     secret: bytes | None

@@ -46,8 +46,7 @@ def kind_name(kind: str) -> str:
 
 def form_name(form: Form) -> str:
     """Return what is asked, in words: "a pair (y, cache)"."""
-    count = len(form.parts)
     if form.is_leaf:
         return "anything" if form.kind == "opaque" else "a tensor"
-    how_many = {1: "a tuple of 1", 2: "a pair", 3: "a triple"}.get(count, f"a tuple of {count}")
+    how_many = {1: "a tuple of 1", 2: "a pair", 3: "a triple"}.get(len(form.parts), f"a tuple of {len(form.parts)}")
     return f"{how_many} ({', '.join(form.names)})" if form.names else how_many

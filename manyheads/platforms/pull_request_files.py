@@ -165,20 +165,15 @@ class PullRequest:
     student: str  # who opened it
 
 
-def run_event(environment: Environment) -> Any:
-    """Return what started this run. Raises CourseFault."""
-    try:
-        return json.loads(Path(needed(environment, "GITHUB_EVENT_PATH")).read_bytes())
-    except (OSError, ValueError):
-        raise CourseFault("the event cannot be read. Next: run the job again") from None
-
-
 def pull_request(environment: Environment) -> PullRequest:
     """Return the pull request of this run: the event's, or, as the service has it now, that which a dispatch names.
 
     Raises CourseFault, ServiceError.
     """
-    event = run_event(environment)
+    try:
+        event = json.loads(Path(needed(environment, "GITHUB_EVENT_PATH")).read_bytes())
+    except (OSError, ValueError):
+        raise CourseFault("the event cannot be read. Next: run the job again") from None
     try:
         repository = _matching(_REPOSITORY, event["repository"]["full_name"])
         about = event["pull_request"] if "pull_request" in event else _dispatched(environment, repository, event)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -64,11 +63,8 @@ def output_of(result: object) -> Output:
 
 def _parts(result: object, form: Form) -> list[object] | str:
     """Return the parts of a tuple or a list; or what came in place of them."""
-    kind = type(result)
-    if not issubclass(kind, tuple | list):
-        return _came(result)
-    held: Iterable[object] = cast("Iterable[object]", result)
-    found: list[object] = list((tuple if issubclass(kind, tuple) else list).__iter__(held))  # type: ignore[arg-type]
+    base: Any = tuple if issubclass(type(result), tuple) else list
+    found = list(base.__iter__(result)) if issubclass(type(result), base) else []
     return found if len(found) == len(form.parts) else _came(result)
 
 
