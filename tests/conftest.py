@@ -21,7 +21,7 @@ from manyheads.box.level import Box, Level, open_box
 from manyheads.course import Assignment, Course, Exercise, load_course
 from manyheads.judge.catalogue import Catalogue
 from tests.browser import Browser, installed_browser
-from tests.copies import copy_course
+from tests.copies import copy_course, with_last_mean
 from tests.warm import fork_judges, run_warm, start_for_all, use
 
 TINY = Path(__file__).parent / "tiny_course"
@@ -84,6 +84,12 @@ def tiny() -> Course:
 def tiny_copy(tmp_path: Path) -> Path:
     """The folder of a copy of the tiny course, to write to."""
     return copy_course(TINY, tmp_path / "tiny")
+
+
+@pytest.fixture
+def two_means(tiny_copy: Path) -> Path:
+    """A copy of the tiny course with a second exercise, to write to."""
+    return with_last_mean(tiny_copy)
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ from manyheads.authoring.try_repository import standalone_command, try_out
 from manyheads.checks.local import namespace_of
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
+from tests.copies import content
 
 pytestmark = pytest.mark.journey
 
@@ -35,14 +36,6 @@ WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 
 def released(course: Course) -> list[Path]:
     return [p for p in (course.root / "exercises").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {
-        str(p.relative_to(folder)): p.read_bytes()
-        for p in sorted(folder.rglob("*"))
-        if p.is_file() and ".git" not in p.parts
-    }
 
 
 @pytest.fixture(scope="module")
@@ -273,14 +266,14 @@ def test_a_busy_machine_does_not_stop_a_release(tiny_copy: Path, files: dict[str
     try_with(load_course(tiny_copy), files | {"course.yaml": path.read_bytes()})
 
 
-def test_every_exercise_is_tried_in_whatever_process(with_median: Path) -> None:
-    course = load_course(with_median)
+def test_every_exercise_is_tried_in_whatever_process(two_means: Path) -> None:
+    course = load_course(two_means)
     files = bundle(course, write_release(course, Catalogue(course)).files, "@ada")
     try_out(course, Catalogue(course), files, jobs=2)
-    path = with_median / "solutions" / "averages" / "02_median.py"
+    path = two_means / "solutions" / "averages" / "02_last_mean.py"
     path.write_text(path.read_text().replace("x.cumsum(0) /", "2 * x.cumsum(0) /"))
     namespace_of.cache_clear()  # as in a process of its own
-    with pytest.raises(CourseError, match="`course check` as it is released: ✗ 02 The running mean"):
+    with pytest.raises(CourseError, match="`course check` as it is released: ✗ 02 The last mean"):
         try_out(course, Catalogue(course), files, jobs=2)
 
 

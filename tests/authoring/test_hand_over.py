@@ -14,19 +14,12 @@ import pytest
 from manyheads.authoring.class_repository import MANIFEST, hand_over
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
+from tests.copies import content
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 SCRIPT = "exercises/averages/01_running_mean.py"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 REFUSED = ": nothing is written"
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {
-        str(p.relative_to(folder)): p.read_bytes()
-        for p in sorted(folder.rglob("*"))
-        if p.is_file() and ".git" not in p.parts
-    }
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -14,6 +14,7 @@ from manyheads.course import CourseError, load_course
 from manyheads.diagnosis.kill_matrix import read_kill_matrix
 from manyheads.errors import CourseFault
 from manyheads.judge.catalogue import Catalogue
+from tests.copies import content
 
 pytestmark = pytest.mark.recorded
 
@@ -22,10 +23,6 @@ def release(folder: Path) -> list[str]:
     course = load_course(folder)
     catalogue = Catalogue(course)
     return [str(path.relative_to(folder)) for path in write_release(course, catalogue).files]
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 FILES = [
@@ -51,7 +48,7 @@ def test_what_is_released_does_not_depend_on_what_was_there(tiny_copy: Path) -> 
 
 
 def test_it_takes_away_what_has_no_source(tiny_copy: Path) -> None:
-    stray = tiny_copy / "exercises" / "averages" / "02_median.py"
+    stray = tiny_copy / "exercises" / "averages" / "02_last_mean.py"
     stray.write_text("left over\n")
     release(tiny_copy)
     assert not stray.exists()
@@ -68,19 +65,19 @@ def test_stray_files_are_found_and_caches_are_not(tiny_copy: Path) -> None:
     assert {str(path.relative_to(folder)) for path in strays} == {"notes.md", "fingerprints/02.safetensors"}
 
 
-def test_one_exercise_can_be_released_alone(with_median: Path) -> None:
-    release(with_median)
-    stray = with_median / "exercises" / "averages" / "03_mode.py"
+def test_one_exercise_can_be_released_alone(two_means: Path) -> None:
+    release(two_means)
+    stray = two_means / "exercises" / "averages" / "03_mode.py"
     stray.write_text("not written yet\n")
-    for name in FILES[0], FILES[0].replace("01_running_mean", "02_median"):
-        (with_median / name).write_text("edited\n")
-    course = load_course(with_median)
+    for name in FILES[0], FILES[0].replace("01_running_mean", "02_last_mean"):
+        (two_means / name).write_text("edited\n")
+    course = load_course(two_means)
     first, _ = course.exercises
     catalogue = Catalogue(course)
     written = write_release(course, catalogue, [first])
-    assert [str(path.relative_to(with_median)) for path in written.files] == FILES
-    assert "YOUR CODE HERE" in (with_median / FILES[0]).read_text()
-    assert (with_median / "exercises/averages/02_median.py").read_text() == "edited\n"
+    assert [str(path.relative_to(two_means)) for path in written.files] == FILES
+    assert "YOUR CODE HERE" in (two_means / FILES[0]).read_text()
+    assert (two_means / "exercises/averages/02_last_mean.py").read_text() == "edited\n"
     assert stray.exists()
 
 

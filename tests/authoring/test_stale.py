@@ -25,6 +25,7 @@ from manyheads.diagnosis import load_bank
 from manyheads.diagnosis.recording import Fingerprints
 from manyheads.diagnosis.recording_file import loaded, save
 from manyheads.judge.catalogue import Catalogue
+from tests.copies import content
 
 pytestmark = pytest.mark.journey
 
@@ -52,10 +53,6 @@ def release(folder: Path, *, fresh: bool = False) -> tuple[int, Written]:
     course = load_course(folder)
     written = write_release(course, Catalogue(course), fresh=fresh, shown=shown)
     return steps[0], written
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 @pytest.fixture

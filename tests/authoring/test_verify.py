@@ -360,13 +360,13 @@ def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_res
     assert pairs.failures == ()
 
 
-def test_claims_about_one_exercise_say_nothing_of_the_others(with_median: Path) -> None:
+def test_claims_about_one_exercise_say_nothing_of_the_others(two_means: Path) -> None:
     """Nor of stray files, which may be an exercise that is not in course.yaml yet."""
-    release(with_median)
-    course = load_course(with_median)
+    release(two_means)
+    course = load_course(two_means)
     first, second = course.exercises
-    add("exercises/averages/02_median.py", "x = 1\n")(with_median)
-    add("exercises/averages/03_mode.py", "x = 1\n")(with_median)
+    add("exercises/averages/02_last_mean.py", "x = 1\n")(two_means)
+    add("exercises/averages/03_mode.py", "x = 1\n")(two_means)
     catalogue = Catalogue(course)
     about_first, about_second, about_all = (
         broken(list(verify_structure(course, catalogue, which))) for which in ([first], [second], None)
@@ -454,8 +454,9 @@ def test_a_claim_shows_its_threshold_where_not_all_hold_and_what_to_do_where_too
 
 
 @pytest.mark.journey
-def test_with_several_processes_the_claims_are_the_same_in_the_same_order() -> None:
-    course = load_course(TINY.parent / "stateful_course")
+def test_with_several_processes_the_claims_are_the_same_in_the_same_order(two_means: Path) -> None:
+    release(two_means)
+    course = load_course(two_means)
     alone, together = (list(verify_course(course, course.exercises, VerifyEffort(1, 2, jobs))) for jobs in (1, 2))
     assert [(claim.about, claim.says, claim.figures) for claim in together] == [
         (claim.about, claim.says, claim.figures) for claim in alone

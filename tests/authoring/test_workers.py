@@ -18,6 +18,7 @@ from manyheads.box.procstat import has_ended
 from manyheads.course import CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
 from tests.conftest import REPOSITORY
+from tests.copies import content
 
 pytestmark = pytest.mark.journey
 
@@ -29,31 +30,26 @@ def release(folder: Path, jobs: int) -> None:
     write_release(course, Catalogue(course), jobs=jobs)
 
 
-def content(folder: Path) -> dict[str, bytes]:
-    files = (p for p in sorted(folder.rglob("*")) if p.is_file() and "__pycache__" not in p.parts)
-    return {str(p.relative_to(folder)): p.read_bytes() for p in files}
-
-
-def test_two_processes_write_what_one_writes(with_median: Path) -> None:
-    before = content(with_median)
-    release(with_median, 2)
-    by_two = content(with_median)
+def test_two_processes_write_what_one_writes(two_means: Path) -> None:
+    before = content(two_means)
+    release(two_means, 2)
+    by_two = content(two_means)
     for name in by_two.keys() - before.keys():
-        (with_median / name).unlink()
-    release(with_median, 1)
-    assert content(with_median) == by_two
-    assert "exercises/averages/fingerprints/02_median.safetensors" in by_two
+        (two_means / name).unlink()
+    release(two_means, 1)
+    assert content(two_means) == by_two
+    assert "exercises/averages/fingerprints/02_last_mean.safetensors" in by_two
 
 
-def test_what_is_wrong_with_one_exercise_ends_the_release_with_its_sentence(with_median: Path) -> None:
-    checks = with_median / "grader" / "checks" / "test_median.py"
+def test_what_is_wrong_with_one_exercise_ends_the_release_with_its_sentence(two_means: Path) -> None:
+    checks = two_means / "grader" / "checks" / "test_last_mean.py"
     checks.write_text(checks.read_text().replace("mean_by_hand(x))", "mean_by_hand(x) + 1)"), encoding="utf-8")
     with pytest.raises(
         CourseError,
-        match=r"the reference of median fails values: .*\. Next: mend it in 02_median\.py, or that check in test_median\.py, then course release median",
+        match=r"the reference of last_mean fails values: .*\. Next: mend it in 02_last_mean\.py, or that check in test_last_mean\.py, then course release last_mean",
     ):
-        release(with_median, 2)
-    assert not (with_median / "exercises/averages/fingerprints/02_median.safetensors").exists()
+        release(two_means, 2)
+    assert not (two_means / "exercises/averages/fingerprints/02_last_mean.safetensors").exists()
     assert multiprocessing.active_children() == []
 
 
@@ -67,16 +63,16 @@ if multiprocessing.parent_process() is not None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(with_median: Path, tmp_path: Path) -> None:
+def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(two_means: Path, tmp_path: Path) -> None:
     at_work = tmp_path / "at_work"
     at_work.mkdir()
-    checks = with_median / "grader" / "checks" / "test_median.py"
+    checks = two_means / "grader" / "checks" / "test_last_mean.py"
     checks.write_text(checks.read_text() + WAITS.format(folder=str(at_work)), encoding="utf-8")
-    before = content(with_median)
+    before = content(two_means)
     code = "import manyheads.judge.process_ties as c; c.usable = lambda: 2; import manyheads.cli; manyheads.cli.main()"
     process = subprocess.Popen(
         [sys.executable, "-c", f"import sys; sys.argv = ['course', 'release']; {code}"],
-        cwd=with_median,
+        cwd=two_means,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -89,7 +85,7 @@ def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(with_median: 
     assert process.returncode == 130
     assert "Traceback" not in "".join(said)
     wait_until(lambda: all(has_ended(path.name) for path in at_work.iterdir()))
-    assert content(with_median) == before
+    assert content(two_means) == before
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

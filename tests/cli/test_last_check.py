@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,10 +17,8 @@ from manyheads.cli.last_check import exercise_meant, facts, keep, last_result
 from manyheads.course import CourseError, Exercise, load_course
 from manyheads.result import CheckResult, ExerciseResult
 from manyheads.submission import AttemptSource
-from tests.copies import copy_course
 
 REPOSITORY = Path(__file__).parents[2]
-STATEFUL = REPOSITORY / "tests" / "stateful_course"
 TIMES = count(10**18)
 TINY = REPOSITORY / "tests" / "tiny_course"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
@@ -188,9 +187,10 @@ def test_a_result_that_cannot_be_kept_is_told_and_counts(run_course: Run, studen
     assert "0 of " not in done.stdout
 
 
-def test_of_what_was_checked_last_what_is_not_done_comes_first(tmp_path: Path) -> None:
-    course = load_course(copy_course(STATEFUL, tmp_path / "mine"))
+def test_of_what_was_checked_last_what_is_not_done_comes_first(two_means: Path) -> None:
+    course = load_course(two_means)
     first, second = course.exercises
+    shutil.copy(first.fingerprints, second.fingerprints)
     check = CheckResult(id="mean", title="is the mean", outcome="failed", score=0, max_score=1)
     failed = ExerciseResult(id="mean", score=0, max_score=1, checks=(check,))
     done = failed.model_copy(update={"checks": ()})

@@ -10,33 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.copies import copy_course
-
 Run = Callable[..., subprocess.CompletedProcess[str]]
-STREAMS = Path(__file__).parents[1] / "stateful_course"
-SPREAD, MEAN = "mean_and_spread", "running_mean"
-NEXT = "Nobody is graded. Next: course verify mean_and_spread"
+FIRST, SECOND = "running_mean", "last_mean"  # of 4 points each
+NEXT = "Nobody is graded. Next: course verify running_mean"
 
 
 @pytest.fixture
-def streams(tmp_path: Path) -> Path:
-    """A course of two exercises of 5 points each."""
-    return copy_course(STREAMS, tmp_path / "streams")
-
-
-@pytest.fixture
-def submitted(tmp_path: Path) -> Path:
+def submitted(two_means: Path, tmp_path: Path) -> Path:
     """Two students who hand in the solutions."""
     for student in ("ada", "ben"):
-        folder = tmp_path / "submitted" / student / "streams"
+        folder = tmp_path / "submitted" / student / "averages"
         folder.mkdir(parents=True)
-        for path in (STREAMS / "solutions" / "streams").glob("*.py"):
+        for path in (two_means / "solutions" / "averages").glob("*.py"):
             (folder / path.name).write_text(f"{path.read_text(encoding='utf-8')}# {student}\n", encoding="utf-8")
     return tmp_path / "submitted"
 
 
 def checks_of(course: Path) -> Path:
-    return course / "grader" / "checks" / "test_mean_and_spread.py"
+    return course / "grader" / "checks" / "test_running_mean.py"
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -46,7 +37,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def rename_a_check(course: Path) -> None:
-    edit(checks_of(course), "def test_no_spread(", "def checks_no_spread(")
+    edit(checks_of(course), "def test_shape(", "def checks_shape(")
 
 
 def empty(course: Path) -> None:
@@ -54,18 +45,18 @@ def empty(course: Path) -> None:
 
 
 def fail_by_itself(course: Path) -> None:
-    edit(checks_of(course), "    x = draw(3, 1)", "    x = 1 / 0")
+    edit(checks_of(course), "    x, g = draw(6), draw(6)", "    x = 1 / 0")
 
 
 def die_at_ada(course: Path) -> None:
     """As a judge does that the kernel kills: whatever ada hands in, at one of this exercise's checks."""
     kill = "import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)\n"
-    seen = "    if not attempt.call('mean_and_spread', draw(3, 1)).reply.outputs:\n        "
-    edit(checks_of(course), "    x = draw(3, 1)", f"{seen}{kill.replace('    os', '        os')}    x = draw(3, 1)")
+    seen = "    if not attempt.call('running_mean', draw(6)).reply.outputs:\n        "
+    edit(checks_of(course), "    x, g =", f"{seen}{kill.replace('    os', '        os')}    x, g =")
 
 
 def result_of(out: Path, student: str = "ada") -> dict:  # type: ignore[type-arg]
-    found: dict = json.loads((out / student / "streams.json").read_text(encoding="utf-8"))  # type: ignore[type-arg]
+    found: dict = json.loads((out / student / "averages.json").read_text(encoding="utf-8"))  # type: ignore[type-arg]
     return found
 
 
@@ -80,73 +71,73 @@ def points_in(out: Path, student: str = "ada") -> list[float | None]:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        pytest.param(rename_a_check, "its checks give 4 points", id="a check that pytest does not take for one"),
-        pytest.param(empty, "nothing was collected from grader/checks/test_mean_and_spread.py", id="no check at all"),
+        pytest.param(rename_a_check, "its checks give 3 points", id="a check that pytest does not take for one"),
+        pytest.param(empty, "nothing was collected from grader/checks/test_running_mean.py", id="no check at all"),
     ],
 )
 def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_the_same(
-    run_course: Run, streams: Path, submitted: Path, spoil: Callable[[Path], None], said: str
+    run_course: Run, two_means: Path, submitted: Path, spoil: Callable[[Path], None], said: str
 ) -> None:
-    spoil(streams)
-    done = run_course("grade", submitted, "--out", "out", cwd=streams)
-    assert (done.returncode, done.stderr) == (2, f"course: {SPREAD}: {said}, course.yaml says 5. {NEXT}\n")
-    assert not (streams / "out").exists()
-    verified = run_course("verify", SPREAD, cwd=streams)
+    spoil(two_means)
+    done = run_course("grade", submitted, "--out", "out", cwd=two_means)
+    assert (done.returncode, done.stderr) == (2, f"course: {FIRST}: {said}, course.yaml says 4. {NEXT}\n")
+    assert not (two_means / "out").exists()
+    verified = run_course("verify", FIRST, cwd=two_means)
     assert (verified.returncode, verified.stderr) == (1, "")
     assert verified.stdout.startswith("✗ points ")
-    assert f"    {SPREAD}: {said}, course.yaml says 5\n" in verified.stdout
+    assert f"    {FIRST}: {said}, course.yaml says 4\n" in verified.stdout
 
 
 def test_of_one_exercise_that_is_graded_alone_only_its_own_points_matter(
-    run_course: Run, streams: Path, submitted: Path
+    run_course: Run, two_means: Path, submitted: Path
 ) -> None:
-    rename_a_check(streams)
-    done = run_course("grade", submitted, "--exercise", MEAN, "--no-lines", cwd=streams)
+    rename_a_check(two_means)
+    done = run_course("grade", submitted, "--exercise", SECOND, "--no-lines", cwd=two_means)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert points_in(streams / "results") == [5, 5]
-    assert run_course("grade", submitted, "--exercise", SPREAD, cwd=streams).returncode == 2
+    assert points_in(two_means / "results") == [4, 4]
+    assert run_course("grade", submitted, "--exercise", FIRST, cwd=two_means).returncode == 2
 
 
 # What the grader could not do is no 0
 
 
 def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_mended(
-    run_course: Run, streams: Path, submitted: Path
+    run_course: Run, two_means: Path, submitted: Path
 ) -> None:
-    whole = checks_of(streams).read_bytes()
-    fail_by_itself(streams)
-    done = run_course("grade", submitted, "--no-lines", cwd=streams)
+    whole = checks_of(two_means).read_bytes()
+    fail_by_itself(two_means)
+    done = run_course("grade", submitted, "--no-lines", cwd=two_means)
     assert done.returncode == 2, "a fault of the grader's own"
-    assert "not graded: ada, ben: 01 Mean and spread: the grader itself failed here\n" in done.stdout
+    assert "not graded: ada, ben: 01 The running mean: the grader itself failed here\n" in done.stdout
     assert "Next: the same course grade again" in done.stdout
     assert done.stdout.count("ZeroDivisionError") == 1, "the same fault is said once"
-    assert points_in(streams / "results") == [None, None, 5]
-    exported = run_course("export", "--format", "canvas", cwd=streams)
+    assert points_in(two_means / "results") == [None, None, 4]
+    exported = run_course("export", "--format", "canvas", cwd=two_means)
     assert exported.returncode == 1
-    assert [line.rpartition(",")[2] for line in exported.stdout.splitlines()[1:]] == ["10", "", ""]
-    assert exported.stderr.splitlines()[0] == "not graded: ada: 01 Mean and spread: the grader itself failed here"
-    reported = run_course("report", "--students", cwd=streams)
-    assert [line.split() for line in reported.stdout.splitlines() if "?/10" in line] == [
-        ["ada", "?", "5", "?/10"], ["ben", "?", "5", "?/10"]
+    assert [line.rpartition(",")[2] for line in exported.stdout.splitlines()[1:]] == ["8", "", ""]
+    assert exported.stderr.splitlines()[0] == "not graded: ada: 01 The running mean: the grader itself failed here"
+    reported = run_course("report", "--students", cwd=two_means)
+    assert [line.split() for line in reported.stdout.splitlines() if "?/8" in line] == [
+        ["ada", "?", "4", "?/8"], ["ben", "?", "4", "?/8"]
     ]  # fmt: skip
-    again = run_course("grade", submitted, "--no-lines", cwd=streams)
+    again = run_course("grade", submitted, "--no-lines", cwd=two_means)
     assert "2 submissions (2 in part)" in again.stdout, "what is not graded is tried again, and nothing else"
-    checks_of(streams).write_bytes(whole)
-    mended = run_course("grade", submitted, "--no-lines", cwd=streams)
-    assert (mended.returncode, points_in(streams / "results")) == (0, [10, 5, 5])
-    assert run_course("export", "--format", "canvas", cwd=streams).returncode == 0
+    checks_of(two_means).write_bytes(whole)
+    mended = run_course("grade", submitted, "--no-lines", cwd=two_means)
+    assert (mended.returncode, points_in(two_means / "results")) == (0, [8, 4, 4])
+    assert run_course("export", "--format", "canvas", cwd=two_means).returncode == 0
 
 
 def test_a_judge_that_dies_at_one_student_costs_the_others_nothing(
-    run_course: Run, streams: Path, submitted: Path
+    run_course: Run, two_means: Path, submitted: Path
 ) -> None:
-    edit(submitted / "ada" / "streams" / "01_mean_and_spread.py", "def mean_and_spread(", "def something_else(")
-    die_at_ada(streams)
-    done = run_course("grade", submitted, "--no-lines", "--jobs", "1", cwd=streams)
+    edit(submitted / "ada" / "averages" / "01_running_mean.py", "def running_mean(", "def something_else(")
+    die_at_ada(two_means)
+    done = run_course("grade", submitted, "--no-lines", "--jobs", "1", cwd=two_means)
     assert done.returncode == 1
-    assert "not graded: ada: 01 Mean and spread: the grader ended here before it was done, twice\n" in done.stdout
-    assert (points_in(streams / "results"), points_in(streams / "results", "ben")) == ([None, None, 5], [10, 5, 5])
-    again = run_course("grade", submitted, "--no-lines", "--jobs", "1", cwd=streams)
+    assert "not graded: ada: 01 The running mean: the grader ended here before it was done, twice\n" in done.stdout
+    assert (points_in(two_means / "results"), points_in(two_means / "results", "ben")) == ([None, None, 4], [8, 4, 4])
+    again = run_course("grade", submitted, "--no-lines", "--jobs", "1", cwd=two_means)
     assert (again.returncode, "2 submissions (1 as before, 1 in part)" in again.stdout) == (1, True)
 
 
@@ -158,34 +149,34 @@ def seed_of(done: subprocess.CompletedProcess[str]) -> int:
     return int(done.stdout.partition("seed: ")[2].partition(",")[0])
 
 
-def test_a_run_has_a_seed_of_its_own_which_repeats_it(run_course: Run, streams: Path, submitted: Path) -> None:
+def test_a_run_has_a_seed_of_its_own_which_repeats_it(run_course: Run, two_means: Path, submitted: Path) -> None:
     def grade(out: str, *options: str) -> subprocess.CompletedProcess[str]:
-        return run_course("grade", submitted, "--out", out, "--no-lines", *options, cwd=streams)
+        return run_course("grade", submitted, "--out", out, "--no-lines", *options, cwd=two_means)
 
     shutil.move(submitted / "ben", submitted.parent / "ben")
     seed = seed_of(grade("first"))
-    first = (streams / "first" / "ada" / "streams.json").read_bytes()
-    assert result_of(streams / "first")["seed"] == seed
+    first = (two_means / "first" / "ada" / "averages.json").read_bytes()
+    assert result_of(two_means / "first")["seed"] == seed
     shutil.move(submitted.parent / "ben", submitted / "ben")
     later = grade("first")
     assert (seed_of(later), "(1 as before)" in later.stdout) == (seed, True)
-    assert {result_of(streams / "first", student)["seed"] for student in ("ada", "ben")} == {seed}
-    assert (streams / "first" / "ada" / "streams.json").read_bytes() == first
+    assert {result_of(two_means / "first", student)["seed"] for student in ("ada", "ben")} == {seed}
+    assert (two_means / "first" / "ada" / "averages.json").read_bytes() == first
     assert seed_of(grade("second", "--seed", str(seed))) == seed
-    assert (streams / "second" / "ada" / "streams.json").read_bytes() == first
+    assert (two_means / "second" / "ada" / "averages.json").read_bytes() == first
     assert seed_of(grade("first", "--seed", "0")) == 0
-    assert {result_of(streams / "first", student)["seed"] for student in ("ada", "ben")} == {0}
+    assert {result_of(two_means / "first", student)["seed"] for student in ("ada", "ben")} == {0}
 
 
 def test_one_exercise_that_is_graded_anew_keeps_the_seed_of_the_others(
-    run_course: Run, streams: Path, submitted: Path
+    run_course: Run, two_means: Path, submitted: Path
 ) -> None:
     def grade(*options: str) -> subprocess.CompletedProcess[str]:
-        return run_course("grade", submitted, "--no-lines", *options, cwd=streams)
+        return run_course("grade", submitted, "--no-lines", *options, cwd=two_means)
 
     seed = seed_of(grade())
-    assert seed_of(grade("--exercise", MEAN, "--regrade")) == seed
-    assert points_in(streams / "results") == [10, 5, 5]
-    refused = grade("--exercise", MEAN, "--seed", str(seed + 1))
+    assert seed_of(grade("--exercise", SECOND, "--regrade")) == seed
+    assert points_in(two_means / "results") == [8, 4, 4]
+    refused = grade("--exercise", SECOND, "--seed", str(seed + 1))
     assert refused.returncode == 2
     assert f"has the seed {seed}, and a result states one seed. Next: " in refused.stderr

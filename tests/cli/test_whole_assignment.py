@@ -12,13 +12,11 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.copies import copy_course
-
 Run = Callable[..., subprocess.CompletedProcess[str]]
-STREAMS = Path(__file__).parents[1] / "stateful_course"
-FIRST = (STREAMS / "grader" / "right" / "mean_and_spread" / "as_lists.py").read_text()
-SECOND = (STREAMS / "grader" / "right" / "running_mean" / "keeps_tokens.py").read_text()
-WRONG = "import torch\n\ndef mean_and_spread(x):\n    raise KeyError('no')\n"
+TINY = Path(__file__).parents[1] / "tiny_course"
+FIRST = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text()
+SECOND = FIRST.replace("running_mean", "last_mean")
+WRONG = "import torch\n\ndef running_mean(x):\n    raise KeyError('no')\n"
 
 
 def notebook(*cells: str) -> str:
@@ -26,74 +24,69 @@ def notebook(*cells: str) -> str:
     return nbformat.writes(nbformat.v4.new_notebook(cells=found))
 
 
-@pytest.fixture
-def streams(tmp_path: Path) -> Path:
-    return copy_course(STREAMS, tmp_path / "streams")
-
-
-def graded(run_course: Run, streams: Path, submitted: Path) -> dict[str, Any]:
-    done = run_course("grade", submitted, "--out", submitted.parent / "out", "--jobs", "1", "--no-lines", cwd=streams)
+def graded(run_course: Run, two_means: Path, submitted: Path) -> dict[str, Any]:
+    done = run_course("grade", submitted, "--out", submitted.parent / "out", "--jobs", "1", "--no-lines", cwd=two_means)
     assert done.returncode == 0, done.stdout + done.stderr
-    result = json.loads((submitted.parent / "out" / "ada" / "streams.json").read_text())
+    result = json.loads((submitted.parent / "out" / "ada" / "averages.json").read_text())
     return {exercise["id"]: exercise for exercise in result["exercises"]}
 
 
-@pytest.mark.parametrize("name", ["homework.ipynb", "Streams (2).ipynb"])
+@pytest.mark.parametrize("name", ["homework.ipynb", "Averages (2).ipynb"])
 def test_it_is_collected_and_each_exercise_says_from_what_it_is_graded(
-    run_course: Run, streams: Path, tmp_path: Path, name: str
+    run_course: Run, two_means: Path, tmp_path: Path, name: str
 ) -> None:
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         archive.writestr(f"ada/{name}", notebook(FIRST, SECOND))
-    done = run_course("collect", tmp_path / "class.zip", "--out", tmp_path / "in", cwd=streams)
+    done = run_course("collect", tmp_path / "class.zip", "--out", tmp_path / "in", cwd=two_means)
     assert done.returncode == 0, done.stdout
-    assert (tmp_path / "in" / "ada" / "streams" / "streams.ipynb").is_file()
-    found = graded(run_course, streams, tmp_path / "in")
+    assert (tmp_path / "in" / "ada" / "averages" / "averages.ipynb").is_file()
+    found = graded(run_course, two_means, tmp_path / "in")
     assert {id_: (each["score"], each["note"]) for id_, each in found.items()} == dict.fromkeys(
-        found, (5, "Graded from streams.ipynb, which holds the whole assignment.")
+        found, (4, "Graded from averages.ipynb, which holds the whole assignment.")
     )
-    page = run_course("report", tmp_path / "out", cwd=streams)
+    page = run_course("report", tmp_path / "out", cwd=two_means)
     assert page.returncode == 0
     pages = "".join(path.read_text() for path in (tmp_path / "out").rglob("*.html"))
-    assert "Graded from streams.ipynb, which holds the whole assignment." in pages
+    assert "Graded from averages.ipynb, which holds the whole assignment." in pages
 
 
 def hand_in(tmp_path: Path, **files: str) -> Path:
-    folder = tmp_path / "in" / "ada" / "streams"
+    folder = tmp_path / "in" / "ada" / "averages"
     folder.mkdir(parents=True)
     for name, text in files.items():
         (folder / name.replace("__", ".")).write_text(text)
     return tmp_path / "in"
 
 
-def test_an_exercises_own_file_counts_where_it_is_worked_on(run_course: Run, streams: Path, tmp_path: Path) -> None:
-    stub = (streams / "exercises" / "streams" / "02_running_mean.py").read_text()
-    files = {"streams__ipynb": notebook(WRONG, SECOND), "01_mean_and_spread__py": FIRST, "02_running_mean__py": stub}
-    found = graded(run_course, streams, hand_in(tmp_path, **files))
-    assert {id_: each["score"] for id_, each in found.items()} == {"mean_and_spread": 5, "running_mean": 5}
-    assert found["mean_and_spread"]["note"] == ""
+def test_an_exercises_own_file_counts_where_it_is_worked_on(run_course: Run, two_means: Path, tmp_path: Path) -> None:
+    stub = (two_means / "exercises" / "averages" / "02_last_mean.py").read_text()
+    files = {"averages__ipynb": notebook(WRONG, SECOND), "01_running_mean__py": FIRST, "02_last_mean__py": stub}
+    found = graded(run_course, two_means, hand_in(tmp_path, **files))
+    assert {id_: each["score"] for id_, each in found.items()} == {"running_mean": 4, "last_mean": 4}
+    assert found["running_mean"]["note"] == ""
 
 
 def test_lines_are_those_of_the_notebook_and_what_it_lacks_is_missing(
-    run_course: Run, streams: Path, tmp_path: Path
+    run_course: Run, two_means: Path, tmp_path: Path
 ) -> None:
-    found = graded(run_course, streams, hand_in(tmp_path, streams__ipynb=notebook("x = 1", WRONG)))
-    said = " ".join(check["evidence"] for check in found["mean_and_spread"]["checks"])
+    found = graded(run_course, two_means, hand_in(tmp_path, averages__ipynb=notebook("x = 1", WRONG)))
+    said = " ".join(check["evidence"] for check in found["running_mean"]["checks"])
     assert "line 4 of code cell 2" in said
-    assert {check["outcome"] for check in found["running_mean"]["checks"]} == {"missing"}
+    assert {check["outcome"] for check in found["last_mean"]["checks"]} == {"missing"}
 
 
-def test_a_changed_notebook_is_graded_again(run_course: Run, streams: Path, tmp_path: Path) -> None:
-    submitted = hand_in(tmp_path, streams__ipynb=notebook(WRONG))
-    assert graded(run_course, streams, submitted)["mean_and_spread"]["score"] == 0
-    (submitted / "ada" / "streams" / "streams.ipynb").write_text(notebook(FIRST))
-    assert graded(run_course, streams, submitted)["mean_and_spread"]["score"] == 5
+def test_a_changed_notebook_is_graded_again(run_course: Run, two_means: Path, tmp_path: Path) -> None:
+    submitted = hand_in(tmp_path, averages__ipynb=notebook(WRONG))
+    assert graded(run_course, two_means, submitted)["running_mean"]["score"] == 0
+    (submitted / "ada" / "averages" / "averages.ipynb").write_text(notebook(FIRST))
+    assert graded(run_course, two_means, submitted)["running_mean"]["score"] == 4
 
 
-def test_another_name_is_told_the_one_that_it_should_have(run_course: Run, streams: Path, tmp_path: Path) -> None:
+def test_another_name_is_told_the_one_that_it_should_have(run_course: Run, two_means: Path, tmp_path: Path) -> None:
     submitted = hand_in(tmp_path, homework__ipynb=notebook(FIRST))
-    done = run_course("grade", submitted, "--out", tmp_path / "out", "--jobs", "1", "--no-lines", cwd=streams)
+    done = run_course("grade", submitted, "--out", tmp_path / "out", "--jobs", "1", "--no-lines", cwd=two_means)
     assert done.returncode == 1
     assert (
-        "ada/streams/homework.ipynb: has no exercise's name. Next: remove it, or rename it to the exercise that it is, or to streams.ipynb, if it holds several"
+        "ada/averages/homework.ipynb: has no exercise's name. Next: remove it, or rename it to the exercise that it is, or to averages.ipynb, if it holds several"
         in done.stdout
     )

@@ -117,7 +117,7 @@ def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, sub
     (out / "cat" / "averages.json").unlink()
     said = grade()
     assert "5 submissions (3 as before) in" in said
-    assert "points changed since the last run: ben 1 → 4\n" in said
+    assert "points changed since the last run: ben 2 → 4\n" in said
     mended = results_in(out)
     assert {s for s in first if mended[s] != first[s]} == {"ben"}
     assert "5 submissions in" in grade("--regrade", "--seed", str(seed_in(out)))

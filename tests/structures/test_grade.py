@@ -3,96 +3,95 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import torch
 
 from manyheads.box.level import Box
-from manyheads.course import Course, Exercise
+from manyheads.box.worker.form import Form
+from manyheads.checks import assert_matches
+from manyheads.checks.implementation import Implementation, LocalRunner
+from manyheads.checks.local import namespace_of
+from manyheads.checks.outcome import CheckFailed
+from manyheads.course import Exercise, load_course
+from manyheads.diagnosis.recording_file import read
+from manyheads.diagnosis.resize import layouts
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.judge.prove_line import GRADED
 from manyheads.submission import AttemptSource
-from tests.structures.conftest import MUTANTS, STREAMS, Graded
+from tests.structures.conftest import Scored
 
-MutantOf = Callable[[str, str], str]
-MEANS = """\
-class RunningMean(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.proj = nn.Linear(width, width, bias=False)
-"""
+Returning = Callable[[str], str]
 
 
-@pytest.mark.parametrize(("exercise", "misconception"), MUTANTS)
-def test_every_mistake_is_named(graded: Graded, mutant_of: MutantOf, exercise: str, misconception: str) -> None:
-    result = graded(exercise, mutant_of(exercise, misconception))
-    assert [each.id for each in result.diagnosis] == [misconception]
-    assert not result.is_done
-
-
-@pytest.mark.parametrize("path", sorted(STREAMS.glob("grader/right/*/*.py")), ids=lambda path: path.stem)
-def test_a_list_in_place_of_a_tuple_is_right(scored: Graded, path) -> None:
-    result = scored(path.parent.name, path.read_text(encoding="utf-8"))
+def test_a_list_in_place_of_a_tuple_and_a_cache_of_any_kind_are_right(scored: Scored, returning: Returning) -> None:
+    result = scored(returning("[self.proj(y), {0: k, 1: v}]"))
     assert [check.evidence for check in result.checks if check.outcome != "passed"] == []
-
-
-@pytest.mark.parametrize(
-    ("exercise", "misconception", "sentence"),
-    [
-        ("mean_and_spread", "spread_alone", "a pair (mean, spread) was expected; yours returned a tensor alone"),
-        ("mean_and_spread", "spread_always", "spread should be None; yours is a tensor"),
-        ("running_mean", "state_alone", "a pair (means, state) was expected; yours returned a tensor alone"),
-        ("running_mean", "state_changed", "means of call 3 (4, 2, 3): 24 of 24 values differ"),
-    ],
-)
-def test_evidence_names_the_part_and_the_call(
-    scored: Graded, mutant_of: MutantOf, exercise: str, misconception: str, sentence: str
-) -> None:
-    result = scored(exercise, mutant_of(exercise, misconception))
-    assert any(check.evidence.startswith(sentence) for check in result.checks), [c.evidence for c in result.checks]
 
 
 @pytest.mark.parametrize(
     ("returned", "sentence"),
     [
-        ("None", "a pair (means, state) was expected; yours returned None: is a return missing at its end?"),
-        ("(x, x, x)", "a pair (means, state) was expected; yours returned a tuple of 3"),
-        ("{'means': x, 'state': x}", "a pair (means, state) was expected; yours returned a dict"),
-        ("(None, x)", "a tensor was expected as means; yours returned None: is a return missing at its end?"),
+        ("self.proj(y)", "a pair (y, cache) was expected; yours returned a tensor alone"),
+        ("None", "a pair (y, cache) was expected; yours returned None: is a return missing at its end?"),
+        ("(x, k, v)", "a pair (y, cache) was expected; yours returned a tuple of 3"),
+        ("{'y': x, 'cache': (k, v)}", "a pair (y, cache) was expected; yours returned a dict"),
+        ("None, (k, v)", "a tensor was expected as y; yours returned None: is a return missing at its end?"),
+        (
+            "(self.proj(y), (k, v)) if cache is None else self.proj(y)",
+            "a pair (y, cache) was expected of call 2; yours returned a tensor alone",
+        ),
     ],
 )
-def test_another_structure_gets_one_sentence(scored: Graded, returned: str, sentence: str) -> None:
-    text = f"from torch import nn\n\n\n{MEANS}\n    def forward(self, x, state=None):\n        return {returned}\n"
-    result = scored("running_mean", text)
-    assert {check.evidence for check in result.checks if check.id == "shape"} == {sentence}
-    assert result.score == 0
-
-
-def test_a_state_that_is_kept_in_a_default_is_somebody_else_s(scored: Graded) -> None:
-    text = f"""\
-import torch
-from torch import nn
-
-
-{MEANS}
-    def forward(self, x, state={{}}):
-        whole = torch.cat([state["seen"], x], 1) if "seen" in state else x
-        state["seen"] = whole
-        if not x.shape[1]:
-            raise ValueError("no tokens")
-        means = self.proj(whole).cumsum(1) / torch.arange(1, whole.shape[1] + 1, dtype=x.dtype)[:, None]
-        return means[:, -x.shape[1] :], state
-"""
-    result = scored("running_mean", text)
-    assert not result.is_done
-
-
-def test_the_line_of_a_state_that_is_ignored_is_proved(
-    streams: Course, box: Box, exercise_of: Callable[[str], Exercise]
+def test_another_structure_gets_one_sentence(
+    scored: Scored, returning: Returning, returned: str, sentence: str
 ) -> None:
-    exercise = exercise_of("running_mean")
-    text = exercise.solution.read_text(encoding="utf-8").replace("+ total", "- total")
-    judge = Judge(streams, box, Settings(secret=b"secret", bounds=replace(GRADED, seconds=60.0)))
-    result = judge.grade_attempt("student", exercise, AttemptSource("02_running_mean.py", text))
-    line = next(number for number, each in enumerate(text.splitlines(), 1) if "- total" in each)
-    assert [each.line for each in result.lines] == [line]
+    result = scored(returning(returned))
+    assert {check.evidence for check in result.checks if check.id == "shape"} == {sentence}
+
+
+def test_a_cache_that_is_ignored_is_named(repository: Path, box: Box, kv_cache: Exercise) -> None:
+    judge = Judge(load_course(repository), box, Settings(secret=b"secret", lines=False))
+    text = kv_cache.solution.read_text(encoding="utf-8").replace(
+        "B, T, C = x.shape", "cache = None\n        B, T, C = x.shape"
+    )
+    result = judge.grade_attempt("student", kv_cache, AttemptSource(f"{kv_cache.stem}.py", text))
+    assert [each.id for each in result.diagnosis] == ["cache_ignored"]
+
+
+@pytest.mark.recorded
+def test_sequences_are_recorded_with_their_judged_parts_alone(kv_cache: Exercise) -> None:
+    recorded = read(kv_cache.fingerprints)
+    chunks = [recorded.content.right(i).outputs for i, call in enumerate(recorded.calls) if len(call.steps) > 1]
+    assert any(each.projections for outputs in chunks for each in outputs[::2])
+    assert not any(each.projections for outputs in chunks for each in outputs[1::2]), "a cache is the attempt's own"
+
+
+@pytest.mark.recorded
+def test_a_sequence_is_made_with_other_sizes_as_one_call(kv_cache: Exercise) -> None:
+    """What is one axis in several of its calls stays one."""
+    call = next(each for each in read(kv_cache.fingerprints).calls if len(each.steps) > 2)
+    layout = next(layouts(call))
+    doubled = layout.at({axis: 2 * axis for axis in layout.axes})
+    pairs = zip(call.steps, doubled.steps, strict=True)
+    shapes = [[each.args[0].shape for each in pair] for pair in pairs if isinstance(pair[0].args[0], torch.Tensor)]
+    sizes: dict[int, int] = {}
+    for old, new in shapes:
+        assert all(sizes.setdefault(a, b) == b for a, b in zip(old, new, strict=True))
+    assert all(a != b for a, b in sizes.items() if a > 1)
+    assert LocalRunner(namespace_of(kv_cache.solution)).execute(doubled).raised is None
+
+
+def test_a_part_may_be_none() -> None:
+    forms = {"spread": Form("tuple", ("mean", "spread"), (Form(), Form()))}
+    x = torch.ones(3, 1)
+
+    def ask(function: Callable[[torch.Tensor], object]) -> object:
+        return Implementation(LocalRunner({"spread": function}), forms=forms).call("spread", x)
+
+    nothing, something = (ask(lambda x, part=part: (x.mean(-1), part)) for part in (None, torch.zeros(3)))
+    assert_matches(nothing, nothing)
+    with pytest.raises(CheckFailed, match="spread should be None; yours is a tensor"):
+        assert_matches(something, nothing)
+    with pytest.raises(CheckFailed, match="spread should be a tensor; yours is None"):
+        assert_matches(nothing, something)

@@ -10,7 +10,7 @@ from manyheads.box.worker.messages import Call
 from manyheads.checks.answer import Answer
 from manyheads.checks.outcome import CheckFailed
 from manyheads.checks.sanitize import kind_name
-from tests.structures.conftest import Graded
+from tests.structures.conftest import Scored
 
 ATTEMPT = """\
 import torch
@@ -65,12 +65,13 @@ def knot():
     return held
 
 
-class RunningMean(nn.Module):
-    def __init__(self, width):
+class CachedSelfAttention(nn.Module):
+    def __init__(self, n_embd, n_head, block_size):
         super().__init__()
-        self.proj = nn.Linear(width, width, bias=False)
+        self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)
+        self.proj = nn.Linear(n_embd, n_embd, bias=False)
 
-    def forward(self, x, state=None):
+    def forward(self, x, cache=None):
         return %s
 """
 
@@ -78,31 +79,31 @@ class RunningMean(nn.Module):
 @pytest.mark.parametrize(
     ("returned", "says"),
     [
-        ("Lies((x,))", "a pair (means, state) was expected; yours returned a tuple of 1"),
-        ("Lies((x, None))", "should have shape|values differ"),
+        ("Lies((x,))", "a pair (y, cache) was expected; yours returned a tuple of 1"),
+        ("Lies((x, None))", "values differ"),
         ("Endless()", "yours returned a dict"),
         ("Pretends()", "yours returned an object of another type"),
         ("(x,) * 3_000_000", "yours returned a tuple of 9 or more"),
         ("knot()", "yours returned a list of 1"),
-        ("(knot(), knot())", "a tensor was expected as means; yours returned a list"),
-        ("(Bomb(), Bomb())", "a tensor was expected as means; yours returned an object of another type"),
-        ("named('without means')", "yours returned an object of another type"),
+        ("(knot(), knot())", "a tensor was expected as y; yours returned a list"),
+        ("(Bomb(), Bomb())", "a tensor was expected as y; yours returned an object of another type"),
+        ("named('without y')", "yours returned an object of another type"),
         ("(named('in place of 0: a secret'), None)", "yours returned an object of another type"),
         ("(named('in place of 77: a secret'), None)", "yours returned an object of another type"),
         ("(named('(opaque)'), None)", "something that is not an answer"),
     ],
 )
-def test_a_structure_that_lies_earns_nothing(scored: Graded, returned: str, says: str) -> None:
-    result = scored("running_mean", ATTEMPT % returned)
+def test_a_structure_that_lies_earns_nothing(scored: Scored, returned: str, says: str) -> None:
+    result = scored(ATTEMPT % returned)
     told = " ".join(check.evidence for check in result.checks)
     assert any(part in told for part in says.split("|")), told
-    assert result.score <= ("Lies((x, None))" == returned)  # which is a pair, and has the right shape
+    assert result.score <= (1.5 if returned == "Lies((x, None))" else 0)  # which is a pair of the right shape
     assert "secret" not in told
     assert {check.outcome for check in result.checks} <= {"passed", "failed", "error", "crashed"}
 
 
-def test_a_state_that_is_too_large_costs_its_own_checks(scored: Graded) -> None:
-    result = scored("running_mean", ATTEMPT % "(x, torch.ones(1 << 33))")
+def test_a_cache_that_is_too_large_costs_its_own_checks(scored: Scored) -> None:
+    result = scored(ATTEMPT % "(x, torch.ones(1 << 33))")
     assert result.score == 0
     assert {check.outcome for check in result.checks} <= {"error", "crashed", "failed"}
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from manyheads.box.level import Box
 from manyheads.box.worker.answers import Traced
-from manyheads.course import Course, Exercise
+from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.recording_file import read
 from manyheads.student.bands import summary
 from manyheads.student.choose_example import examples
@@ -18,49 +19,42 @@ from manyheads.student.follow import Source, follow
 from manyheads.student.plot_content import bands
 from manyheads.submission import AttemptSource
 
-Shown = list[tuple[Example, Traced, Explained]]
+pytestmark = pytest.mark.recorded
+
+Show = Callable[[str], list[tuple[Example, Traced, Explained]]]
+IGNORED = "(self.proj(y), (k[:, :, :0], v[:, :, :0]))"
 
 
 @pytest.fixture
-def shown(streams: Course, box: Box, exercise_of: Callable[[str], Exercise]) -> Callable[[str, str], Shown]:
-    def show(name: str, text: str) -> Shown:
-        exercise = exercise_of(name)
-        chosen = examples(exercise, read(exercise.fingerprints))
-        source = AttemptSource(f"{exercise.stem}.py", text)
-        shown = follow(box, streams.limits.for_worker(), source, chosen).shown
+def show(repository: Path, box: Box, kv_cache: Exercise) -> Show:
+    def shown(text: str) -> list[tuple[Example, Traced, Explained]]:
+        chosen = examples(kv_cache, read(kv_cache.fingerprints))
+        source = AttemptSource(f"{kv_cache.stem}.py", text)
+        shown = follow(box, load_course(repository).limits.for_worker(), source, chosen).shown
         return [
             (example, traced, explained(example, traced, Source(tuple(text.splitlines())))) for example, traced in shown
         ]
 
-    return show
+    return shown
 
 
-def test_a_sequence_is_an_example_of_its_own(shown, mutant_of: Callable[[str, str], str]) -> None:
-    alone, several = (told for _, _, told in shown("running_mean", mutant_of("running_mean", "state_ignored")))
-    assert alone.title == "RunningMean(width=3)(x)"
-    assert alone.returned == "returns means (B, T, C): the right numbers"
-    assert several.title.startswith("RunningMean(width=3)(x), then (x, state)")
-    assert "means of call 1 (B, T, C): the right numbers" in several.returned
-    assert "means of call 2" in several.returned
+def test_a_sequence_is_an_example_of_its_own_with_a_picture_of_every_call(
+    show: Show, returning: Callable[[str], str]
+) -> None:
+    alone, *_, (example, traced, several) = show(returning(IGNORED))
+    assert alone[2].returned == "returns y (B, T, C): the right numbers"
+    assert ", then (x, cache)" in several.title
+    assert "y of call 1 (B, T, C): the right numbers" in several.returned
+    assert "y of call 2" in several.returned
     assert not several.right
-
-
-def test_every_part_has_its_verdict(shown, mutant_of: Callable[[str, str], str]) -> None:
-    ((_, _, pair),) = shown("mean_and_spread", mutant_of("mean_and_spread", "root_missing"))
-    assert pair.returned == "returns mean (B): the right numbers; spread (B): the right shape, other numbers"
-    assert not pair.right
-
-
-def test_another_structure_is_told(shown, mutant_of: Callable[[str, str], str]) -> None:
-    example, traced, told = shown("running_mean", mutant_of("running_mean", "state_alone"))[0]
-    sentence = "a pair (means, state) was expected; yours returned a tensor alone"
-    assert told.returned == f"returns something else: {sentence}"
-    assert summary(bands(example, traced)) == ["RunningMean(width=3)(x): means: yours is no tensor"]
-
-
-def test_every_part_has_a_picture(shown, mutant_of: Callable[[str, str], str]) -> None:
-    example, traced, _ = shown("running_mean", mutant_of("running_mean", "state_ignored"))[1]
     told = summary(bands(example, traced))
-    assert [line.split(": ")[1] for line in told[:2]] == ["means of call 1", "means of call 2"]
+    assert [line.split(": ")[1] for line in told[:2]] == ["y of call 1", "y of call 2"]
     assert told[0].endswith("as expected")
     assert "the largest difference is" in told[1]
+
+
+def test_another_structure_is_told(show: Show, returning: Callable[[str], str]) -> None:
+    example, traced, told = show(returning("self.proj(y)"))[0]
+    sentence = "a pair (y, cache) was expected; yours returned a tensor alone"
+    assert told.returned == f"returns something else: {sentence}"
+    assert summary(bands(example, traced))[0].endswith(": y: yours is no tensor")
