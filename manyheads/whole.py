@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .errors import CourseFault
+
 
 def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
     """Write the file, with its folder. Whatever stops this leaves the file as it was, and nothing beside it.
@@ -36,3 +38,12 @@ def naming(path: Path) -> Iterator[None]:
     except OSError as error:
         error.filename = error.filename or str(path)
         raise
+
+
+@contextmanager
+def told_where(path: Path, following: str) -> Iterator[None]:
+    """Tell an OSError as CourseFault: where it was, why, and what to do next."""
+    try:
+        yield
+    except OSError as error:
+        raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: {following}") from None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from manyheads.course import Course, CourseError, Exercise
 from manyheads.diagnosis.bank import Bank, MisconceptionText, load_bank
-from manyheads.diagnosis.kill_matrix import read_kill_matrix
+from manyheads.diagnosis.recording_file import read_kill_matrix
 from manyheads.judge.catalogue import Catalogue
 from manyheads.report.words import points
 

@@ -10,9 +10,8 @@ from ..course import Exercise
 from ..diagnosis.bank import Bank, load_bank
 from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, has_no_numbers
 from ..diagnosis.guards import REFUSES
-from ..diagnosis.kill_matrix import KillMatrix
 from ..diagnosis.recording import Content, Fingerprints, Probe, PublicCheck, RecordedMutant, Words
-from ..diagnosis.recording_file import key_of, save
+from ..diagnosis.recording_file import KillMatrix, key_of, save
 from ..submission.source_text import code_digest
 from .asked_aspects import Broken, Subject, broken_aspects, choose_all, within
 from .mutant_answers import Answers, Replies, compared_with

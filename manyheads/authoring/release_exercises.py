@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..course import Course, CourseError, Exercise
 from ..diagnosis.bank import load_bank
-from ..diagnosis.kill_matrix import read_kill_matrix
+from ..diagnosis.recording_file import read_kill_matrix
 from ..errors import CourseFault
 from ..judge.catalogue import Catalogue
 from ..whole import write_whole

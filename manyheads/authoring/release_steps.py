@@ -12,7 +12,7 @@ from ..checks.local import LocalRecordingRunner, namespace_of
 from ..checks.outcome import CheckOutcome
 from ..course import Course, Exercise
 from ..diagnosis.bank import load_bank
-from ..diagnosis.kill_matrix import KillMatrix, read_kill_matrix
+from ..diagnosis.recording_file import KillMatrix, read_kill_matrix
 from ..judge.catalogue import Catalogue
 from .files import Released, files_of
 from .fingerprints import recorded_file

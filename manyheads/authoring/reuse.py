@@ -18,9 +18,8 @@ from ..course import Exercise
 from ..course.model import with_neighbours
 from ..diagnosis.bank import load_bank
 from ..diagnosis.fingerprint import STORED
-from ..diagnosis.kill_matrix import KillMatrix, read_kill_matrix
 from ..diagnosis.recording import Fingerprints
-from ..diagnosis.recording_file import key_of, loaded, save
+from ..diagnosis.recording_file import KillMatrix, key_of, loaded, read_kill_matrix, save
 from ..submission.source_text import code_digest
 from .compare_recordings import is_same_but_for_answers
 from .engine_digest import engine_digest

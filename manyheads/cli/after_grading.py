@@ -13,12 +13,11 @@ from ..errors import CourseFault
 from ..report.class_rows import row_of
 from ..report.labels import labels_of
 from ..report.words import counted
-from ..report.writing import told_where
 from ..result import read_results
 from ..submission import is_student, shown
 from ..submission.lay_out import read_memory
 from ..submission.pseudonyms import read_pseudonyms
-from ..whole import write_whole
+from ..whole import told_where, write_whole
 from .class_results import class_list, decided, pseudonyms_in, resolved
 from .class_told import name_not_graded
 from .options import (

@@ -14,8 +14,8 @@ from ..report.adjustments import sentences
 from ..report.class_rows import NOBODY, ClassList, not_graded
 from ..report.exports import FORMATS, TELLS_NOTHING, gradescope_files
 from ..report.labels import Labels, labels_of
-from ..report.writing import told_where
 from ..result import Result, read_results
+from ..whole import told_where
 from .class_results import class_list, course_near, decided, pseudonyms_in, resolved
 from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
 

@@ -10,8 +10,7 @@ from ..checks.local import LocalRecordingRunner, namespace_of
 from ..checks.outcome import CheckOutcome
 from ..course import Course, Exercise
 from ..diagnosis.bank import load_bank
-from ..diagnosis.kill_matrix import checks_failed_by
-from ..diagnosis.recording_file import current
+from ..diagnosis.recording_file import checks_failed_by, current
 from ..diagnosis.table import Table, table_of, table_without_recording
 from .hidden_checks import CheckRun
 from .memory import Memory, RememberingRunner

@@ -11,7 +11,7 @@ import pytest
 from manyheads.authoring.release_exercises import released_files, stray_files, write_release
 from manyheads.authoring.stub import stub_of
 from manyheads.course import CourseError, load_course
-from manyheads.diagnosis.kill_matrix import read_kill_matrix
+from manyheads.diagnosis.recording_file import read_kill_matrix
 from manyheads.errors import CourseFault
 from manyheads.judge.catalogue import Catalogue
 from tests.copies import content

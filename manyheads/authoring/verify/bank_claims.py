@@ -12,9 +12,8 @@ from ...checks.outcome import CheckOutcome
 from ...checks.transcript import target_of
 from ...course import Course, Exercise
 from ...diagnosis import Bank, Mutant, load_bank
-from ...diagnosis.kill_matrix import read_kill_matrix
 from ...diagnosis.recording import Fingerprints
-from ...diagnosis.recording_file import read
+from ...diagnosis.recording_file import read, read_kill_matrix
 from ...judge.catalogue import Catalogue
 from ...result import CheckResult, Diagnosed
 from ...student.check_attempt import check_attempt

@@ -15,7 +15,7 @@ from ...student.training_plan import Curve
 from ..figures import smoothed
 from ..ladder import how_far
 from ..training_text import meaning
-from .environment import Picture, environment, picture
+from .write import Picture, environment, picture
 
 # Training curves as SVG within a page: without script, style or network, and with a description in words.
 

@@ -1,9 +1,15 @@
-"""Write the pages: one for the class and one for each student. Each file is written whole or not at all."""
+"""Write the pages: one for the class and one for each student. Each file is written whole or not at all.
+
+Everything that is put into a page is escaped.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -12,20 +18,25 @@ from ...judge.changed_points import ChangedPoints
 from ...result import Result
 from ...submission import NotGraded
 from ...submission.roster import folded
-from ...whole import write_whole
+from ...whole import told_where, write_whole
+from .. import adjustments, aggregate, words
 from ..came_back import came_back
 from ..class_rows import NOBODY, ClassList
 from ..labels import IDS, Labels, file_stems
 from ..overview import overviews
-from ..writing import told_where
-from .environment import environment, is_ours, picture
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
     from ...student.bands import Band
     from ...student.wrong_pictures import Key
 
 CLASS, STUDENTS = "index.html", "students"
 _NOTHING: Mapping[Key, Sequence[Band]] = MappingProxyType({})
+GENERATOR = "manyheads course report"
+_HEAD = 1024  # the first bytes of a page, which name its generator
+_HERE = Path(__file__).parent
 
 
 def write_pages(
@@ -102,3 +113,60 @@ def _remove_others(folder: Path, kept: set[str]) -> None:
     for path in folder.glob("*.html"):
         if path.name not in kept and path.is_file() and not path.is_symlink() and is_ours(path):
             path.unlink()
+
+
+def environment(labels: Labels = IDS) -> Environment:
+    """Return a Jinja2 environment with autoescape, in which undefined names are errors. labels: what stands for ids."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    css, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "class.js"))
+    pages = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.globals |= vars(words) | vars(aggregate) | vars(adjustments)  # all that is said of results
+    pages.globals |= {
+        "css": Markup(css),
+        "script": Markup(script),
+        "script_digest": f"sha256-{_digest(script)}",
+        # Allow only this style and images in the page itself, and on the class page its one script. Nothing else is loaded
+        # or run, whatever a page contains.
+        "policy": f"default-src 'none'; style-src 'sha256-{_digest(css)}'; img-src data:",
+        "generator": GENERATOR,
+        "by_exercise": lambda result: {exercise.id: exercise for exercise in result.exercises},
+        "labels": labels,
+    }
+    pages.filters |= {"points": words.points, "score": words.score_words}
+    return pages
+
+
+def is_ours(path: Path) -> bool:
+    """Return whether this program wrote this page."""
+    with path.open("rb") as file:
+        return GENERATOR.encode() in file.read(_HEAD)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture in a page, and its description in words."""
+
+    svg: Markup
+    words: str
+
+
+def picture(band: Band) -> Picture:
+    """Return the picture of a band."""
+    from markupsafe import Markup
+
+    from ...student.bands import summary
+    from ..heatmap import svg
+
+    return Picture(Markup(svg(band)), summary([band])[0])
+
+
+def _digest(text: str) -> str:
+    return b64encode(hashlib.sha256(text.encode()).digest()).decode()
