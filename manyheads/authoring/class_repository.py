@@ -22,6 +22,7 @@ from .templates import as_they_are, filled
 # Make the content of the students' class repository. It holds nothing that is the instructor's.
 
 OWNER = re.compile(r"@[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?")
+PAGE = re.compile(r"\]\(\.\./\.\./(docs/[\w-]+\.md)\)")  # of the course, to which a lesson links
 MANIFEST = ".github/released.json"  # lists the released files, so that the next release recognises them
 
 
@@ -35,6 +36,7 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
             f"{owner!r} is not a login or team. Next: course release --out DIR --owner @ada, or @school/team"
         )
     files = {str(path.relative_to(course.root)): path.read_bytes() for path in exercises}
+    files |= {str(path.relative_to(course.root)): path.read_bytes() for path in linked_pages(course)}
     files["course.yaml"] = (course.root / "course.yaml").read_bytes()
     if (licence := course.root / "LICENSE").exists():
         files["LICENSE"] = licence.read_bytes()
@@ -47,6 +49,13 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
     files = dict(sorted(files.items()))
     manifest = json.dumps({"owner": owner, "files": _digests(files)}, indent=1)
     return {**files, MANIFEST: f"{manifest}\n".encode()}
+
+
+def linked_pages(course: Course) -> set[Path]:
+    """Return the pages of docs/ to which lessons link: the class repository has them, too."""
+    lessons = [exercise.solution.read_text(encoding="utf-8") for exercise in course.exercises]
+    pages = {course.root / name for lesson in lessons for name in PAGE.findall(lesson)}
+    return {page for page in pages if page.is_file()}
 
 
 def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:

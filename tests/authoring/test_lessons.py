@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.authoring.class_repository import bundle
 from manyheads.authoring.files import Released
 from manyheads.authoring.index import for_students
 from manyheads.authoring.release_exercises import write_release
@@ -75,6 +76,7 @@ def test_a_lesson_with_a_figure_a_link_and_a_prediction_keeps_every_claim(tiny_c
         pytest.param(f"![]({FIGURE})", True, f"{FIGURE} has no words for who cannot see it", id="one without words"),
         pytest.param("Two curves.", True, f"exercises/averages/{FIGURE} is named in no lesson", id="one without a lesson"),
         pytest.param("[on](02_median.ipynb)", False, "02_median.ipynb is not released", id="a link to nothing"),
+        pytest.param("[page](../../docs/means.md)", False, "../../docs/means.md is not released", id="no such page"),
     ],
 )  # fmt: skip
 def test_a_link_or_figure_that_would_fail_a_student_is_found(
@@ -84,6 +86,17 @@ def test_a_link_or_figure_that_would_fail_a_student_is_found(
     links, _ = claims(tiny_copy)
     assert not links.kept
     assert [failure.removeprefix("01_running_mean: ") for failure in links.failures] == [says]
+
+
+def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(tiny_copy: Path) -> None:
+    with_lesson(tiny_copy, "[what means cost](../../docs/means.md)")
+    page = tiny_copy / "docs" / "means.md"
+    page.parent.mkdir()
+    page.write_text("# What means cost\n")
+    (page.parent / "other.md").write_text("# For instructors\n")
+    assert [(claim.held, claim.total) for claim in claims(tiny_copy)][:1] == [(1, 1)]
+    files = bundle(load_course(tiny_copy), [], "@school")
+    assert {name for name in files if name.startswith("docs/")} == {"docs/means.md"}
 
 
 @pytest.mark.parametrize(

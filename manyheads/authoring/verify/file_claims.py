@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from os.path import normpath
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -17,6 +18,7 @@ from ...diagnosis.recording_file import current, loaded
 from ...judge.catalogue import Catalogue
 from ...judge.hidden_checks import points_fault
 from ...student.choose_example import examples
+from ..class_repository import linked_pages
 from ..curves import stale_curves, trained_exercises
 from ..files import Released
 from ..index import Index, for_students
@@ -46,6 +48,7 @@ class _Link:
 def verify_lessons(course: Course, exercises: Sequence[Exercise]) -> Iterator[Claim]:
     """Yield the claims about the lessons of these exercises."""
     released = {path for other in course.exercises for path in (other.script, other.notebook, *other.figures)}
+    released |= linked_pages(course)
     links = [(exercise, link) for exercise in exercises for link in _links(stub_of(exercise))]
     broken = [f"{exercise.stem}: {said}" for exercise, link in links if (said := _fault(exercise, link, released))]
     named = {exercise.notebook.parent / link.target for exercise, link in links}
@@ -73,7 +76,7 @@ def _links(stub: str) -> Iterator[_Link]:
 
 def _fault(exercise: Exercise, link: _Link, released: set[Path]) -> str:
     """Return what is wrong with a link; empty if nothing is."""
-    if (exercise.notebook.parent / link.target) not in released:
+    if Path(normpath(exercise.notebook.parent / link.target)) not in released:
         return f"{link.target} is not released"
     return f"{link.target} has no words for who cannot see it" if link.is_figure and not link.words.strip() else ""
 
