@@ -101,7 +101,7 @@ def test_what_a_docstring_says_of_keys_stands_with_them() -> None:
 
 
 def test_a_page_is_found_by_its_words(site: Path, browser: Browser) -> None:
-    browser.open(f"{(site / 'search.html').as_uri()}?q=pseudonym")
+    browser.open(f"{(site / 'search.html').as_uri()}?q=overrides")
     assert browser.until("document.querySelectorAll('#search-results li a').length > 0")
 
 

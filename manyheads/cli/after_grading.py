@@ -1,4 +1,4 @@
-"""Commands for after grading: `course feedback` and `course resolve`."""
+"""The command for after grading: `course feedback`."""
 
 from __future__ import annotations
 
@@ -6,26 +6,22 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from ..errors import CourseFault
 from ..report.class_rows import row_of
 from ..report.labels import labels_of
 from ..report.words import counted
 from ..result import read_results
-from ..submission import is_student, shown
+from ..submission import is_student
 from ..submission.lay_out import read_memory
-from ..submission.pseudonyms import read_pseudonyms
 from ..whole import told_where, write_whole
-from .class_results import class_list, decided, pseudonyms_in, resolved
+from .class_results import class_list, decided
 from .class_told import name_not_graded
 from .options import (
     AssignmentOption,
     CourseOption,
     RosterOption,
     course_of,
-    instructors_course_of,
     open_console,
     results_of,
 )
@@ -55,8 +51,6 @@ def feedback(
 
     loaded = course_of(course)
     found = read_results(results)
-    if pseudonyms_in(loaded, found) is not None:
-        found = resolved(loaded, found)
     members = class_list(loaded, roster, [other.student for other in found])
     graded = results_of(loaded, decided(loaded, found, members), assignment)
     console = open_console()
@@ -79,31 +73,3 @@ def feedback(
     name_not_graded(console, [row_of(other, labels_of(loaded)) for other in graded])
     students = counted(len({other.student for other in graded}), "student", "students")
     console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in done.files))
-
-
-# `course resolve`: who a pseudonym stands for.
-
-
-def resolve(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME…]", help="Pseudonyms, or students; all if none is given.")
-    ] = None,
-    course: CourseOption = None,
-) -> None:
-    """Say who a pseudonym of `course grade --anonymous` stands for.
-
-    The list is `.course/pseudonyms.json`, which only its owner can read. `course export --resolve` uses it, too.
-
-    Example: `course resolve student-3fa9c1`
-    """
-    loaded = instructors_course_of(course, "resolve")
-    known = read_pseudonyms(loaded.root).students
-    if unknown := [name for name in names or () if name not in known and name not in known.values()]:
-        raise CourseFault(f"no pseudonym is or stands for {unknown[0]!a}. Next: course resolve")
-    if not known:
-        raise CourseFault("there are no pseudonyms. Next: course grade SUBMITTED --anonymous")
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for pseudonym, student in sorted(known.items()):
-        if not names or pseudonym in names or student in names:
-            table.add_row(escape(pseudonym), escape(shown(student)))
-    open_console().print(table)

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from ..course import CourseError, find_course
-from .after_grading import feedback, resolve
+from .after_grading import feedback
 from .ask import ask
 from .author import doctor, init, new, verify
 from .bench import bench
@@ -35,7 +35,7 @@ INSTRUCTORS = (
 )
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "For students": (status, check, hint, trace, plot, ask, train, generate, bench, lsp, mcp),
-    "To grade a class": (collect, grade, overrides, report, export, feedback, resolve),
+    "To grade a class": (collect, grade, overrides, report, export, feedback),
     "To make a course": (init, new, release, verify),
     "For everybody": (doctor,),
 }

@@ -1,4 +1,4 @@
-"""Read a class's results as they count, by dates, decisions, roster and pseudonyms, for every command that shows or exports them."""
+"""Read a class's results as they count, by dates, decisions and roster, for every command that shows or exports them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from ..course.final import final, of_the_absent
 from ..errors import CourseFault
 from ..report.class_rows import NOBODY, ClassList
 from ..result import Result
-from ..submission.pseudonyms import Pseudonyms, read_pseudonyms
 from ..submission.roster import read_roster
 
 # Results as they count, by the course's dates and overrides.yaml: for every command that shows or exports any.
@@ -38,11 +37,6 @@ def course_near(option: Path | None, results: Path) -> Course | None:
     return None
 
 
-def decisions_of(course: Course) -> Decisions:
-    """Return what is decided in this course; results may be under its pseudonyms. Raises CourseFault."""
-    return Decisions.of_course(course, read_pseudonyms(course.root).students)
-
-
 Times = Mapping[tuple[str, str], datetime]  # by the student and the assignment
 
 
@@ -51,7 +45,7 @@ class Counting:
 
     def __init__(self, course: Course, members: ClassList = NOBODY, times: Times | None = None) -> None:
         """Read what is decided. times: when which submission was handed in. Raises CourseFault."""
-        self._decisions = decisions_of(course).knowing(times or {})
+        self._decisions = Decisions.of_course(course).knowing(times or {})
         self._members = members
         self._unfit: dict[str, None] = {}
         self._like: dict[str, Result] = {}  # by assignment
@@ -101,19 +95,13 @@ def decided(
     return sorted([*counted, *absent], key=lambda each: each.student) if absent else counted
 
 
-# The class that commands report on: its roster, and the pseudonyms that its results may be under.
-
-
-def class_list(
-    course: Course, path: Path | None, present: Iterable[str], pseudonyms: Pseudonyms | None = None
-) -> ClassList:
+def class_list(course: Course, path: Path | None, present: Iterable[str]) -> ClassList:
     """Return the roster in this file; without one, nobody.
 
     Args:
         course: says whether nothing handed in counts as 0.
         path: the roster's, in place of course.yaml's.
         present: who handed in, of whom somebody has to be on the roster.
-        pseudonyms: what the students are called.
 
     Raises:
         CourseFault: the roster cannot be read, or knows nobody.
@@ -122,27 +110,8 @@ def class_list(
     if path is None:
         return NOBODY
     roster = read_roster(path)
-    names = {} if pseudonyms is None else {student.id: pseudonyms.of(student.id) for student in roster.students}
-    members = ClassList(roster, course.file.not_handed_in == "zero", names)
+    members = ClassList(roster, course.file.not_handed_in == "zero")
     students = sorted({*present})
     if students and members.absent(students) == members.absent([]):
         raise CourseFault(f"{roster.knows_nobody(students)}. Next: give --roster the file that course collect had")
     return members
-
-
-def pseudonyms_in(course: Course, results: Iterable[Result]) -> Pseudonyms | None:
-    """Return the course's pseudonyms, if one of them is in these results."""
-    known = read_pseudonyms(course.root)
-    return known if any(result.student in known.students for result in results) else None
-
-
-def resolved(course: Course, results: Iterable[Result]) -> list[Result]:
-    """Return the results under the students' own names. Raises CourseFault where a name is no pseudonym."""
-    students, found = read_pseudonyms(course.root).students, []
-    for result in results:
-        if result.student not in students:
-            raise CourseFault(
-                f"{result.student!a} is no pseudonym of this course. Next: course export without --resolve"
-            )
-        found.append(result.model_copy(update={"student": students[result.student]}))
-    return sorted(found, key=lambda each: each.student)

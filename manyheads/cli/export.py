@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..course import Course
 from ..errors import CourseFault
 from ..report.adjustments import sentences
 from ..report.class_rows import NOBODY, ClassList, not_graded
@@ -16,7 +15,7 @@ from ..report.exports import FORMATS, TELLS_NOTHING, gradescope_files
 from ..report.labels import Labels, labels_of
 from ..result import Result, read_results
 from ..whole import told_where
-from .class_results import class_list, course_near, decided, pseudonyms_in, resolved
+from .class_results import class_list, course_near, decided
 from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
 
 Format = Literal["csv", "gradescope", "canvas", "moodle"]  # the keys of FORMATS
@@ -33,7 +32,6 @@ def export(
         str | None, typer.Option(help="Read nbgrader's database in place of results, such as sqlite:///gradebook.db.")
     ] = None,
     roster: RosterOption = None,
-    resolve: Annotated[bool, typer.Option("--resolve", help="Students' names in place of pseudonyms.")] = False,
     assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
@@ -50,12 +48,11 @@ def export(
     """
     near = course_of(course) if gradebook is not None else course_near(course, results)
     found = read_results(results) if gradebook is None else _from_gradebook(gradebook, course)
-    if resolve:
-        found = resolved(course_of(course), found)
-    members = _members(near if roster is None else course_of(course), roster, found)
+    known = near if roster is None else course_of(course)
+    members = NOBODY if known is None else class_list(known, roster, [result.student for result in found])
     labels = labels_of(near)
     if gradebook is None:  # which has been given what counts
-        found = decided(near, found, _decided_about(near, members, found))
+        found = decided(near, found, members)
     found = results_of(near, found, assignment)
     if format in TELLS_NOTHING:
         for sentence in (f"{result.student}: {said}" for result in found for said in sentences(result, labels)):
@@ -90,24 +87,6 @@ def _write(out: Path, format: Format, results: list[Result], members: ClassList,
         for path, text in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-
-
-def _members(course: Course | None, roster: Path | None, results: list[Result]) -> ClassList:
-    """Return the class. Raises CourseFault where the results are under pseudonyms, which no roster knows."""
-    if course is None or not (roster or course.file.roster):
-        return NOBODY
-    if pseudonyms_in(course, results) is not None:
-        if roster is None:
-            return NOBODY
-        raise CourseFault("these results are under pseudonyms. Next: course export … --resolve")
-    return class_list(course, roster, [result.student for result in results])
-
-
-def _decided_about(course: Course | None, members: ClassList, results: list[Result]) -> ClassList:
-    """Return the class that overrides.yaml may name, also where results are under pseudonyms and the export names nobody."""
-    if course is None or members is not NOBODY or (pseudonyms := pseudonyms_in(course, results)) is None:
-        return members
-    return class_list(course, None, [result.student for result in results], pseudonyms)
 
 
 def _from_gradebook(url: str, course: Path | None) -> list[Result]:

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +29,6 @@ from ..result import students_in
 from ..submission import NotGraded, Submission, closed_in, find_submissions, write_not_graded
 from ..submission.handed_in import handed_in, read_times
 from ..submission.not_readable import not_readable
-from ..submission.pseudonyms import Pseudonyms, read_pseudonyms
 from .class_results import Counting, class_list
 from .class_told import counted_up, name_absent, name_changed, name_decisions, name_not_graded, name_others, show_rows
 from .options import (
@@ -95,9 +93,6 @@ def grade(
     times: Annotated[
         Path | None, typer.Option(help="A CSV file of when submissions were handed in: student, handed_in, assignment.")
     ] = None,
-    anonymous: Annotated[
-        bool, typer.Option("--anonymous", help="Grade and report under pseudonyms, which `course resolve` resolves.")
-    ] = False,
     assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
@@ -127,15 +122,7 @@ def grade(
     others = [other for other in others if not elsewhere.intersection(other.path.split("/")[1:2])]
     submissions = [s for s in submissions if not chosen or any(e.id in chosen for e in s.assignment.exercises)]
     when = handed_in(loaded, submitted, found, None if times is None else read_times(loaded, times))
-    pseudonyms = _pseudonyms(loaded, gradebook) if anonymous else None
-    members = class_list(
-        loaded, roster, [pseudonyms.of(s.student) if pseudonyms else s.student for s in submissions], pseudonyms
-    )
-    if pseudonyms is not None:
-        submissions, others = pseudonyms.hide(submissions), pseudonyms.hide_others(others)
-        when = {replace(each, student=pseudonyms.of(each.student)): time for each, time in when.items()}
-        unread = {replace(each, student=pseudonyms.of(each.student)): ("…",) for each in unread}
-        pseudonyms.write()
+    members = class_list(loaded, roster, [s.student for s in submissions])
     labels = labels_of(loaded)
     in_part = bool(chosen) and any(e.id not in chosen for each in wanted for e in each.exercises)
     seed = seed_of_run(out, [each.id for each in wanted], seed, afresh=regrade, in_part=in_part)
@@ -237,13 +224,6 @@ def _most_judges(device: Device) -> int:
     from ..box.nvidia import find_driver, separate_gpus
 
     return max(1, len(separate_gpus(find_driver())))
-
-
-def _pseudonyms(course: Course, gradebook: str | None) -> Pseudonyms:
-    """Return the course's pseudonyms. Raises CourseFault where a gradebook would get them in place of students."""
-    if gradebook is not None:
-        raise CourseFault("--gradebook would get pseudonyms as students. Next: course grade without --anonymous")
-    return read_pseudonyms(course.root)
 
 
 def _gradebook(course: Course, url: str) -> GradebookWriter:

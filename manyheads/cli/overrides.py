@@ -11,11 +11,10 @@ from rich.table import Table
 
 from ..course import Course
 from ..course.dates import shown_moment
-from ..course.decisions import Decision
+from ..course.decisions import Decision, Decisions
 from ..course.overrides_file import NAME
 from ..errors import CourseFault
 from ..report.labels import Labels, labels_of
-from .class_results import decisions_of
 from .options import AssignmentOption, Console, CourseOption, assignment_of, instructors_course_of, open_console
 
 
@@ -36,11 +35,11 @@ def overrides(
     """
     loaded = instructors_course_of(course, "overrides")
     console = open_console()
-    decisions_of(loaded)  # what is wrong with the file is said before anything is added to it
+    Decisions.of_course(loaded)  # what is wrong with the file is said before anything is added to it
     if from_gradebook is not None:
         _import(console, loaded, from_gradebook)
     wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
-    decisions, labels = decisions_of(loaded), labels_of(loaded)
+    decisions, labels = Decisions.of_course(loaded), labels_of(loaded)
     for exercise in wanted:
         if (dates := decisions.dates.get(exercise.id)) is not None:
             policy = dates.policy

@@ -14,13 +14,13 @@ from ..course import Course, CourseError
 from ..judge.changed_points import read_changed_points
 from ..report.aggregate import class_view
 from ..report.came_back import came_back_table
-from ..report.class_rows import NOBODY, ClassList, absent_by_assignment, absent_rows, row_of
+from ..report.class_rows import NOBODY, absent_by_assignment, absent_rows, row_of
 from ..report.labels import labels_of
 from ..report.terminal import class_exercises, class_table
 from ..report.words import counted
 from ..result import Result, read_results_and_errors, students_in
 from ..submission import find_submissions, read_not_graded
-from .class_results import class_list, course_near, decided, pseudonyms_in
+from .class_results import class_list, course_near, decided
 from .class_told import name_absent, name_decisions, name_not_graded
 from .options import AssignmentOption, Console, CourseOption, RosterOption, course_of, open_console, results_of
 from .progress import progress
@@ -37,8 +37,6 @@ def draw_class(
 ) -> Mapping[Key, Sequence[Band]]:
     """Return the pictures of each attempt that has any. Raises CourseFault."""
     found = find_submissions(course, submitted)[0]
-    if (pseudonyms := pseudonyms_in(course, results)) is not None:
-        found = pseudonyms.hide(found)
     folders = {(s.student, s.assignment.id): s.folder for s in found}
     if not any((result.student, result.assignment) in folders for result in results):
         raise CourseError(
@@ -95,7 +93,8 @@ def report(
         raise broken[0]
     console = open_console()
     near = course_near(course, results)
-    members = _members(near if roster is None else course_of(course), roster, found)
+    known = near if roster is None else course_of(course)
+    members = NOBODY if known is None else class_list(known, roster, [result.student for result in found])
     labels, found = labels_of(near), results_of(near, decided(near, found, members), assignment)
     present = [result.student for result in found]
     rows = [row_of(result, labels) for result in found]
@@ -124,21 +123,10 @@ def report(
             each for each in read_changed_points(results) if each.assignment in {r.assignment for r in found}
         ],
         labels=labels,
-        members=NOBODY if near is None or pseudonyms_in(near, found) is not None else members,  # no name beside one
+        members=members,
     )
     console.say(f"Pages: {page}")
     if others:
         console.print(f"Not graded: {len(others)}, named on the class page", style="yellow")
     if broken:
         raise broken[0]
-
-
-def _members(course: Course | None, roster: Path | None, results: list[Result]) -> ClassList:
-    """Return the class, under pseudonyms if the results are."""
-    if course is None or not (roster or course.file.roster):
-        return NOBODY
-    pseudonyms = pseudonyms_in(course, results)
-    members = class_list(course, roster, [result.student for result in results], pseudonyms)
-    if pseudonyms is not None:
-        pseudonyms.write()  # of those who were not there when it was graded
-    return members

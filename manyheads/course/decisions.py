@@ -122,23 +122,22 @@ class Decision:
 class Decisions:
     """What is decided.
 
-    students: who stands behind a pseudonym in the results. times: when a student handed in an assignment, as far as is known: free
+    times: when a student handed in an assignment, as far as is known: free
     late days are one budget for all of them. free: how many there are.
     """
 
     zone: str = ""
     dates: Mapping[str, Dates] = field(default_factory=dict)  # by assignment
     rows: tuple[Decision, ...] = ()
-    students: Mapping[str, str] = field(default_factory=dict)
     times: Mapping[tuple[str, str], datetime] = field(default_factory=dict)  # by the student and the assignment
     free: int = 0
 
     @classmethod
-    def of_course(cls, course: Course, students: Mapping[str, str] | None = None) -> Decisions:
+    def of_course(cls, course: Course) -> Decisions:
         """Read them. Raises CourseFault."""
         dates, rows = dates_of(course), [_fitting(course, row) for row in read_overrides(course.root / NAME)]
         _demand_one_of_each(rows)
-        return cls(course.file.time_zone or "", dates, tuple(rows), students or {}, free=course.file.free_late_days)
+        return cls(course.file.time_zone or "", dates, tuple(rows), free=course.file.free_late_days)
 
     def knowing(self, times: Mapping[tuple[str, str], datetime]) -> Decisions:
         """Return these decisions with the times at which students handed in, of all assignments."""
@@ -157,8 +156,7 @@ class Decisions:
 
     def about(self, student: str, assignment: str) -> list[Decision]:
         """Return what is decided about this student's submission, and about everybody's."""
-        names = {student, self.students.get(student, student), ""}
-        return [row for row in self.rows if row.assignment == assignment and row.student in names]
+        return [row for row in self.rows if row.assignment == assignment and row.student in (student, "")]
 
     def unfit(self, result: Result) -> Iterator[str]:
         """Yield a sentence for each row that names a check which this result has not, or a score above the check's points."""
@@ -179,12 +177,11 @@ class Decisions:
 
     def of_nobody(self, names: Collection[str], assignments: Collection[str]) -> list[str]:
         """Return a sentence for each row about these assignments whose student has none of these names."""
-        known = {*names, *(self.students.get(name, name) for name in names)}
         return [
-            f"{row.row.where}: there is no student {row.student!a}{_meant(row.student, known)}. "
+            f"{row.row.where}: there is no student {row.student!a}{_meant(row.student, names)}. "
             "Next: mend that line, or give --roster a file with everybody"
             for row in self.rows
-            if row.assignment in assignments and row.student and row.student not in known
+            if row.assignment in assignments and row.student and row.student not in names
         ]
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 COMMANDS = (
     *("status", "check", "hint", "trace", "plot", "ask", "train", "generate", "bench", "lsp", "mcp"),
-    *("collect", "grade", "overrides", "report", "export", "feedback", "resolve"),
+    *("collect", "grade", "overrides", "report", "export", "feedback"),
     *("init", "new", "release", "verify", "doctor", "ci"),
 )
 _CALL = re.compile(rf"(?<![\w./\\-])course(?= (?:{'|'.join(COMMANDS)})\b)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..result import ExerciseResult, Outcome, Result
@@ -102,18 +102,10 @@ def _cell(exercise: ExerciseResult) -> Cell:
 
 @dataclass(frozen=True)
 class ClassList:
-    """The roster, and whether nothing handed in counts as 0 or as a blank.
-
-    names: what a student is called in the results, by id; missing are those who are called by their id.
-    """
+    """The roster, and whether nothing handed in counts as 0 or as a blank."""
 
     roster: Roster = field(default_factory=Roster)
     zero: bool = False
-    names: Mapping[str, str] = field(default_factory=dict)
-
-    def called(self, student: Student) -> str:
-        """Return what the student is called in the results."""
-        return self.names.get(student.id, student.id)
 
     def row_of(self, name: str) -> Student:
         """Return the student who is called so; of somebody who is not on the roster the name is all that is known."""
@@ -129,7 +121,7 @@ class ClassList:
         return [name for name in dict.fromkeys(present) if known and name not in known]
 
     def _by_name(self) -> dict[str, Student]:
-        return {self.called(student): student for student in self.roster.students}
+        return {student.id: student for student in self.roster.students}
 
 
 NOBODY = ClassList()

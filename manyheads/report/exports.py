@@ -137,7 +137,7 @@ def _scores(
     every = list(dict.fromkeys(result.student for result in results))
     strangers = members.strangers(every)
     present = [name for name in every if name not in strangers]
-    known = {members.called(student) for student in members.roster.students} if members.zero else set()
+    known = {student.id for student in members.roster.students} if members.zero else set()
     return [
         (name, [scores.get((name, assignment), number(0) if name in known else "") for assignment in assignments])
         for name in (*present, *members.absent(present))

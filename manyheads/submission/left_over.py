@@ -121,7 +121,7 @@ class LeftOver:
         elif not entries:
             yield self._said(folder, "is empty. Next: remove it, or put there what was handed in")
         elif others:
-            first = min(others, key=self._weight)  # not named in the reason: it may be told under a pseudonym
+            first = min(others, key=self._weight)
             yield self._said(
                 first, f"is not graded, nor is what lies beside it ({len(others) - 1} more): it {self._reason(first)}"
             )

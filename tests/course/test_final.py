@@ -113,13 +113,6 @@ def test_what_was_found_stays_beside_what_counts(decide: Decide) -> None:
     assert LATE.exercises[0].checks[1].score == 2
 
 
-def test_a_pseudonym_gets_what_its_student_gets(decide: Decide) -> None:
-    rows = "- {student: ada, exercise: mean, score: 4}\n- {student: student-1, exercise: median, score: 1}\n"
-    known = Decisions(rows=decide(rows).rows, students={"student-1": "ada"})
-    assert final(result("student-1"), known).score == 5
-    assert list(known.of_nobody({"student-1"}, {"averages"})) == []
-
-
 def test_who_handed_in_nothing_gets_what_is_decided_and_nobody_else(decide: Decide) -> None:
     known = decide(
         "- {student: bela, exercise: mean, score: 3}\n- {student: chen, assignment: averages, excused: true}\n"
