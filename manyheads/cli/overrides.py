@@ -1,43 +1,29 @@
-"""`course overrides`: what is decided, and what was changed by hand in nbgrader."""
+"""`course overrides`: what is decided."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
 
-import typer
 from rich.markup import escape
 from rich.table import Table
 
-from ..course import Course
 from ..course.dates import shown_moment
 from ..course.decisions import Decision, Decisions
 from ..course.overrides_file import NAME
-from ..errors import CourseFault
 from ..report.labels import Labels, labels_of
-from .options import AssignmentOption, Console, CourseOption, assignment_of, instructors_course_of, open_console
+from .options import AssignmentOption, CourseOption, assignment_of, instructors_course_of, open_console
 
 
-def overrides(
-    from_gradebook: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Write scores and comments given by hand in nbgrader into overrides.yaml."),
-    ] = None,
-    assignment: AssignmentOption = None,
-    course: CourseOption = None,
-) -> None:
+def overrides(assignment: AssignmentOption = None, course: CourseOption = None) -> None:
     """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong with them.
 
     They are applied by grade, report, compare, export, feedback and the gradebook alike; docs/decisions.md has an
     example.
 
-    Example: `course overrides --from-gradebook sqlite:///gradebook.db`
+    Example: `course overrides`
     """
     loaded = instructors_course_of(course, "overrides")
     console = open_console()
-    Decisions.of_course(loaded)  # what is wrong with the file is said before anything is added to it
-    if from_gradebook is not None:
-        _import(console, loaded, from_gradebook)
     wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     decisions, labels = Decisions.of_course(loaded), labels_of(loaded)
     for exercise in wanted:
@@ -74,14 +60,3 @@ def _said(decision: Decision, zone: str) -> str:
         return f"{decision.kind.replace('_', ' ')} {shown_moment(decision.time, zone)}"
     number = override.score if override.score is not None else override.extra_credit
     return decision.kind.replace("_", " ") + ("" if number is None else f" {number:g}")
-
-
-def _import(console: Console, course: Course, url: str) -> None:
-    try:
-        from ..platforms.nbgrader_reader import given_by_hand
-    except ImportError:
-        raise CourseFault("--from-gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
-    from ..course.overrides_file import add_overrides
-
-    done = add_overrides(course.root / NAME, given_by_hand(course, url))
-    console.say(f"{course.root / NAME}: {done.new} new, {done.changed} changed, {done.same} as before")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from nbgrader.api import SubmittedAssignment, SubmittedNotebook
 
-from ..course import Assignment, Course, Exercise
-from ..course.overrides_file import Override
+from ..course import Assignment, Course
 from ..errors import CourseFault
 from ..report.aggregate import NOT_HELD
 from ..result import CheckResult, ExerciseResult, Result, total_of
 from .nbgrader_database import demand_points, reading
-from .nbgrader_writer import notebook_cells
 
 
 def read_gradebook(course: Course, url: str) -> list[Result]:
@@ -75,44 +71,3 @@ def _exercise(id_: str, notebook: SubmittedNotebook) -> ExerciseResult:
         checks=checks,
         note=f"late: −{penalty:g}" if penalty else "",
     )
-
-
-# What was given by hand in nbgrader, as rows of overrides.yaml: scores, extra credit, comments.
-
-BY = "nbgrader"
-
-
-def given_by_hand(course: Course, url: str) -> list[Override]:
-    """Return a row for each, ordered by exercise and student. Raises CourseFault."""
-    with reading(url) as book:
-        overrides: list[Override] = []
-        for assignment in course.assignments:
-            stems = {exercise.stem: exercise for exercise in assignment.exercises}
-            for submission in sorted(book.assignment_submissions(assignment.id), key=lambda each: each.student_id):
-                for notebook in submission.notebooks:
-                    if notebook.name in stems:
-                        overrides += _rows(submission.student_id, stems[notebook.name], notebook)
-        return overrides
-
-
-def _rows(student: str, exercise: Exercise, notebook: SubmittedNotebook) -> Iterator[Override]:
-    """Scores cell by cell: those of its checks together. What is more than a cell's points is extra credit."""
-    grades = {grade.name: grade for grade in notebook.grades}
-    extra = 0.0
-    for cell in notebook_cells(exercise).graded:
-        grade = grades.get(cell.grade_id)
-        if grade is None:
-            continue
-        demand_points(student, notebook.name, grade)
-        extra += grade.extra_credit or 0.0
-        if grade.manual_score is None:
-            continue
-        extra += max(0.0, grade.manual_score - cell.points)
-        if cell.checks:
-            score = min(max(0.0, grade.manual_score), cell.points)
-            yield Override(student=student, exercise=exercise.id, check=cell.checks, score=score, by=BY)
-    if extra > 0:
-        yield Override(student=student, exercise=exercise.id, extra_credit=extra, by=BY)
-    for comment in sorted(notebook.comments, key=lambda each: each.name):
-        if (comment.manual_comment or "").strip():
-            yield Override(student=student, exercise=exercise.id, comment=comment.manual_comment.strip(), by=BY)

@@ -1,4 +1,4 @@
-"""Dates and overrides.yaml in nbgrader's gradebook: the same scores by either way, one penalty, and by hand both ways."""
+"""Dates and overrides.yaml in nbgrader's gradebook: the same scores by either way, one penalty."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 from nbgrader.api import Gradebook
 
 from manyheads.platforms.nbgrader_database import open_gradebook
@@ -94,40 +93,3 @@ def test_course_grade_fills_a_gradebook_with_the_same(graded: Path, tmp_path: Pa
     done = run_course("export", "--gradebook", url, "--format", "canvas", cwd=graded)
     rows = {row[0]: row[-1] for row in csv.reader(done.stdout.splitlines())}
     assert {student: float(rows[student]) for student in CLASS} == SCORES
-
-
-def test_what_is_given_by_hand_in_nbgrader_comes_back_and_nothing_grades_it_away(
-    graded: Path, tmp_path: Path, run_course: Run
-) -> None:
-    course = tmp_path / "course"
-    subprocess.run(["cp", "-r", graded, course], check=True)
-    url = f"sqlite:///{course / 'gradebook.db'}"
-    where = (STEM, "averages", "late")
-    with book_of(course) as book:
-        values = book.find_grade("running_mean-values", *where)
-        values.manual_score, values.extra_credit = 0.5, 0.25
-        book.find_comment("running_mean-2", *where).manual_comment = "=See me.\nSoon."
-        book.db.commit()
-    done = run_course("overrides", "--from-gradebook", url, cwd=course)
-    assert done.returncode == 0, done.stderr
-    assert "overrides.yaml: 3 new, 0 changed, 0 as before" in done.stdout
-    text = (course / "overrides.yaml").read_text()
-    assert text.startswith(OVERRIDES)
-    assert yaml.safe_load(text)[-3:] == [
-        {"student": "late", "exercise": "running_mean", "check": "values", "score": 0.5, "by": "nbgrader"},
-        {"student": "late", "exercise": "running_mean", "extra_credit": 0.25, "by": "nbgrader"},
-        {"student": "late", "exercise": "running_mean", "comment": "=See me.\nSoon.", "by": "nbgrader"},
-    ]
-    assert "0 new, 0 changed, 3 as before" in run_course("overrides", "--from-gradebook", url, cwd=course).stdout
-    for more in ((), ("--regrade",)):
-        done = run_course("grade", "submitted", "--out", "results", "--gradebook", url, *more, cwd=course)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert scores_in(course)["late"] == pytest.approx(3.5 * 0.8 + 0.25)
-    shown = run_course("export", "results", cwd=course).stdout
-    (late,) = (row for row in csv.DictReader(shown.splitlines()) if row["student"] == "late")
-    assert float(late["score"]) == pytest.approx(3.05)
-    assert "score set to 0.5 by nbgrader (4 → 3.5)" in late["decided"]
-    with book_of(course) as book:
-        book.find_grade("running_mean-values", *where).manual_score = 0.75
-        book.db.commit()
-    assert "0 new, 1 changed, 2 as before" in run_course("overrides", "--from-gradebook", url, cwd=course).stdout
