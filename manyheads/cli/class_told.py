@@ -52,7 +52,7 @@ def name_decisions(console: Console, rows: Sequence[Row]) -> None:
         console.say(f"decided: and {len(said) - MOST_NAMED} more. Next: course report, whose class page has them all")
     if unknown := [row.student for row in rows if row.at_unknown_time]:
         untimed = f"When these were handed in is not known, and none of them counts as late: {_some(unknown)}"
-        console.say(f"{untimed}. Next: course grade … --times FILE", style="yellow")
+        console.say(f"{untimed}. Next: course collect, or a score in overrides.yaml", style="yellow")
 
 
 def name_not_graded(console: Console, rows: Sequence[Row]) -> bool:

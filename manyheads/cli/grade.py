@@ -22,12 +22,12 @@ from ..judge.grade_class import Graded, Only, grade_all, seed_of_run
 from ..judge.journal import alone_in, open_journal
 from ..judge.judge_process import GradePlan
 from ..judge.process_ties import usable
-from ..judge.record_results import Record, with_known_times
+from ..judge.record_results import Record
 from ..report.class_rows import NOBODY, row_of
 from ..report.labels import labels_of
 from ..result import students_in
 from ..submission import NotGraded, Submission, closed_in, find_submissions, write_not_graded
-from ..submission.handed_in import handed_in, read_times
+from ..submission.handed_in import handed_in
 from ..submission.not_readable import not_readable
 from .class_results import Counting, class_list
 from .class_told import counted_up, name_absent, name_changed, name_decisions, name_not_graded, name_others, show_rows
@@ -90,9 +90,6 @@ def grade(
         bool, typer.Option(help="Grade again what is graded already and has not changed, on newly drawn inputs.")
     ] = False,
     roster: RosterOption = None,
-    times: Annotated[
-        Path | None, typer.Option(help="A CSV file of when submissions were handed in: student, handed_in, assignment.")
-    ] = None,
     assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
@@ -121,7 +118,7 @@ def grade(
     elsewhere = {each.id for each in loaded.assignments}.difference(each.id for each in wanted)
     others = [other for other in others if not elsewhere.intersection(other.path.split("/")[1:2])]
     submissions = [s for s in submissions if not chosen or any(e.id in chosen for e in s.assignment.exercises)]
-    when = handed_in(loaded, submitted, found, None if times is None else read_times(loaded, times))
+    when = handed_in(submitted, found)
     members = class_list(loaded, roster, [s.student for s in submissions])
     labels = labels_of(loaded)
     in_part = bool(chosen) and any(e.id not in chosen for each in wanted for e in each.exercises)
@@ -139,7 +136,6 @@ def grade(
         stack.enter_context(alone_in(out, submissions))
         book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
         journal = open_journal(out, loaded, plan)
-        when = with_known_times(journal, submissions, when)
         known_times = {(each.student, each.assignment.id): given.time for each, given in when.items() if given.time}
         counting = Counting(loaded, members, known_times)
         record = Record(out, journal, book, chosen, when, counting.final, unread)

@@ -169,7 +169,6 @@ class CourseFile(_Model):
         "blank", description="what a gradebook gets for somebody on the roster who handed in nothing"
     )
     roster: str = Field("", description="a file with everybody in the class, from this folder: in place of --roster")
-    times: str = Field("", description="a CSV file of when submissions were handed in: in place of --times")
     time_zone: Zone | None = Field(None, description="of dates that name no zone, such as Europe/Berlin")
     late: LatePolicy | None = Field(None, description="what being late costs, in assignments with a due date")
     free_late_days: int = Field(0, ge=0, description="days that a student may be late in all, at no cost")

@@ -23,10 +23,9 @@ from ..submission import left_over as not_graded
 from ..whole import naming
 from . import changed_points
 from .judge_process import GradePlan
-from .keys import Keys, files_key, keys_of
+from .keys import Keys, keys_of
 
 NAME, LOCK = ".journal", ".lock"
-_FILES = ""  # in place of an exercise, before the key of all files
 
 
 @contextmanager
@@ -96,11 +95,6 @@ class Journal:
         noted = self.lines.get(_name(submission), {}).get(exercise.id)
         return noted is not None and noted == self.keys.of_result(key, exercise, result)
 
-    def has_other_files(self, submission: Submission) -> bool:
-        """Return whether other files were handed in when it was graded last; False where that is not noted."""
-        noted = self.lines.get(_name(submission), {}).get(_FILES, "")
-        return noted not in ("", files_key(submission, self.keys.course.limits.source_kib))
-
     def on_disk(self, submission: Submission) -> Result | None:
         """Return the result on disk, whatever its keys; None if none can be read."""
         try:
@@ -109,10 +103,10 @@ class Journal:
         except (OSError, ValidationError):
             return None
 
-    def note(self, submission: Submission, keys: Mapping[str, str], result: Result, files: str = "") -> None:
+    def note(self, submission: Submission, keys: Mapping[str, str], result: Result) -> None:
         """Record that these exercises of the result are on disk, without those that are not graded: they are tried again.
 
-        keys, files: of the exercises and of all that was handed in, computed before grading, as files may change.
+        keys: of the exercises, computed before grading, as files may change.
         """
         found = {exercise.id: exercise for exercise in result.exercises}
         every = [exercise for exercise in submission.assignment.exercises if exercise.id in keys]
@@ -120,8 +114,6 @@ class Journal:
         noted = {
             exercise.id: self.keys.of_result(keys[exercise.id], exercise, found[exercise.id]) for exercise in exercises
         }
-        if files:
-            noted[_FILES] = files
         with naming(self.folder / NAME), (self.folder / NAME).open("a", encoding="utf-8") as file:
             file.write(f"\n{json.dumps([_name(submission), noted])}\n")  # the leading newline ends an incomplete line
             file.flush()

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Protocol
 
 from ..course import Assignment, Exercise
-from ..errors import CourseFault
 from ..result import HandedIn, Result, with_not_readable, with_total, write_result
 from ..submission import Submission
 from .changed_points import note_points
 from .journal import Journal
 from .judge_process import Graded
-from .keys import files_key
 
 # Merge a result of some exercises into an earlier result.
 
@@ -36,33 +34,6 @@ def merged(
 
 def _stated(result: Result) -> tuple[str, str, int]:
     return result.device, result.isolation, result.seed
-
-
-MOST_LOST = 10  # students who are named
-
-
-def with_known_times(
-    journal: Journal, submissions: Sequence[Submission], when: Mapping[Submission, HandedIn]
-) -> dict[Submission, HandedIn]:
-    """Return when submissions were handed in, with the times that results have and nothing else says any more.
-
-    Raises:
-        CourseFault: what a result has the time of was handed in anew since, and nothing says when.
-    """
-    times, lost = dict(when), []
-    for submission in submissions:
-        before = None if submission in times else journal.on_disk(submission)
-        if before is not None and before.handed_in is not None:
-            times[submission] = before.handed_in
-            if journal.has_other_files(submission):
-                lost.append(submission.student)
-    if lost:
-        names = ", ".join(dict.fromkeys(lost[:MOST_LOST])) + (" …" if len(lost) > MOST_LOST else "")
-        raise CourseFault(
-            f"{len(lost)} handed in anew since their times were given, and nothing says when: {names}. "
-            "Next: the same command with --times FILE that has them"
-        )
-    return times
 
 
 class Gradebook(Protocol):
@@ -93,7 +64,6 @@ class Record:
     faults: list[str] = field(default_factory=list)
     todo: dict[Submission, tuple[str, ...]] = field(default_factory=dict)
     _keys: dict[Submission, dict[str, str]] = field(default_factory=dict)
-    _files: dict[Submission, str] = field(default_factory=dict)
 
     @property
     def in_part(self) -> int:
@@ -111,7 +81,6 @@ class Record:
             if todo or before is None:
                 self.todo[submission] = todo
                 self._keys[submission] = {id_: keys[id_] for id_ in todo}
-                self._files[submission] = files_key(submission, self.journal.keys.course.limits.source_kib)
                 continue
             result = self._dated(submission, merged(before, before, submission.assignment))
             if result != before:
@@ -129,7 +98,7 @@ class Record:
         self._replace(before, result)
         if self.book is not None:
             self.book.write(self.counted(result))
-        self.journal.note(submission, self._keys[submission], result, self._files[submission])
+        self.journal.note(submission, self._keys[submission], result)
         self.faults += graded.faults
         return result
 

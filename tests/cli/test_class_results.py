@@ -49,7 +49,7 @@ def graded(student: str) -> Result:
         ExerciseResult(id="mean", score=3, max_score=4, checks=checks),
         ExerciseResult(id="median", score=6, max_score=6, checks=(odd,)),
     )
-    when = HandedIn(source="times.csv", time=moment("2026-12-03T12:00Z"))
+    when = HandedIn(source="clones", time=moment("2026-12-03T12:00Z"))
     return Result(student=student, assignment="averages", score=9, max_score=10, device="cpu", isolation="namespaces",
                   seed=0, versions={}, exercises=exercises, handed_in=when)  # fmt: skip
 
@@ -156,6 +156,17 @@ def test_who_is_on_the_roster_may_have_handed_in_nothing(run_course: Run, here: 
         ("mean", "0", ""),
         ("median", "5", "score set to 5: on paper (0 → 5)"),
     ]
+
+
+def test_course_yaml_says_where_the_roster_is(run_course: Run, here: Path) -> None:
+    (here / "overrides.yaml").unlink()
+    (here / "course.yaml").write_text(f"roster: roster.csv\n{COURSE}")
+    (here / "roster.csv").write_text("id\nada\nzoe\n")
+    assert "Handed in nothing: 1 of 2 on the roster: zoe" in run_course("report", "results").stdout
+    assert "zoe" in exported(run_course, "canvas")
+    (here / "roster.csv").write_text("id\nyves\n")
+    for command in ("report", "export"):
+        assert "is on the roster" in run_course(command, "results").stderr
 
 
 def test_what_is_decided_alike_of_several_is_one_line_in_the_terminal(run_course: Run, here: Path) -> None:

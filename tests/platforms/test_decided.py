@@ -89,7 +89,7 @@ def test_course_grade_fills_a_gradebook_with_the_same(graded: Path, tmp_path: Pa
     assert done.returncode == 0, done.stdout + done.stderr
     assert scores_in(tmp_path, "other.db") == SCORES
     assert "decided: late: Averages: 2 days late: −20% (10% a day, at most 50%) (4 → 3.2)" in done.stdout
-    assert "none of them counts as late: unknown. Next: course grade … --times FILE" in done.stdout
+    assert "none of them counts as late: unknown. Next: course collect, or a score in overrides.yaml" in done.stdout
     done = run_course("export", "--gradebook", url, "--format", "canvas", cwd=graded)
     rows = {row[0]: row[-1] for row in csv.reader(done.stdout.splitlines())}
     assert {student: float(rows[student]) for student in CLASS} == SCORES

@@ -15,11 +15,10 @@ from types import SimpleNamespace
 import pytest
 
 from manyheads.course import Course
-from manyheads.errors import CourseFault
 from manyheads.result import HandedIn
 from manyheads.submission import clones as commits
 from manyheads.submission import find_submissions
-from manyheads.submission.handed_in import handed_in, read_times
+from manyheads.submission.handed_in import handed_in
 
 from .conftest import DANCE, Collect, Zipped
 
@@ -54,9 +53,8 @@ def course(course: Course) -> Course:
 def when(course: Course, out: Path) -> WHEN:
     """The time of each student's submission, and who says so."""
 
-    def look(times: Path | None = None) -> dict[str, tuple[str, str]]:
-        submissions, _ = find_submissions(course, out)
-        found = handed_in(course, out, submissions, None if times is None else read_times(course, times))
+    def look() -> dict[str, tuple[str, str]]:
+        found = handed_in(out, find_submissions(course, out)[0])
         return {each.student: _said(time) for each, time in found.items()}
 
     return look
@@ -95,38 +93,6 @@ def test_a_files_own_time_is_never_taken(out: Path, when: WHEN) -> None:
 def test_nbgraders_timestamp_counts(out: Path, when: WHEN, stamp: str, time: str | None) -> None:
     hand_in(out, "ada", stamp)
     assert when() == ({} if time is None else {"ada": (time, "timestamp.txt")})
-
-
-def test_a_csv_file_counts_before_everything_else(out: Path, when: WHEN, tmp_path: Path) -> None:
-    for student in ("ada", "bela", "Ada", "=dara"):
-        hand_in(out, student, "2026-12-01 18:00 UTC")
-    (tmp_path / "times.csv").write_text(
-        "student;assignment;handed_in\nada;multi_head_attention;2026-11-01 10:00Z\nAda;;2026-11-02 10:00Z\n"
-        "=dara;;2026-11-03 10:00+01:00\nbela;;\n"
-    )
-    assert when(tmp_path / "times.csv") == {
-        "ada": ("2026-11-01T10:00:00", "times.csv"),
-        "bela": ("2026-12-01T18:00:00", "timestamp.txt"),
-        "Ada": ("2026-11-02T10:00:00", "times.csv"),
-        "=dara": ("2026-11-03T09:00:00", "times.csv"),
-    }
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("student\nada\n", "has no columns `student` and `handed_in`"),
-        ("student,handed_in\nada,tomorrow\n", ":2: 'tomorrow' is no date and time"),
-        ("student,handed_in\nada,2026-12-01 18:00\n", ":2: 2026-12-01 18:00 has no zone"),
-        ("student,handed_in,assignment\nada,2026-12-01 18:00Z,hw1\n", ":2: there is no assignment 'hw1'"),
-    ],
-)
-def test_what_is_wrong_in_it_is_one_sentence(course: Course, tmp_path: Path, text: str, says: str) -> None:
-    (tmp_path / "times.csv").write_text(text)
-    with pytest.raises(CourseFault) as raised:
-        read_times(course, tmp_path / "times.csv")
-    assert says in str(raised.value)
-    assert str(raised.value).endswith("times.csv, then the same command again")
 
 
 def test_gradescopes_time_counts_where_it_has_a_zone(run: Collect, zipped: Zipped, when: WHEN) -> None:
@@ -248,8 +214,7 @@ def test_of_what_is_no_clone_no_time_is_known(run: Collect, tmp_path: Path, when
 
 def test_the_times_are_in_utc(out: Path, course: Course) -> None:
     hand_in(out, "ada", "2026-12-01 18:00:00 UTC")
-    submissions, _ = find_submissions(course, out)
-    (found,) = handed_in(course, out, submissions).values()
+    (found,) = handed_in(out, find_submissions(course, out)[0]).values()
     assert found.time == datetime.fromisoformat("2026-12-01T18:00:00+00:00")
 
 
