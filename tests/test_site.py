@@ -37,7 +37,7 @@ def test_the_site_has_a_page_for_everything_in_four_groups(site: Path) -> None:
     ("page", "words"),
     [
         ("commands", "course check"),
-        ("course-yaml", "free_late_days"),
+        ("course-yaml", "not_handed_in"),
         ("overrides-yaml", "Override"),
         ("results", "max_score"),
         ("checks", "assert_matches"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..course import Course, CourseError, find_course, load_course
@@ -37,15 +36,12 @@ def course_near(option: Path | None, results: Path) -> Course | None:
     return None
 
 
-Times = Mapping[tuple[str, str], datetime]  # by the student and the assignment
-
-
 class Counting:
     """Makes of results, as they come, what counts, and keeps no more of them than it needs at the end."""
 
-    def __init__(self, course: Course, members: ClassList = NOBODY, times: Times | None = None) -> None:
-        """Read what is decided. times: when which submission was handed in. Raises CourseFault."""
-        self._decisions = Decisions.of_course(course).knowing(times or {})
+    def __init__(self, course: Course, members: ClassList = NOBODY) -> None:
+        """Read what is decided. Raises CourseFault."""
+        self._decisions = Decisions.of_course(course)
         self._members = members
         self._unfit: dict[str, None] = {}
         self._like: dict[str, Result] = {}  # by assignment
@@ -86,8 +82,7 @@ def decided(
     """
     if course is None:
         return list(results)
-    times = {(r.student, r.assignment): r.handed_in.time for r in results if r.handed_in and r.handed_in.time}
-    counting = Counting(course, members, times)
+    counting = Counting(course, members)
     counted = [counting.count(result) for result in results]
     if problems := counting.problems(more):
         raise CourseFault(problems[0])

@@ -136,8 +136,7 @@ def grade(
         stack.enter_context(alone_in(out, submissions))
         book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
         journal = open_journal(out, loaded, plan)
-        known_times = {(each.student, each.assignment.id): given.time for each, given in when.items() if given.time}
-        counting = Counting(loaded, members, known_times)
+        counting = Counting(loaded, members)
         record = Record(out, journal, book, chosen, when, counting.final, unread)
         known = record.known(submissions, regrade=regrade or bool(only))
         rows = {submission: row_of(counting.count(result), labels) for submission, result in known}

@@ -29,14 +29,10 @@ def overrides(assignment: AssignmentOption = None, course: CourseOption = None) 
     for exercise in wanted:
         if (dates := decisions.dates.get(exercise.id)) is not None:
             policy = dates.policy
-            share = f"{policy.per_hour} an hour" if policy.per_hour else f"{policy.per_day} a day"
-            costs = f"{share}, at most {policy.at_most}, after a grace of {policy.grace}"
-            costs += f", all of it {policy.cutoff} after the due date" if policy.cutoff else ""
+            costs = f"{policy.per_day} a day, at most {policy.at_most}, after a grace of {policy.grace}"
             console.say(f"{exercise.title}: due {shown_moment(dates.due, decisions.zone)}; late: {costs}")
         else:
             console.say(f"{exercise.title}: no due date")
-    if decisions.free:
-        console.print(f"Each student may be late by {decisions.free} days in all, at no cost")
     rows = [row for row in decisions.rows if row.assignment in {one.id for one in wanted}]
     console.print(_table(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided")
 

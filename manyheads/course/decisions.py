@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 
@@ -15,23 +15,7 @@ from .file import LatePolicy
 from .named import UnknownAssignment, assignment_named, unknown
 from .overrides_file import NAME, NEXT, Kind, Row, read_overrides
 
-# How late a submission is, and what that costs.
-
-DAY, HOUR = timedelta(days=1), timedelta(hours=1)
-NOTHING = LatePolicy()
-
-
-@dataclass(frozen=True)
-class Late:
-    """Late, by so many days of which the last has begun, and the share of its points that this costs.
-
-    free: how many of the student's free days it takes.
-    """
-
-    days: int
-    share: float
-    words: str
-    free: int = 0
+DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -42,49 +26,32 @@ class Dates:
     policy: LatePolicy
     zone: str = "UTC"
 
-    def late(self, handed_in: datetime, extension: datetime | None = None, free: int = 0) -> Late | None:
-        """Return how late this is; None where it is not. Within the grace nothing is late.
+    def late(self, handed_in: datetime, due: datetime | None = None) -> tuple[float, str] | None:
+        """Return the share of its points that being late costs, and the words; None where it is not late.
 
-        Days count from the due date by the clock on the wall, so that a day in which clocks change is one day.
+        Within the grace nothing is late. Days count from the due date by the clock on the wall, so that a day in which
+        clocks change is one day.
 
         Args:
             handed_in: when.
-            extension: the student's own due date.
-            free: days that cost nothing, as many as the student has left.
+            due: the student's own due date.
         """
-        due = extension or self.due
-        over = handed_in - due
-        if over <= duration(self.policy.grace):
+        due = due or self.due
+        if handed_in - due <= duration(self.policy.grace):
             return None
-        by_clock = self._on_the_wall(handed_in) - self._on_the_wall(due)
-        days = max(1, -(-by_clock // DAY))
-        said = f"{days} {'day' if days == 1 else 'days'} late"
-        if self.policy.cutoff is not None and by_clock > duration(self.policy.cutoff):
-            return Late(days, 1.0, f"{said}: −100% (nothing is earned {self.policy.cutoff} after the due date)")
-        used = min(free, days)
-        if used:
-            said += f", {used} of them free"
-        if self.policy.per_hour is not None:
-            number, unit, each = max(0, -(-(over - used * DAY) // HOUR)), "hour", _percent(self.policy.per_hour)
-        else:
-            number, unit, each = days - used, "day", _percent(self.policy.per_day)
-        at_most = _percent(self.policy.at_most)
-        cost = min(number * each, at_most)
-        if not cost:
-            return Late(days, 0.0, said, used)
-        of = f"{each:g}% {'an' if unit == 'hour' else 'a'} {unit}, at most {at_most:g}%"
-        hours = f", {number} {'hour' if number == 1 else 'hours'}" if unit == "hour" else ""
-        return Late(days, cost / 100, f"{said}{hours}: −{cost:g}% ({of})", used)
-
-    def _on_the_wall(self, when: datetime) -> datetime:
-        return when.astimezone(zone_named(self.zone)).replace(tzinfo=None)
+        start, end = (when.astimezone(zone_named(self.zone)).replace(tzinfo=None) for when in (due, handed_in))
+        days = max(1, -(-(end - start) // DAY))
+        words = f"{days} {'day' if days == 1 else 'days'} late"
+        per_day, at_most = _percent(self.policy.per_day), _percent(self.policy.at_most)
+        cost = min(days * per_day, at_most)
+        return cost / 100, f"{words}: −{cost:g}% ({per_day:g}% a day, at most {at_most:g}%)" if cost else words
 
 
 def dates_of(course: Course) -> dict[str, Dates]:
     """Return the dates of each assignment that has a due date, by its id."""
     file, zone = course.file, course.file.time_zone or ""
     return {
-        each.id: Dates(moment(each.row.due, zone), each.row.late or file.late or NOTHING, zone or "UTC")
+        each.id: Dates(moment(each.row.due, zone), each.row.late or file.late or LatePolicy(), zone or "UTC")
         for each in course.assignments
         if each.row.due is not None
     }
@@ -120,39 +87,18 @@ class Decision:
 
 @dataclass(frozen=True)
 class Decisions:
-    """What is decided.
-
-    times: when a student handed in an assignment, as far as is known: free
-    late days are one budget for all of them. free: how many there are.
-    """
+    """What is decided."""
 
     zone: str = ""
     dates: Mapping[str, Dates] = field(default_factory=dict)  # by assignment
     rows: tuple[Decision, ...] = ()
-    times: Mapping[tuple[str, str], datetime] = field(default_factory=dict)  # by the student and the assignment
-    free: int = 0
 
     @classmethod
     def of_course(cls, course: Course) -> Decisions:
         """Read them. Raises CourseFault."""
         dates, rows = dates_of(course), [_fitting(course, row) for row in read_overrides(course.root / NAME)]
         _demand_one_of_each(rows)
-        return cls(course.file.time_zone or "", dates, tuple(rows), free=course.file.free_late_days)
-
-    def knowing(self, times: Mapping[tuple[str, str], datetime]) -> Decisions:
-        """Return these decisions with the times at which students handed in, of all assignments."""
-        return replace(self, times={**self.times, **times})
-
-    def free_left(self, student: str, assignment: str) -> int:
-        """Return how many free days the assignments that were due before this one have left."""
-        left, due = self.free, self.dates[assignment].due
-        earlier = [(each.due, name) for name, each in self.dates.items() if (each.due, name) < (due, assignment)]
-        for _, name in sorted(earlier) if left else ():
-            decided = {row.kind: row.time for row in self.about(student, name) if row.time is not None}
-            handed_in = decided.get("handed_in", self.times.get((student, name)))
-            late = self.dates[name].late(handed_in, decided.get("extension"), left) if handed_in else None
-            left -= late.free if late else 0
-        return left
+        return cls(course.file.time_zone or "", dates, tuple(rows))
 
     def about(self, student: str, assignment: str) -> list[Decision]:
         """Return what is decided about this student's submission, and about everybody's."""

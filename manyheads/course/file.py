@@ -73,15 +73,7 @@ class LatePolicy(_Model):
 
     grace: Duration = Field("0 min", description="how long after the due date nothing is late: 30 min, 2 h")
     per_day: Share = Field("0%", description="for each day that has begun since the due date, by the course's clock")
-    per_hour: Share | None = Field(None, description="for each hour that has begun, in place of per_day")
     at_most: Share = Field("100%", description="however late it is")
-    cutoff: Duration | None = Field(None, description="how long after the due date nothing is earned any more: 7 days")
-
-    @model_validator(mode="after")
-    def _is_one_policy(self) -> LatePolicy:
-        if self.per_hour is not None and "per_day" in self.model_fields_set:
-            raise ValueError("per_day and per_hour are two policies: keep one of them")
-        return self
 
 
 class AttentionModule(_Model):
@@ -171,7 +163,6 @@ class CourseFile(_Model):
     roster: str = Field("", description="a file with everybody in the class, from this folder: in place of --roster")
     time_zone: Zone | None = Field(None, description="of dates that name no zone, such as Europe/Berlin")
     late: LatePolicy | None = Field(None, description="what being late costs, in assignments with a due date")
-    free_late_days: int = Field(0, ge=0, description="days that a student may be late in all, at no cost")
 
     @model_validator(mode="after")
     def _ids_differ(self) -> CourseFile:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..result import Adjustment, CheckResult, ExerciseResult, HandedIn, Result, Rule, total_of, with_total
 from .dates import shown_moment
-from .decisions import Decision, Decisions, Late
+from .decisions import Decision, Decisions
 
 DIGITS = 6  # of a score that a rule computes
 BY_HAND = "overrides.yaml"
@@ -32,11 +32,11 @@ def final(result: Result, decisions: Decisions) -> Result:
     return whole.model_copy(update=changed)
 
 
-def _taken(counting: Sequence[ExerciseResult], late: Late) -> Adjustment:
+def _taken(counting: Sequence[ExerciseResult], late: tuple[float, str]) -> Adjustment:
     """Return what all exercises have lost together."""
     after = _total(counting)
     lost = sum(each.before - each.after for other in counting for each in other.adjustments if each.rule == "late")
-    words = late.words if lost else late.words.partition(":")[0]  # nothing was there to take
+    words = late[1] if lost else late[1].partition(":")[0]  # nothing was there to take
     return _adjustment("late", words, _plus(after, lost), after)
 
 
@@ -80,7 +80,7 @@ class _Dated:
     """When it was handed in, whether that is late, and what is to be said of it."""
 
     handed_in: HandedIn | None
-    late: Late | None
+    late: tuple[float, str] | None
     said: tuple[Adjustment, ...]
 
 
@@ -99,8 +99,7 @@ def _dated(result: Result, decisions: Decisions, about: Sequence[Decision]) -> _
     if dates is None:
         return _Dated(handed_in, None, tuple(said))
     if handed_in is not None and handed_in.time is not None:
-        free = decisions.free_left(result.student, result.assignment)
-        return _Dated(handed_in, dates.late(handed_in.time, extension, free), tuple(said))
+        return _Dated(handed_in, dates.late(handed_in.time, extension), tuple(said))
     if handed_in is not None and not handed_in.late:  # in time, as the platform says
         return _Dated(handed_in, None, tuple(said))
     if handed_in is not None and extension is None:
@@ -110,7 +109,7 @@ def _dated(result: Result, decisions: Decisions, about: Sequence[Decision]) -> _
     return _Dated(handed_in, None, (*said, _adjustment("unknown time", words)))
 
 
-def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | None) -> ExerciseResult:
+def _exercise(result: ExerciseResult, about: Sequence[Decision], late: tuple[float, str] | None) -> ExerciseResult:
     """Return an exercise as it counts: its checks, a score by hand or else what lateness takes, extra credit, an excuse.
 
     One that is not graded has no points to take from or to add to, unless a human gives it some.
@@ -131,8 +130,8 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
         told: tuple[Rule, str] = _words_of(each) if each.row.override.exercise else ("score", SHARE)
         said.append(_adjustment(*told, before, score))
     if late is not None and not set_by_hand:  # who sets a score means that score
-        before, score = score, _plus(score, -(score or 0.0) * late.share)
-        said.append(_adjustment("late", late.words, before, score))
+        before, score = score, _plus(score, -(score or 0.0) * late[0])
+        said.append(_adjustment("late", late[1], before, score))
     for each in about:
         if each.kind == "extra_credit":
             before, score = score, _plus(score, each.row.override.extra_credit or 0)

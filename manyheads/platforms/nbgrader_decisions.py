@@ -65,10 +65,6 @@ def deciding(
     if assignment.id not in decisions.dates and not rows:
         yield None
         return
-    every = handed_in(submitted, submissions)
-    times = {each.student: time for each, time in every.items() if each.assignment.id == assignment.id}
-    decisions = decisions.knowing(
-        {(e.student, e.assignment.id): given.time for e, given in every.items() if given.time}
-    )
+    times = {each.student: time for each, time in handed_in(submitted, own).items()}
     with GradebookWriter(course, url, [assignment]) as writer:
         yield Decide(assignment, decisions, times, writer, log)
