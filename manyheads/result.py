@@ -99,17 +99,7 @@ class ProvedLine(_Model):
         return f"line {self.line_in_cell} of code cell {self.cell}" if self.cell else f"line {self.line}"
 
 
-Rule = Literal[
-    "handed in",
-    "unknown time",
-    "extension",
-    "late",
-    "waived",
-    "score",
-    "extra credit",
-    "comment",
-    "excused",
-]
+Rule = Literal["unknown time", "due", "late", "score", "excused"]
 
 
 class Adjustment(_Model):
@@ -181,12 +171,6 @@ class ExerciseResult(_Model):
     def is_done(self) -> bool:
         """Whether every check passed and every function is written."""
         return all(c.outcome == "passed" for c in self.checks) and not self.unwritten
-
-    @property
-    def is_attempted(self) -> bool:
-        """Whether something was handed in, and some of it is written: a check that is waived pays nobody else."""
-        is_empty = bool(self.functions) and len(self.unwritten) == len(self.functions)
-        return not is_empty and any(check.outcome != "missing" for check in self.checks)
 
     @property
     def unwritten(self) -> tuple[str, ...]:

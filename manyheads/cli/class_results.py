@@ -43,33 +43,27 @@ class Counting:
         """Read what is decided. Raises CourseFault."""
         self._decisions = Decisions.of_course(course)
         self._members = members
-        self._unfit: dict[str, None] = {}
         self._like: dict[str, Result] = {}  # by assignment
         self._students: dict[str, set[str]] = defaultdict(set)  # by assignment
 
-    def final(self, result: Result) -> Result:
-        """Return the result as it counts."""
-        return final(result, self._decisions)
-
     def count(self, result: Result) -> Result:
-        """Return the same, of a result that is one of the class."""
-        self._unfit |= dict.fromkeys(self._decisions.unfit(result))
+        """Return the result as it counts, which is one of the class."""
         self._like[result.assignment] = result
         self._students[result.assignment].add(result.student)
-        return self.final(result)
+        return final(result, self._decisions)
 
     def of_the_absent(self) -> list[Result]:
         """Results of those on the roster who handed in nothing, and about whom something is decided."""
         return [
             each
             for assignment, like in self._like.items()
-            for each in of_the_absent([like], self._decisions, self._members.absent([*self._students[assignment]]))
+            for each in of_the_absent(like, self._decisions, self._members.absent([*self._students[assignment]]))
         ]
 
     def problems(self, more: Iterable[str] = ()) -> list[str]:
-        """Return a sentence for each row of overrides.yaml that fits no check or no student. more: who else is known."""
+        """Return a sentence for each row of overrides.yaml that fits no student. more: who else is known."""
         names = {*more, *self._members.absent([]), *(name for student in self._students.values() for name in student)}
-        return [*self._unfit, *self._decisions.of_nobody(names, self._like)]
+        return self._decisions.of_nobody(names, self._like)
 
 
 def decided(
@@ -77,8 +71,7 @@ def decided(
 ) -> list[Result]:
     """Return the results as they count, and those of the absent about whom something is decided.
 
-    more: who else is known. Raises CourseFault for a row of overrides.yaml about a check or a student that there is
-    not.
+    more: who else is known. Raises CourseFault for a row of overrides.yaml about a student that there is not.
     """
     if course is None:
         return list(results)

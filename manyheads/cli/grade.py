@@ -137,7 +137,7 @@ def grade(
         book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
         journal = open_journal(out, loaded, plan)
         counting = Counting(loaded, members)
-        record = Record(out, journal, book, chosen, when, counting.final, unread)
+        record = Record(out, journal, book, chosen, when, counting.count, unread)
         known = record.known(submissions, regrade=regrade or bool(only))
         rows = {submission: row_of(counting.count(result), labels) for submission, result in known}
         before, waiting = len(rows), [s for s in submissions if s not in rows]

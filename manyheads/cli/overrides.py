@@ -42,17 +42,10 @@ def _table(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:
     for name in ("line", "student", "of", "decision", "by", "comment"):
         table.add_column(name, overflow="fold")
     for row in rows:
-        override = row.row.override
+        override = row.override
         of = labels.exercise(override.exercise) if override.exercise else labels.assignment(row.assignment)
-        checks = f" ({', '.join(override.check)})" if override.check else ""
-        cells = (row.student or "everybody", of + checks, _said(row, zone), override.by, override.comment)
-        table.add_row(row.row.where.rpartition(":")[2], *map(escape, cells))
+        said = f" {override.score:g}" if override.score is not None else ""
+        said += f" {shown_moment(row.due, zone)}" if row.due else ""
+        cells = (override.student, of, override.kind + said, override.by, override.comment)
+        table.add_row(row.where.rpartition(":")[2], *map(escape, cells))
     return table
-
-
-def _said(decision: Decision, zone: str) -> str:
-    override = decision.row.override
-    if decision.time is not None:
-        return f"{decision.kind.replace('_', ' ')} {shown_moment(decision.time, zone)}"
-    number = override.score if override.score is not None else override.extra_credit
-    return decision.kind.replace("_", " ") + ("" if number is None else f" {number:g}")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 
 from ..errors import CourseFault
-from ..result import Result
-from . import Assignment, Course
+from . import Course
 from .dates import duration, moment, zone_named
 from .file import LatePolicy
 from .named import UnknownAssignment, assignment_named, unknown
-from .overrides_file import NAME, NEXT, Kind, Row, read_overrides
+from .overrides_file import NAME, NEXT, Override, read_overrides
 
 DAY = timedelta(days=1)
 
@@ -42,7 +41,7 @@ class Dates:
         start, end = (when.astimezone(zone_named(self.zone)).replace(tzinfo=None) for when in (due, handed_in))
         days = max(1, -(-(end - start) // DAY))
         words = f"{days} {'day' if days == 1 else 'days'} late"
-        per_day, at_most = _percent(self.policy.per_day), _percent(self.policy.at_most)
+        per_day, at_most = (float(share.removesuffix("%")) for share in (self.policy.per_day, self.policy.at_most))
         cost = min(days * per_day, at_most)
         return cost / 100, f"{words}: −{cost:g}% ({per_day:g}% a day, at most {at_most:g}%)" if cost else words
 
@@ -57,32 +56,19 @@ def dates_of(course: Course) -> dict[str, Dates]:
     }
 
 
-def _percent(text: str) -> float:
-    return float(text.removesuffix("%"))
-
-
-# All decisions of a course: its dates, and the rows of overrides.yaml as they fit its exercises.
-
-
 @dataclass(frozen=True)
 class Decision:
-    """A row that fits the course. exercises: those that it is about, with `most` points. time: of an extension or a hand-in."""
+    """A row of overrides.yaml that fits the course.
 
-    row: Row
+    where: the file and the line. exercises: those that it is about, with `most` points. due: the student's own due date.
+    """
+
+    override: Override
+    where: str
     assignment: str
     exercises: tuple[str, ...]
-    time: datetime | None = None
-    most: float = 0.0
-
-    @property
-    def kind(self) -> Kind:
-        """What is decided."""
-        return self.row.override.kind
-
-    @property
-    def student(self) -> str:
-        """Whose it is; nobody's where it is for everybody."""
-        return self.row.override.student
+    most: float
+    due: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -95,93 +81,55 @@ class Decisions:
 
     @classmethod
     def of_course(cls, course: Course) -> Decisions:
-        """Read them. Raises CourseFault."""
-        dates, rows = dates_of(course), [_fitting(course, row) for row in read_overrides(course.root / NAME)]
-        _demand_one_of_each(rows)
-        return cls(course.file.time_zone or "", dates, tuple(rows))
+        """Read them. Raises CourseFault, also where two rows decide the same: one of them would be lost."""
+        rows = tuple(_fitting(course, where, override) for where, override in read_overrides(course.root / NAME))
+        seen: dict[tuple[str | None, ...], str] = {}
+        for row in rows:
+            kind = row.override.kind
+            first = seen.setdefault((kind, row.override.student, row.assignment, row.override.exercise), row.where)
+            if first != row.where:
+                said = f"a second {kind} of the same; the first is in line {first.rpartition(':')[2]}"
+                raise CourseFault(f"{row.where}: {said}. {NEXT}")
+        return cls(course.file.time_zone or "", dates_of(course), rows)
 
     def about(self, student: str, assignment: str) -> list[Decision]:
-        """Return what is decided about this student's submission, and about everybody's."""
-        return [row for row in self.rows if row.assignment == assignment and row.student in (student, "")]
-
-    def unfit(self, result: Result) -> Iterator[str]:
-        """Yield a sentence for each row that names a check which this result has not, or a score above the check's points."""
-        for decision in self.about(result.student, result.assignment):
-            named, where = decision.row.override.check, decision.row.where
-            for exercise in result.exercises if named else ():
-                if exercise.id in decision.exercises and exercise.checks:
-                    points = {check.id: check.max_score for check in exercise.checks}
-                    if strange := next((name for name in named if name not in points), None):
-                        said = (
-                            f"there is no check {strange!a}{_meant(strange, points)}; there are: {', '.join(points)}."
-                        )
-                        yield f"{where}: {said} {NEXT}"
-                        continue
-                    most, score = sum(points[name] for name in named), decision.row.override.score or 0
-                    if score > most:
-                        yield f"{where}: score {score:g} is more than the {most:g} points there are. {NEXT}"
+        """Return what is decided about this student's submission."""
+        return [row for row in self.rows if (row.assignment, row.override.student) == (assignment, student)]
 
     def of_nobody(self, names: Collection[str], assignments: Collection[str]) -> list[str]:
         """Return a sentence for each row about these assignments whose student has none of these names."""
-        return [
-            f"{row.row.where}: there is no student {row.student!a}{_meant(row.student, names)}. "
-            "Next: mend that line, or give --roster a file with everybody"
-            for row in self.rows
-            if row.assignment in assignments and row.student and row.student not in names
-        ]
+        said = []
+        for row in self.rows:
+            if row.assignment in assignments and (student := row.override.student) not in names:
+                near = get_close_matches(student, list(names), 1)
+                meant = f" (is {near[0]!a} meant?)" if near else ""
+                following = "Next: mend that line, or give --roster a file with everybody"
+                said.append(f"{row.where}: there is no student {student!a}{meant}. {following}")
+        return said
 
 
-def _fitting(course: Course, row: Row) -> Decision:
+def _fitting(course: Course, where: str, override: Override) -> Decision:
     """Return the row as it fits the course. Raises CourseFault."""
-    override = row.override
-    assignment = _assignment(course, row)
-    exercises = {exercise.id: exercise for exercise in assignment.exercises}
-    if override.exercise and override.exercise not in exercises:
-        said = unknown(list(assignment.exercises), override.exercise)
-        raise CourseFault(f"{row.where}: {said} {NEXT}")
-    ids = (override.exercise,) if override.exercise else tuple(exercises)
-    most = sum(exercises[id_].points for id_ in ids)
-    if override.score is not None and not override.check and override.score > most:
-        said = f"score {override.score:g} is more than the {most:g} points of {override.exercise or assignment.id}"
-        raise CourseFault(f"{row.where}: {said}; more is extra_credit. {NEXT}")
-    time = override.extension or override.handed_in
+    wanted = override.exercise
+    named = next((each for each in course.exercises if each.id == wanted), None)
     try:
-        when = None if time is None else moment(time, course.file.time_zone or "")
-    except ValueError as error:
-        raise CourseFault(f"{row.where}: {override.kind}: {error}. {NEXT}") from None
-    if override.kind == "extension" and assignment.row.due is None:
-        raise CourseFault(f"{row.where}: {assignment.id} has no due date to extend. Next: give it `due` in course.yaml")
-    return Decision(row, assignment.id, ids, when, most)
-
-
-def _assignment(course: Course, row: Row) -> Assignment:
-    """Return the assignment that the row is about. Raises CourseFault."""
-    override = row.override
-    if override.exercise and not override.assignment:
-        for exercise in course.exercises:
-            if exercise.id == override.exercise:
-                return exercise.assignment
-        raise CourseFault(f"{row.where}: {unknown(list(course.exercises), override.exercise)} {NEXT}")
-    try:
-        return assignment_named(course, override.assignment)
+        assignment = (
+            named.assignment if named and not override.assignment else assignment_named(course, override.assignment)
+        )
     except UnknownAssignment as error:
-        raise CourseFault(f"{row.where}: {error} {NEXT}") from None
-
-
-def _demand_one_of_each(rows: Sequence[Decision]) -> None:
-    """Raise CourseFault where two rows decide the same thing: one of them would be lost."""
-    seen: dict[tuple[str, str, str, str, str], str] = {}
-    for row in rows:
-        if row.kind == "comment":
-            continue
-        for exercise in row.exercises if row.row.override.exercise else ("",):
-            for check in row.row.override.check or ("",):
-                first = seen.setdefault((row.kind, row.student, row.assignment, exercise, check), row.row.where)
-                if first != row.row.where:
-                    said = f"a second {row.kind} of the same; the first is in line {first.rpartition(':')[2]}"
-                    raise CourseFault(f"{row.row.where}: {said}. {NEXT}")
-
-
-def _meant(name: str, known: Collection[str]) -> str:
-    near = get_close_matches(name, list(known), 1)
-    return f" (is {near[0]!a} meant?)" if near else ""
+        said = unknown(course.exercises, wanted) if wanted and not override.assignment else str(error)
+        raise CourseFault(f"{where}: {said} {NEXT}") from None
+    if wanted and named not in assignment.exercises:
+        raise CourseFault(f"{where}: {unknown(assignment.exercises, wanted)} {NEXT}")
+    exercises = assignment.exercises if named is None else (named,)
+    most = sum(each.points for each in exercises)
+    if override.score is not None and override.score > most:
+        said = f"score {override.score:g} is more than the {most:g} points of {wanted or assignment.id}"
+        raise CourseFault(f"{where}: {said}. {NEXT}")
+    try:
+        due = None if override.due is None else moment(override.due, course.file.time_zone or "")
+    except ValueError as error:
+        raise CourseFault(f"{where}: due: {error}. {NEXT}") from None
+    if due is not None and assignment.row.due is None:
+        raise CourseFault(f"{where}: {assignment.id} has no due date to extend. Next: give it `due` in course.yaml")
+    return Decision(override, where, assignment.id, tuple(each.id for each in exercises), most, due)

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    RootModel,
-    ValidationError,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, ValidationError, model_validator
 
 from ..errors import CourseFault
 from .dates import Moment
@@ -25,9 +15,8 @@ from .yaml_file import Unread, first_problem, line_of, read_yaml
 NAME = "overrides.yaml"
 NEXT = "Next: mend that line, then course overrides"
 
-Kind = Literal["waived", "score", "extra_credit", "extension", "handed_in", "excused", "comment"]
-KINDS: tuple[Kind, ...] = ("waived", "score", "extra_credit", "extension", "handed_in", "excused")
-_OF_ALL = ("extension", "handed_in")  # of a whole submission
+Kind = Literal["score", "due", "excused"]
+KINDS: tuple[Kind, ...] = ("score", "due", "excused")
 
 
 def _name(value: object) -> object:
@@ -36,60 +25,40 @@ def _name(value: object) -> object:
     return value
 
 
-def _listed(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
-
-
 Text = Annotated[str, BeforeValidator(_name)]
-_NAMES = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 Points = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=False)]
 
 
 class Override(BaseModel):
-    """One decision: one of waived, score, extra_credit, extension, handed_in and excused, or a comment alone."""
+    """One decision about a student: a score, a due date or an excuse."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    student: Text = Field("", description="the name of the student's folder; nobody's for `waived`")
+    student: Text = Field(min_length=1, description="the name of the student's folder")
     assignment: Identifier | None = Field(None, description="needed where the course has several, and no exercise says")
     exercise: Identifier | None = Field(None, description="of all of them where none is named")
-    check: Annotated[tuple[Text, ...], BeforeValidator(_listed), WithJsonSchema(_NAMES)] = Field(
-        (), description="the id of a check, or a list of them: then the score is what they earn together"
-    )
     score: Points | None = Field(
-        None, description="in place of what the exercise, the check or, where none is named, the assignment has earned"
+        None, description="in place of what the exercise or, where none is named, the assignment has earned"
     )
-    extra_credit: Points | None = Field(None, description="on top of what the exercise has earned")
-    extension: Moment | None = Field(None, description="the student's own due date")
-    handed_in: Moment | None = Field(None, description="when it was handed in, whatever a platform says")
+    due: Moment | None = Field(None, description="the student's own due date")
     excused: Literal[True] | None = Field(None, description="counts for nothing, neither points nor points possible")
-    waived: Literal[True] | None = Field(None, description="a check that counts as passed for everybody")
     by: Text = Field("", description="who decided")
-    comment: Text = Field("", description="why, or what the student is to read")
+    comment: Text = Field("", description="why: the student reads it")
 
     @property
     def kind(self) -> Kind:
         """What is decided."""
-        return next((kind for kind in KINDS if getattr(self, kind) is not None), "comment")
+        return next(kind for kind in KINDS if getattr(self, kind) is not None)
 
     @model_validator(mode="after")
     def _is_one_decision(self) -> Override:
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} are two decisions: write a row for each")
-        if not given and not self.comment:
-            raise ValueError(f"nothing is decided; a row has one of {', '.join(KINDS)}, or a comment")
-        kind = self.kind
-        if kind == "waived" and (self.student or not (self.exercise and self.check)):
-            raise ValueError("a check is waived for everybody: name its exercise and the check, and no student")
-        if kind != "waived" and not self.student:
-            raise ValueError(f"whose? Name the student of this {kind}")
-        if kind == "extra_credit" and not self.exercise:
-            raise ValueError(f"of which exercise? Name the exercise of this {kind}")
-        if kind in _OF_ALL and self.exercise:
-            raise ValueError(f"{kind} is of all exercises: name the assignment in place of the exercise")
-        if self.check and (not self.exercise or kind in ("excused", "extra_credit")):
-            raise ValueError("a check needs its exercise, and can be waived or have a score or a comment")
+        if not given:
+            raise ValueError(f"nothing is decided; a row has one of {', '.join(KINDS)}")
+        if self.due is not None and self.exercise:
+            raise ValueError("due is of all exercises: name the assignment in place of the exercise")
         return self
 
 
@@ -97,16 +66,8 @@ class OverridesFile(RootModel[tuple[Override, ...]]):
     """The whole of overrides.yaml: a list of decisions."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """A decision, and where it stands."""
-
-    override: Override
-    where: str
-
-
-def read_overrides(path: Path) -> list[Row]:
-    """Return the rows of the file; none if there is no file. Raises CourseFault."""
+def read_overrides(path: Path) -> list[tuple[str, Override]]:
+    """Return where each row of the file stands, and the row; none if there is no file. Raises CourseFault."""
     try:
         data, node = read_yaml(path)
     except FileNotFoundError:
@@ -118,7 +79,7 @@ def read_overrides(path: Path) -> list[Row]:
     if data is None:
         return []
     try:
-        found = OverridesFile.model_validate(data)
+        rows = OverridesFile.model_validate(data).root
     except ValidationError as error:
         raise CourseFault(f"{first_problem(path, node, error, OverridesFile)}. {NEXT}") from None
-    return [Row(each, f"{path}:{line_of(node, (i,))}") for i, each in enumerate(found.root)]
+    return [(f"{path}:{line_of(node, (i,))}", row) for i, row in enumerate(rows)]

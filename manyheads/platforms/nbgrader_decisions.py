@@ -26,7 +26,6 @@ class Decide:
     decisions: Decisions
     times: dict[str, HandedIn]
     writer: GradebookWriter
-    log: logging.Logger
     _graded: dict[str, dict[str, ExerciseResult]] = field(default_factory=lambda: defaultdict(dict))
 
     def enter(self, student: str, exercise: ExerciseResult, isolation: str) -> None:
@@ -46,8 +45,6 @@ class Decide:
             exercises=exercises,
             handed_in=self.times.get(student),
         )
-        for sentence in self.decisions.unfit(result):
-            self.log.error(sentence)
         self.writer.write(final(result, self.decisions))
 
 
@@ -67,4 +64,4 @@ def deciding(
         return
     times = {each.student: time for each, time in handed_in(submitted, own).items()}
     with GradebookWriter(course, url, [assignment]) as writer:
-        yield Decide(assignment, decisions, times, writer, log)
+        yield Decide(assignment, decisions, times, writer)

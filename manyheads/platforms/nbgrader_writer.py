@@ -21,7 +21,7 @@ from ..course import Assignment, Course, CourseError, Exercise
 from ..course.decisions import dates_of
 from ..errors import CourseFault
 from ..report.adjustments import own
-from ..result import ExerciseResult, Result, Rule
+from ..result import ExerciseResult, Result
 from ..submission.notebook import METADATA_KEY
 from .nbgrader_database import demand_points, one_transaction, open_gradebook, reason
 from .nbgrader_feedback import comment
@@ -114,13 +114,13 @@ _HAIR = 1e-6  # what sums of points differ by
 
 
 def cell_scores(exercise: ExerciseResult, result: Result, cells: Sequence[KnownCell]) -> list[float]:
-    """Return the points of each cell, before a late penalty and extra credit.
+    """Return the points of each cell, before a late penalty.
 
     Where the exercise's score is not its checks' (it was set by hand), cells share it by their points. An exercise
     that is excused has the share of its points that the others have: then nbgrader's total is the same share of all
     points as without it, if there is one.
     """
-    before = _before(exercise)
+    before = next((each.before for each in exercise.adjustments if each.rule == "late"), exercise.score)
     own = [cell.score(exercise) for cell in cells]
     if exercise.excused:
         share = result.score / result.max_score if result.score is not None and result.max_score else None
@@ -131,23 +131,10 @@ def cell_scores(exercise: ExerciseResult, result: Result, cells: Sequence[KnownC
     return own if share is None else [cell.points * share for cell in cells]
 
 
-def extra_credit(exercise: ExerciseResult) -> float:
-    """Return the extra credit that is decided."""
-    return sum(
-        adjustment.after - adjustment.before for adjustment in exercise.adjustments if adjustment.rule == "extra credit"
-    )
-
-
 def late_share(exercise: ExerciseResult) -> float:
     """Return the share of the points that being late costs."""
     late = next((adjustment for adjustment in exercise.adjustments if adjustment.rule == "late"), None)
     return 0.0 if late is None or not late.before or exercise.excused else 1 - late.after / late.before
-
-
-def _before(exercise: ExerciseResult) -> float | None:
-    """Return the score before a late penalty, or extra credit; None where it is not graded."""
-    last: tuple[Rule, ...] = ("late", "extra credit")
-    return next((adjustment.before for adjustment in exercise.adjustments if adjustment.rule in last), exercise.score)
 
 
 class GradebookWriter:
@@ -214,7 +201,7 @@ class GradebookWriter:
 
     def _enter_scores(self, result: Result, exercise: ExerciseResult, cells: NotebookCells) -> None:
         where = (cells.notebook, result.assignment, result.student)
-        earned, grades = 0.0, []
+        earned = 0.0
         for cell, score in zip(cells.graded, cell_scores(exercise, result, cells.graded), strict=True):
             grade = self._gradebook.find_grade(cell.grade_id, *where)
             grade.auto_score = score
@@ -222,10 +209,6 @@ class GradebookWriter:
             if grade.manual_score is None:
                 grade.needs_manual_grade = False
             earned += score if grade.manual_score is None else grade.manual_score
-            grades.append(grade)
-        missing = extra_credit(exercise) - sum(grade.extra_credit or 0.0 for grade in grades)
-        if grades and missing > 0:
-            grades[0].extra_credit = (grades[0].extra_credit or 0.0) + missing
         if result.assignment in self._dates:  # else a penalty is nbgrader's own
             self._gradebook.find_submission_notebook(*where).late_submission_penalty = late_share(exercise) * earned
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..course.final import SHARE
+from ..course.final import SHARE, UNKNOWN_TIME
 from ..result import Adjustment, ExerciseResult, Result
 from .labels import IDS, Labels
 
@@ -36,13 +36,7 @@ def sentences(result: Result, labels: Labels = IDS) -> Iterator[str]:
 
     Who is late by the platform's word is few, and somebody has to decide about them.
     """
-    late = result.handed_in is not None and result.handed_in.late
-    unknown = {told(adjustment) for adjustment in result.adjustments if adjustment.rule == "unknown time" and not late}
-    yield from (
-        f"{adjustment.what}: {adjustment.told}"
-        for adjustment in decided(result, labels)
-        if adjustment.told not in unknown
-    )
+    yield from (f"{each.what}: {each.told}" for each in decided(result, labels) if each.told != UNKNOWN_TIME)
 
 
 def changed(exercise: ExerciseResult) -> bool:
@@ -65,7 +59,6 @@ def told(adjustment: Adjustment) -> str:
     )
 
 
-def at_unknown_times(results: Sequence[Result]) -> list[str]:
-    """Return whose submissions came at an unknown time, where that matters; not those that a platform calls late."""
-    unknown = (r for r in results if not (r.handed_in and r.handed_in.late))
-    return [r.student for r in unknown if any(adjustment.rule == "unknown time" for adjustment in r.adjustments)]
+def at_unknown_time(result: Result) -> bool:
+    """Return whether it came at an unknown time, where that matters; not where a platform calls it late."""
+    return any(adjustment.words == UNKNOWN_TIME for adjustment in result.adjustments)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..result import ExerciseResult, Outcome, Result
 from ..submission.roster import Roster, Student
-from .adjustments import at_unknown_times, changed, sentences
+from .adjustments import at_unknown_time, changed, sentences
 from .aggregate import misconceptions_of
 from .labels import IDS, Labels
 from .words import score_note, was_not_run
@@ -67,7 +67,7 @@ def row_of(result: Result, labels: Labels = IDS) -> Row:
         first=(named[0][0], named[0][1].title) if named else None,
         misconceptions={diagnosed.id: diagnosed.title for _, diagnosed in named},
         adjustments=tuple(sentences(result, labels)),
-        at_unknown_time=bool(at_unknown_times([result])),
+        at_unknown_time=at_unknown_time(result),
         not_graded=tuple(not_graded(result, labels)),
         not_readable=any(other.id in result.not_graded for other in result.exercises if other.not_readable),
     )

@@ -44,15 +44,8 @@ def test_being_late_costs_what_there_is_and_makes_no_total(decide: Decide) -> No
     ("row", "found"),
     [
         pytest.param("exercise: mean, score: 3", (9, 3, 6), id="a score by hand gives it points"),
-        pytest.param("exercise: mean, check: values, score: 1", (8, 2, 6), id="a score for the check that was not run"),
-        pytest.param(
-            "exercise: mean, check: shape, score: 1", (None, None, 6), id="a score for another check does not"
-        ),
-        pytest.param("exercise: mean, extra_credit: 1", (None, None, 6), id="extra credit is added to nothing"),
-        pytest.param("exercise: median, extra_credit: 1", (None, None, 7), id="extra credit elsewhere is added there"),
         pytest.param("exercise: mean, excused: true", (6, None, 6), id="an excuse leaves a total of the rest"),
         pytest.param("assignment: averages, excused: true", (0, None, 6), id="an excuse for all of it"),
-        pytest.param("exercise: mean, comment: soon", (None, None, 6), id="a comment changes nothing"),
     ],
 )
 def test_a_decision(decide: Decide, row: str, found: tuple[float | None, ...]) -> None:
@@ -61,8 +54,3 @@ def test_a_decision(decide: Decide, row: str, found: tuple[float | None, ...]) -
     assert all(
         0 not in (each.before, each.after) or each.before == each.after for each in counted.exercises[0].adjustments
     )
-
-
-def test_a_waiver_of_the_check_that_was_not_run_gives_everybody_its_points(decide: Decide) -> None:
-    counted = final(ungraded(), decide("- {exercise: mean, check: values, waived: true, comment: it was wrong}\n"))
-    assert scores(counted) == (10, 4, 6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manyheads.platforms.nbgrader_writer import KnownCell, cell_scores, extra_credit, late_share
+from manyheads.platforms.nbgrader_writer import KnownCell, cell_scores, late_share
 from manyheads.result import Adjustment, CheckResult, ExerciseResult, Result
 
 
@@ -33,24 +33,21 @@ def result(own: ExerciseResult, score: float, most: float) -> Result:
 
 LATE = Adjustment(rule="late", words="late", before=2, after=1.6)
 BY_HAND = Adjustment(rule="score", words="by hand", before=2, after=3)
-EXTRA = Adjustment(rule="extra credit", words="extra", before=1.6, after=2.1)
 
 
 @pytest.mark.parametrize(
-    ("own", "scores", "late", "extra"),
+    ("own", "scores", "late"),
     [
-        pytest.param(exercise(2), [1, 1, 0], 0, 0, id="what was found"),
-        pytest.param(exercise(1.6, LATE), [1, 1, 0], 0.2, 0, id="late: before the penalty"),
-        pytest.param(exercise(2.1, LATE, EXTRA), [1, 1, 0], 0.2, 0.5, id="late, with extra credit"),
-        pytest.param(exercise(3, BY_HAND), [0.75, 2.25, 0], 0, 0, id="by hand: shared by the cells' points"),
-        pytest.param(exercise(1.6, LATE, excused=True), [0.5, 1.5, 0], 0, 0, id="excused: the others' share"),
+        pytest.param(exercise(2), [1, 1, 0], 0, id="what was found"),
+        pytest.param(exercise(1.6, LATE), [1, 1, 0], 0.2, id="late: before the penalty"),
+        pytest.param(exercise(3, BY_HAND), [0.75, 2.25, 0], 0, id="by hand: shared by the cells' points"),
+        pytest.param(exercise(1.6, LATE, excused=True), [0.5, 1.5, 0], 0, id="excused: the others' share"),
     ],
 )
-def test_cells_add_up_to_what_counts(own: ExerciseResult, scores: list[float], late: float, extra: float) -> None:
+def test_cells_add_up_to_what_counts(own: ExerciseResult, scores: list[float], late: float) -> None:
     of = result(own, 5, 10) if own.excused else result(own, own.score, 4)
     assert cell_scores(own, of, CELLS) == pytest.approx(scores)
     assert late_share(own) == pytest.approx(late)
-    assert extra_credit(own) == pytest.approx(extra)
 
 
 def test_of_what_is_excused_as_a_whole_the_cells_stay_as_found() -> None:

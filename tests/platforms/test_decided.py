@@ -20,10 +20,9 @@ STEM = "01_running_mean"
 TINY = Path(__file__).parents[1] / "tiny_course"
 DATES = "time_zone: UTC\nlate: {per_day: 10%, at_most: 50%}\n"
 OVERRIDES = """\
-- {student: extended, extension: 2026-03-09 09:00, by: Dr. X}
+- {student: extended, due: 2026-03-09 09:00, by: Dr. X}
 - {student: by_hand, exercise: running_mean, score: 3, by: Dr. X, comment: on paper}
 - {student: excused, excused: true}
-- {exercise: running_mean, check: values, waived: true, comment: it was wrong}
 """
 LATE, IN_TIME = "2026-03-02 09:30:00 UTC", "2026-03-01 08:59:00 UTC"
 CLASS = {"in_time": IN_TIME, "late": LATE, "extended": LATE, "by_hand": LATE, "excused": LATE, "unknown": ""}

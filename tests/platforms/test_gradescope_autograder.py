@@ -90,7 +90,7 @@ def built() -> Iterator[Container]:
     root = Path(tempfile.mkdtemp(prefix="autograder-"))
     root.chmod(0o755)
     course = copy_course(TINY, root / "tiny")
-    (course / "overrides.yaml").write_text("- {student: ada, comment: Come and see me.}\n")
+    (course / "overrides.yaml").write_text("- {student: zoe, exercise: running_mean, score: 1}\n")
     container = Container(root / "autograder", root / "programs", root / "autograder.zip")
     container.root.mkdir(mode=0o755)
     _programs(container.programs)
