@@ -79,16 +79,15 @@ def grade(
     gradebook: Annotated[
         str | None, typer.Option(help="Also write to nbgrader's database, such as sqlite:///gradebook.db.")
     ] = None,
-    lines: Annotated[bool, typer.Option(help="Search a wrong attempt for its wrong line, two seconds at most.")] = True,
+    no_lines: Annotated[
+        bool, typer.Option("--no-lines", help="Do not search a wrong attempt for its wrong line (two seconds at most).")
+    ] = False,
     only: Annotated[
         str | None,
         typer.Option(
             metavar="STUDENT/EXERCISE", help="Grade this one attempt again, on the same inputs, and nothing else."
         ),
     ] = None,
-    regrade: Annotated[
-        bool, typer.Option(help="Grade again what is graded already and has not changed, on newly drawn inputs.")
-    ] = False,
     roster: RosterOption = None,
     assignment: AssignmentOption = None,
     course: CourseOption = None,
@@ -100,7 +99,7 @@ def grade(
     the grader itself fails at an exercise: that has no points, and the same command tries it again. What a learning
     platform gives is laid out by `course collect` first.
 
-    Everybody in a run gets the same inputs, drawn from its seed.
+    Everybody in a run gets the same inputs, drawn from its seed. Another --seed or a new --out grades everything anew.
 
     Example: `course grade examples/submitted --out results`
     """
@@ -122,8 +121,8 @@ def grade(
     members = class_list(loaded, roster, [s.student for s in submissions])
     labels = labels_of(loaded)
     in_part = bool(chosen) and any(e.id not in chosen for each in wanted for e in each.exercises)
-    seed = seed_of_run(out, [each.id for each in wanted], seed, afresh=regrade, in_part=in_part)
-    plan = GradePlan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen, lines)
+    seed = seed_of_run(out, [each.id for each in wanted], seed, in_part=in_part)
+    plan = GradePlan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen, not no_lines)
     console = open_console()
     jobs = jobs or usable()
     if cluster is None and jobs > (most := _most_judges(device)):
@@ -138,7 +137,7 @@ def grade(
         journal = open_journal(out, loaded, plan)
         counting = Counting(loaded, members)
         record = Record(out, journal, book, chosen, when, counting.count, unread)
-        known = record.known(submissions, regrade=regrade or bool(only))
+        known = record.known(submissions, again=bool(only))
         rows = {submission: row_of(counting.count(result), labels) for submission, result in known}
         before, waiting = len(rows), [s for s in submissions if s not in rows]
         try:

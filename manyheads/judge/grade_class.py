@@ -82,10 +82,9 @@ def grade_with(pool: Executor, calls: Iterable[Callable[[], Graded]], room: Call
 SEEDS = 1_000_000  # a number that is easily typed; nobody can compute inputs from it without the course's secret
 
 
-def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, afresh: bool, in_part: bool) -> int:
+def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, in_part: bool) -> int:
     """Return the seed that is given; else that of the results in the folder, which the run goes on with; else a new one.
 
-    afresh: whether nothing of these results stays, so that a new one is drawn.
     in_part: whether what they hold of some exercises stays: then it is their seed, because a result states one. Raises
     CourseFault where they have another one than is given, or several.
     """
@@ -100,7 +99,7 @@ def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, 
         return before
     if given is not None:
         return given
-    return secrets.randbelow(SEEDS) if before is None or afresh else before
+    return secrets.randbelow(SEEDS) if before is None else before
 
 
 def _seeds_in(folder: Path, assignments: Iterable[str]) -> Counter[int]:

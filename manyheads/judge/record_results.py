@@ -70,13 +70,16 @@ class Record:
         """How many submissions have something to grade, and something that holds good."""
         return sum(len(todo) < len(self._chosen(submission)) for submission, todo in self.todo.items())
 
-    def known(self, submissions: Sequence[Submission], *, regrade: bool) -> Iterator[tuple[Submission, Result]]:
-        """Yield the results that are graded already and have not changed. Go through all of them before `add`."""
+    def known(self, submissions: Sequence[Submission], *, again: bool) -> Iterator[tuple[Submission, Result]]:
+        """Yield the results that are graded already and have not changed. Go through all of them before `add`.
+
+        again: none holds good, and all are graded again.
+        """
         for submission in submissions:
             before = self.journal.on_disk(submission)
             # The keys are computed now, because files may change during the run.
             keys = {e.id: self.journal.keys.of(submission, e) for e in self._chosen(submission)}
-            noted = set() if regrade or before is None else self._noted(submission, before, keys)
+            noted = set() if again or before is None else self._noted(submission, before, keys)
             todo = tuple(id_ for id_ in keys if id_ not in noted)
             if todo or before is None:
                 self.todo[submission] = todo

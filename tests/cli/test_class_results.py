@@ -75,7 +75,7 @@ def test_csv_has_what_counts_and_by_which_rule(run_course: Run, here: Path) -> N
     sums = {name: sum(float(r["score"] or 0) for r in rows if r["student"].lstrip("'") == name) for name in SCORES}
     assert sums == pytest.approx(SCORES)
     told = {(r["student"], r["exercise"]): r["decided"] for r in rows}
-    assert told["ada", "mean"] == f"{LATE} (3 → 2.4)"
+    assert told["ada", "mean"] == f"{LATE} (9 → 7.2)"
     assert told["bela", "median"] == "extension until 2026-12-08 18:00 UTC by Dr. X: ill"
     assert told["chen", "median"] == f"{LATE} (3 → 2.4); excused: counts for nothing (4.8 → 0)"
     assert told["'=ewa", "mean"].endswith("score set to 1.5 by Dr. X (3 → 1.5)")

@@ -168,14 +168,14 @@ def test_a_run_has_a_seed_of_its_own_which_repeats_it(run_course: Run, two_means
     assert {result_of(two_means / "first", student)["seed"] for student in ("ada", "ben")} == {0}
 
 
-def test_one_exercise_that_is_graded_anew_keeps_the_seed_of_the_others(
+def test_one_exercise_that_is_graded_keeps_the_seed_of_the_others(
     run_course: Run, two_means: Path, submitted: Path
 ) -> None:
     def grade(*options: str) -> subprocess.CompletedProcess[str]:
         return run_course("grade", submitted, "--no-lines", *options, cwd=two_means)
 
     seed = seed_of(grade())
-    assert seed_of(grade("--exercise", SECOND, "--regrade")) == seed
+    assert seed_of(grade("--exercise", SECOND)) == seed
     assert points_in(two_means / "results") == [8, 4, 4]
     refused = grade("--exercise", SECOND, "--seed", str(seed + 1))
     assert refused.returncode == 2

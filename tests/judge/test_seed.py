@@ -29,39 +29,37 @@ def results(folder: Path, *seeds: object, assignment: str = "sums") -> Path:
 
 
 @pytest.mark.parametrize(
-    ("before", "given", "afresh", "seed"),
+    ("before", "given", "seed"),
     [
-        pytest.param((), None, False, NEW, id="a first run draws one"),
-        pytest.param((), 0, False, 0, id="it takes the one that is given, also 0"),
-        pytest.param((7, 7), None, False, 7, id="a run goes on with that of its results"),
-        pytest.param((0, 0), None, False, 0, id="also with 0"),
-        pytest.param((3, 7, 7), None, False, 7, id="of several it takes the most frequent"),
-        pytest.param((None, 7), None, False, 7, id="what is no result has none"),
-        pytest.param((7, 7), None, True, NEW, id="a run that grades all again draws one"),
-        pytest.param((7, 7), 3, True, 3, id="unless one is given"),
-        pytest.param((7, 7), 3, False, 3, id="one that is given goes before that of results"),
+        pytest.param((), None, NEW, id="a first run draws one"),
+        pytest.param((), 0, 0, id="it takes the one that is given, also 0"),
+        pytest.param((7, 7), None, 7, id="a run goes on with that of its results"),
+        pytest.param((0, 0), None, 0, id="also with 0"),
+        pytest.param((3, 7, 7), None, 7, id="of several it takes the most frequent"),
+        pytest.param((None, 7), None, 7, id="what is no result has none"),
+        pytest.param((7, 7), 3, 3, id="one that is given goes before that of results"),
     ],
 )
-def test_a_seed(tmp_path: Path, before: tuple[object, ...], given: int | None, afresh: bool, seed: int) -> None:
-    assert seed_of_run(results(tmp_path, *before), ["sums"], given, afresh=afresh, in_part=False) == seed
+def test_a_seed(tmp_path: Path, before: tuple[object, ...], given: int | None, seed: int) -> None:
+    assert seed_of_run(results(tmp_path, *before), ["sums"], given, in_part=False) == seed
 
 
 def test_results_of_another_assignment_are_no_matter(tmp_path: Path) -> None:
     results(tmp_path, 7, assignment="means")
-    assert seed_of_run(tmp_path, ["sums"], None, afresh=False, in_part=False) == NEW
+    assert seed_of_run(tmp_path, ["sums"], None, in_part=False) == NEW
 
 
 @pytest.mark.parametrize("given", [None, 7], ids=["not said", "said"])
-def test_where_other_exercises_stay_their_seed_stays_also_when_grading_again(tmp_path: Path, given: int | None) -> None:
-    assert seed_of_run(results(tmp_path, 7, 7), ["sums"], given, afresh=True, in_part=True) == 7
+def test_where_other_exercises_stay_their_seed_stays(tmp_path: Path, given: int | None) -> None:
+    assert seed_of_run(results(tmp_path, 7, 7), ["sums"], given, in_part=True) == 7
 
 
 @pytest.mark.parametrize(("before", "given"), [((7, 7), 3), ((3, 7), None), ((3, 7), 7)])
 def test_where_they_have_another_one_that_is_said(tmp_path: Path, before: tuple[int, ...], given: int | None) -> None:
     with pytest.raises(CourseFault, match=r"states one seed\. Next: "):
-        seed_of_run(results(tmp_path, *before), ["sums"], given, afresh=False, in_part=True)
+        seed_of_run(results(tmp_path, *before), ["sums"], given, in_part=True)
 
 
 def test_without_results_there_is_nothing_to_keep(tmp_path: Path) -> None:
-    assert seed_of_run(tmp_path, ["sums"], None, afresh=False, in_part=True) == NEW
-    assert seed_of_run(tmp_path, ["sums"], 3, afresh=False, in_part=True) == 3
+    assert seed_of_run(tmp_path, ["sums"], None, in_part=True) == NEW
+    assert seed_of_run(tmp_path, ["sums"], 3, in_part=True) == 3
