@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from shlex import quote
@@ -18,7 +16,7 @@ from ..course.secret import course_secret
 from ..errors import CourseFault
 from ..judge.changed_points import finish_changed_points
 from ..judge.cluster import grade_on
-from ..judge.grade_class import Graded, Only, grade_all, seed_of_run
+from ..judge.grade_class import grade_all, seed_of_run
 from ..judge.journal import alone_in, open_journal
 from ..judge.judge_process import GradePlan
 from ..judge.process_ties import usable
@@ -26,13 +24,13 @@ from ..judge.record_results import Record
 from ..report.class_rows import NOBODY, row_of
 from ..report.labels import labels_of
 from ..result import students_in
-from ..submission import NotGraded, Submission, closed_in, find_submissions, write_not_graded
-from ..submission.handed_in import handed_in
-from ..submission.not_readable import not_readable
+from ..submission import write_not_graded
+from ..submission.to_grade import to_grade
 from .class_results import Counting, class_list
 from .class_told import counted_up, name_absent, name_changed, name_decisions, name_not_graded, name_others, show_rows
 from .options import (
     AssignmentOption,
+    Console,
     CourseOption,
     RosterOption,
     assignment_of,
@@ -103,74 +101,60 @@ def grade(
 
     Example: `course grade examples/submitted --out results`
     """
-    loaded = instructors_course_of(course, "grade")
+    loaded, console = instructors_course_of(course, "grade"), open_console()
     wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     student, named = _one_attempt(only, exercise)
     chosen = tuple(e.id for e in exercises_named(loaded, named, assignment)) if named else ()
-    found, others = find_submissions(loaded, submitted)
-    found, others = _of_one(found, others, student, submitted)
-    unread = {s: names for s, names in not_readable(loaded, submitted, found).items() if student in ("", s.student)}
-    found = sorted({*found, *unread}, key=lambda each: (each.student, loaded.assignments.index(each.assignment)))
-    empty = {f"{s.student}/{s.assignment.id}" for s in unread if not closed_in(loaded, s.folder.parent)}
-    others = [other for other in others if other.path not in empty]  # what cannot be read is told of these
-    submissions = [s for s in found if s.assignment in wanted]
-    elsewhere = {each.id for each in loaded.assignments}.difference(each.id for each in wanted)
-    others = [other for other in others if not elsewhere.intersection(other.path.split("/")[1:2])]
-    submissions = [s for s in submissions if not chosen or any(e.id in chosen for e in s.assignment.exercises)]
-    when = handed_in(submitted, found)
-    members = class_list(loaded, roster, [s.student for s in submissions])
-    labels = labels_of(loaded)
+    work, labels = to_grade(loaded, submitted, wanted, chosen, student), labels_of(loaded)
+    members = class_list(loaded, roster, [s.student for s in work.submissions])
     in_part = bool(chosen) and any(e.id not in chosen for each in wanted for e in each.exercises)
     seed = seed_of_run(out, [each.id for each in wanted], seed, in_part=in_part)
     plan = GradePlan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen, not no_lines)
-    console = open_console()
     jobs = jobs or usable()
-    if cluster is None and jobs > (most := _most_judges(device)):
-        jobs = most
-        console.print(
-            f"A GPU takes one attempt at a time: {most} judge{'s' * (most != 1)} at work.", style="bright_black"
-        )
+    jobs = jobs if cluster is not None else _at_once(console, device, jobs)
     started = time.monotonic()
     with ExitStack() as stack:
-        stack.enter_context(alone_in(out, submissions))
+        stack.enter_context(alone_in(out, work.submissions))
         book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
-        journal = open_journal(out, loaded, plan)
         counting = Counting(loaded, members)
-        record = Record(out, journal, book, chosen, when, counting.count, unread)
-        known = record.known(submissions, again=bool(only))
+        journal = open_journal(out, loaded, plan)
+        record = Record(out, journal, book, chosen, work.handed_in, counting.count, work.not_readable)
+        known = record.known(work.submissions, again=bool(only))
         rows = {submission: row_of(counting.count(result), labels) for submission, result in known}
-        before, waiting = len(rows), [s for s in submissions if s not in rows]
+        before, waiting = len(rows), [each for each in work.submissions if each not in rows]
+        graded = grade_all(plan, waiting, jobs, record.todo)
+        if cluster is not None and waiting:
+            graded = grade_on(cluster, plan, waiting, record.todo)
         try:
-            with progress(console, len(submissions), before) as shown:
-                for each in _graded(plan, waiting, jobs, cluster, record.todo):
+            with progress(console, len(work.submissions), before) as shown:
+                for each in graded:
                     rows[each.submission] = row_of(counting.count(record.add(each)), labels)
                     shown.one_more(rows[each.submission].stopped)
         except KeyboardInterrupt:
-            done = f"{len(rows)} of {len(submissions)} submissions are graded"
+            done = f"{len(rows)} of {len(work.submissions)} submissions are graded"
             console.print(f"Stopped: {done}. Next: run the same command again, and it goes on from there.")
             raise typer.Exit(130) from None
         absent = [] if only else counting.of_the_absent()
-        if book is not None:
-            for nothing in absent:
+        for nothing in absent:
+            if book is not None:
                 book.write(nothing)
-    counted = [*rows.values(), *(row_of(student, labels) for student in absent)]
-    report = f"course report {quote(str(out))}"
-    show_rows(console, counted, NOBODY if only else members, labels, report)
+    counted = [*rows.values(), *(row_of(result, labels) for result in absent)]
+    report, everybody = f"course report {quote(str(out))}", NOBODY if only else members
+    show_rows(console, counted, everybody, labels, report)
     name_decisions(console, counted)
     name_changed(console, finish_changed_points(out), labels)
     how = f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}"
-    counts = counted_up(len(rows), before, record.in_part)
-    console.say(f"{counts} {how}. Results: {out}/")
-    name_absent(console, [row.student for row in rows.values()], NOBODY if only else members)
+    console.say(f"{counted_up(len(rows), before, record.in_part)} {how}. Results: {out}/")
+    name_absent(console, [row.student for row in rows.values()], everybody)
     if not only:
-        write_not_graded(others, out)
-    name_others(console, others, out)
+        write_not_graded(work.others, out)
+    name_others(console, work.others, out)
     is_whole = name_not_graded(console, counted)
     console.say(f"Next: {report}")
     faults = counting.problems(students_in(out))
     faults += [f"a fault of the grader's own: {fault}. Next: course verify" for fault in dict.fromkeys(record.faults)]
     console.say(*(f"course: {fault}" for fault in faults), style="red")
-    if faults or others or not is_whole:
+    if faults or work.others or not is_whole:
         raise typer.Exit(2 if faults else 1)
 
 
@@ -186,38 +170,17 @@ def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, li
     return student, [exercise]
 
 
-def _of_one(
-    found: list[Submission], others: list[NotGraded], student: str, submitted: Path
-) -> tuple[list[Submission], list[NotGraded]]:
-    """Return what this student handed in, all where none is named. Raises CourseFault where that is nothing."""
-    if not student:
-        return found, others
-    own = [submission for submission in found if submission.student == student]
-    if not own:
-        raise CourseFault(
-            f"{submitted} has nothing of {student}. Next: course grade … --only STUDENT/EXERCISE, as in results/"
-        )
-    return own, []
-
-
-def _graded(
-    plan: GradePlan, submissions: Sequence[Submission], jobs: int, cluster: str | None, only: Only
-) -> Iterator[Graded]:
-    """Yield the results. If there is nothing to grade, no judge is started. only: what of each submission."""
-    if not submissions:
-        return iter(())
-    if cluster is not None:
-        return grade_on(cluster, plan, submissions, only)
-    return grade_all(plan, submissions, min(jobs, len(submissions)), only)
-
-
-def _most_judges(device: Device) -> int:
-    """Return how many judges can work at once: a GPU takes one attempt at a time."""
+def _at_once(console: Console, device: Device, jobs: int) -> int:
+    """Return how many of these judges can work at once: a GPU takes one attempt at a time, and then that is said."""
     if device is Device.CPU:
-        return sys.maxsize
+        return jobs
     from ..box.nvidia import find_driver, separate_gpus
 
-    return max(1, len(separate_gpus(find_driver())))
+    most = max(1, len(separate_gpus(find_driver())))
+    if jobs > most:
+        said = f"A GPU takes one attempt at a time: {most} judge{'s' * (most != 1)} at work."
+        console.print(said, style="bright_black")
+    return min(jobs, most)
 
 
 def _gradebook(course: Course, url: str) -> GradebookWriter:

@@ -31,10 +31,15 @@ SECONDS = 1.0  # the longest wait before `room` is called again
 def grade_all(
     plan: GradePlan, submissions: Sequence[Submission], jobs: int, only: Only = EVERYTHING
 ) -> Iterator[Graded]:
-    """Yield results as they come. only: ids of exercises, by submission; all of those that are not in it.
+    """Yield results as they come; where there are no submissions, no judge is started.
+
+    only: ids of exercises, by submission; all of those that are not in it.
 
     Raises what a judge's start raises (BoxUnavailable, CourseError, GraderFault).
     """
+    jobs = min(jobs, len(submissions))
+    if not jobs:
+        return
     judges = [SteadyJudge(plan, cpu) for cpu in one_for_each(jobs)]
     free = SimpleQueue[SteadyJudge]()
     for judge in judges:

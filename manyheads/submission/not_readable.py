@@ -105,7 +105,7 @@ def not_readable(
     """Return the names of what could not be read, and nobody has opened since, or may not be read. Raises CourseFault."""
     memory, found = read_memory(submitted), {}
     for each in submissions:
-        folder = submitted / each.folder.parent.name
+        folder = submitted / each.student
         own = (folder, each.folder)
         closed = [path for path in closed_in(course, folder) if path in own or path.parent == each.folder]
         if closed:
