@@ -66,18 +66,16 @@ class Counting:
         return self._decisions.of_nobody(names, self._like)
 
 
-def decided(
-    course: Course | None, results: Sequence[Result], members: ClassList = NOBODY, more: Iterable[str] = ()
-) -> list[Result]:
+def decided(course: Course | None, results: Sequence[Result], members: ClassList = NOBODY) -> list[Result]:
     """Return the results as they count, and those of the absent about whom something is decided.
 
-    more: who else is known. Raises CourseFault for a row of overrides.yaml about a student that there is not.
+    Raises CourseFault for a row of overrides.yaml about a student that there is not.
     """
     if course is None:
         return list(results)
     counting = Counting(course, members)
     counted = [counting.count(result) for result in results]
-    if problems := counting.problems(more):
+    if problems := counting.problems():
         raise CourseFault(problems[0])
     absent = counting.of_the_absent()
     return sorted([*counted, *absent], key=lambda each: each.student) if absent else counted

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-from pydantic import ValidationError
-
 from ..errors import CourseFault
 from .dates import moment
 from .file import CourseFile
 from .model import Course
-from .yaml_file import Unread, first_problem, line_of, read_yaml
+from .yaml_file import line_of, read_model
 
 NAME = "course.yaml"
-_NEXT = "Next: mend that line, then course verify"
+THEN = "course verify"
 
 
 class CourseError(CourseFault):
@@ -34,25 +31,16 @@ def load_course(root: Path) -> Course:
     """Load the course in this folder. Raises CourseError."""
     path = root / NAME
     try:
-        data, node = read_yaml(path)
+        file, node = read_model(path, CourseFile, THEN)
     except OSError as error:
         raise CourseError(f"{path} cannot be read ({error.strerror}). Next: pass --course FOLDER") from None
-    except Unread as error:
+    except CourseFault as error:
         raise CourseError(str(error)) from None
-    try:
-        file = CourseFile.model_validate(data)
-    except ValidationError as error:
-        raise CourseError(f"{first_problem(path, node, error, CourseFile)}. {_NEXT}") from None
-    _demand_zones(path, node, file)
-    return Course(root=root.resolve(), file=file)
-
-
-def _demand_zones(path: Path, node: yaml.Node | None, file: CourseFile) -> None:
-    """Raise CourseError for a date that is no moment, because neither it nor the course names a zone."""
     for i, assignment in enumerate(file.assignments):
         if assignment.due is not None and file.time_zone is None:
             try:
-                moment(assignment.due)
+                moment(assignment.due)  # which has to name a zone where the course names none
             except ValueError as error:
                 line = line_of(node, ("assignments", i, "due"))
-                raise CourseError(f"{path}:{line}: due: {error}. {_NEXT}") from None
+                raise CourseError(f"{path}:{line}: due: {error}. Next: mend that line, then {THEN}") from None
+    return Course(root=root.resolve(), file=file)

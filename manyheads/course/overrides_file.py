@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
 from ..errors import CourseFault
 from .dates import Moment
 from .file import Identifier
-from .yaml_file import Unread, first_problem, line_of, read_yaml
+from .yaml_file import line_of, read_model
 
 NAME = "overrides.yaml"
 NEXT = "Next: mend that line, then course overrides"
@@ -62,24 +62,20 @@ class Override(BaseModel):
         return self
 
 
-class OverridesFile(RootModel[tuple[Override, ...]]):
+def _rows(value: object) -> object:
+    return () if value is None else value  # nothing but remarks
+
+
+class OverridesFile(RootModel[Annotated[tuple[Override, ...], BeforeValidator(_rows)]]):
     """The whole of overrides.yaml: a list of decisions."""
 
 
 def read_overrides(path: Path) -> list[tuple[str, Override]]:
     """Return where each row of the file stands, and the row; none if there is no file. Raises CourseFault."""
     try:
-        data, node = read_yaml(path)
+        found, node = read_model(path, OverridesFile, "course overrides")
     except FileNotFoundError:
         return []
     except OSError as error:
         raise CourseFault(f"{path} cannot be read ({error.strerror}). Next: mend that, then course overrides") from None
-    except Unread as error:
-        raise CourseFault(f"{error}, then course overrides") from None
-    if data is None:
-        return []
-    try:
-        rows = OverridesFile.model_validate(data).root
-    except ValidationError as error:
-        raise CourseFault(f"{first_problem(path, node, error, OverridesFile)}. {NEXT}") from None
-    return [(f"{path}:{line_of(node, (i,))}", row) for i, row in enumerate(rows)]
+    return [(f"{path}:{line_of(node, (i,))}", row) for i, row in enumerate(found.root)]

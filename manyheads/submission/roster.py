@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,9 +12,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ..errors import CourseFault
-from .csv_rows import csv_cells, mend
 from .find import is_student
 
+LARGEST = 8 * 1024 * 1024  # bytes of the file
 FORM = "Its first line names its columns: id, and any of name, section, email, login, sis_id, canvas_id, github"
 
 
@@ -85,13 +88,44 @@ class Roster:
 
 def read_roster(path: Path) -> Roster:
     """Read the file. Raises CourseFault, which names the line."""
-    rows = csv_cells(path, "--roster")
+    rows = _csv_cells(path)
     header = [name.strip() for name in next(rows, (0, []))[1]]
     columns = _columns(header)
     students = tuple(_students(rows, columns, path))
     unread = tuple(name for name, column in zip(header, columns, strict=True) if name and not column)
     said = [f"{name!a} as {_WORDS.get(c, c.replace('_', ' '))}" for name, c in zip(header, columns, strict=True) if c]
     return Roster(students, unread, f"{path}, of which these columns are read: {', '.join(said)}")
+
+
+def _csv_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line on which each row ends, and its cells: the first has the columns' names. Raises CourseFault.
+
+    It is UTF-8, or UTF-16 with its mark, as spreadsheets write it.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise CourseFault(f"{path} cannot be read ({error.strerror}). Next: give --roster another file") from None
+    if len(data) > LARGEST:
+        said = f"{path} is larger than {LARGEST // 1024**2} MiB"
+        raise CourseFault(f"{said}. Next: take other columns out, then the same again")
+    is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
+    except UnicodeDecodeError:
+        raise CourseFault(f"{path} is not UTF-8. Next: save it as CSV in UTF-8") from None
+    rows = csv.reader(io.StringIO(text), delimiter=max(",;\t", key=text.partition("\n")[0].count))
+    try:
+        for row in rows:
+            yield rows.line_num, row
+    except csv.Error as error:
+        raise CourseFault(f"{path} is not CSV ({error}). {_mend(path)}") from None
+
+
+def _mend(path: Path) -> str:
+    """Return what is to be done next where the file is wrong."""
+    return f"Next: mend {path}, then the same command again"
 
 
 def _columns(header: Sequence[str]) -> list[str]:
@@ -108,7 +142,7 @@ def _columns(header: Sequence[str]) -> list[str]:
 
 def _students(rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str], path: Path) -> Iterator[Student]:
     if not {"id", *_FOLDERS} & {*columns}:
-        raise CourseFault(f"{path} has no column `id`. {FORM}. {mend(path)}")
+        raise CourseFault(f"{path} has no column `id`. {FORM}. {_mend(path)}")
     taken: dict[tuple[str, str], int] = {}
     for line, row in rows:
         cells = _cells(row, columns)
@@ -118,12 +152,12 @@ def _students(rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str],
             continue
         cells.setdefault("id", next((cells[name] for name in _FOLDERS if cells.get(name)), ""))
         if not is_student(cells["id"]) or cells["id"].startswith("."):
-            raise CourseFault(f"{path}:{line}: {cells['id']!a} cannot be a folder's name. {mend(path)}")
+            raise CourseFault(f"{path}:{line}: {cells['id']!a} cannot be a folder's name. {_mend(path)}")
         for column in _IDS:
             key = (column, folded(cells.get(column, "")))
             if key[1] and taken.setdefault(key, line) != line:
                 said = f"{column} {cells[column]!a} stands in line {taken[key]}, too (case does not count)"
-                raise CourseFault(f"{path}:{line}: {said}. {mend(path)}")
+                raise CourseFault(f"{path}:{line}: {said}. {_mend(path)}")
         yield Student(**cells)
 
 

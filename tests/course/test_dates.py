@@ -65,15 +65,11 @@ def test_durations(text: str, seconds: int) -> None:
         ("", "2026-12-01 18:00", "course.yaml:5: due: 2026-12-01 18:00 has no zone"),
         ("time_zone: Berlin\n", "2026-12-01 18:00", "course.yaml:2: time_zone: Berlin is no time zone"),
         ("time_zone: UTC\n", "2026-12-01", "course.yaml:6: due: 2026-12-01 has no time of day"),
-        (
-            "time_zone: UTC\nlate: {grace: soon}\n",
-            "2026-12-01 18:00",
-            "course.yaml:3: late.grace: 'soon' is no duration",
-        ),
+        ("time_zone: UTC\nlate: {grace: soon}\n", "2026-12-01 18:00", "course.yaml:3: late.grace: 'soon' is no duration"),
         ("late: {per_day: 10}\n", "2026-12-01 18:00Z", "course.yaml:2: late.per_day: 10 is no share such as 10%"),
         ("late: {per_day: 200%}\n", "2026-12-01 18:00Z", "course.yaml:2: late.per_day: 200% is more than 100%"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_in_course_yaml_is_named_with_its_line(tmp_path: Path, top: str, due: str, says: str) -> None:
     (tmp_path / "course.yaml").write_text(COURSE.format(top=top, due=due))
     with pytest.raises(CourseError) as raised:

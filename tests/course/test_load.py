@@ -83,91 +83,31 @@ def test_on_a_gpu_the_limits_leave_room_for_cuda_and_the_times_stay(tmp_path: Pa
     [
         pytest.param("title: Averages\nl", "l", 1, "title: is missing", id="a course without a title"),
         pytest.param("title: Averages\nl", "title: ''\nl", 1, "title: ", id="an empty title"),
-        pytest.param(
-            "  seconds_per_call: 2",
-            "  seconds_per_cal: 2",
-            3,
-            "is no key that is known here. Is it seconds_per_call? There are: files_mib, ",
-            id="a misspelt limit",
-        ),
+        pytest.param("  seconds_per_call: 2", "  seconds_per_cal: 2", 3, "is no key that is known here. Is it seconds_per_call? There are: files_mib, ", id="a misspelt limit"),
         pytest.param("_call: 2", "_call: 0", 3, "greater than 0", id="no time at all"),
         pytest.param("_call: 2", "_call: soon", 3, "'soon' is no number", id="a word where a number belongs"),
         pytest.param("seconds_per_call: 2", "memory_mib: 1", 3, "at least 256", id="too little memory"),
         pytest.param("seconds_per_call: 2", "open_files: 8", 3, "at least 80", id="too few files"),
-        pytest.param(
-            "id: averages", "id: Averages", 5, "lower case, digits and underscores", id="an assignment id in upper case"
-        ),
-        pytest.param(
-            "id: averages",
-            "id: ../averages",
-            5,
-            "lower case, digits and underscores",
-            id="an assignment id that is a path",
-        ),
-        pytest.param(
-            "id: median",
-            "id: 2nd",
-            12,
-            "lower case, digits and underscores",
-            id="an exercise id that begins with a digit",
-        ),
-        pytest.param(
-            "id: median", "id: a-b", 12, "lower case, digits and underscores", id="an exercise id with a hyphen"
-        ),
+        pytest.param("id: averages", "id: Averages", 5, "lower case, digits and underscores", id="an assignment id in upper case"),
+        pytest.param("id: averages", "id: ../averages", 5, "lower case, digits and underscores", id="an assignment id that is a path"),
+        pytest.param("id: median", "id: 2nd", 12, "lower case, digits and underscores", id="an exercise id that begins with a digit"),
+        pytest.param("id: median", "id: a-b", 12, "lower case, digits and underscores", id="an exercise id with a hyphen"),
         pytest.param("id: median", "id: running_mean", 5, "'running_mean' occurs twice", id="two equal ids"),
         pytest.param("points: 4", "points: 0", 10, "greater than 0", id="an exercise worth nothing"),
         pytest.param("points: 4", "points: -1", 10, "greater than 0", id="negative points"),
         pytest.param("        points: 4\n", "", 8, "points: is missing", id="an exercise without points"),
         pytest.param("hint: Sort first.", "hint: ''", 15, "hint: is empty", id="an empty hint"),
-        pytest.param(
-            "hint: Sort first.",
-            "hunt: Sort first.",
-            15,
-            "hunt: is no key that is known here. Is it hint?",
-            id="a misspelt hint",
-        ),
-        pytest.param(
-            "hint: Sort first.",
-            "hint: 'open",
-            15,
-            "a quote that begins here is never closed",
-            id="a quote that is never closed",
-        ),
+        pytest.param("hint: Sort first.", "hunt: Sort first.", 15, "hunt: is no key that is known here. Is it hint?", id="a misspelt hint"),
+        pytest.param("hint: Sort first.", "hint: 'open", 15, "a quote that begins here is never closed", id="a quote that is never closed"),
         pytest.param("  - id: averages", "\t- id: averages", 5, "a tab, or a sign", id="a tab as indent"),
         pytest.param("points: 4", "points: '1,5'", 10, "points: '1,5' is no number; write 1.5", id="a decimal comma"),
-        pytest.param(
-            "title: Averages\nl",
-            "title: 3\nl",
-            1,
-            "title: 3 is a number where text belongs: put it in quotes",
-            id="a number as a title",
-        ),
-        pytest.param(
-            "title: Averages\nl",
-            "title: A\nrubric: 1\nl",
-            2,
-            "rubric: is no key that is known here, or it is of a newer engine",
-            id="a newer key",
-        ),
-        pytest.param(
-            "title: Averages\nl",
-            "title: A\ntitle: B\nl",
-            2,
-            "title: stands in line 1, too. Keep one of them",
-            id="a key twice",
-        ),
-        pytest.param(
-            "      - id: median",
-            "     - id: median",
-            12,
-            "its indentation does not fit",
-            id="a row one column to the left",
-        ),
-        pytest.param(
-            "limits:\n  seconds_per_call: 2", "limits: 3", 2, "limits: ", id="a number in place of the limits"
-        ),
+        pytest.param("title: Averages\nl", "title: 3\nl", 1, "title: 3 is a number where text belongs: put it in quotes", id="a number as a title"),
+        pytest.param("title: Averages\nl", "title: A\nrubric: 1\nl", 2, "rubric: is no key that is known here, or it is of a newer engine", id="a newer key"),
+        pytest.param("title: Averages\nl", "title: A\ntitle: B\nl", 2, "title: stands in line 1, too. Keep one of them", id="a key twice"),
+        pytest.param("      - id: median", "     - id: median", 12, "its indentation does not fit", id="a row one column to the left"),
+        pytest.param("limits:\n  seconds_per_call: 2", "limits: 3", 2, "limits: ", id="a number in place of the limits"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_file_is_refused_with_the_line(tmp_path: Path, old: str, new: str, line: int, says: str) -> None:
     assert GOOD.count(old) == 1
     with pytest.raises(CourseError) as error:
@@ -187,19 +127,13 @@ def test_a_bad_file_is_refused_with_the_line(tmp_path: Path, old: str, new: str,
         pytest.param("just words\n", "the file: ", id="a sentence"),
         pytest.param("title: T\nassignments: []\n", ":2: assignments: ", id="no assignments"),
         pytest.param("title: T\nassignments:\n", ":2: assignments: ", id="assignments left blank"),
-        pytest.param(
-            "title: T\nassignments:\n  - {id: a, title: A, exercises: []}\n",
-            ":3: exercises: is an empty list",
-            id="an assignment without exercises",
-        ),
+        pytest.param("title: T\nassignments:\n  - {id: a, title: A, exercises: []}\n", ":3: exercises: is an empty list", id="an assignment without exercises"),
         pytest.param(b"title: caf\xe9\n", "is not UTF-8 (byte 10)", id="Latin-1"),
         pytest.param("title: a\0b\n", "course.yaml", id="a NUL byte"),
         pytest.param("title: &a [*a]\n", "course.yaml:1: title: ", id="a list that holds itself"),
-        pytest.param(
-            "title: !!python/object:os.system x\n", ":1: could not determine a constructor", id="a Python tag"
-        ),
+        pytest.param("title: !!python/object:os.system x\n", ":1: could not determine a constructor", id="a Python tag"),
     ],
-)
+)  # fmt: skip
 def test_a_file_of_the_wrong_kind_is_refused(tmp_path: Path, text: str | bytes, says: str) -> None:
     with pytest.raises(CourseError) as error:
         load_course(write(tmp_path, text))
