@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from .course.decisions import OverridesFile
 from .course.file import CourseFile
-from .course.overrides_file import OverridesFile
 from .evidence import Evidence
 from .result import Result
 

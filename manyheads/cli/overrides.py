@@ -8,8 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..course.dates import shown_moment
-from ..course.decisions import Decision, Decisions
-from ..course.overrides_file import NAME
+from ..course.decisions import NAME, Decision, Decisions
 from ..report.labels import Labels, labels_of
 from .options import AssignmentOption, CourseOption, assignment_of, instructors_course_of, open_console
 

@@ -14,7 +14,7 @@ from ..course.decisions import Decisions
 from ..course.final import final
 from ..result import ExerciseResult, HandedIn, Result, total_of
 from ..submission import find_submissions
-from ..submission.handed_in import handed_in
+from ..submission.to_grade import handed_in
 from .nbgrader_writer import GradebookWriter
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from manyheads.course import load_course
 from manyheads.course.dates import moment
-from manyheads.course.decisions import Decisions
-from manyheads.course.overrides_file import NAME
+from manyheads.course.decisions import NAME, Decisions
 from manyheads.result import CheckResult, ExerciseResult, HandedIn, Result
 
 COURSE = """\

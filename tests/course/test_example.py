@@ -10,8 +10,7 @@ import jsonschema
 import yaml
 
 from manyheads.course import load_course
-from manyheads.course.decisions import Decisions
-from manyheads.course.overrides_file import NAME
+from manyheads.course.decisions import NAME, Decisions
 from manyheads.schemas import SCHEMAS
 
 

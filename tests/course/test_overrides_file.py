@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.course.decisions import Decisions
-from manyheads.course.overrides_file import NAME, read_overrides
+from manyheads.course.decisions import NAME, Decisions, read_overrides
 from manyheads.errors import CourseFault
 
 Decide = Callable[..., Decisions]

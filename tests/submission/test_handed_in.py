@@ -18,7 +18,7 @@ from manyheads.course import Course
 from manyheads.result import HandedIn
 from manyheads.submission import clones as commits
 from manyheads.submission import find_submissions
-from manyheads.submission.handed_in import handed_in
+from manyheads.submission.to_grade import handed_in
 
 from .conftest import DANCE, Collect, Zipped
 
