@@ -6,6 +6,7 @@ A moment without a zone means nothing by itself.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +28,13 @@ def moment(text: str, zone: str = "") -> datetime:
     """
     written = _OFFSET.sub(r"\1", text.strip())
     named = _ZONE_NAME.fullmatch(written)
-    local = _local(named[1] if named else written)
+    clock = named[1] if named else written
+    if re.fullmatch(r"[\d-]+", clock):
+        raise ValueError(f"{clock} has no time of day: write it as {clock} 18:00")
+    try:
+        local = datetime.fromisoformat(clock)
+    except ValueError:
+        raise ValueError(f"{clock!a} is no date and time such as 2026-12-01 18:00") from None
     if local.tzinfo is not None:
         return local.astimezone(UTC)
     if not (named or zone):
@@ -65,48 +72,38 @@ def duration(text: str) -> timedelta:
     return int(found[1]) * unit
 
 
-def _local(text: str) -> datetime:
-    if re.fullmatch(r"[\d-]+", text):
-        raise ValueError(f"{text} has no time of day: write it as {text} 18:00")
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text!a} is no date and time such as 2026-12-01 18:00") from None
-
-
 def _text(value: object) -> object:
     """Return what YAML has read as a date, as text again."""
     return value.isoformat() if isinstance(value, date) else value
 
 
-def _moment_text(text: str) -> str:
-    moment(text, "UTC")
-    return text
+def _read_by(reader: Callable[[str], object]) -> AfterValidator:
+    """Return what keeps a text that this reader can read. The reader raises ValueError."""
+
+    def check(text: str) -> str:
+        reader(text)
+        return text
+
+    return AfterValidator(check)
 
 
-def _zone_text(name: str) -> str:
-    """Return the name of a zone.
+def _zone(name: str) -> None:
+    """Raise ValueError for a zone that is not known.
 
     Where a system has no list of zones, as Windows, any name goes: students' commands need none.
     """
     try:
         zone_named("Europe/Berlin")
     except ValueError:
-        return name
+        return
     zone_named(name)
-    return name
-
-
-def _duration_text(text: str) -> str:
-    duration(text)
-    return text
 
 
 Moment = Annotated[
     str,
     BeforeValidator(_text),
-    AfterValidator(_moment_text),
+    _read_by(lambda text: moment(text, "UTC")),
     Field(description="ISO 8601, such as 2026-12-01 18:00 in the course's time_zone, or 2026-12-01 18:00+01:00"),
 ]
-Zone = Annotated[str, AfterValidator(_zone_text), Field(description="such as Europe/Berlin")]
-Duration = Annotated[str, AfterValidator(_duration_text), Field(description="such as 30 min, 2 h or 7 days")]
+Zone = Annotated[str, _read_by(_zone), Field(description="such as Europe/Berlin")]
+Duration = Annotated[str, _read_by(duration), Field(description="such as 30 min, 2 h or 7 days")]

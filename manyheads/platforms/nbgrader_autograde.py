@@ -9,7 +9,9 @@ No kernel is started. Of what the grader itself could not judge, nbgrader gets n
 from __future__ import annotations
 
 import json
+import logging
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -24,20 +26,71 @@ from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 
 from ..authoring.stub_notebook import LOCKED, MAGICS
 from ..box.names import Level
-from ..course import Course, Exercise
+from ..course import Assignment, Course, Exercise
+from ..course.decisions import Decisions
+from ..course.final import final
 from ..course.secret import course_secret
 from ..errors import CourseFault
 from ..judge.judge_process import GradePlan, SteadyJudge
-from ..result import ExerciseResult
-from ..submission import Submission
-from .nbgrader_decisions import Decide
+from ..result import ExerciseResult, HandedIn, Result, total_of
+from ..submission import Submission, find_submissions
+from ..submission.to_grade import handed_in
 from .nbgrader_feedback import comment, group_report
-from .nbgrader_writer import KnownCell, NotebookCells, leave_to_a_human, notebook_cells
+from .nbgrader_writer import GradebookWriter, KnownCell, NotebookCells, leave_to_a_human, notebook_cells
 
 LEVEL = Level.NAMESPACES
 RESULT = "manyheads"  # the key of a result in nbconvert's resources
 
 Resources = dict[str, Any]
+
+
+@dataclass
+class Decide:
+    """Enters what counts, notebook by notebook: a command that is killed leaves whole notebooks."""
+
+    assignment: Assignment
+    decisions: Decisions
+    times: dict[str, HandedIn]
+    writer: GradebookWriter
+    _graded: dict[str, dict[str, ExerciseResult]] = field(default_factory=lambda: defaultdict(dict))
+
+    def enter(self, student: str, exercise: ExerciseResult, isolation: str) -> None:
+        """Enter the student's exercises that are graded so far: an excuse of one changes what the others mean."""
+        graded = self._graded[student]
+        graded[exercise.id] = exercise
+        exercises = tuple(graded[other.id] for other in self.assignment.exercises if other.id in graded)
+        result = Result(
+            student=student,
+            assignment=self.assignment.id,
+            score=total_of(other.score for other in exercises),
+            max_score=sum(other.max_score for other in exercises),
+            device="cpu",
+            isolation=isolation,
+            seed=0,
+            versions={},
+            exercises=exercises,
+            handed_in=self.times.get(student),
+        )
+        self.writer.write(final(result, self.decisions))
+
+
+@contextmanager
+def deciding(
+    course: Course, submitted: Path, assignment: Assignment, url: str, log: logging.Logger
+) -> Iterator[Decide | None]:
+    """Give what enters decisions about this assignment; None where there are none. Raises CourseFault."""
+    decisions = Decisions.of_course(course)
+    submissions, _ = find_submissions(course, submitted)
+    own = [submission for submission in submissions if submission.assignment.id == assignment.id]
+    for problem in decisions.of_nobody({each.student for each in own}, {assignment.id}):
+        log.warning(problem)
+    rows = [row for row in decisions.rows if row.assignment == assignment.id]
+    if assignment.id not in decisions.dates and not rows:
+        yield None
+        return
+    times = {each.student: time for each, time in handed_in(submitted, own).items()}
+    with GradebookWriter(course, url, [assignment]) as writer:
+        yield Decide(assignment, decisions, times, writer)
 
 
 @dataclass(frozen=True)
@@ -170,7 +223,7 @@ DELETED = "# This cell is not in what was handed in."
 
 
 @dataclass(frozen=True)
-class HandedIn:
+class StudentCell:
     """A cell as the student left it."""
 
     source: str
@@ -178,14 +231,14 @@ class HandedIn:
     grade_id: str = ""
 
 
-def cells_of_notebook(text: str) -> list[HandedIn]:
+def cells_of_notebook(text: str) -> list[StudentCell]:
     """Return the cells of a notebook that can be read (`read_attempt` says so)."""
     return [_handed_in(cell) for cell in json.loads(text)["cells"]]
 
 
-def cells_of_script(text: str, known: NotebookCells) -> list[HandedIn]:
+def cells_of_script(text: str, known: NotebookCells) -> list[StudentCell]:
     """Return the cells of a script: as the release has them where the student kept its marks, else one cell."""
-    whole = [HandedIn(text, grade_id=known.solutions[0].grade_id if known.solutions else "")]
+    whole = [StudentCell(text, grade_id=known.solutions[0].grade_id if known.solutions else "")]
     try:
         parts = jupytext.reads(text, fmt="py:percent").cells
         tagged = [tag for part in parts for tag in part.metadata.get("tags", [])]
@@ -195,16 +248,16 @@ def cells_of_script(text: str, known: NotebookCells) -> list[HandedIn]:
         return whole
     solutions = iter([c.grade_id for c in known.solutions])
     others = [c for c in known.cells if not c.is_solution and not c.is_graded]
-    cells = [HandedIn(c.source, grade_id=c.grade_id) for c in others if c.grade_id.endswith(f"-{MAGICS}")]
+    cells = [StudentCell(c.source, grade_id=c.grade_id) for c in others if c.grade_id.endswith(f"-{MAGICS}")]
     locked = iter([c.grade_id for c in others[len(cells) :]])
     for part in parts:
         tags = part.metadata.get("tags", [])
         grade_id = next(solutions, "") if "solution" in tags else next(locked, "") if LOCKED.intersection(tags) else ""
-        cells.append(HandedIn(str(part.source), part.cell_type == "code", grade_id))
+        cells.append(StudentCell(str(part.source), part.cell_type == "code", grade_id))
     return cells
 
 
-def rebuild(handed_in: Sequence[HandedIn], known: NotebookCells, problem: str = "") -> NotebookNode:
+def rebuild(handed_in: Sequence[StudentCell], known: NotebookCells, problem: str = "") -> NotebookNode:
     """Return the student's cells in their order, each known cell once and with the release's metadata, none missing."""
     left = {cell.grade_id: cell for cell in known.cells}
     cells = [new_markdown_cell(problem)] if problem else []
@@ -239,11 +292,11 @@ def _known(place: KnownCell, source: str) -> NotebookNode:
     return cell
 
 
-def _handed_in(cell: dict[str, object]) -> HandedIn:
+def _handed_in(cell: dict[str, object]) -> StudentCell:
     metadata = cell.get("metadata")
     about = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     grade_id = about.get("grade_id") if isinstance(about, dict) else None
     source = cell.get("source", "")
     text = "".join(map(str, source)) if isinstance(source, list) else str(source)
     text = text.encode(errors="replace").decode()  # JSON may hold half of a surrogate pair, which no file can
-    return HandedIn(text, cell.get("cell_type") == "code", grade_id if isinstance(grade_id, str) else "")
+    return StudentCell(text, cell.get("cell_type") == "code", grade_id if isinstance(grade_id, str) else "")

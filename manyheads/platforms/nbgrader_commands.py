@@ -148,8 +148,7 @@ def _source(course: Course, assignment: Assignment, converter: Any) -> Iterator[
 
 @contextmanager
 def _submitted(course: Course, assignment: Assignment, converter: Any) -> Iterator[None]:
-    from .nbgrader_autograde import grading
-    from .nbgrader_decisions import deciding
+    from .nbgrader_autograde import deciding, grading
 
     directory, log = converter.coursedir, converter.log
     handed_in = Path(directory.root) / directory.submitted_directory

@@ -20,7 +20,7 @@ from nbgrader.utils import parse_utc
 from ..course import Assignment, Course, Exercise
 from ..errors import CourseFault
 from ..submission import Submission, Unreadable, code_digest, find_submissions, largest, read_attempt, read_text
-from .nbgrader_autograde import HandedIn, cells_of_notebook, cells_of_script, rebuild
+from .nbgrader_autograde import StudentCell, cells_of_notebook, cells_of_script, rebuild
 from .nbgrader_names import SECRET, TIMESTAMP
 from .nbgrader_writer import NotebookCells, notebook_cells
 
@@ -114,8 +114,8 @@ def _stage_own(submission: Submission, name: str, target: Path, log: logging.Log
     (target / name).write_text(text, encoding="utf-8")
 
 
-def _released(known: NotebookCells) -> list[HandedIn]:
-    return [HandedIn(cell.source, grade_id=cell.grade_id) for cell in known.cells]
+def _released(known: NotebookCells) -> list[StudentCell]:
+    return [StudentCell(cell.source, grade_id=cell.grade_id) for cell in known.cells]
 
 
 # Which notebooks an nbgrader command takes: as nbgrader lists them, but for folders whose names hold *, ? or [.
