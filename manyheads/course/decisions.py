@@ -18,8 +18,8 @@ from ..errors import CourseFault
 from . import Course
 from .dates import Moment, duration, moment, zone_named
 from .file import Identifier, LatePolicy
+from .load import line_of, read_model
 from .named import UnknownAssignment, assignment_named, unknown
-from .yaml_file import line_of, read_model
 
 NAME = "overrides.yaml"
 NEXT = "Next: mend that line, then course overrides"
