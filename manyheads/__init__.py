@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """`%load_ext manyheads` in a notebook: %check, %hint, %trace and %plot."""
+    """`%load_ext manyheads` in a notebook: %check, %ask and %course."""
     from .notebook.magics import Magics
 
     Magics(shell).register()

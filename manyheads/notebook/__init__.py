@@ -8,7 +8,7 @@ __all__ = ["check_notebook", "load_magics"]
 
 
 def load_magics(exercise: str) -> None:
-    """Register %check, %hint, %trace and %plot for this exercise with the shell, if there is one.
+    """Register %check, %ask and %course for this exercise with the shell, if there is one.
 
     Example: `load_magics("reshape_dance")`
     """

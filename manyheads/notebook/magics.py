@@ -1,45 +1,74 @@
-"""What `%load_ext manyheads` and a notebook's first cell load: %check, %hint, %trace, %plot and %ask, with the output of the commands."""
+"""What `%load_ext manyheads` and a notebook's first cell load: %check, %ask and %course."""
 
 from __future__ import annotations
 
 import io
+import os
 import random
 import re
-import shlex
-from contextlib import redirect_stdout, suppress
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import torch
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 from rich.text import Text
 
 from ..box.forked import open_own_box
 from ..checks.local import LocalRecordingRunner
+from ..course import Course, Exercise, find_course, load_course
+from ..course.named import exercises_called, unknown
+from ..diagnosis.recording import Fingerprints
+from ..diagnosis.recording_file import read
 from ..errors import CourseFault
 from ..report.called import as_called
 from ..report.labels import label_of
 from ..report.ladder import after_done
-from ..report.notebook_html import NotebookView, checked, hanging, pictured, shown
+from ..report.notebook_html import WIDTH, NotebookView, checked, shown
 from ..report.question_text import answer_lines, question_lines
-from ..report.trace_text import LEGEND, trace_report
 from ..result import ExerciseResult
 from ..student.ask_questions import questions_about
 from ..student.check_attempt import check_attempt
-from ..student.choose_example import examples_named
-from ..student.crops import TABLES, TIMES
-from ..student.example import with_recorded
-from ..student.explain_trace import explained
-from ..student.hints import next_hint
 from ..student.own_checks import printed_lines
 from ..student.question import read_letters
-from ..student.sentence import every_band, sentence_examples
 from ..submission import read_file
-from .kernel import Cells, NotebookExercise, find_exercise, preserved_rng_state, source_of, traced_in_kernel
+from .visible_checks import source_of
 
-_OPTIONS = {"check": (), "hint": ("--again",), "trace": ("--values",), "plot": (), "ask": ()}
-_CROP = (6, 5)  # numbers of a table: fewer than on a terminal, for a notebook's column is narrower
 _LETTERS = re.compile(r"[A-Da-d-]{1,20}")  # answers to questions
-_OF_FUNCTIONS = ("trace", "plot")  # take the name of a function, too
+_OF_ONE = ("check", "hint", "trace", "plot", "ask")  # commands that are about one exercise: here, the notebook's
+
+
+@dataclass(frozen=True)
+class NotebookExercise:
+    """The exercise of a notebook, and its course."""
+
+    course: Course
+    exercise: Exercise
+    fingerprints: Fingerprints
+
+
+def find_exercise(name: str, namespace: Mapping[str, object]) -> NotebookExercise:
+    """Return the exercise of this name; if it is empty, the one whose functions are defined, or some of them.
+
+    Raises CourseFault.
+    """
+    course = load_course(find_course(Path.cwd()))
+    every = list(course.exercises)
+    if name:
+        found = exercises_called(every, name)
+    else:
+        defined = {e: [target in namespace for target in e.shapes] for e in every if e.shapes}
+        found = [e for e in defined if all(defined[e])] or [e for e in defined if any(defined[e])]
+    if len(found) != 1:
+        known = ", ".join(exercise.id for exercise in every)
+        what = f"it is not clear which exercise this notebook is; there are: {known}."
+        raise CourseFault(f"{unknown(every, name) if name and not found else what} Next: %check {every[0].id}")
+    return NotebookExercise(course, found[0], read(found[0].fingerprints))
 
 
 class Magics:
@@ -52,76 +81,59 @@ class Magics:
 
     def register(self) -> None:
         """Register them with the shell."""
-        for name in _OPTIONS:
-            self._shell.register_magic_function(self._magic(name), "line", name)
+        for name, answer in (("check", self._check), ("ask", self._ask), ("course", self._course)):
+            self._shell.register_magic_function(self._magic(answer), "line", name)
 
-    def _magic(self, name: str) -> Any:
+    def _magic(self, answer: Callable[[list[str]], NotebookView | None]) -> Any:
         def magic(line: str) -> None:
             try:
-                words, options = _parsed(name, line)
-                found, names = self._about(name, words)
-                _display(getattr(self, f"_{name}")(found, *names, *options))
+                view = answer(line.split())
             except CourseFault as error:
-                _display(shown(Text(f"course: {error}", style="bold red")))
+                view = shown(Text(f"course: {error}", style="bold red"))
+            if view is not None:
+                display({"text/html": view.html, "text/plain": view.text}, raw=True)
 
-        magic.__doc__ = f"As `course {name}`, for what is defined in this notebook. Example: %{name} reshape_dance"
+        magic.__doc__ = answer.__doc__
         return magic
 
-    def _about(self, name: str, words: list[str]) -> tuple[NotebookExercise, list[str]]:
-        """Return the exercise, and the functions that are named. A single word may be a function of this notebook's exercise.
+    def _find(self, name: str = "") -> NotebookExercise:
+        return find_exercise(name or self._exercise, self._shell.user_ns)
 
-        Raises CourseFault.
-        """
-        if name in _OF_FUNCTIONS and len(words) == 1:
-            with suppress(CourseFault):
-                own = find_exercise(self._exercise, self._shell.user_ns)
-                if words[0] in own.exercise.shapes:
-                    return own, words
-        if name == "ask" and words and _LETTERS.fullmatch(words[0]):
-            return find_exercise(self._exercise, self._shell.user_ns), words
-        return find_exercise(words[0] if words else self._exercise, self._shell.user_ns), words[1:]
-
-    def _check(self, notebook: NotebookExercise) -> NotebookView:
+    def _check(self, words: list[str]) -> NotebookView:
+        """Check what is defined in this notebook. Example: `%check`."""
+        notebook = self._find(*words[:1])
         result = self._result(notebook)
         return shown(checked(result, _after_done(notebook) if result.is_done else (), label_of(notebook.exercise)))
 
-    def _hint(self, notebook: NotebookExercise, *options: str) -> NotebookView:
-        result = self._result(notebook)
-        if result.is_done:
-            return shown(Text(f"{notebook.id} needs no hint: every check passes."))
-        states = {function.state: function.name for function in reversed(result.functions)}
-        if "unrun" in states and not states.keys() & {"wrong", "unwritten"} and "right" in states:
-            sentence = (
-                f"The cell of {states['unrun']} has not run yet, and what has run is right as far as it can be seen."
-            )
-            return shown(Text(sentence), Text(f"Next: run it, then %check {notebook.id}"))
-        note = notebook.notes / "hints.json"
-        hint = next_hint(notebook.fingerprints.content, result, notebook.exercise.hint, note, again=bool(options))
-        following = f"Next: %{'check' if hint.last else 'hint'} {notebook.id}"
-        return shown(*(Text(line) for line in (hint.title, hint.sentence, following) if line))
+    def _course(self, words: list[str]) -> None:
+        """Run a command of `course` on the notebook as it was saved. Example: `%course hint`."""
+        if words and words[0] in _OF_ONE and all(word.startswith("-") for word in words[1:]):
+            words.insert(1, self._find().exercise.id)
+        environment = {
+            **os.environ,
+            "COLUMNS": str(WIDTH),
+            "FORCE_COLOR": "",
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONUTF8": "1",
+        }
+        with subprocess.Popen(
+            [sys.executable, "-m", "manyheads", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            encoding="utf-8",
+        ) as running:
+            for line in running.stdout or ():
+                print(line, end="")
 
-    def _trace(self, notebook: NotebookExercise, *words: str) -> NotebookView:
-        names = [word for word in words if not word.startswith("--")]
-        crop = _CROP if len(names) < len(words) else ()
-        cells = self._cells()
-        chosen = examples_named(notebook.exercise, notebook.fingerprints, next(iter(names), None), "%trace")
-        traced = traced_in_kernel(self._shell.user_ns, chosen, cells, crop)
-        source = cells.source()
-        reports = [trace_report(explained(example, each, source, crop)) for example, each in traced]
-        return shown(hanging(*reports, Text(LEGEND, "bright_black")))
-
-    def _plot(self, notebook: NotebookExercise, *names: str) -> NotebookView:
-        cells = self._cells()
-        exercise, name = notebook.exercise, next(iter(names), None)
-        chosen = examples_named(exercise, notebook.fingerprints, name, "%plot", by_head=True)
-        chosen = with_recorded([*chosen, *([] if names else sentence_examples(exercise))], exercise)
-        return shown(pictured(every_band(traced_in_kernel(self._shell.user_ns, chosen, cells, TABLES, TIMES))))
-
-    def _ask(self, notebook: NotebookExercise, *letters: str) -> NotebookView:
-        """Show questions on the notebook as it was saved; with letters, what is said of them."""
+    def _ask(self, words: list[str]) -> NotebookView:
+        """Ask about your code, in the notebook as it was saved; with letters, say what is right. Example: `%ask BADCA`."""
+        letters = words if words and _LETTERS.fullmatch(words[0]) else words[1:]
+        notebook = self._find(*words[:1] if letters is not words else ())
         source = read_file(notebook.exercise.notebook, notebook.course.limits.source_kib)
         if not self._result(notebook).is_done:
-            raise CourseFault(f"{notebook.id} is not done yet, and questions come after a ✓. Next: %check")
+            raise CourseFault(f"{notebook.exercise.id} is not done yet, and questions come after a ✓. Next: %check")
         with open_own_box() as box:
             limits = notebook.course.limits.for_worker()
             questions = questions_about(box, limits, notebook.exercise, notebook.fingerprints, source, self._seed)
@@ -141,18 +153,11 @@ class Magics:
         # A function whose cell has not run counts as its stub, so that those that use it are said to wait for it.
         stubs = [f"def {name}(): raise NotImplementedError" for name in notebook.exercise.shapes if name not in names]
         source = "\n".join([source_of(names), *stubs])
-        with preserved_rng_state(), redirect_stdout(io.StringIO()) as printed:  # a function is called dozens of times
-            result = check_attempt(
-                notebook.fingerprints, LocalRecordingRunner(names), source or None, notebook.exercise
-            )
+        runner = LocalRecordingRunner(names)
+        # A call sets the seed, which is the student's; and a function is called dozens of times, whatever it prints.
+        with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()) as printed:
+            result = check_attempt(notebook.fingerprints, runner, source or None, notebook.exercise)
         return _with_unrun(result.model_copy(update={"printed": printed_lines(printed.getvalue())}))
-
-    def _cells(self) -> Cells:
-        def name_of(file: str) -> str | None:
-            named = self._shell.compile.format_code_name(file)
-            return None if named is None else named[1]
-
-        return Cells(name_of)
 
 
 def _after_done(notebook: NotebookExercise) -> list[str]:
@@ -161,7 +166,7 @@ def _after_done(notebook: NotebookExercise) -> list[str]:
     following = every[every.index(notebook.exercise) + 1 :][:1]
     lines = [f"Next: {each.title}, in {each.notebook.name}" for each in following]
     return [
-        as_called(line.replace(f"course ask {notebook.id}", "%ask"))
+        as_called(line.replace(f"course ask {notebook.exercise.id}", "%ask"))
         for line in (*after_done(notebook.exercise), *(lines or ["Next, in a terminal: course status"]))
     ]
 
@@ -172,22 +177,3 @@ def _with_unrun(result: ExerciseResult) -> ExerciseResult:
     functions = tuple(f.model_copy(update={"state": "unrun"}) if f.name in missing else f for f in result.functions)
     diagnosis = tuple(diagnosed for diagnosed in result.diagnosis if diagnosed.function not in missing)
     return result.model_copy(update={"functions": functions, "diagnosis": diagnosis})
-
-
-def _parsed(name: str, line: str) -> tuple[list[str], list[str]]:
-    try:
-        words = shlex.split(line)
-    except ValueError:
-        words = line.split()
-    options = [word for word in words if word.startswith("-")]
-    unknown = [word for word in options if word not in _OPTIONS[name]]
-    if unknown:
-        raise CourseFault(f"%{name} knows no {unknown[0]}. Next: %{name}?")
-    plain = [word for word in words if word not in options]
-    if len(plain) > (2 if name in _OF_FUNCTIONS else 1):
-        raise CourseFault(f"%{name} takes one exercise. Next: %{name} {plain[0]}")
-    return plain, options
-
-
-def _display(what: NotebookView) -> None:
-    display({"text/html": what.html, "text/plain": what.text}, raw=True)

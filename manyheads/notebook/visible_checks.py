@@ -5,8 +5,11 @@ Nothing is hidden here and nothing is graded: the student's own code runs in the
 
 from __future__ import annotations
 
+import inspect
 import io
+import textwrap
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from sys import modules
 
@@ -19,7 +22,6 @@ from ..report.notebook_html import WIDTH
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
 from ..student.check_attempt import check_attempt
-from .kernel import source_of
 
 
 class _TextAlone(Exception):
@@ -58,6 +60,16 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
     if any(check.outcome != "passed" for check in result.checks):
         raise VisibleCheckFailed(_text(result, label))
     print(_text(result, label))
+
+
+def source_of(namespace: Mapping[str, object]) -> str:
+    """Return the text of the functions and classes that are defined in this kernel; of what has none, nothing."""
+    texts = []
+    for value in dict(namespace).values():
+        if inspect.isfunction(value) or inspect.isclass(value):
+            with suppress(OSError, TypeError):
+                texts.append(textwrap.dedent(inspect.getsource(value)) if value.__module__ == "__main__" else "")
+    return "\n".join(texts)
 
 
 def _text(result: ExerciseResult, label: str) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import io
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,19 +12,15 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from ..result import ExerciseResult
-from ..student.bands import Band, summary
-from .heatmap import panel_svgs
 from .terminal import HintLine, exercise_report
 
 WIDTH = 62  # columns: as many as there is room for beside an open file browser
 # With a contrast of at least 4.5 : 1 on white: black, red, green, yellow, blue, magenta, cyan, grey.
 _DARK = [(0, 0, 0), (176, 0, 32), (0, 104, 55), (122, 82, 0), (0, 72, 160), (128, 0, 112), (0, 96, 110), (87, 87, 87)]
 _THEME = TerminalTheme((255, 255, 255), (31, 35, 40), _DARK, [_DARK[-1], *_DARK[1:]])
-_ZOOM = 1.25  # of a picture's own size
 _BOX = "background:#fff;color:#1f2328;padding:0.6em 0.9em;border:1px solid #d0d7de;border-radius:4px;overflow-x:auto"
 _WORDS = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 _FONT = f"margin:0;font-size:12px;line-height:1.35;word-break:normal;overflow-wrap:break-word;{_WORDS}"
-_TAG = re.compile(r"<[^>]*>")
 
 
 @dataclass(frozen=True)
@@ -62,51 +56,6 @@ def _folded(line: HintLine) -> str:
     label = f"hint for {line.about}" if line.about else "hint"
     summary = f'<summary style="cursor:pointer">{html.escape(label)}</summary>'
     return f'<details style="margin:0.2em 0 0.4em {line.deep}ch;font-size:12px;{_WORDS}">{summary}{html.escape(line.hint)}</details>'
-
-
-def pictured(bands: Sequence[Band]) -> NotebookView:
-    """Return the first band that differs, else the first, panel by panel at a size that can be read; the others are collapsed."""
-    words = summary(bands)
-    chosen = next((i for i, band in enumerate(bands) if band.differs or _notes(band)), 0)
-    drawn = [
-        f'<details{" open" * (i == chosen)} style="{_WORDS};font-size:12px;margin:0.2em 0">'
-        f'<summary style="cursor:pointer">{html.escape(words[i])}</summary>{_panels(band)}</details>'
-        for i, band in enumerate(bands)
-    ]
-    drawn.insert(0, drawn.pop(chosen))
-    return NotebookView("".join(drawn), "\n".join(words))
-
-
-def _panels(band: Band) -> str:
-    """Images that go on in the next row where there is no room: SVG in an image can neither run nor load anything."""
-    images = (
-        f'<img alt="{html.escape(title, quote=True)}" style="max-width:100%;zoom:{_ZOOM}" '
-        f'src="data:image/svg+xml;base64,{base64.b64encode(drawn.encode()).decode()}">'
-        for title, drawn in panel_svgs(band)
-    )
-    notes = "".join(f"<p>{html.escape(note)}</p>" for note in _notes(band))
-    return f'<div style="display:flex;flex-wrap:wrap;gap:0.5em">{"".join(images)}</div>{notes}'
-
-
-def _notes(band: Band) -> list[str]:
-    return [panel.note for panel in band.panels if panel.note]
-
-
-def hanging(*parts: RenderableType) -> NotebookView:
-    """Show these parts line by line: what is too long for its line goes on below, deeper than the line begins."""
-    console = _console()
-    for part in parts:
-        console.print(part, soft_wrap=True)
-    text = _text(console)
-    lines = console.export_html(theme=_THEME, code_format="{code}", inline_styles=True).rstrip("\n").split("\n")
-    inside = "".join(f'<div style="{_deeper(line)};white-space:pre-wrap;min-height:1em">{line}</div>' for line in lines)
-    return NotebookView(f'<div style="{_FONT}">{inside}</div>', text)
-
-
-def _deeper(line: str) -> str:
-    shown = html.unescape(_TAG.sub("", line))
-    begins = len(shown) - len(shown.lstrip()) + 2
-    return f"padding-left:{begins}ch;text-indent:-{begins}ch"
 
 
 def _rendered(part: RenderableType) -> NotebookView:

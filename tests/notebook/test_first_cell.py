@@ -26,15 +26,14 @@ def exercise() -> Exercise:
 
 @pytest.fixture(scope="module")
 def shown(exercise: Exercise, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What each %check, %hint and %trace shows, in a notebook whose cells run out of order."""
+    """What each %check shows, in a notebook whose cells run out of order."""
     folder = tmp_path_factory.mktemp("class")
     shutil.copytree(exercise.assignment.exercises_folder, folder / "exercises" / exercise.assignment.id)
     shutil.copy(REPOSITORY / "course.yaml", folder)
     first, setup = code_of(nbformat.read(exercise.notebook, as_version=4))[:2]
     simplified, scores, weights, attend = solutions_of(exercise)
     wrong = scores.replace("/ math.sqrt(", "/ (")
-    cells = [first, setup, simplified, attend, wrong, "%check", "%hint", scores, "%check", "%hint", "%trace attend",
-             "%trace attention_scores", weights, "%check"]  # fmt: skip
+    cells = [first, setup, simplified, attend, wrong, "%check", scores, "%check", weights, "%check"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in (ENGINE, *cells)])
     where = {"metadata": {"path": str(folder / "exercises" / exercise.assignment.id)}}
     NotebookClient(notebook, timeout=120, kernel_name="python3", resources=where).execute()
@@ -59,24 +58,13 @@ def test_a_check_in_the_middle_judges_what_has_run_and_says_what_has_not(shown: 
     said = " ".join(shown[0].split())
     assert "✓ simplified_attention ✗ attention_scores: You divided by head_dim itself" in said
     assert "· attention_weights: its cell has not run yet · attend: waits for attention_scores, which it uses" in said
-    mended = " ".join(shown[2].split())
+    mended = " ".join(shown[1].split())
     assert mended.startswith("… 01 Attention scores 1.5 / 5")
     assert "attend: waits for attention_weights, whose cell has not run" in mended
 
 
-def test_a_hint_is_about_the_mistake_and_else_about_the_cell_that_has_not_run(shown: list[str]) -> None:
-    assert shown[1].startswith("attention_scores: You divided by head_dim itself")
-    assert shown[3].startswith("The cell of attention_weights has not run yet")
-
-
-def test_trace_takes_a_functions_name_also_where_the_exercise_has_it(shown: list[str]) -> None:
-    assert shown[4].startswith("attend(q, k, v)")
-    assert shown[5].startswith("attention_scores(q, k)")
-    assert "simplified_attention" not in shown[5]
-
-
 def test_when_all_has_run_it_says_why_it_works_and_which_notebook_is_next(shown: list[str], exercise: Exercise) -> None:
-    done = " ".join(shown[6].split())
+    done = " ".join(shown[2].split())
     assert done.startswith(f"✓ {exercise.stem[:2]} {exercise.row.title} ")
     assert exercise.why in done
     assert done.endswith("Next: The causal mask, in 02_causal_mask.ipynb")

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import html.parser
-import re
-from xml.etree import ElementTree
 
-import torch
 from rich.console import Group
 from rich.text import Text
 
-from manyheads.report.heatmap import panel_svgs
-from manyheads.report.notebook_html import checked, hanging, pictured, shown
+from manyheads.report.notebook_html import checked, shown
 from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult
-from manyheads.student.bands import Band, compared
 
 CHECK = CheckResult(
     id="view",
@@ -91,40 +86,6 @@ def test_a_hint_says_which_function_it_is_about_and_stands_below_it() -> None:
     assert Reader(made.html).folded == "hint for splitsee splithint for mergesee merge"
     order = ["split: You", "hint for split", "merge: You", "hint for merge"]
     assert sorted(order, key=made.html.index) == order
-
-
-def test_a_long_line_goes_on_deeper_than_it_begins_and_is_whole_as_text() -> None:
-    made = hanging(Text("    matmul  " + "(B, T) " * 20 + "<end>"), Text("next"))
-    assert "padding-left:6ch;text-indent:-6ch;white-space:pre-wrap" in made.html
-    assert "&lt;end&gt;" in made.html
-    assert [line.split()[-1] for line in made.text.splitlines()] == ["<end>", "next"]
-
-
-def bands() -> list[Band]:
-    zero = torch.zeros(2, 2)
-    return [
-        compared("<head 0>", zero, zero, "numbers", "query", "key"),
-        compared("head 1", zero, zero + 3, "numbers", "query", "key"),
-        compared("head 2", zero, zero + 2, "numbers", "query", "key"),
-    ]
-
-
-def test_of_many_pictures_the_first_that_differs_is_open_and_the_others_are_folded_with_their_words() -> None:
-    made = pictured(bands())
-    assert re.findall(r"<details( open)?.*?<summary[^>]*>(.*?)</summary>", made.html) == [
-        (" open", "head 1: the largest difference is 3"),
-        ("", "&lt;head 0&gt;: as expected"),
-        ("", "head 2: the largest difference is 2"),
-    ]
-    assert made.text.splitlines()[0] == "<head 0>: as expected"
-    assert pictured(bands()[:1]).html.startswith("<details open")
-
-
-def test_panels_that_stand_alone_share_the_scale_of_their_band() -> None:
-    expected, yours, _ = (drawn for _, drawn in panel_svgs(bands()[1]))
-    assert ElementTree.fromstring(yours).tag.endswith("svg")
-    assert 'fill="#440154"' in expected
-    assert 'fill="#fde725"' in yours
 
 
 def test_every_colour_is_dark_enough_on_white() -> None:
