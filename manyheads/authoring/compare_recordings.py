@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import safetensors.torch
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 
 from ..box.worker import wire
@@ -20,26 +18,6 @@ from ..diagnosis.recording_file import UNREADABLE, loaded
 # recordings are equivalent, although a comparison of bytes would call one of them stale.
 
 TENSORS = 2e-6  # relative to the largest number of a tensor, or to 1 if all are smaller: float32 has seven digits
-
-
-def in_step(there: bytes, made: bytes) -> bool:
-    """Return whether two safetensors files have equivalent tensors.
-
-    Args:
-        there: the file on disk.
-        made: the file as it would be written now.
-
-    Returns:
-        True where names, dtypes, shapes and integers are equal, and floats are equal to rounding. NaN is equal
-        to NaN, and an infinity to the same infinity, never to a finite number. False where `there` cannot be read.
-    """
-    if there == made:
-        return True
-    try:
-        before, after = safetensors.torch.load(there), safetensors.torch.load(made)
-    except (ValueError, LookupError, SafetensorError):
-        return False
-    return before.keys() == after.keys() and all(same_numbers(before[name], after[name]) for name in after)
 
 
 def same_numbers(a: Tensor, b: Tensor) -> bool:

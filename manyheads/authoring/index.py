@@ -103,7 +103,7 @@ class Index:
             sources += with_neighbours(path)
         sources += exercise.figure_sources
         words = {id_: each.model_dump() for id_, each in words_of(load_bank(exercise)).items()}
-        row: Mapping[str, object] = exercise.row.model_dump(mode="json", exclude={"why", "bench", "generate", "plot"})
+        row: Mapping[str, object] = exercise.row.model_dump(mode="json", exclude={"why", "bench", "generate"})
         parts = [self._engine, exercise.assignment.id, exercise.stem, json.dumps([row, words], sort_keys=True)]
         parts += [f"{self._name(path)} {_digest(path)}" for path in sources]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -111,8 +111,7 @@ class Index:
 
 def for_students(exercise: Exercise) -> tuple[Path, ...]:
     """Return where the files of an exercise stand that students get, as far as it has them."""
-    recorded = exercise.fingerprints, exercise.heads, exercise.curve
-    return (exercise.script, exercise.notebook, *exercise.figures, *recorded)
+    return (exercise.script, exercise.notebook, *exercise.figures, exercise.fingerprints, exercise.curve)
 
 
 def write_changed(path: Path, content: bytes) -> bool:

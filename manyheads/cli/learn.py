@@ -16,7 +16,6 @@ from ..report.labels import label_of
 from ..report.ladder import Rung, State, all_done, ladder
 from ..report.words import function_reports
 from ..result import ExerciseResult
-from ..student.crops import TABLES, TIMES
 from ..submission import AttemptSource
 from .last_check import CHECKED_LAST, NOTE, exercise_meant, facts, fingerprint_path, last_result
 from .options import (
@@ -183,7 +182,7 @@ def plot(
     Example: `course plot causal_mask`
     """
     loaded = course_of(course)
-    wanted, _, followed = follow_own_attempt(loaded, exercise, function, "plot", by_head=True, crop=TABLES, times=TIMES)
+    wanted, _, followed = follow_own_attempt(loaded, exercise, function, "plot", by_head=True)
     from ..report.figures import png
     from ..student.bands import summary
     from ..student.sentence import every_band

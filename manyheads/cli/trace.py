@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..course import Course, Exercise
-from ..student.crops import CROP
 from ..submission import AttemptSource, lines_of, proved_line
 from ..submission.read import in_cells
 from .last_check import CHECKED_LAST, exercise_meant, fingerprint_path
@@ -18,6 +17,8 @@ from .own_evidence import print_evidence, trace_evidence
 
 if TYPE_CHECKING:
     from ..student.follow import Followed
+
+CROP = (6, 8)  # how many numbers of a table are shown: enough to read
 
 
 def trace(
@@ -38,7 +39,7 @@ def trace(
         print_evidence("trace", [found])
         raise typer.Exit(bool(found.problem or any(call.raised for call in found.calls)))
     crop = CROP if values else ()
-    wanted, source, followed = follow_own_attempt(course_of(course), exercise, function, "trace", crop=crop)
+    wanted, source, followed = follow_own_attempt(course_of(course), exercise, function, "trace", crop)
     from ..report.trace_text import LEGEND, trace_report
     from ..student.explain_trace import explained
     from ..student.follow import Source
@@ -48,7 +49,7 @@ def trace(
     places = (proved_line(source, line) for line in range(1, len(texts) + 1))
     labels = tuple(f"cell {place.cell}, {place.line_in_cell}" for place in places) if source.cells else ()
     lines = Source(texts, labels)
-    explanations = [explained(example, traced, lines, crop) for example, traced in followed.shown]
+    explanations = [explained(example, traced, lines) for example, traced in followed.shown]
     for each in explanations:
         told = replace(each, raised=in_cells(each.raised, source))
         console.print(trace_report(told), soft_wrap=not console.is_terminal)
@@ -68,18 +69,19 @@ def follow_own_attempt(
     name: str | None,
     function: str | None,
     command: str,
+    crop: tuple[int, ...] = (),
     *,
     by_head: bool = False,
-    crop: tuple[int, ...] = (),
-    times: int = 1,
 ) -> tuple[Exercise, AttemptSource, Followed]:
-    """Trace the attempt in exercises/ in a process of its own. Raises CourseFault; exits if it is not started."""
+    """Trace the attempt in exercises/ in a process of its own. Raises CourseFault; exits if it is not started.
+
+    crop: how many numbers of each output are kept; by_head: all that pictures need.
+    """
     exercise = exercise_meant(course, name, command)
     from ..box.forked import open_own_box
     from ..diagnosis.recording_file import read
     from ..student.choose_example import examples_named
-    from ..student.example import with_recorded
-    from ..student.follow import follow
+    from ..student.follow import TABLES, TIMES, follow
     from ..student.sentence import sentence_examples
 
     with open_own_box() as box:  # before this process runs a torch operation, because the box may fork it
@@ -87,10 +89,10 @@ def follow_own_attempt(
         refuse_unstarted(course, exercise, source, command)
         recorded = read(fingerprint_path(exercise))
         chosen = examples_named(exercise, recorded, function, f"course {command}", by_head=by_head)
-        if by_head:
-            sentence = sentence_examples(exercise) if function is None else []
-            chosen = with_recorded([*chosen, *sentence], exercise)
-        return exercise, source, follow(box, course.limits.for_worker(), source, chosen, crop, times)
+        if by_head and function is None:
+            chosen += sentence_examples(exercise)
+        kept = (TABLES, TIMES) if by_head else (crop, 1)
+        return exercise, source, follow(box, course.limits.for_worker(), source, chosen, *kept)
 
 
 def refuse_unstarted(course: Course, exercise: Exercise, source: AttemptSource, command: str) -> None:

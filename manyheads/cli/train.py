@@ -132,13 +132,10 @@ def _learned(
 
 def _heads(box: Box, course: Course, exercise: Exercise, source: AttemptSource) -> list[Band]:
     """Return what the attempt's heads attend to in a sentence, with the weights of the recorded model; empty if none are found."""
-    from ..student.crops import TABLES, TIMES
-    from ..student.example import with_recorded
-    from ..student.follow import follow
+    from ..student.follow import TABLES, TIMES, follow
     from ..student.sentence import every_band, sentence_examples
 
-    chosen = with_recorded(sentence_examples(exercise), exercise)
-    return every_band(follow(box, course.limits.for_worker(), source, chosen, TABLES, TIMES).shown)
+    return every_band(follow(box, course.limits.for_worker(), source, sentence_examples(exercise), TABLES, TIMES).shown)
 
 
 def _another(course: Course) -> str:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from ..box.worker.limits import Limits as WorkerLimits
 from .dates import Duration, Moment, Zone
-from .plot_and_bench import Drawn, Measurement, refuse_undrawable, refuse_unknown
+from .plot_and_bench import Measurement, refuse_unknown
 from .shapes import parse_signature
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", description="lower case, digits and underscores")]
@@ -112,16 +112,10 @@ class ExerciseRow(_Model):
         description="the module with which `course generate` writes: it returns a pair (y, cache), the cache opaque",
     )
     bench: tuple[Measurement, ...] = Field((), description="what `course bench` measures")
-    plot: dict[str, Drawn] = Field({}, description="what `course plot` draws of a function beside its values")
 
     @model_validator(mode="after")
     def _can_be_measured(self) -> ExerciseRow:
         refuse_unknown(self.bench, self.shapes)
-        return self
-
-    @model_validator(mode="after")
-    def _can_be_drawn(self) -> ExerciseRow:
-        refuse_undrawable(self.plot, self.shapes)
         return self
 
     @model_validator(mode="after")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..box.worker.form import Form
 from .file import AssignmentRow, AttentionModule, CourseFile, CourseLimits, ExerciseRow, Trainable
-from .plot_and_bench import Measurement, Tiled
+from .plot_and_bench import Measurement
 from .shapes import Signature, parse_signature
 
 # Which files a file of a course is made from: itself, and the neighbours that it imports.
@@ -107,14 +107,6 @@ class Exercise:
         """What `course bench` measures of it."""
         return self.row.bench
 
-    def turned(self, name: str) -> str:
-        """Return the argument whose pairs of channels the function of that name turns; "" if it turns none."""
-        return self.row.plot[name].turned or "" if name in self.row.plot else ""
-
-    def tiled(self, name: str) -> Tiled | None:
-        """Return what the tiles of the function of that name are made of; None if it has none."""
-        return self.row.plot[name].tiles if name in self.row.plot else None
-
     @property
     def shapes(self) -> tuple[str, ...]:
         """The names of the functions and classes whose shapes course.yaml gives."""
@@ -155,11 +147,6 @@ class Exercise:
     def fingerprints(self) -> Path:
         """The fingerprint file: what a student's machine knows about the answers."""
         return self._recorded("fingerprints")
-
-    @property
-    def heads(self) -> Path:
-        """What the reference's heads attend to."""
-        return self._recorded("heads")
 
     @property
     def curve(self) -> Path:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..errors import CourseFault
-from ..student.bands import HIDDEN, Band, Frame, Panel
+from ..student.bands import HIDDEN, Band, Panel
 from ..student.bench_settings import ITEM_SIZES, LESSON_DEVICE, Bench, BenchRow
 from ..student.measure_own import MeasuredExercise
 from ..student.training_plan import Curve
@@ -59,30 +59,14 @@ _CELL, _NARROW, _WIDE = 0.38, 1.6, 4.4  # inches: a cell, and the least and most
 
 def png(bands: Sequence[Band], title: str) -> bytes:
     """Return the picture. Raises CourseFault where matplotlib is not installed."""
-    rows = _rows(bands)
-    heights = [max(map(_height, row)) for row in rows]
-    widest = max(sum(map(_width, row)) for row in rows)
+    heights, widest = [_height(band) for band in bands], max(map(_width, bands))
     figure = _figure(widest, sum(heights) + 0.5)
     figure.suptitle(title, fontsize=12, fontweight="bold")
-    places = figure.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
-    for place, row in zip(places, rows, strict=True):
-        widths = [_width(band) for band in row]
-        widths.append(max(widest - sum(widths), 0.01))  # an empty part, so that cells stay square
-        parts = place.subfigures(1, len(widths), width_ratios=widths, squeeze=False)[0]
-        for part, band in zip(parts, row, strict=False):
-            _draw_band(part, band)
+    places = figure.subfigures(len(bands), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for place, band in zip(places, bands, strict=True):
+        rest = max(widest - _width(band), 0.01)  # an empty part, so that cells stay square
+        _draw_band(place.subfigures(1, 2, width_ratios=[_width(band), rest])[0], band)
     return _saved(figure)
-
-
-def _rows(bands: Sequence[Band]) -> list[list[Band]]:
-    """Return the bands of each row."""
-    rows: list[list[Band]] = []
-    for band in bands:
-        if rows and band.beside:
-            rows[-1].append(band)
-        else:
-            rows.append([band])
-    return rows
 
 
 def _height(band: Band) -> float:
@@ -123,22 +107,9 @@ def _draw(ax: Any, panel: Panel, scale: tuple[float, float]) -> Any:
     shown = torch.where(values.isfinite() & (values > HIDDEN), values, torch.nan)
     colours = colormaps[_MAPS[panel.kind]].with_extremes(bad=_HIDDEN_GREY)
     image = ax.imshow(shown.numpy(), cmap=colours, vmin=scale[0], vmax=scale[1], aspect="auto")
-    for frame in panel.frames:
-        _draw_frame(ax, frame)
-    if max(values.shape) <= FEW and not panel.frames:
+    if max(values.shape) <= FEW:
         _write_numbers(ax, panel, values, image)
     return image
-
-
-def _draw_frame(ax: Any, frame: Frame) -> None:
-    """Draw the frame, and its word on white, since the cells behind it may have several colours."""
-    from matplotlib.patches import Rectangle
-
-    corner = frame.left - 0.5, frame.top - 0.5
-    ax.add_patch(Rectangle(corner, frame.width, frame.height, fill=False, edgecolor="black", linewidth=1.4))
-    middle = corner[0] + frame.width / 2, corner[1] + frame.height / 2
-    behind = {"boxstyle": "circle,pad=0.2", "facecolor": "white", "edgecolor": "black", "linewidth": 0.6}
-    ax.text(*middle, frame.word, ha="center", va="center", fontsize=8, bbox=behind)
 
 
 def _write_numbers(ax: Any, panel: Panel, values: Tensor, image: Any) -> None:
@@ -159,11 +130,9 @@ def _label(ax: Any, band: Band, panel: Panel, *, first: bool) -> None:
     ax.yaxis.get_major_locator().set_params(integer=True)
     if panel.values is not None and panel.values.shape[0] == 1:  # else its ticks stand at parts of the row
         ax.set_yticks([0])
-    if band.column_labels:
-        slanted = {"rotation": 60, "ha": "right"} if max(map(len, band.column_labels)) > 1 else {}
-        ax.set_xticks(range(len(band.column_labels)), band.column_labels, **slanted)
-    if band.row_labels:
-        ax.set_yticks(range(len(band.row_labels)), band.row_labels)
+    if band.labels:
+        ax.set_xticks(range(len(band.labels)), band.labels)
+        ax.set_yticks(range(len(band.labels)), band.labels)
 
 
 # The figures of `course bench` as one PNG: times by length, and memory. Needs matplotlib.

@@ -8,7 +8,7 @@ from html import escape
 
 import torch
 
-from ..student.bands import HIDDEN, NONE, Band, Frame, Panel, is_none, summary
+from ..student.bands import HIDDEN, NONE, Band, Panel, is_none, summary
 
 # What PNG and SVG pictures share: a panel's heading, its scale, and the numbers in its cells.
 
@@ -22,7 +22,7 @@ def heading(panel: Panel) -> str:
     if is_no_difference(panel):
         return f"{panel.title}: none"
     hidden = panel.kind == "numbers" and bool((panel.values < HIDDEN).any())
-    return f"{panel.title} (grey: {panel.grey})" if hidden else panel.title
+    return f"{panel.title} (grey: −∞)" if hidden else panel.title
 
 
 def is_no_difference(panel: Panel) -> bool:
@@ -70,7 +70,6 @@ _COLOURS = {
 }
 _ENDS = {"numbers": ("dark", "light"), "weights": ("dark", "light"), "difference": ("orange", "purple")}
 _HIDDEN_GREY = (0xD0, 0xD0, 0xD0)
-_XMLNS = "http://www.w3.org/2000/svg"
 _SHADES = 40  # how many shades; cells of one shade are one path
 _WIDE, _HIGH = 214.0, 264.0  # the most width and height of a panel's cells
 _LABELLED = 330.0  # both, where rows and columns have names of their own: a page on a phone has as much room
@@ -80,18 +79,7 @@ Colour = tuple[int, int, int]
 
 def svg(band: Band) -> str:
     """Return the picture, with a label for screen readers."""
-    return _picture(band, [panel for panel in band.panels if panel.values is not None], summary([band])[0])
-
-
-def panel_svgs(band: Band) -> Iterator[tuple[str, str]]:
-    """Yield (title, picture) of each panel by itself, with the scale of the whole band; documents that an image can show."""
-    for panel in band.panels:
-        if panel.values is not None:
-            drawn = _picture(band, [panel], panel.title)
-            yield panel.title, drawn.replace("<svg ", f'<svg xmlns="{_XMLNS}" font-family="sans-serif" ', 1)
-
-
-def _picture(band: Band, panels: Sequence[Panel], label: str) -> str:
+    panels = [panel for panel in band.panels if panel.values is not None]
     width, height = _cell(band, panels[0])
     parts, x = [], 0.0
     for panel in panels:
@@ -100,7 +88,7 @@ def _picture(band: Band, panels: Sequence[Panel], label: str) -> str:
         )
         x += _LEFT + _columns(panel) * width + _APART
     whole = _TOP + max(map(_rows, panels)) * height + _BELOW
-    named = escape(label, quote=True)
+    named = escape(summary([band])[0], quote=True)
     return (
         f'<svg viewBox="0 0 {x:g} {whole:g}" width="{x:g}" role="img" aria-label="{named}" font-size="9" '
         f'fill="currentColor" text-anchor="middle">{"".join(parts)}</svg>'
@@ -126,7 +114,7 @@ def _panel(band: Band, panel: Panel, width: float, height: float) -> Iterator[st
     table, scale = panel.values.double().tolist(), limits(band, panel)
     shades: dict[Colour, list[str]] = defaultdict(list)
     numbers: dict[str, list[str]] = defaultdict(list)
-    written = max(_rows(panel), _columns(panel)) <= FEW and not panel.frames
+    written = max(_rows(panel), _columns(panel)) <= FEW
     for i, row in enumerate(table):
         for j, value in enumerate(row):
             shade = colour(value, panel, scale)
@@ -138,19 +126,7 @@ def _panel(band: Band, panel: Panel, width: float, height: float) -> Iterator[st
         yield f'<path fill="#{red:02x}{green:02x}{blue:02x}" shape-rendering="crispEdges" d="{"".join(cells)}"/>'
     for black_or_white, texts in numbers.items():
         yield f'<g fill="{black_or_white}" font-size="{8 if width < 28 else 9}">{"".join(texts)}</g>'
-    for frame in panel.frames:
-        yield from _frame(frame, width, height)
     yield from _around(band, panel, width, height, scale)
-
-
-def _frame(frame: Frame, width: float, height: float) -> Iterator[str]:
-    """Yield the frame, and its word on white, since the cells behind it may have several colours."""
-    place = f'x="{frame.left * width:g}" y="{frame.top * height:g}"'
-    size = f'width="{frame.width * width:g}" height="{frame.height * height:g}"'
-    yield f'<rect {place} {size} fill="none" stroke="#000" stroke-width="1.2"/>'
-    x, y = (frame.left + frame.width / 2) * width, (frame.top + frame.height / 2) * height
-    yield f'<circle cx="{x:g}" cy="{y:g}" r="8" fill="#fff" stroke="#000" stroke-width=".6"/>'
-    yield f'<text x="{x:g}" y="{y + 3:g}" fill="#000">{escape(frame.word)}</text>'
 
 
 def _around(band: Band, panel: Panel, width: float, height: float, scale: tuple[float, float]) -> Iterator[str]:
@@ -158,13 +134,11 @@ def _around(band: Band, panel: Panel, width: float, height: float, scale: tuple[
     across, down = _columns(panel) * width, _rows(panel) * height
     yield f'<rect width="{across:g}" height="{down:g}" fill="none" stroke="currentColor" stroke-width=".6"/>'
     yield f'<text x="{across / 2:g}" y="-6" font-size="11">{escape(heading(panel))}</text>'
-    sides = ((0, _rows(panel), height, band.row_labels), (1, _columns(panel), width, band.column_labels))
-    for name, count, step, labels in sides:
-        every = 1 if labels or step >= 12 else 5
-        for k in range(0, count, every):
+    for name, count, step in ((0, _rows(panel), height), (1, _columns(panel), width)):
+        for k in range(0, count, 1 if band.labels or step >= 12 else 5):
             at = (k + 0.5) * step
             place = f'x="-9" y="{at + 3:g}"' if name == 0 else f'x="{at:g}" y="{down + 10:g}"'
-            yield f"<text {place}>{escape(labels[k]) if labels else k}</text>"
+            yield f"<text {place}>{escape(band.labels[k]) if band.labels else k}</text>"
     yield f'<text x="{across / 2:g}" y="{down + 20:g}">{escape(_below(band, panel, scale))}</text>'
 
 
@@ -181,7 +155,7 @@ def _below(band: Band, panel: Panel, scale: tuple[float, float]) -> str:
 
 def _cell(band: Band, panel: Panel) -> tuple[float, float]:
     """Return the width and height of a cell: a square if there is room."""
-    if band.column_labels:
+    if band.labels:
         return (_halves(min(_LABELLED / _columns(panel), 32.0)),) * 2
     width = min(_WIDE / _columns(panel), 32.0)
     return _halves(width), _halves(min(max(width, 14.0), 24.0, _HIGH / _rows(panel)))

@@ -58,9 +58,6 @@ def trace_report(explained: Explained) -> RenderableType:
     if explained.returned:
         mark, style = ("✓", "bold green") if explained.right else ("✗", "bold red")
         parts.append(Text(f"  {mark} {explained.returned}", style=style))
-    if explained.tiles:
-        parts.append(Text("  the tiles of head 0 of sequence 0, in the order of the visits", style="bright_black"))
-        parts += [Text(f"    {line}") for line in explained.tiles]
     if explained.picture:
         parts += _picture(explained.picture)
     return Group(*parts, Text(""))

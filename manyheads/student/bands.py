@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -15,44 +15,25 @@ Kind = Literal["numbers", "weights", "mask", "difference"]
 APART = "yours − expected"
 
 
-class Frame(NamedTuple):
-    """A frame around some cells of a table, with a word in its middle."""
-
-    top: int
-    left: int
-    height: int
-    width: int
-    word: str
-
-
 @dataclass(frozen=True)
 class Panel:
-    """A table to draw. `values`: None if there is nothing to show; then `note` says why. grey: what a hidden cell means."""
+    """A table to draw. `values`: None if there is nothing to show; then `note` says why."""
 
     title: str
     values: Tensor | None  # (rows, columns)
     kind: Kind = "numbers"
     note: str = ""
-    frames: tuple[Frame, ...] = ()
-    grey: str = "−∞"
 
 
 @dataclass(frozen=True)
 class Band:
-    """Panels side by side. Panels of one kind share a scale. labels: the names of rows and columns, if they have any.
-
-    beside: whether to place it to the right of the band before it, if there is room. words: what the summary says of it, where
-    the panels alone do not tell.
-    """
+    """Panels side by side. Panels of one kind share a scale. labels: the names of rows and of columns, if they have any."""
 
     title: str
     panels: tuple[Panel, ...]
     rows: str
     columns: str
-    row_labels: tuple[str, ...] = ()
-    column_labels: tuple[str, ...] = ()
-    beside: bool = False
-    words: str = ""
+    labels: tuple[str, ...] = ()
 
     @property
     def differs(self) -> bool:
@@ -66,13 +47,10 @@ def is_none(apart: Tensor) -> bool:
     return not bool(apart.isnan().any() or (apart.abs() > NONE).any())
 
 
-def compared(
-    title: str, wanted: Tensor, mine: Tensor, kind: Kind, rows: str, columns: str, *, beside: bool = False
-) -> Band:
+def compared(title: str, wanted: Tensor, mine: Tensor, kind: Kind, rows: str, columns: str) -> Band:
     """Return a band of the expected values, the student's and the difference."""
-    panels = Panel("expected", wanted, kind), Panel("yours", mine, kind)
     apart = Panel(APART, difference(mine, wanted), "difference")
-    return Band(title, (*panels, apart), rows, columns, beside=beside)
+    return Band(title, (Panel("expected", wanted, kind), Panel("yours", mine, kind), apart), rows, columns)
 
 
 def difference(found: Tensor, expected: Tensor) -> Tensor:
@@ -90,8 +68,6 @@ def summary(shown: Sequence[Band]) -> list[str]:
 
 def _in_words(band: Band) -> str:
     last = band.panels[-1]
-    if band.words:
-        return band.words
     if last.kind != "difference":
         return f"{len(band.panels)} head{'' if len(band.panels) == 1 else 's'}"
     if last.values is None:

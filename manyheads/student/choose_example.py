@@ -21,7 +21,7 @@ from ..diagnosis.resize import asks_again
 from ..errors import CourseFault
 from .axes import SAME, Axes, axes_of
 from .example import Example
-from .growing_tables import chunks_of, grid_of
+from .heads import chunks_of
 
 _LARGE = 6.0
 INSTEAD = 8  # how many substitutes an example has
@@ -83,7 +83,7 @@ def _rank(example: Example, layers: set[int], by_head: bool) -> tuple[int, ...]:
     heads = example.signature is not None and Axis(("nh",)) in example.signature.returns
     names = (ambiguity >= SAME, unusual or _is_extreme(example.call), ambiguity) if by_head else (ambiguity, unusual)
     last = (_left_out(example), _elements(example.call))
-    shows = grid_of(example) + (chunks_of(example) if by_head else ())
+    shows = chunks_of(example) if by_head else ()
     dull = (by_head and not heads, Layer.FINITE in layers, _is_made_up(example.call), *shows)
     return (not example.compares_values, *dull, *names, *last)
 
@@ -131,8 +131,6 @@ def _all(exercise: Exercise, fingerprints: Fingerprints) -> Iterator[tuple[int, 
             axes = axes_of(signature, call, first.shape, signatures, parts)
             if axes is not None:
                 example = _example(_bare(call), expected, compares_values, signature, axes)
-                turned, tiled = exercise.turned(example.target), exercise.tiled(example.target)
-                example = replace(example, turned=turned, tiled=tiled)
                 yield from ((index, smaller) for smaller in _smaller(example))
 
 

@@ -1,24 +1,16 @@
-"""Show a recorded call as an example: what it asks, what the reference answers, what its sizes are called, how it is traced."""
+"""Show a recorded call as an example: what it asks, what the reference answers, and what its sizes are called."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from ..box.worker.messages import Build, Call, TraceCall
-from ..checks.cast import cast
+from ..box.worker.messages import Build, Call
 from ..checks.transcript import target_of
-from ..course import Exercise
-from ..course.plot_and_bench import Tiled
 from ..course.shapes import Axis, Signature
 from .axes import Axes
-from .crops import TABLES, TIMES
-from .heads import Heads, Recorded, Tiles, key_of, read
-
-# A recorded call as an example: what it asks, what the reference answers, and what its sizes are called.
 
 SHOWN = 3  # how many calls of a sequence a title names
 
@@ -28,12 +20,9 @@ class Example:
     """A recorded call, the reference's answer, and the names of its sizes.
 
     compares_values: whether an attempt must have these values; otherwise only the shape is compared.
-    heads: the attention weights of the reference's heads, if they are recorded.
     others: of a call that returns several outputs, what is expected of all but the first.
     place: which output of the reply it is. label: what a student calls it; "" for the only one.
     instead: other calls of the same function and setting, the next easiest first.
-    turned: the argument whose pairs of channels the function turns; "" if it turns none.
-    tiled: what its tiles are made of, if it has tiles. tiles: the reference's, if they are recorded.
     """
 
     call: Call
@@ -41,14 +30,10 @@ class Example:
     compares_values: bool
     signature: Signature | None
     axes: Axes
-    heads: Heads | None = field(default=None, kw_only=True)
     others: tuple[Example, ...] = field(default=(), kw_only=True)
     place: int = field(default=0, kw_only=True)
     label: str = field(default="", kw_only=True)
     instead: tuple[Example, ...] = field(default=(), kw_only=True)
-    turned: str = field(default="", kw_only=True)
-    tiled: Tiled | None = field(default=None, kw_only=True)
-    tiles: Tiles | None = field(default=None, kw_only=True)
 
     @property
     def every(self) -> tuple[Example, ...]:
@@ -60,12 +45,6 @@ class Example:
         """The named axes of this output; empty where none are known."""
         paths = [path for path, _ in self.call.form.leaves()]
         return () if self.signature is None else self.signature.shape_at(paths[self.place % len(paths)]) or ()
-
-    @property
-    def before_turning(self) -> Tensor | None:
-        """The argument whose pairs of channels the function turns."""
-        given = self.arguments.get(self.turned)
-        return given if isinstance(given, Tensor) else None
 
     @property
     def names(self) -> list[str]:
@@ -116,42 +95,3 @@ def _argument(name: str, value: object) -> str:
     if isinstance(value, bool | int | float | str):
         return f"{name}={value!r}" if name else repr(value)
     return name or "…"
-
-
-# Examples with what is recorded of the reference's attention in them.
-
-AnyExample = TypeVar("AnyExample", bound=Example)
-
-
-def with_recorded(chosen: Sequence[AnyExample], exercise: Exercise) -> list[AnyExample]:
-    """Return the same examples, and those in their place, each with what is recorded of it. Raises CourseError."""
-    recorded = read(exercise.heads)
-    return [with_heads(example, recorded) for example in chosen]
-
-
-def with_heads(example: AnyExample, recorded: Recorded) -> AnyExample:
-    """Return the same example with the reference's heads and tiles, where they are recorded."""
-    key = key_of(example.expected)
-    return replace(
-        example,
-        heads=recorded.heads.get(key),
-        tiles=recorded.tiles.get(key),
-        others=tuple(with_heads(other, recorded) for other in example.others),
-        instead=tuple(with_heads(other, recorded) for other in example.instead),
-    )
-
-
-# The call with which an example is traced, and the corner of what comes back.
-
-
-def trace_call(example: Example, crop: tuple[int, ...] = (), times: int = 1) -> TraceCall:
-    """Return the call to trace, in float32. Tiles are found by their numbers, so more of these are requested where there are tiles."""
-    call = cast(example.call, "float32")
-    return TraceCall(call, crop, times) if example.tiled is None else TraceCall(call, TABLES, TIMES)
-
-
-def corner(table: Tensor, crop: tuple[int, ...]) -> Tensor:
-    """Return the first numbers along the last axes, at index 0 of the others."""
-    while table.dim() > len(crop):
-        table = table[0]
-    return table[tuple(slice(count) for count in crop[len(crop) - table.dim() :])]

@@ -13,11 +13,10 @@ from ..checks.answer import Answer
 from ..checks.outcome import CheckFailed
 from ..submission.source_text import printable
 from .axes import Axes
-from .example import Example, corner
+from .example import Example
 from .follow import Source, returned
 from .function_results import describe_exception
 from .origins import OriginPicture, origins
-from .tile_pictures import tile_lines
 
 # Fold loops: in a sequence of steps, replace repetitions by one round and a count.
 
@@ -150,8 +149,7 @@ class Repeated:
 class Explained:
     """One explained call.
 
-    returned, right: what it returned, and whether that is right. raised: the exception, if any. tiles: the tiles that it
-    visited, a line for each.
+    returned, right: what it returned, and whether that is right. raised: the exception, if any.
     """
 
     title: str
@@ -162,16 +160,15 @@ class Explained:
     raised: str = ""
     dropped: int = 0
     picture: OriginPicture | None = None
-    tiles: tuple[str, ...] = ()
 
 
-def explained(example: Example, traced: Traced, source: Source, crop: tuple[int, ...] = ()) -> Explained:
-    """Explain a traced example. crop: how many numbers of each output are shown."""
+def explained(example: Example, traced: Traced, source: Source) -> Explained:
+    """Explain a traced example, with what was kept of its outputs."""
     axes = example.axes
     items = fold(traced.order, lambda place: (traced.steps[place].lines, traced.steps[place].sites))
-    entries = tuple(_entries(items, [_cropped(step, crop) for step in traced.steps], axes, source))
-    sizes, tiles = ", ".join(f"{k} = {v}" for k, v in axes.sizes.items()), tuple(tile_lines(example, traced))
-    found = Explained(example.title, sizes, entries, dropped=traced.dropped, tiles=tiles)
+    entries = tuple(_entries(items, traced.steps, axes, source))
+    sizes = ", ".join(f"{k} = {v}" for k, v in axes.sizes.items())
+    found = Explained(example.title, sizes, entries, dropped=traced.dropped)
     raised = traced.reply.raised
     if raised is not None:
         return replace(found, raised=f"It {describe_exception(raised).removesuffix('.')}.")
@@ -185,10 +182,6 @@ def explained(example: Example, traced: Traced, source: Source, crop: tuple[int,
     has_picture = first is not None and first.shape == example.expected.shape and example.compares_values
     picture = origins(example, first) if first is not None and has_picture else None
     return replace(found, returned=f"returns {said}", right=right, picture=picture)
-
-
-def _cropped(step: Step, crop: tuple[int, ...]) -> Step:
-    return replace(step, crops=tuple(corner(other, crop) for other in step.crops[:1]) if crop else ())
 
 
 def _entries(

@@ -11,7 +11,7 @@ from ..box.loading import load
 from ..box.traces import read_traced
 from ..box.worker.answers import Output, Reply, Traced
 from ..box.worker.limits import Limits
-from ..box.worker.messages import Call
+from ..box.worker.messages import Call, TraceCall
 from ..checks.answer import Answer
 from ..checks.cast import cast
 from ..checks.explain import explain, is_undefined
@@ -21,8 +21,13 @@ from ..diagnosis.fingerprint import tensor_fingerprint
 from ..judge.stopped_parts import stopped_parts
 from ..submission import AttemptSource
 from ..submission.source_text import printable
-from .example import Example, trace_call
+from .example import Example
 from .function_results import describe_exception
+
+# How much of each operation's output a picture needs: all heads of the first sequence, also if they are computed one after
+# the other. 41: the characters of the lesson's sentence.
+TABLES, TIMES = (8, 41, 41), 8
+
 
 # What an attempt returned for an example, in words, and whether it is right.
 
@@ -103,7 +108,7 @@ def follow(
         for example in wanted:
             at = f"in {example.target}"
             telling = most_telling(example, ask)
-            message = trace_call(telling, crop, times)
+            message = TraceCall(cast(telling.call, "float32"), crop, times)
             traced = connection.ask_for(read_traced, message, limits.seconds_per_call)
             raised = traced.reply.raised
             if loaded.stopped and raised is not None and is_undefined(raised):

@@ -1,122 +1,98 @@
-"""Find and store attention heads: recorded ones of the reference, and those of a student's traced module."""
+"""Find the attention weights of each head of a student's module among the operations of a traced call.
+
+Weights are recognised by their values, not by a name: a (T, T) or (T_q, T_k) table with non-negative rows that sum to one,
+including later changes of it. If there is no such table, the output of a softmax is used. In a sequence of calls the table
+grows to the right: new queries × all keys so far.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator
 
-import safetensors.torch
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 
 from ..box.worker.answers import Step, Traced
-from ..course import CourseError
-from ..errors import restore
+from ..box.worker.messages import Returned
+from ..course.shapes import Axis
 from .axes import Axes
-
-# The attention of the reference's heads in the recorded calls, for machines that have no reference.
-
-_WEIGHTS, _SCORES = "weights ", "scores "  # before a call's key
-_BOXES, _TILED = "boxes ", "tiled "
-
-
-@dataclass(frozen=True)
-class Heads:
-    """(nh, T, T) each, for the first sequence. `scores`: the scores before the softmax, None if none were found."""
-
-    weights: Tensor
-    scores: Tensor | None
-
-
-@dataclass(frozen=True)
-class Tiles:
-    """The tiles in which the scores of the first head of the first sequence were computed, in the order of the visits.
-
-    boxes: (n, 4), of each tile its first query and key, and how many it has of both. scores: (T, T), −∞ where none counts.
-    """
-
-    boxes: Tensor
-    scores: Tensor
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What is recorded of an exercise, by the call's key."""
-
-    heads: Mapping[str, Heads] = field(default_factory=dict)
-    tiles: Mapping[str, Tiles] = field(default_factory=dict)
-
-
-def key_of(answer: Tensor) -> str:
-    """Return the key of a recorded call: a hash of the reference's answer."""
-    values = answer.float().contiguous()
-    return hashlib.sha256(f"{tuple(values.shape)}".encode() + values.numpy().tobytes()).hexdigest()[:16]
-
-
-def save(recorded: Recorded) -> bytes:
-    """Return the bytes of the file, which are the same for the same content; none if nothing is recorded."""
-    tensors = {_WEIGHTS + key: heads.weights for key, heads in recorded.heads.items()}
-    tensors |= {_SCORES + key: heads.scores for key, heads in recorded.heads.items() if heads.scores is not None}
-    tensors |= {_BOXES + key: tiles.boxes for key, tiles in recorded.tiles.items()}
-    tensors |= {_TILED + key: tiles.scores for key, tiles in recorded.tiles.items()}
-    return bytes(safetensors.torch.save({name: t.detach().clone() for name, t in tensors.items()})) if tensors else b""
-
-
-def read(path: Path) -> Recorded:
-    """Read the file of an exercise, which may have none. Raises CourseError."""
-    if not path.exists():
-        return Recorded()
-    try:
-        tensors = safetensors.torch.load(path.read_bytes())
-    except (OSError, ValueError, LookupError, SafetensorError) as error:
-        raise CourseError(f"{path} cannot be read ({type(error).__name__}). {restore(path)}") from error
-    heads, tiles = ([name.removeprefix(of) for name in tensors if name.startswith(of)] for of in (_WEIGHTS, _BOXES))
-    return Recorded(
-        {key: Heads(tensors[_WEIGHTS + key], tensors.get(_SCORES + key)) for key in heads},
-        {key: Tiles(tensors[_BOXES + key], tensors[_TILED + key]) for key in tiles if _TILED + key in tensors},
-    )
-
-
-# Find the attention weights of each head of a student's module among the operations of a traced call.
-#
-# Weights are recognised by their values, not by a name: a (T, T) or (T_q, T_k) table with non-negative rows that sum
-# to one, including later changes of it. Scores are the first table whose softmax gives the weights. If there is no
-# such table, the output of a softmax and the tables before it are used.
+from .example import Example, by_name
 
 _ROUNDING = 1e-3
+_TOKENS = Axis(("T",))
 
 
-def heads_of(traced: Traced, axes: Axes) -> Heads | None:
-    """Return the weights and scores that the call computed; None if no weights were found."""
+def weights_of(traced: Traced, axes: Axes) -> Tensor | None:
+    """Return the weights that the call computed, (nh, T, T) of the first sequence; None if none were found."""
     tokens = axes.sizes.get("T", 0)
     sides = axes.sizes.get("T_q", tokens), axes.sizes.get("T_k", tokens)
-    return heads_at(traced, axes, sides) if min(sides) > 1 else None
+    return _weights_at(traced, axes, sides, 0) if min(sides) > 1 else None
 
 
-def heads_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int = 0) -> Heads | None:
-    """Return the weights and scores of these sides. `earlier`: how many calls with the same sides came before, in a sequence."""
+def weights_by_call(example: Example, traced: Traced) -> list[Tensor | None]:
+    """Return the weights that each call of a sequence computed, (nh, new queries, keys so far); None where none were found."""
+    sides = sides_of(example)
+    return [_of_call(example, traced, sides, number) for number in range(len(sides))]
+
+
+def sides_of(example: Example) -> list[tuple[int, int]]:
+    """Return (new queries, all keys so far) of each call; empty if the signature does not say which argument holds the tokens."""
+    named = example.signature.call if example.signature else ()
+    shapes = {p.name: p.shape for p in named if p.shape and _TOKENS in p.shape}
+    sides: list[tuple[int, int]] = []
+    for step in example.call.steps:
+        given = by_name(example.names, step.args, step.kwargs)
+        new = next(
+            (v.shape[shapes[k].index(_TOKENS)] for k, v in given.items() if k in shapes and isinstance(v, Tensor)), 0
+        )
+        if not new:
+            return []
+        past = max((sides[value.step][1] for value in given.values() if isinstance(value, Returned)), default=0)
+        sides.append((new, past + new))
+    return sides
+
+
+def chunks_of(example: Example) -> tuple[int, ...]:
+    """Return how little the calls of a sequence show: lower is better; empty if it is a single call.
+
+    One of the later calls should have several new tokens, whose first ones must not see the last: a triangle at the lower
+    right. And of all calls the table should be one that can be found.
+    """
+    sides = sides_of(example)
+    if len(sides) < 2:
+        return ()
+    triangle = any(1 < new < keys for new, keys in sides)
+    return int(not triangle), sum(not _can_be_found(example, keys) for _, keys in sides)
+
+
+def _can_be_found(example: Example, keys: int) -> bool:
+    """Return whether tables tell weights apart: not for a single key, whose weight is 1, nor if a head has as many channels as keys."""
+    return keys > 1 and keys != example.axes.sizes.get("hd")
+
+
+def _of_call(example: Example, traced: Traced, sides: list[tuple[int, int]], number: int) -> Tensor | None:
+    """Return the weights of one call. Who keeps the tokens in place of keys may compute all rows again: the last ones are new."""
+    new, keys = sides[number]
+    if not _can_be_found(example, keys):
+        return None
+    found = _weights_at(traced, example.axes, (new, keys), sides[:number].count((new, keys)))
+    if found is not None or (keys, keys) in sides:
+        return found
+    whole = _weights_at(traced, example.axes, (keys, keys), sum(k == keys for _, k in sides[:number]))
+    return None if whole is None else whole[:, -new:]
+
+
+def _weights_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) -> Tensor | None:
+    """Return the weights of these sides. earlier: how many calls with the same sides came before, in a sequence."""
     if sides[1] < 2:  # a single key has the weight 1, as many other tables have
         return None
     tables = list(_tables(traced, axes, sides, earlier))
-    at = next((i for i, (_, table) in enumerate(tables) if _are_weights(table)), None)
-    if at is None:
-        at = next((i for i, (step, _) in enumerate(tables) if step.name.lower() == "softmax"), None)
-    if at is None:
+    found = next((table for _, table in tables if _are_weights(table)), None)
+    if found is None:
+        found = next((table for step, table in tables if step.name.lower() == "softmax"), None)
+    if found is None:
         return None
-    same = [(i, table) for i, (_, table) in enumerate(tables) if table.shape == tables[at][1].shape]
-    return Heads(same[-1][1], _scores([table for i, table in same if i < at], tables[at][1]))
-
-
-def _scores(before: Sequence[Tensor], weights: Tensor) -> Tensor | None:
-    """Return the first table whose softmax, over the keys or another axis, gives the weights; else the last table."""
-    for table in before:
-        for axis in (-1, -2, -3):
-            if torch.allclose(table.softmax(axis), weights, atol=_ROUNDING):
-                return table
-    return before[-1] if before else None
+    return next(table for _, table in reversed(tables) if table.shape == found.shape)
 
 
 def _tables(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) -> Iterator[tuple[Step, Tensor]]:

@@ -13,7 +13,7 @@ from ..course import Exercise
 from .axes import axes_of
 from .bands import Band, Panel
 from .example import Example
-from .heads import Heads, heads_of
+from .heads import weights_of
 from .plot_content import all_bands
 from .recorded_training import SENTENCE, Recorded, read
 from .training_plan import attention_of
@@ -70,22 +70,15 @@ def every_band(shown: Sequence[tuple[Example, Traced]]) -> list[Band]:
 
 
 def sentence_bands(example: SentenceExample, traced: Traced) -> list[Band]:
-    """Return the student's heads, and the reference's if they differ; empty if no heads were found."""
-    heads = heads_of(traced, example.axes)
-    if heads is None:
+    """Return a panel for each of the student's heads, its rows and columns the sentence's characters; empty if none were found."""
+    weights = weights_of(traced, example.axes)
+    if weights is None:
         return []
-    alike = _is_alike(example, traced)
-    shown = [_band(f"your heads, {'as' if alike else 'not as'} the reference's", example, heads)]
-    if not alike and example.heads is not None:
-        shown.append(_band("the reference's heads", example, example.heads))
-    return shown
-
-
-def _band(whose: str, example: SentenceExample, heads: Heads) -> Band:
-    """Return a panel for each head, its rows and columns the sentence's characters."""
-    panels = tuple(Panel(f"head {h}", table, "weights") for h, table in enumerate(heads.weights))
-    labels = tuple(_SPACE if character == " " else character for character in SENTENCE)
-    return Band(f"“{SENTENCE}”, {example.title}: {whose}", panels, "query", "key", labels, labels)
+    panels = tuple(Panel(f"head {h}", table, "weights") for h, table in enumerate(weights))
+    whose = f"your heads, {'as' if _is_alike(example, traced) else 'not as'} the reference's"
+    return [
+        Band(f"“{SENTENCE}”, {example.title}: {whose}", panels, "query", "key", tuple(SENTENCE.replace(" ", _SPACE)))
+    ]
 
 
 def _is_alike(example: SentenceExample, traced: Traced) -> bool:

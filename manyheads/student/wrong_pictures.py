@@ -16,8 +16,7 @@ from ..result import ExerciseResult, Result
 from ..submission import AttemptSource, code_digest, read_exercise
 from .bands import Band
 from .choose_example import examples
-from .crops import TABLES, TIMES
-from .example import Example, with_recorded
+from .example import Example
 from .follow import follow
 from .plot_content import all_bands
 
@@ -69,12 +68,11 @@ class Painter:
     def _known(self, exercise: Exercise) -> tuple[str, list[Example]]:
         if exercise.id not in self._examples:
             fingerprints = read(exercise.fingerprints)
-            chosen = with_recorded(examples(exercise, fingerprints, by_head=True), exercise)
-            self._examples[exercise.id] = fingerprints.content.stub, chosen
+            self._examples[exercise.id] = fingerprints.content.stub, examples(exercise, fingerprints, by_head=True)
         return self._examples[exercise.id]
 
     def _draw(self, source: AttemptSource, chosen: Sequence[Example]) -> tuple[Band, ...]:
-        followed = follow(self._box, self._course.limits.for_worker(), source, chosen, TABLES, TIMES)
+        followed = follow(self._box, self._course.limits.for_worker(), source, chosen)
         try:
             return tuple(most_informative(all_bands(followed.shown)))
         except (RuntimeError, ValueError, TypeError, IndexError):  # tensors that cannot be drawn

@@ -10,7 +10,7 @@ import torch
 
 from manyheads.errors import CourseFault
 from manyheads.report.figures import png
-from manyheads.student.bands import Band, Frame, Panel, difference
+from manyheads.student.bands import Band, Panel, difference
 
 WEIGHTS = torch.eye(4).flip(0) * 0.75
 SCORES = torch.tensor([[1.0, float("-inf")], [float("nan"), -2.0]])
@@ -58,23 +58,6 @@ def test_hidden_scores_are_grey_and_not_a_number_is_written() -> None:
     assert (image == image.new_tensor([0xD0, 0xD0, 0xD0])).all(-1).sum() > 1000
 
 
-def test_a_frame_stands_around_its_cells_with_its_word_on_white() -> None:
-    table = torch.full((6, 6), 2.0)
-    table[0, 0] = 1.0
-    plain, framed = (
-        pixels(png([Band("tiles", (Panel("yours", table, frames=frames),), "", "")], ""))
-        for frames in ((), (Frame(0, 0, 6, 6, "1"),))
-    )
-    apart = (plain != framed).any(-1)
-    assert plain.shape == framed.shape
-    rows, columns = (apart.any(side).nonzero().flatten() for side in (1, 0))
-    height, width = plain.shape[:2]
-    assert int(rows[-1] - rows[0]) > height // 3  # from the first row of cells to the last
-    assert int(columns[-1] - columns[0]) > width // 3
-    assert (framed[apart] > 240).all(-1).sum() > 30  # white, behind the word
-    assert not (plain[apart] > 240).all(-1).any()
-
-
 def test_a_single_row_has_a_single_position() -> None:
     from matplotlib.figure import Figure
 
@@ -92,7 +75,7 @@ def test_a_single_row_has_a_single_position() -> None:
 
 def test_what_cannot_be_shown_says_why_and_words_may_stand_at_the_axes() -> None:
     words = ("The", "keys", "were", "here")
-    labelled = Band("what heads attend to", (Panel("head 0", WEIGHTS, "weights"),), "", "", words, words)
+    labelled = Band("what heads attend to", (Panel("head 0", WEIGHTS, "weights"),), "", "", words)
     missing = Band("nothing", (Panel("yours", None, note="your code raised ValueError"),), "", "")
     assert png([labelled, missing], "both").startswith(b"\x89PNG")
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from manyheads.report.heatmap import Colour, colour, ink, svg
-from manyheads.student.bands import Band, Frame, Kind, Panel, compared
+from manyheads.student.bands import Band, Kind, Panel, compared
 
 SCORES = torch.tensor([[1.0, float("-inf")], [float("nan"), -2.0]])
 KINDS: tuple[Kind, ...] = ("numbers", "weights", "mask", "difference")
@@ -71,26 +71,6 @@ def test_one_colour_means_one_number_in_all_panels() -> None:
     assert [path.get("fill") for path in yours if "M0 0" in str(path.get("d"))] == ["#fde725"]
 
 
-def test_a_frame_stands_around_its_cells_with_its_word_in_the_middle() -> None:
-    table = torch.full((4, 5), float("-inf"))
-    table[0, 0] = 1.0
-    panel = Panel("yours", table, frames=(Frame(0, 1, 4, 2, "12"),), grey="does not count")
-    picture = drawn(Band("tiles", (panel,), "query", "key"))
-    (frame, whole) = picture.iter("rect")
-    share = [
-        float(frame.get(name) or "") / float(whole.get(side) or "")
-        for name, side in (("x", "width"), ("width", "width"))
-    ]
-    assert share == pytest.approx([1 / 5, 2 / 5])
-    (circle,) = picture.iter("circle")
-    assert float(circle.get("cx") or "") == pytest.approx(float(whole.get("width") or "") * 2 / 5)
-    found = [element.text for element in picture.iter("text")]
-    assert "yours (grey: does not count)" in found
-    assert found.count("12") == 1
-    assert "−∞" not in found  # numbers are those of the tiles, not of the cells
-    assert "1.00" not in found
-
-
 def test_what_is_hidden_or_no_number_is_grey_and_says_so() -> None:
     panel = Panel("scores", SCORES)
     shades = [colour(float(value), panel, (-2.0, 1.0)) for value in SCORES.flatten()]
@@ -116,5 +96,5 @@ def test_no_title_gets_out_of_the_picture() -> None:
 
 def test_rows_and_columns_with_names_have_them_all() -> None:
     names = tuple("a<b" * 5)
-    shown = Band("heads", (Panel("head 0", torch.rand(15, 15), "weights"),), "query", "key", names, names)
+    shown = Band("heads", (Panel("head 0", torch.rand(15, 15), "weights"),), "query", "key", names)
     assert [text for text in texts(shown) if text in names] == [*names, *names]

@@ -82,18 +82,6 @@ def test_what_is_odd_and_the_numbers_stand_below_the_operation() -> None:
     ]
 
 
-def test_the_tiles_stand_below_what_is_returned_a_line_for_each() -> None:
-    told = text(
-        Explained("f(q, k)", "", (), returned="returns (T)", right=True, tiles=("tile 1  queries 0–3", "tile 2"))
-    )
-    assert told[1:] == [
-        "  ✓ returns (T)",
-        "  the tiles of head 0 of sequence 0, in the order of the visits",
-        "    tile 1  queries 0–3",
-        "    tile 2",
-    ]
-
-
 def cells(*addresses: int | None) -> tuple[OriginCell, ...]:
     return tuple(OriginCell(a, -1 if a is None else a // 100, a == i) for i, a in enumerate(addresses))
 

@@ -8,9 +8,10 @@ import types
 import pytest
 
 from manyheads.box.worker.answers import Traced
-from manyheads.box.worker.messages import Build
+from manyheads.box.worker.messages import Build, TraceCall
 from manyheads.box.worker.tracing import trace
-from manyheads.student.example import Example, trace_call
+from manyheads.checks.cast import cast
+from manyheads.student.example import Example
 from manyheads.student.explain_trace import Explained, explained
 from manyheads.student.follow import Source
 from manyheads.student.training_plan import TrainingText, attention_of, read_text
@@ -28,7 +29,7 @@ def follow_source(monkeypatch: pytest.MonkeyPatch) -> FollowSource:
         monkeypatch.setitem(sys.modules, "attempt", module)  # a dataclass looks its module up
         exec(compile(solution(id_) if source is None else source, "a.py", "exec", dont_inherit=True), vars(module))
         return [
-            (example, trace(vars(module), trace_call(example, crop, times), "a.py"))
+            (example, trace(vars(module), TraceCall(cast(example.call, "float32"), crop, times), "a.py"))
             for example in looks_at(id_, by_head)
         ]
 
@@ -41,7 +42,7 @@ def explain(follow_source: FollowSource) -> Explain:
 
     def explain(id_: str, source: str | None = None, crop: tuple[int, ...] = ()) -> list[Explained]:
         lines = Source(tuple((solution(id_) if source is None else source).splitlines()))
-        return [explained(example, traced, lines, crop) for example, traced in follow_source(id_, source, crop=crop)]
+        return [explained(example, traced, lines) for example, traced in follow_source(id_, source, crop=crop)]
 
     return explain
 

@@ -10,7 +10,7 @@ from manyheads.box.worker.answers import Traced
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.recording_file import read
 from manyheads.student.choose_example import examples
-from manyheads.student.example import Example, with_recorded
+from manyheads.student.example import Example
 from manyheads.student.explain_trace import Explained
 
 REPOSITORY = Path(__file__).parents[2]
@@ -34,8 +34,7 @@ def exercise_of(id_: str) -> Exercise:
 def looks_at(id_: str, by_head: bool = False) -> list[Example]:
     """The recorded calls of an exercise that are looked at."""
     exercise = exercise_of(id_)
-    chosen = examples(exercise, read(exercise.fingerprints), by_head=by_head)
-    return with_recorded(chosen, exercise) if by_head else chosen
+    return examples(exercise, read(exercise.fingerprints), by_head=by_head)
 
 
 def solution(id_: str) -> str:

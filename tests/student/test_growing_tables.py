@@ -12,11 +12,10 @@ from manyheads.box.worker.messages import Build, Call, FollowUp, Returned, Trace
 from manyheads.box.worker.tracing import trace
 from manyheads.course.shapes import parse_signature
 from manyheads.student.axes import Axes
-from manyheads.student.bands import Band, summary
-from manyheads.student.crops import TABLES, TIMES
-from manyheads.student.example import Example, with_heads
-from manyheads.student.growing_tables import chunks_of, heads_by_call, sides_of
-from manyheads.student.heads import Recorded, key_of
+from manyheads.student.bands import Band
+from manyheads.student.example import Example
+from manyheads.student.follow import TABLES, TIMES
+from manyheads.student.heads import chunks_of, sides_of, weights_by_call
 from manyheads.student.plot_content import bands
 
 CACHED = parse_signature("(width: nh * hd)(x: (B, T, C), cache: opaque) -> (y: (B, T, C), cache: opaque)")
@@ -56,16 +55,14 @@ def traced(source: str) -> Traced:
 
 @pytest.fixture(scope="module")
 def example() -> Example:
-    """The sequence, with the outputs and the heads of the right attempt."""
+    """The sequence, with the outputs of the right attempt."""
     right = traced(RIGHT)
     outputs = [y for place in range(0, 8, 2) if (y := right.reply.outputs[place].tensor) is not None]
     axes = Axes({"B": 2, "T": 3, "C": 8, "nh": 2, "hd": 4}, packed=frozenset({"C"}))
     each = [
         Example(CALL, y, True, CACHED, axes, place=2 * i, label=f"y of call {i + 1}") for i, y in enumerate(outputs)
     ]
-    whole = replace(each[0], others=tuple(each[1:]))
-    recorded = {key_of(one.expected): found for one, found in heads_by_call(whole, right) if found is not None}
-    return with_heads(whole, Recorded(recorded))
+    return replace(each[0], others=tuple(each[1:]))
 
 
 def grown(example: Example, source: str) -> list[Band]:
@@ -77,28 +74,24 @@ def test_the_keys_are_those_of_the_past_that_is_continued(example: Example) -> N
 
 
 def test_a_table_for_each_call_with_the_triangle_at_the_lower_right(example: Example) -> None:
-    found = [heads for _, heads in heads_by_call(example, traced(RIGHT)) if heads is not None]
-    assert [heads.weights.shape for heads in found] == [(2, 3, 3), (2, 2, 5), (2, 2, 5), (2, 1, 6)]
-    for heads in found:
-        new, keys = heads.weights.shape[1:]
+    found = [weights for weights in weights_by_call(example, traced(RIGHT)) if weights is not None]
+    assert [weights.shape for weights in found] == [(2, 3, 3), (2, 2, 5), (2, 2, 5), (2, 1, 6)]
+    for weights in found:
+        new, keys = weights.shape[1:]
         hidden = torch.tensor([[j > keys - new + i for j in range(keys)] for i in range(new)])
-        assert torch.equal(heads.weights[0] == 0, hidden)
-    assert not torch.equal(found[1].weights, found[2].weights)  # two futures of one past
+        assert torch.equal(weights[0] == 0, hidden)
+    assert not torch.equal(found[1], found[2])  # two futures of one past
 
 
 @pytest.mark.parametrize("source", [RIGHT, AGAIN], ids=["keys are kept", "all rows are computed again"])
-def test_a_right_attempt_is_drawn_as_expected(example: Example, source: str) -> None:
+def test_the_weights_of_each_call_are_drawn(example: Example, source: str) -> None:
     shown = grown(example, source)
-    names = [f"{what} in Cached, call {n}, head 0" for n in range(1, 5) for what in ("mask", "weights")]
-    assert [band.title for band in shown] == names
+    assert [band.title for band in shown] == [f"your weights in Cached, call {n}" for n in range(1, 5)]
     assert {(band.rows, band.columns) for band in shown} == {("new query", "key so far")}
-    assert {line.rpartition(": ")[2] for line in summary(shown)} == {"as expected"}
-
-
-def test_a_mask_in_the_upper_left_corner_shows_from_the_second_call_on(example: Example) -> None:
-    shown = grown(example, RIGHT.replace(".tril(keys - new)", ".tril()"))
-    assert [band.differs for band in shown] == [False, False, *[True] * 6]
-    assert summary(shown)[2] == "mask in Cached, call 2, head 0: 6 of 10 differ"
+    assert [[panel.title for panel in band.panels] for band in shown] == [["head 0", "head 1"]] * 4
+    for band, weights in zip(shown, weights_by_call(example, traced(RIGHT)), strict=True):
+        assert weights is not None
+        torch.testing.assert_close(torch.stack([p.values for p in band.panels if p.values is not None]), weights)
 
 
 def sequence(*sizes: int) -> Example:
@@ -122,15 +115,10 @@ def test_a_single_call_is_no_sequence() -> None:
     assert chunks_of(sequence(3)) == ()
 
 
-def test_unknown_heads_leave_the_students_own(example: Example) -> None:
-    unknown = with_heads(example, Recorded())
-    assert [band.title for band in grown(unknown, RIGHT)][:2] == [f"your weights in Cached, call {n}" for n in (1, 2)]
-
-
 def test_where_no_weights_are_seen_nothing_is_drawn(example: Example) -> None:
     assert grown(example, FUSED) == []
 
 
 def test_keys_as_many_as_channels_are_not_taken_for_weights(example: Example) -> None:
     alike = replace(example, axes=replace(example.axes, sizes={**example.axes.sizes, "hd": 5}))
-    assert [heads is None for _, heads in heads_by_call(alike, traced(RIGHT))] == [False, True, True, False]
+    assert [weights is None for weights in weights_by_call(alike, traced(RIGHT))] == [False, True, True, False]

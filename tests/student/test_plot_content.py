@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
 from manyheads.student.bands import Band, difference, summary
-from manyheads.student.crops import TABLES, TIMES
+from manyheads.student.follow import TABLES, TIMES
 from manyheads.student.plot_content import all_bands, bands
 from tests.student.real import FollowSource, solution
 
@@ -94,50 +92,10 @@ def test_many_functions_show_fewer_heads_each(follow_source: FollowSource) -> No
     ]
 
 
-HIDDEN_LINE = "        scores = scores.masked_fill(~self.visible[:T, :T], -math.inf)\n"
-
-
-def drawn_heads(follow_source: FollowSource, source: str) -> list[Band]:
-    followed = follow_source("fused_qkv", source, by_head=True, crop=TABLES, times=TIMES)
-    return [band for example, traced in followed for band in bands(example, traced) if " in " in band.title]
-
-
-def test_mask_scores_and_weights_of_a_module_stand_beside_the_references(follow_source: FollowSource) -> None:
-    assert HIDDEN_LINE in solution("fused_qkv")
-    shown = drawn_heads(follow_source, solution("fused_qkv").replace(HIDDEN_LINE, ""))
-    names = [f"{what} in CausalSelfAttention, head {h}" for h in range(4) for what in ("scores", "weights")]
-    assert [band.title for band in shown] == ["mask in CausalSelfAttention", *names]
-    assert [band.beside for band in shown] == [False, *[False, True] * 4]
-    assert all([panel.title for panel in band.panels] == ["expected", "yours", "yours − expected"] for band in shown)
-    mask, scores, weights = (band.panels[0].values for band in shown[:3])
-    assert mask is not None
-    assert scores is not None
-    assert torch.equal(mask, torch.ones_like(mask).tril())
-    torch.testing.assert_close(scores.softmax(-1), weights)
-    assert summary(shown)[0] == "mask in CausalSelfAttention: 36 of 81 differ"
-    assert summary(shown)[1].endswith(": 36 of 81 numbers are hidden in one of the two only")
-
-
-def test_heads_with_masks_of_their_own_have_a_band_each(follow_source: FollowSource) -> None:
-    some = HIDDEN_LINE.replace("scores = scores.masked", "scores[:, 1:] = scores[:, 1:].masked")
-    shown = drawn_heads(follow_source, solution("fused_qkv").replace(HIDDEN_LINE, some))
-    assert [(band.title, band.differs) for band in shown[:2]] == [
-        ("mask in CausalSelfAttention, head 0", True),
-        ("mask in CausalSelfAttention, head 1", False),
-    ]
-
-
-def test_numbers_that_right_weights_come_from_are_no_fault(follow_source: FollowSource) -> None:
-    by_hand = (
-        HIDDEN_LINE.replace("scores = ", "e = ").rstrip() + ".exp()\n        scores = (e / e.sum(-1, True)).log()\n"
-    )
-    by_hand = by_hand.replace("scores.masked", "(scores - 3).masked")
-    shown = drawn_heads(follow_source, solution("fused_qkv").replace(HIDDEN_LINE, by_hand))
-    assert [(band.title.split(" ")[0], band.differs) for band in shown] == [("mask", False), *[("weights", False)] * 4]
-
-
-def test_where_no_heads_are_recorded_the_students_are_shown_alone(follow_source: FollowSource) -> None:
+def test_the_weights_of_the_students_own_module_are_shown_head_by_head(follow_source: FollowSource) -> None:
     followed = follow_source("self_attention", by_head=True, crop=TABLES, times=TIMES)
-    alone = [band for example, traced in followed for band in bands(replace(example, heads=None), traced)][1:]
-    assert [band.title.split(" in ")[0] for band in alone] == ["your scores", "your weights"]
+    alone = [band for example, traced in followed for band in bands(example, traced)][1:]
+    assert [band.title.split(" in ")[0] for band in alone] == ["your weights"]
     assert summary(alone)[0].endswith(": 1 head")
+    assert [panel.kind for panel in alone[0].panels] == ["weights"]
+    assert not alone[0].differs
