@@ -24,7 +24,6 @@ from .release import release
 from .report import report
 from .trace import trace
 from .train import train
-from .tutor import mcp
 from .watch import lsp
 
 EACH = "Every command has a `--help` of its own."
@@ -34,7 +33,7 @@ INSTRUCTORS = (
     f"Example: `course status` (students), `course collect DOWNLOAD`, then\n`course grade submitted` (instructors). {EACH}"
 )
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "For students": (status, check, hint, trace, plot, ask, train, generate, bench, lsp, mcp),
+    "For students": (status, check, hint, trace, plot, ask, train, generate, bench, lsp),
     "To grade a class": (collect, grade, overrides, report, export, feedback),
     "To make a course": (init, new, release, verify),
     "For everybody": (doctor,),

@@ -79,12 +79,9 @@ def status_evidence(
 
 
 def hint_evidence(
-    course: Course, exercise: Exercise, box: Box | None = None, *, again: bool = False, in_turn: bool = False
+    course: Course, exercise: Exercise, box: Box | None = None, *, again: bool = False
 ) -> ExerciseEvidence:
-    """Return the next hint, which counts as shown from now on; none where every check passes. again: start with the first.
-
-    in_turn: refuse the third until the file was saved since the second.
-    """
+    """Return the next hint, which counts as shown from now on; none where every check passes. again: start with the first."""
     source = own_attempt(course, exercise)
     if source.missing:
         return _known(course, exercise, source, problem=missing_message(course, exercise))
@@ -95,13 +92,9 @@ def hint_evidence(
     if result.is_done:
         return _known(course, exercise, source, result)
     from ..diagnosis.recording_file import read
-    from ..student.hints import LATE, is_due, next_hint
+    from ..student.hints import next_hint
 
     content, note = read(fingerprint_path(exercise)).content, course.root / FOLDER / NOTE
-    path = exercise.script.with_name(source.name)
-    if in_turn and not is_due(content, result, exercise.hint, note, path.stat().st_mtime_ns):
-        problem = f"Hint {LATE} comes after a try: change {path.name} and save it. Next: course check {exercise.id}"
-        return _known(course, exercise, source, result, problem=problem)
     given = next_hint(content, result, exercise.hint, note, again=again)
     hint, following = HintEvidence.model_validate(given), f"course {given.following} {exercise.id}"
     return _known(course, exercise, source, result, hint=hint, next=following)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -79,21 +78,6 @@ def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, 
         given,
         last,
     )
-
-
-LATE = 3  # nearly the answer: a tutor gives it only after a save of the file since the hint before
-
-
-def is_due(content: Content, result: ExerciseResult, start: str, note: Path, saved: int) -> bool:
-    """Return whether a tutor may give the next hint. saved: when the student's file was saved, in nanoseconds."""
-    about, _, steps = _steps(content, result, start)
-    noted = _noted(note)
-    if len(steps) < LATE or _before(noted, content.exercise, about) != LATE - 1:
-        return True
-    match noted[content.exercise]:
-        case {"given": int(given)}:
-            return saved > given
-    return True
 
 
 def note_first(result: ExerciseResult, note: Path) -> None:
@@ -171,7 +155,7 @@ def next_step(path: Path, exercise: str, about: str, steps: int, *, again: bool 
     noted = _noted(path)
     seen = 0 if again else _before(noted, exercise, about)
     step = min(seen, steps) + 1
-    noted[exercise] = {"about": about, "step": min(step, steps), "given": time.time_ns()}
+    noted[exercise] = {"about": about, "step": min(step, steps)}
     path.parent.mkdir(mode=0o700, exist_ok=True)
     path.write_text(json.dumps(noted), encoding="utf-8")
     return step

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 from manyheads.diagnosis.recording import Content, Words
 from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome
-from manyheads.student.hints import Hint, is_due, next_hint, next_step
+from manyheads.student.hints import Hint, next_hint, next_step
 
 
 @pytest.fixture
@@ -73,19 +72,3 @@ def test_of_what_is_begun_it_is_about_what_the_stub_has_left(note: Path) -> None
     checks = tuple(each.model_copy(update={"function": ""}) for each in two_functions().checks)
     result = ExerciseResult(id="dance", score=0, max_score=2, checks=checks, functions=functions)
     assert hint_on(result, note).title == "merge: its forward is not written yet"
-
-
-def test_a_tutor_gives_the_third_only_after_a_save_since_the_second(note: Path) -> None:
-    content = Content(exercise="dance", stub="", checks=(), replies=(), mutants=(), words=WORDS)
-
-    def due(saved: int) -> bool:
-        return is_due(content, two_functions(), "Begin.", note, saved)
-
-    assert due(0)
-    hint_on(two_functions(), note)
-    assert due(0)
-    before = time.time_ns()
-    hint_on(two_functions(), note)
-    assert (due(before), due(time.time_ns() + 1)) == (False, True)
-    hint_on(two_functions(), note)
-    assert due(before)  # it was given
