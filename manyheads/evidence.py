@@ -16,11 +16,14 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
 
 
-class _Placed(_Model):
-    """Something on a line of the attempt.
+class _Seen(_Model):
+    """What was seen, on a line of the attempt.
 
-    line: of the file; of a notebook, of its code cells joined. 0 where it has none. column, end_column: of its text, from 1 on.
+    line: of the file; of a notebook, of its code cells joined: one that is proved, else one that an exception names, else that
+    of the function's `def`; 0 where there is none. column, end_column: of its text, from 1 on.
     cell, line_in_cell: of a notebook, the code cell, counted from 1, and the line within it; else 0.
+    misconception: the title of what explains it, "" where nothing does. hint: the first to that.
+    hint_level: how many hints to it were shown.
     """
 
     line: int = 0
@@ -28,15 +31,6 @@ class _Placed(_Model):
     end_column: int = 1
     cell: int = 0
     line_in_cell: int = 0
-
-
-class _Seen(_Placed):
-    """What was seen. line: one that is proved, else one that an exception names, else that of the function's `def`.
-
-    misconception: the title of what explains it, "" where nothing does. hint: the first to that.
-    hint_level: how many hints to it were shown.
-    """
-
     function: str = ""
     evidence: str = ""
     misconception: str = ""
@@ -77,83 +71,11 @@ class FunctionEvidence(_Seen):
         return " ".join(" ".join(ended).split())
 
 
-class HintEvidence(_Model):
-    """One hint. title: the mistake that it is about. step, steps: which of how many."""
-
-    title: str
-    hint: str
-    step: int
-    steps: int
-
-    @property
-    def sentence(self) -> str:
-        """The hint with its number."""
-        return f"Hint {self.step} of {self.steps}: {self.hint}"
-
-
-class OperationEvidence(_Model):
-    """The shapes that an operation takes and gives. data: how the memory of its output relates to its inputs."""
-
-    name: str
-    takes: str
-    gives: str
-    data: str
-    warning: str
-    raised: bool
-
-
-class LineEvidence(_Placed):
-    """A line of a traced call, and the operations that it ran. depth: how many lines called it."""
-
-    depth: int
-    code: str
-    operations: tuple[OperationEvidence, ...] = ()
-
-
-class RepeatEvidence(_Model):
-    """The lines from `first` to `last` ran `more` times more. alike: with the same shapes."""
-
-    first: int
-    last: int
-    more: int
-    alike: bool
-
-
-class CallEvidence(_Model):
-    """One traced call: its lines in their order, and what it returned or raised."""
-
-    function: str
-    title: str
-    sizes: str
-    lines: tuple[LineEvidence, ...]
-    repeats: tuple[RepeatEvidence, ...]
-    dropped: int
-    returned: str
-    right: bool
-    raised: str
-
-
-class QuestionEvidence(_Model):
-    """A question about the student's own code. options: by their letters.
-
-    answer: the letter that was given, "" for none. right: whether it is; why: what else it would be the answer to.
-    """
-
-    code: str
-    text: str
-    options: dict[str, str]
-    answer: str = ""
-    right: bool | None = None
-    why: str = ""
-
-
 class ExerciseEvidence(_Model):
-    """One exercise; each command fills its own part.
+    """One exercise.
 
     file: what was read, from the course's folder on. score: the points that are seen here. unseen: those only grading asks.
-    seed: the same questions can be asked for again with it.
-    problem: why there is nothing more: the file is missing, cannot be read, or ended the trace.
-    next: the command to run next.
+    problem: why there is nothing more: the file is missing. next: the command to run next.
     """
 
     id: str
@@ -166,10 +88,6 @@ class ExerciseEvidence(_Model):
     unseen: float = 0.0
     functions: tuple[FunctionEvidence, ...] = ()
     checks: tuple[CheckEvidence, ...] = ()
-    hint: HintEvidence | None = None
-    calls: tuple[CallEvidence, ...] = ()
-    questions: tuple[QuestionEvidence, ...] = ()
-    seed: int | None = None
     problem: str = ""
     note: str = ""
     printed: tuple[str, ...] = ()
@@ -188,5 +106,5 @@ class Evidence(_Model):
     """
 
     version: Literal[1] = 1
-    command: Literal["check", "hint", "trace", "status", "ask"]
+    command: Literal["check", "status"]
     exercises: tuple[ExerciseEvidence, ...]

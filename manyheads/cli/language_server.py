@@ -17,12 +17,19 @@ from pygls.uris import to_fs_path
 
 from ..box.level import Box
 from ..course import Course, CourseError, Exercise, find_course, load_course
+from ..diagnosis.recording_file import read
 from ..errors import CourseFault
-from ..evidence import ExerciseEvidence, HintEvidence, LineEvidence
+from ..evidence import ExerciseEvidence
 from ..report.called import as_called
-from ..submission import AttemptSource
-from .own import own_attempt
-from .own_evidence import check_evidence, hint_evidence, trace_evidence
+from ..student.choose_example import examples_named
+from ..student.explain_trace import Explained, TraceLine, explained
+from ..student.follow import Source, follow
+from ..student.hints import Hint
+from ..submission import AttemptSource, lines_of
+from .last_check import fingerprint_path, last_result
+from .learn import hint_on
+from .own import check_one, is_started, own_attempt, why_unstarted
+from .own_evidence import check_evidence
 
 HINT, EXPLAIN = "course.hint", "course.explain"
 
@@ -37,7 +44,7 @@ def exercise_in(uri: str) -> tuple[Course, Exercise] | None:
     return next(((course, exercise) for exercise in course.exercises if exercise.script.resolve() == path), None)
 
 
-def diagnostics_of(told: ExerciseEvidence, uri: str, hint: HintEvidence | None = None) -> Iterator[types.Diagnostic]:
+def diagnostics_of(told: ExerciseEvidence, uri: str, hint: Hint | None = None) -> Iterator[types.Diagnostic]:
     """Yield what is wrong, at its line, with the hint as related information.
 
     hint: the last that was asked for, which is about the first and stands in place of the first one's own.
@@ -51,21 +58,21 @@ def diagnostics_of(told: ExerciseEvidence, uri: str, hint: HintEvidence | None =
         hint = None
 
 
-def shapes_of(told: ExerciseEvidence, first: int, last: int) -> Iterator[types.InlayHint]:
+def shapes_of(calls: list[Explained], texts: list[str], first: int, last: int) -> Iterator[types.InlayHint]:
     """Yield what each of these lines makes in the first call that comes to it: the shape that its last operation gives.
 
     What a line does in a loop of its own, as in a list's brackets, is not what it makes.
     """
-    shown: dict[int, LineEvidence] = {}
-    for call in told.calls:
-        made: dict[int, LineEvidence] = {}
-        for line in call.lines:
-            if line.operations and line.depth <= made.get(line.line, line).depth:
-                made[line.line] = line
+    shown: dict[int, TraceLine] = {}
+    for call in calls:
+        made: dict[int, TraceLine] = {}
+        for line in call.entries:
+            if isinstance(line, TraceLine) and line.operations and line.depth <= made.get(int(line.label), line).depth:
+                made[int(line.label)] = line
         shown = made | shown
-    for line in (line for number, line in sorted(shown.items()) if first <= number <= last):
+    for number, line in ((number, line) for number, line in sorted(shown.items()) if first <= number <= last):
         warnings = "\n".join(operation.warning for operation in line.operations if operation.warning)
-        end, gives = types.Position(line.line - 1, line.end_column - 1), line.operations[-1].gives
+        end, gives = types.Position(number - 1, len(texts[number - 1].rstrip())), line.operations[-1].gives
         yield types.InlayHint(end, f"→ {gives}", padding_left=True, tooltip=warnings or None)
 
 
@@ -85,8 +92,8 @@ class Editor:
 
     def __init__(self, server: LanguageServer, box: Box) -> None:
         self._server, self._box, self._lock = server, box, Lock()
-        self._hints: dict[str, tuple[AttemptSource, HintEvidence]] = {}  # by uri, with the text that it is about
-        self._traces: dict[str, tuple[AttemptSource, ExerciseEvidence]] = {}
+        self._hints: dict[str, tuple[AttemptSource, Hint]] = {}  # by uri, with the text that it is about
+        self._traces: dict[str, tuple[AttemptSource, list[Explained]]] = {}
 
     def publish(self, uri: str, course: Course, exercise: Exercise) -> None:
         """Check what is saved, and publish what is wrong; nothing where the student works in the notebook."""
@@ -98,11 +105,15 @@ class Editor:
 
     def hint(self, uri: str, course: Course, exercise: Exercise) -> None:
         """Show the next hint, and let the diagnostic have it."""
-        hint = hint_evidence(course, exercise, self._box).hint
+        source = own_attempt(course, exercise)
+        hint: Hint | None = Hint("Nothing is written here yet.", f"Hint 1 of 1: {exercise.hint}", True)
+        if is_started(exercise, source):
+            result = last_result(exercise, source) or check_one(course, exercise, source, self._box)
+            hint = hint_on(course, exercise, result)
         if hint is None:
             self.say(f"{exercise.id} needs no hint: every check passes.")
             return
-        self._hints[uri] = (own_attempt(course, exercise), hint)
+        self._hints[uri] = (source, hint)
         self.say(f"{hint.title}\n{hint.sentence}")
         self.publish(uri, course, exercise)
 
@@ -113,10 +124,15 @@ class Editor:
     def shapes(self, uri: str, course: Course, exercise: Exercise, lines: types.Range) -> list[types.InlayHint]:
         """Return the shapes of what is saved. A file that has not changed is traced once."""
         source = own_attempt(course, exercise)
+        if source.name != exercise.script.name or why_unstarted(course, exercise, source, "trace"):
+            return []
+        texts = list(lines_of(source.source))
         if uri not in self._traces or self._traces[uri][0] != source:
-            self._traces[uri] = (source, trace_evidence(course, exercise, box=self._box))
-        told = self._traces[uri][1]
-        return list(shapes_of(told, lines.start.line + 1, lines.end.line + 1)) if told.file.endswith(".py") else []
+            chosen = examples_named(exercise, read(fingerprint_path(exercise)), None, "course trace")
+            followed = follow(self._box, course.limits.for_worker(), source, chosen)
+            calls = [explained(example, traced, Source(tuple(texts))) for example, traced in followed.shown]
+            self._traces[uri] = (source, calls)
+        return list(shapes_of(self._traces[uri][1], texts, lines.start.line + 1, lines.end.line + 1))
 
     def say(self, text: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """Show a message."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,9 +29,12 @@ from .options import (
     open_console,
 )
 from .own import check_one, from_here, is_started, missing_message, own_attempt
-from .own_evidence import hint_evidence, print_evidence, status_evidence
+from .own_evidence import print_evidence, status_evidence
 from .progress import waiting
 from .trace import follow_own_attempt
+
+if TYPE_CHECKING:
+    from ..student.hints import Hint
 
 # `course hint`: one step closer to the answer each time.
 
@@ -41,7 +44,6 @@ def hint(
     course: CourseOption = None,
     *,
     again: Annotated[bool, typer.Option("--again", help="Start with the first step again.")] = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Ask for a hint: a question first, then a pointer, then nearly the answer.
 
@@ -49,10 +51,6 @@ def hint(
     """
     loaded = course_of(course)
     wanted = exercise_meant(loaded, exercise, "hint")
-    if as_json:
-        told = hint_evidence(loaded, wanted, again=again)
-        print_evidence("hint", [told])
-        raise typer.Exit(told.state == "missing")
     source = own_attempt(loaded, wanted)
     console = open_console()
     if source.missing:
@@ -72,17 +70,24 @@ def hint(
             waiting(console, f"checking {wanted.id}"),
         ):  # the box first: it may fork only while there is no other thread, and the spinner is one
             result = check_one(loaded, wanted, source, box)
-    if result.is_done:
+    given = hint_on(loaded, wanted, result, again=again)
+    if given is None:
         _print(console, f"{wanted.id} needs no hint: every check passes.", "course status")
         return
-    from ..diagnosis.recording_file import read
-    from ..student.hints import next_hint
-
-    content = read(fingerprint_path(wanted)).content
-    given = next_hint(content, result, wanted.hint, loaded.root / FOLDER / NOTE, again=again)
     if given.title:
         console.tell(given.title)
     _print(console, given.sentence, f"course {given.following} {wanted.id}")
+
+
+def hint_on(course: Course, exercise: Exercise, result: ExerciseResult, *, again: bool = False) -> Hint | None:
+    """Return the next hint, which counts as shown from now on; None where every check passes. again: start with the first."""
+    from ..diagnosis.recording_file import read
+    from ..student.hints import next_hint
+
+    if result.is_done:
+        return None
+    content = read(fingerprint_path(exercise)).content
+    return next_hint(content, result, exercise.hint, course.root / FOLDER / NOTE, again=again)
 
 
 def _print(console: Console, sentence: str, following: str) -> None:

@@ -11,9 +11,8 @@ from ..course import Course, Exercise
 from ..submission import AttemptSource, lines_of, proved_line
 from ..submission.read import in_cells
 from .last_check import CHECKED_LAST, exercise_meant, fingerprint_path
-from .options import CourseOption, JsonOption, course_of, open_console
+from .options import CourseOption, course_of, open_console
 from .own import own_attempt, why_unstarted
-from .own_evidence import print_evidence, trace_evidence
 
 if TYPE_CHECKING:
     from ..student.follow import Followed
@@ -27,17 +26,11 @@ def trace(
     course: CourseOption = None,
     *,
     values: Annotated[bool, typer.Option("--values", help="Show the numbers, too.")] = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Follow your own code: what each line does to shapes, and whether numbers move.
 
     Example: `course trace reshape_dance`
     """
-    if as_json:
-        loaded = course_of(course)
-        found = trace_evidence(loaded, exercise_meant(loaded, exercise, "trace"), function)
-        print_evidence("trace", [found])
-        raise typer.Exit(bool(found.problem or any(call.raised for call in found.calls)))
     crop = CROP if values else ()
     wanted, source, followed = follow_own_attempt(course_of(course), exercise, function, "trace", crop)
     from ..report.trace_text import LEGEND, trace_report

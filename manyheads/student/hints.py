@@ -39,16 +39,12 @@ class Hint:
 
     title: the misconception or the failing check. sentence: the hint, with its number before it.
     last: whether there is no further step. shows_more: whether a trace does.
-    hint, step, steps: the hint alone, and which of how many it is.
     """
 
     title: str
     sentence: str
     last: bool
     shows_more: bool = False
-    hint: str = ""
-    step: int = 1
-    steps: int = 1
 
     @property
     def following(self) -> str:
@@ -74,9 +70,6 @@ def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, 
         f"{before}Hint {given} of {last}: {steps[given - 1]}{forgets}",
         given == last,
         repeats or (given == last and "course trace" in steps[-1]),
-        steps[given - 1],
-        given,
-        last,
     )
 
 

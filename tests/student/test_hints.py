@@ -56,9 +56,7 @@ def hint_on(result: ExerciseResult, note: Path) -> Hint:
 
 
 def test_it_is_of_the_function_that_check_shows_first(note: Path) -> None:
-    assert hint_on(two_functions(), note) == Hint(
-        "split: reversed.", "Hint 1 of 3: reversed?", False, hint="reversed?", step=1, steps=3
-    )
+    assert hint_on(two_functions(), note) == Hint("split: reversed.", "Hint 1 of 3: reversed?", False)
 
 
 def test_of_a_function_that_runs_on_for_ever_it_is_about_the_loop(note: Path) -> None:

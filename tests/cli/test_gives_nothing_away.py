@@ -1,0 +1,157 @@
+"""What students and programs are told of an attempt holds nothing of a solution, whatever stands in the file."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.authoring.leaks import HiddenLines, hidden_lines
+from manyheads.box.forked import open_own_box
+from manyheads.box.level import Box
+from manyheads.checks.local import LocalRecordingRunner, namespace_of
+from manyheads.cli.last_check import last_result
+from manyheads.cli.learn import hint_on
+from manyheads.cli.own import own_attempt
+from manyheads.cli.own_evidence import check_evidence
+from manyheads.course import Course, Exercise, load_course
+from manyheads.diagnosis.bank import load_bank
+from manyheads.diagnosis.recording_file import read
+from manyheads.student.check_attempt import check_attempt
+from manyheads.student.choose_example import examples
+from manyheads.student.explain_trace import explained
+from manyheads.student.follow import Source, follow
+from manyheads.submission import lines_of
+
+REPOSITORY = Path(__file__).parents[2]
+NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
+
+
+@cache
+def real_course() -> tuple[Course, HiddenLines]:
+    """The course with its solutions, and what may not be told of it."""
+    course = load_course(REPOSITORY)
+    return course, hidden_lines(course)
+
+
+@cache
+def expected_pairs(exercise: Exercise) -> frozenset[tuple[str, str]]:
+    """Every two numbers that stand side by side in what the reference returns to a recorded call, to three digits."""
+    pairs: set[tuple[str, str]] = set()
+    runner = LocalRecordingRunner(namespace_of(exercise.solution))
+    for call in read(exercise.fingerprints).calls:
+        for output in runner.execute(call).outputs:
+            if output.tensor is not None and output.tensor.is_floating_point():
+                numbers = [f"{number:.3g}" for number in output.tensor.flatten().tolist()]
+                pairs.update(pairwise(numbers))
+    return frozenset(pair for pair in pairs if all("." in number for number in pair))
+
+
+def strings(told: object) -> Iterator[str]:
+    """Every text in what is told."""
+    if isinstance(told, str):
+        yield told
+    elif isinstance(told, dict | list):
+        for inner in told.values() if isinstance(told, dict) else told:
+            yield from strings(inner)
+
+
+def given_away(exercise: Exercise, source: str, told: object) -> set[str]:
+    """What is hidden of what is told, and not the student's own: lines of code, and rows of expected numbers."""
+    hidden, texts = real_course()[1], list(strings(told))
+    lines = hidden.within("\n".join(texts)) - hidden.within(source)
+    numbers = [[f"{float(number):.3g}" for number in NUMBER.findall(text)] for text in texts if text not in source]
+    pairs = {pair for row in numbers for pair in pairwise(row)}
+    return lines | {" ".join(pair) for pair in pairs & expected_pairs(exercise)}
+
+
+def hidden_of(exercise: Exercise) -> Exercise:
+    """The same exercise, with its solution."""
+    return next(e for e in real_course()[0].exercises if e.id == exercise.id)
+
+
+def told_of(course: Course, exercise: Exercise, box: Box) -> list[Any]:
+    """What `course check --json`, `course trace` and hints tell of the attempt that is saved; the third is nearly the answer."""
+    told: list[Any] = [check_evidence(course, exercise, box).model_dump(mode="json")]
+    source = own_attempt(course, exercise)
+    result = last_result(exercise, source)
+    assert result is not None
+    hints = [hint for _ in range(3) if (hint := hint_on(course, exercise, result)) is not None]
+    told += [[hint.title, hint.sentence] for hint in hints if not hint.sentence.startswith("Hint 3")]
+    if not source.source.startswith("mutant = "):
+        followed = follow(box, course.limits.for_worker(), source, examples(exercise, read(exercise.fingerprints)))
+        lines = Source(tuple(lines_of(source.source)))
+        calls = [explained(example, traced, lines) for example, traced in followed.shown]
+        told += [[call.returned, call.raised, *(getattr(e, "code", "") for e in call.entries)] for call in calls]
+    return told
+
+
+def found_in(course: Course, exercise: Exercise, paths: list[Path], box: Box) -> dict[str, set[str]]:
+    """What is given away of each of these attempts."""
+    found: dict[str, set[str]] = {}
+    for path in paths:
+        source = path.read_text(encoding="utf-8")
+        exercise.script.write_text(source, encoding="utf-8")
+        if leak := given_away(hidden_of(exercise), source, told_of(course, exercise, box)):
+            found[f"{exercise.id}/{path.name}"] = leak
+    return found
+
+
+@pytest.fixture
+def class_copy(tmp_path: Path) -> Course:
+    """The real course as a student has it."""
+    shutil.copytree(REPOSITORY / "exercises", tmp_path / "class" / "exercises")
+    shutil.copy(REPOSITORY / "course.yaml", tmp_path / "class")
+    return load_course(tmp_path / "class")
+
+
+def test_a_line_of_a_solution_and_a_row_of_expected_numbers_would_be_noticed() -> None:
+    exercise = real_course()[0].exercises[0]
+    line = next(text.text for text in real_course()[1].origin.values() if text.of_solution and len(text.text) > 40)
+    row = " ".join(next(iter(expected_pairs(exercise))))
+    for leak in (line, f"expected [{row}]"):
+        assert given_away(exercise, "", {"exercises": [{"evidence": leak}]})
+    assert not given_away(exercise, line, {"exercises": [{"code": line}]})  # which the student wrote
+
+
+def test_no_solution_is_given_away_a_sample(class_copy: Course) -> None:
+    with open_own_box(meta=True) as box:
+        for exercise in (class_copy.exercises[0], class_copy.exercises[3]):
+            assert found_in(class_copy, exercise, hidden_of(exercise).wrong_attempts()[:2], box) == {}
+
+
+@pytest.mark.soak
+@pytest.mark.journey
+@pytest.mark.timeout(1200)
+def test_no_solution_is_given_away_whatever_the_attempt(class_copy: Course) -> None:
+    with open_own_box(meta=True) as box:
+        for exercise in class_copy.exercises:
+            assert found_in(class_copy, exercise, hidden_of(exercise).wrong_attempts(), box) == {}
+
+
+@pytest.mark.soak
+@pytest.mark.journey
+@pytest.mark.timeout(1200)
+def test_nothing_is_given_away_of_any_misconception(class_copy: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutants are asked in this process, for most have no file: the likeliest of each misconception, and every tenth of all."""
+    mutants: dict[str, Any] = {}
+
+    def check_one(course: Course, exercise: Exercise, source: Any, box: object = None) -> Any:
+        return check_attempt(read(exercise.fingerprints), mutants[source.source], None, exercise)
+
+    monkeypatch.setattr("manyheads.cli.own_evidence.check_one", check_one)
+    with open_own_box(meta=True) as box:
+        for exercise in class_copy.exercises:
+            bank = load_bank(hidden_of(exercise))
+            first = {mutant.id: mutant for mutant in reversed(bank.mutants)}
+            for number, mutant in enumerate([*first.values(), *bank.mutants[::10]]):
+                exercise.script.write_text(source := f"mutant = {number}\n", encoding="utf-8")
+                mutants[source] = LocalRecordingRunner(mutant.namespace)
+                told = told_of(class_copy, exercise, box)
+                assert given_away(hidden_of(exercise), "", told) == set(), (exercise.id, mutant.id)
