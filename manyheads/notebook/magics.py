@@ -1,14 +1,13 @@
-"""What `%load_ext manyheads` and a notebook's first cell load: %check, %ask and %course."""
+"""What a notebook's first cell loads: %check, %ask and %course."""
 
 from __future__ import annotations
 
 import io
 import os
 import random
-import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +38,6 @@ from ..student.question import read_letters
 from ..submission import read_file
 from .visible_checks import source_of
 
-_LETTERS = re.compile(r"[A-Da-d-]{1,20}")  # answers to questions
 _OF_ONE = ("check", "hint", "trace", "plot", "ask")  # commands that are about one exercise: here, the notebook's
 
 
@@ -52,30 +50,11 @@ class NotebookExercise:
     fingerprints: Fingerprints
 
 
-def find_exercise(name: str, namespace: Mapping[str, object]) -> NotebookExercise:
-    """Return the exercise of this name; if it is empty, the one whose functions are defined, or some of them.
-
-    Raises CourseFault.
-    """
-    course = load_course(find_course(Path.cwd()))
-    every = list(course.exercises)
-    if name:
-        found = exercises_called(every, name)
-    else:
-        defined = {e: [target in namespace for target in e.shapes] for e in every if e.shapes}
-        found = [e for e in defined if all(defined[e])] or [e for e in defined if any(defined[e])]
-    if len(found) != 1:
-        known = ", ".join(exercise.id for exercise in every)
-        what = f"it is not clear which exercise this notebook is; there are: {known}."
-        raise CourseFault(f"{unknown(every, name) if name and not found else what} Next: %check {every[0].id}")
-    return NotebookExercise(course, found[0], read(found[0].fingerprints))
-
-
 class Magics:
     """The magics, for one shell."""
 
-    def __init__(self, shell: InteractiveShell, exercise: str = "") -> None:
-        """`exercise`: the id of the notebook's exercise; "" where what is defined must tell."""
+    def __init__(self, shell: InteractiveShell, exercise: str) -> None:
+        """`exercise`: the id of the notebook's exercise."""
         self._shell, self._exercise = shell, exercise
         self._seed = random.randrange(1000)  # of questions: the next %ask with letters is about the same
 
@@ -96,32 +75,30 @@ class Magics:
         magic.__doc__ = answer.__doc__
         return magic
 
-    def _find(self, name: str = "") -> NotebookExercise:
-        return find_exercise(name or self._exercise, self._shell.user_ns)
+    def _find(self) -> NotebookExercise:
+        course = load_course(find_course(Path.cwd()))
+        exercise = next(iter(exercises_called(course.exercises, self._exercise)), None)
+        if exercise is None:
+            raise CourseFault(f"{unknown(course.exercises, self._exercise)} Next: course status")
+        return NotebookExercise(course, exercise, read(exercise.fingerprints))
 
     def _check(self, words: list[str]) -> NotebookView:
         """Check what is defined in this notebook. Example: `%check`."""
-        notebook = self._find(*words[:1])
+        notebook = self._find()
         result = self._result(notebook)
         return shown(checked(result, _after_done(notebook) if result.is_done else (), label_of(notebook.exercise)))
 
     def _course(self, words: list[str]) -> None:
         """Run a command of `course` on the notebook as it was saved. Example: `%course hint`."""
         if words and words[0] in _OF_ONE and all(word.startswith("-") for word in words[1:]):
-            words.insert(1, self._find().exercise.id)
-        environment = {
-            **os.environ,
-            "COLUMNS": str(WIDTH),
-            "FORCE_COLOR": "",
-            "PYTHONUNBUFFERED": "1",
-            "PYTHONUTF8": "1",
-        }
+            words.insert(1, self._exercise)
+        plain = {"COLUMNS": str(WIDTH), "FORCE_COLOR": "", "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
         with subprocess.Popen(
             [sys.executable, "-m", "manyheads", *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=environment,
+            env=os.environ | plain,
             encoding="utf-8",
         ) as running:
             for line in running.stdout or ():
@@ -129,8 +106,7 @@ class Magics:
 
     def _ask(self, words: list[str]) -> NotebookView:
         """Ask about your code, in the notebook as it was saved; with letters, say what is right. Example: `%ask BADCA`."""
-        letters = words if words and _LETTERS.fullmatch(words[0]) else words[1:]
-        notebook = self._find(*words[:1] if letters is not words else ())
+        notebook = self._find()
         source = read_file(notebook.exercise.notebook, notebook.course.limits.source_kib)
         if not self._result(notebook).is_done:
             raise CourseFault(f"{notebook.exercise.id} is not done yet, and questions come after a ✓. Next: %check")
@@ -139,7 +115,7 @@ class Magics:
             questions = questions_about(box, limits, notebook.exercise, notebook.fingerprints, source, self._seed)
         if not questions:
             raise CourseFault(f"nothing in {source.name} as it was saved can be asked about. Next: save it, then %ask")
-        given = read_letters(letters[0], len(questions)) if letters else ""
+        given = read_letters(words[0], len(questions)) if words else ""
         lines: list[Text] = []
         for number, question in enumerate(questions):
             lines += [Text(" "), *question_lines(number + 1, len(questions), question)]
