@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from .course.decisions import OverridesFile
 from .course.file import CourseFile
-from .evidence import Evidence
+from .report.result_evidence import Evidence
 from .result import Result
 
 HERE = Path(__file__).parent

@@ -31,8 +31,18 @@ from .options import (
     exercises_named,
     open_console,
 )
-from .own import check_one, done_exercises, from_here, is_started, missing_message, other_names, own_attempt
-from .own_evidence import check_evidence, print_evidence, problem_lines
+from .own import (
+    check_evidence,
+    check_one,
+    done_exercises,
+    from_here,
+    is_started,
+    missing_message,
+    other_names,
+    own_attempt,
+    print_evidence,
+    problem_lines,
+)
 from .progress import waiting
 from .watch import watch_as_lines, watch_exercises
 

@@ -19,8 +19,8 @@ from ..box.level import Box
 from ..course import Course, CourseError, Exercise, find_course, load_course
 from ..diagnosis.recording_file import read
 from ..errors import CourseFault
-from ..evidence import ExerciseEvidence
 from ..report.called import as_called
+from ..report.result_evidence import ExerciseEvidence
 from ..student.choose_example import examples_named
 from ..student.explain_trace import Explained, TraceLine, explained
 from ..student.follow import Source, follow
@@ -28,8 +28,7 @@ from ..student.hints import Hint
 from ..submission import AttemptSource, lines_of
 from .last_check import fingerprint_path, last_result
 from .learn import hint_on
-from .own import check_one, is_started, own_attempt, why_unstarted
-from .own_evidence import check_evidence
+from .own import check_evidence, check_one, is_started, own_attempt, why_unstarted
 
 HINT, EXPLAIN = "course.hint", "course.explain"
 

@@ -28,8 +28,7 @@ from .options import (
     exercises_named,
     open_console,
 )
-from .own import check_one, from_here, is_started, missing_message, own_attempt
-from .own_evidence import print_evidence, status_evidence
+from .own import check_one, from_here, is_started, missing_message, own_attempt, print_evidence, status_evidence
 from .progress import waiting
 from .trace import follow_own_attempt
 
@@ -189,7 +188,7 @@ def plot(
     loaded = course_of(course)
     wanted, _, followed = follow_own_attempt(loaded, exercise, function, "plot", by_head=True)
     from ..report.figures import png
-    from ..student.bands import summary
+    from ..student.plot_content import summary
     from ..student.sentence import every_band
 
     console = open_console()

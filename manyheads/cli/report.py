@@ -28,7 +28,7 @@ from .progress import progress
 # Make the pictures for `course report`: run wrong attempts again, in the box, on public inputs.
 
 if TYPE_CHECKING:
-    from ..student.bands import Band
+    from ..student.plot_content import Band
     from ..student.wrong_pictures import Key
 
 

@@ -17,7 +17,7 @@ from .trace import refuse_unstarted
 if TYPE_CHECKING:
     from ..box.level import Box
     from ..course.file import Trainable
-    from ..student.bands import Band
+    from ..student.plot_content import Band
     from ..student.training_plan import Curve
     from ..submission import AttemptSource
 

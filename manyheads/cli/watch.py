@@ -15,8 +15,7 @@ from ..report.ladder import after_done, how_far
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
 from .options import Console, not_installed
-from .own import check_one, done_exercises, from_here, is_started, own_attempt
-from .own_evidence import check_evidence, problem_lines
+from .own import check_evidence, check_one, done_exercises, from_here, is_started, own_attempt, problem_lines
 from .progress import waiting
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..course import Course, Exercise
-from ..evidence import ExerciseEvidence
 from ..report.labels import IDS, Labels, label_of, labels_of
 from ..report.markdown import CUT, LONGEST, attempt_text, results_section, text_block
-from ..report.result_evidence import evidence_of
+from ..report.result_evidence import ExerciseEvidence, evidence_of
 from ..report.words import attempt_words, out_of, out_of_all
 from ..result import ExerciseResult, Result
 from ..submission import AttemptSource, lines_of, read_file

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from ..errors import CourseFault
-from ..student.bands import HIDDEN, Band, Panel
 from ..student.bench_settings import ITEM_SIZES, LESSON_DEVICE, Bench, BenchRow
 from ..student.measure_own import MeasuredExercise
+from ..student.plot_content import HIDDEN, Band, Panel
 from ..student.training_plan import Curve
 from .bench_tables import UNITS, amount_of, bench_heading, three_digits, title_of
 from .heatmap import FEW, heading, is_no_difference, limits, number

@@ -8,7 +8,7 @@ from html import escape
 
 import torch
 
-from ..student.bands import HIDDEN, NONE, Band, Panel, is_none, summary
+from ..student.plot_content import HIDDEN, NONE, Band, Panel, is_none, summary
 
 # What PNG and SVG pictures share: a panel's heading, its scale, and the numbers in its cells.
 

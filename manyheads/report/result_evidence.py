@@ -1,17 +1,120 @@
-"""Tell a result as evidence: its functions and its checks, in the words of `course check`, each with its place."""
+"""What a student may see of their own attempts, as data: `--json`, `course lsp` and other programs give these words alone.
+
+It holds no reference, no recorded answer, and no misconception's id. Words of manyheads/result.py mean here what they mean there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
-from ..evidence import CheckEvidence, FunctionEvidence
-from ..result import ExerciseResult
+from pydantic import BaseModel, ConfigDict
+
+from ..result import ExerciseResult, Outcome, State
 from ..submission import AttemptSource, lines_of, proved_line
 from ..submission.read import named_line
 from ..submission.unwritten import DEFINITIONS, statements_of
 from .words import FunctionReport, attempt_words
 
 _PLACE = {"line", "column", "end_column", "cell", "line_in_cell"}
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+
+
+class _Seen(_Model):
+    """What was seen, on a line of the attempt.
+
+    line: of the file; of a notebook, of its code cells joined: one that is proved, else one that an exception names, else that
+    of the function's `def`; 0 where there is none. column, end_column: of its text, from 1 on.
+    cell, line_in_cell: of a notebook, the code cell, counted from 1, and the line within it; else 0.
+    misconception: the title of what explains it, "" where nothing does. hint: the first to that.
+    hint_level: how many hints to it were shown.
+    """
+
+    line: int = 0
+    column: int = 1
+    end_column: int = 1
+    cell: int = 0
+    line_in_cell: int = 0
+    function: str = ""
+    evidence: str = ""
+    misconception: str = ""
+    hint: str = ""
+    hint_level: int = 0
+
+
+class CheckEvidence(_Seen):
+    """The outcome of one visible check, at the line of its function."""
+
+    id: str
+    title: str
+    outcome: Outcome
+    score: float
+    max_score: float
+
+
+class FunctionEvidence(_Seen):
+    """One function or class, in the words of `course check`; without a name what is wrong with the whole file.
+
+    says: what stands beside the name. check: the first check that failed here. own_check: what the file's own check said.
+    also: what is proved here besides. lines: all that are proved, the first of them `line`.
+    """
+
+    state: State
+    says: str = ""
+    check: str = ""
+    own_check: str = ""
+    also: str = ""
+    lines: tuple[int, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What is said of it, and what was seen, on one line."""
+        head = ": ".join(filter(None, (self.function, self.says or self.check)))
+        seen = [f"{part[0].upper()}{part[1:]}" for part in (self.evidence, self.own_check) if part]
+        ended = (part if part.endswith((".", "?", "!")) else f"{part}." for part in (head, *seen))
+        return " ".join(" ".join(ended).split())
+
+
+class ExerciseEvidence(_Model):
+    """One exercise.
+
+    file: what was read, from the course's folder on. score: the points that are seen here. unseen: those only grading asks.
+    problem: why there is nothing more: the file is missing. next: the command to run next.
+    """
+
+    id: str
+    title: str
+    assignment: str
+    file: str
+    state: Literal["done", "in progress", "untouched", "missing"]
+    score: float
+    max_score: float
+    unseen: float = 0.0
+    functions: tuple[FunctionEvidence, ...] = ()
+    checks: tuple[CheckEvidence, ...] = ()
+    problem: str = ""
+    note: str = ""
+    printed: tuple[str, ...] = ()
+    next: str = ""
+
+    @property
+    def wrong(self) -> tuple[FunctionEvidence, ...]:
+        """What is wrong, in the order of the file."""
+        return tuple(each for each in self.functions if each.state in ("wrong", "undefined"))
+
+
+class Evidence(_Model):
+    """What one command found, of each exercise that it was asked about.
+
+    version: another where a reader of an earlier one would be misled. A new key alone does not change it.
+    """
+
+    version: Literal[1] = 1
+    command: Literal["check", "status"]
+    exercises: tuple[ExerciseEvidence, ...]
 
 
 def evidence_of(

@@ -11,10 +11,9 @@ from ..box.worker.answers import Traced
 from ..box.worker.messages import Call
 from ..course import Exercise
 from .axes import axes_of
-from .bands import Band, Panel
 from .example import Example
 from .heads import weights_of
-from .plot_content import all_bands
+from .plot_content import Band, Panel, all_bands
 from .recorded_training import SENTENCE, Recorded, read
 from .training_plan import attention_of
 

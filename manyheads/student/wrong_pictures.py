@@ -14,11 +14,10 @@ from ..course import Course, Exercise
 from ..diagnosis.recording_file import read
 from ..result import ExerciseResult, Result
 from ..submission import AttemptSource, code_digest, read_exercise
-from .bands import Band
 from .choose_example import examples
 from .example import Example
 from .follow import follow
-from .plot_content import all_bands
+from .plot_content import Band, all_bands
 
 MOST = 4  # the most pictures of one attempt
 Key = tuple[str, str, str]  # student, assignment, exercise

@@ -18,8 +18,7 @@ from manyheads.box.level import Box
 from manyheads.checks.local import LocalRecordingRunner, namespace_of
 from manyheads.cli.last_check import last_result
 from manyheads.cli.learn import hint_on
-from manyheads.cli.own import own_attempt
-from manyheads.cli.own_evidence import check_evidence
+from manyheads.cli.own import check_evidence, own_attempt
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.bank import load_bank
 from manyheads.diagnosis.recording_file import read
@@ -145,7 +144,7 @@ def test_nothing_is_given_away_of_any_misconception(class_copy: Course, monkeypa
     def check_one(course: Course, exercise: Exercise, source: Any, box: object = None) -> Any:
         return check_attempt(read(exercise.fingerprints), mutants[source.source], None, exercise)
 
-    monkeypatch.setattr("manyheads.cli.own_evidence.check_one", check_one)
+    monkeypatch.setattr("manyheads.cli.own.check_one", check_one)
     with open_own_box(meta=True) as box:
         for exercise in class_copy.exercises:
             bank = load_bank(hidden_of(exercise))

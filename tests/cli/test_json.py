@@ -13,10 +13,10 @@ import jupytext
 import pytest
 import yaml
 
-import manyheads.evidence
+import manyheads
 
 TINY = Path(__file__).parents[1] / "tiny_course"
-SCHEMA = json.loads(Path(manyheads.evidence.__file__).with_suffix(".schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(Path(manyheads.__file__).with_name("evidence.schema.json").read_text(encoding="utf-8"))
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("mean()", "sum()")

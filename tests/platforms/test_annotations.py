@@ -12,8 +12,8 @@ import jupytext
 import pytest
 
 from manyheads.course import Course
-from manyheads.evidence import ExerciseEvidence
 from manyheads.platforms.pull_request_texts import Annotation, annotate, titled
+from manyheads.report.result_evidence import ExerciseEvidence
 from manyheads.result import ProvedLine, Result
 from manyheads.submission import proved_line, read_file
 

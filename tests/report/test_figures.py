@@ -10,7 +10,7 @@ import torch
 
 from manyheads.errors import CourseFault
 from manyheads.report.figures import png
-from manyheads.student.bands import Band, Panel, difference
+from manyheads.student.plot_content import Band, Panel, difference
 
 WEIGHTS = torch.eye(4).flip(0) * 0.75
 SCORES = torch.tensor([[1.0, float("-inf")], [float("nan"), -2.0]])

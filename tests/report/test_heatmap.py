@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from manyheads.report.heatmap import Colour, colour, ink, svg
-from manyheads.student.bands import Band, Kind, Panel, compared
+from manyheads.student.plot_content import Band, Kind, Panel, compared
 
 SCORES = torch.tensor([[1.0, float("-inf")], [float("nan"), -2.0]])
 KINDS: tuple[Kind, ...] = ("numbers", "weights", "mask", "difference")

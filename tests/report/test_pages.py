@@ -30,7 +30,7 @@ from manyheads.result import (
     read_results,
     write_result,
 )
-from manyheads.student.bands import compared
+from manyheads.student.plot_content import compared
 from manyheads.submission import NotGraded
 from manyheads.submission.roster import Roster, Student
 

@@ -13,7 +13,7 @@ from manyheads.report.class_rows import ClassList
 from manyheads.report.labels import file_stems
 from manyheads.report.pages import write_pages
 from manyheads.result import Adjustment, Result
-from manyheads.student.bands import compared
+from manyheads.student.plot_content import compared
 from manyheads.submission.roster import Roster, Student
 from tests.axe import SCHEMES, violations
 

@@ -9,7 +9,7 @@ import torch
 
 from manyheads.course import load_course
 from manyheads.report.pages.trained import Trained, trained_page
-from manyheads.student.bands import Band, Panel
+from manyheads.student.plot_content import Band, Panel
 from manyheads.student.recorded_training import SENTENCE, TrainingVerdict
 from manyheads.student.training_plan import Curve
 from tests.axe import SCHEMES, violations

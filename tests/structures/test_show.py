@@ -11,12 +11,11 @@ from manyheads.box.level import Box
 from manyheads.box.worker.answers import Traced
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.recording_file import read
-from manyheads.student.bands import summary
 from manyheads.student.choose_example import examples
 from manyheads.student.example import Example
 from manyheads.student.explain_trace import Explained, explained
 from manyheads.student.follow import Source, follow
-from manyheads.student.plot_content import bands
+from manyheads.student.plot_content import bands, summary
 from manyheads.submission import AttemptSource
 
 pytestmark = pytest.mark.recorded

@@ -12,11 +12,10 @@ from manyheads.box.worker.messages import Build, Call, FollowUp, Returned, Trace
 from manyheads.box.worker.tracing import trace
 from manyheads.course.shapes import parse_signature
 from manyheads.student.axes import Axes
-from manyheads.student.bands import Band
 from manyheads.student.example import Example
 from manyheads.student.follow import TABLES, TIMES
 from manyheads.student.heads import chunks_of, sides_of, weights_by_call
-from manyheads.student.plot_content import bands
+from manyheads.student.plot_content import Band, bands
 
 CACHED = parse_signature("(width: nh * hd)(x: (B, T, C), cache: opaque) -> (y: (B, T, C), cache: opaque)")
 X = torch.randn(2, 7, 8, generator=torch.Generator().manual_seed(4))

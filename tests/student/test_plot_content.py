@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from manyheads.student.bands import Band, difference, summary
 from manyheads.student.follow import TABLES, TIMES
-from manyheads.student.plot_content import all_bands, bands
+from manyheads.student.plot_content import Band, all_bands, bands, difference, summary
 from tests.student.real import FollowSource, solution
 
 ZEROS = """

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from manyheads.student.axes import SAME
-from manyheads.student.bands import summary
 from manyheads.student.explain_trace import Explained, Operation, Repeated
 from manyheads.student.follow import TABLES, TIMES
-from manyheads.student.plot_content import all_bands
+from manyheads.student.plot_content import all_bands, summary
 from tests.student.real import REPOSITORY, Explain, FollowSource, course, exercise_of, looks_at
 
 pytestmark = pytest.mark.recorded

@@ -12,8 +12,8 @@ from manyheads.box.worker.answers import Traced
 from manyheads.box.worker.messages import TraceCall
 from manyheads.box.worker.tracing import trace
 from manyheads.checks.cast import cast
-from manyheads.student.bands import Band, summary
 from manyheads.student.follow import TABLES, TIMES
+from manyheads.student.plot_content import Band, summary
 from manyheads.student.sentence import SentenceExample, every_band, sentence_examples
 from tests.student.real import course, exercise_of, solution
 

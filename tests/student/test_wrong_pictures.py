@@ -11,7 +11,7 @@ import torch
 from manyheads.box.level import Box
 from manyheads.course import Course
 from manyheads.result import CheckResult, ExerciseResult, Outcome, Result
-from manyheads.student.bands import Band, compared
+from manyheads.student.plot_content import Band, compared
 from manyheads.student.wrong_pictures import MOST, Painter, drawable, most_informative
 
 FILE = "01_running_mean.py"

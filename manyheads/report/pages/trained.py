@@ -9,7 +9,7 @@ from html import escape
 from markupsafe import Markup
 
 from ...course import Course, Exercise
-from ...student.bands import Band
+from ...student.plot_content import Band
 from ...student.recorded_training import SENTENCE, TrainingVerdict
 from ...student.training_plan import Curve
 from ..figures import smoothed

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from ...student.bands import Band
+    from ...student.plot_content import Band
     from ...student.wrong_pictures import Key
 
 CLASS, STUDENTS = "index.html", "students"
@@ -162,7 +162,7 @@ def picture(band: Band) -> Picture:
     """Return the picture of a band."""
     from markupsafe import Markup
 
-    from ...student.bands import summary
+    from ...student.plot_content import summary
     from ..heatmap import svg
 
     return Picture(Markup(svg(band)), summary([band])[0])
