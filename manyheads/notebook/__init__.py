@@ -18,4 +18,4 @@ def load_magics(exercise: str) -> None:
 
     shell = get_ipython()
     if shell is not None:
-        Magics(shell, exercise).register()
+        Magics(shell, exercise)

@@ -51,15 +51,12 @@ class NotebookExercise:
 
 
 class Magics:
-    """The magics, for one shell."""
+    """The magics, registered with one shell."""
 
     def __init__(self, shell: InteractiveShell, exercise: str) -> None:
         """`exercise`: the id of the notebook's exercise."""
         self._shell, self._exercise = shell, exercise
         self._seed = random.randrange(1000)  # of questions: the next %ask with letters is about the same
-
-    def register(self) -> None:
-        """Register them with the shell."""
         for name, answer in (("check", self._check), ("ask", self._ask), ("course", self._course)):
             self._shell.register_magic_function(self._magic(answer), "line", name)
 

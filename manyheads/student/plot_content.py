@@ -122,12 +122,9 @@ def _of_output(example: Example, traced: Traced, heads: int) -> list[Band]:
     """Return the bands of one output of a call."""
     raised, outputs = traced.reply.raised, traced.reply.outputs
     found = None if raised is not None or len(outputs) <= example.place else outputs[example.place].tensor
+    note = "yours is no tensor" if found is None else f"yours has the shape {example.axes.shape(found.shape)}"
     if raised is not None:
         note, heads = _stopped(raised), 1  # of what gave no answer one head says it all
-    elif found is None:
-        note = "yours is no tensor"
-    else:
-        note = f"yours has the shape {example.axes.shape(found.shape)}"
     return [_compared(example, title, index, found, note) for title, index in _tables(example, heads)]
 
 

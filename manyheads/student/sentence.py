@@ -58,14 +58,9 @@ def _examples(exercise: Exercise, recorded: Recorded) -> Iterator[SentenceExampl
 
 def every_band(shown: Sequence[tuple[Example, Traced]]) -> list[Band]:
     """Return the bands of all traced examples, those for the sentence last."""
-    plain = [(example, traced) for example, traced in shown if not isinstance(example, SentenceExample)]
-    of_sentence = [
-        band
-        for example, traced in shown
-        if isinstance(example, SentenceExample)
-        for band in sentence_bands(example, traced)
-    ]
-    return [*all_bands(plain), *of_sentence]
+    plain = [each for each in shown if not isinstance(each[0], SentenceExample)]
+    own = [sentence_bands(example, traced) for example, traced in shown if isinstance(example, SentenceExample)]
+    return [*all_bands(plain), *(band for each in own for band in each)]
 
 
 def sentence_bands(example: SentenceExample, traced: Traced) -> list[Band]:
@@ -74,14 +69,7 @@ def sentence_bands(example: SentenceExample, traced: Traced) -> list[Band]:
     if weights is None:
         return []
     panels = tuple(Panel(f"head {h}", table, "weights") for h, table in enumerate(weights))
-    whose = f"your heads, {'as' if _is_alike(example, traced) else 'not as'} the reference's"
-    return [
-        Band(f"“{SENTENCE}”, {example.title}: {whose}", panels, "query", "key", tuple(SENTENCE.replace(" ", _SPACE)))
-    ]
-
-
-def _is_alike(example: SentenceExample, traced: Traced) -> bool:
-    output = traced.reply.outputs[0].tensor if traced.reply.outputs else None
-    if output is None or output.shape != example.expected.shape:
-        return False
-    return torch.allclose(output, example.expected, atol=_ALIKE)
+    output, wanted = traced.reply.outputs[0].tensor if traced.reply.outputs else None, example.expected
+    alike = output is not None and output.shape == wanted.shape and torch.allclose(output, wanted, atol=_ALIKE)
+    title = f"“{SENTENCE}”, {example.title}: your heads, {'as' if alike else 'not as'} the reference's"
+    return [Band(title, panels, "query", "key", tuple(SENTENCE.replace(" ", _SPACE)))]
