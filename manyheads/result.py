@@ -66,7 +66,6 @@ class FunctionResult(_Model):
     check, evidence: of one that is wrong, the title of the first check that saw it, and what it saw; of one that is unwritten,
     what the stub has left beside what is written there; of one that is undefined, where it stands and why it is not seen.
     near: of one that is undefined, a name of the file that may be meant.
-    own_check: what the file's own visible check says of it: then it is wrong, where grading asks more than visible checks do.
     """
 
     name: str
@@ -75,7 +74,6 @@ class FunctionResult(_Model):
     check: str = ""
     evidence: str = ""
     near: str = ""
-    own_check: str = ""
 
 
 MOST_LINES = 2  # where more lines than these could be mended, none of them is told
@@ -136,7 +134,6 @@ class ExerciseResult(_Model):
         lines: where it goes wrong, as far as that is proved.
         note: which file counts, where more than one was handed in.
         functions: what is asked for, in the order of the file; empty where the attempt could not be asked anything.
-        printed: the first lines that the student's code printed, where it ran on the student's own machine.
         unseen: how many of the points only grading asks, for `course check` cannot see them.
         unseen_checks: titles of these.
         adjustments: what decisions changed, in their order; never in what `course grade` writes.
@@ -154,7 +151,6 @@ class ExerciseResult(_Model):
     lines: tuple[ProvedLine, ...] = ()
     note: str = ""
     functions: tuple[FunctionResult, ...] = ()
-    printed: tuple[str, ...] = ()
     unseen: float = Field(default=0.0, ge=0)
     unseen_checks: tuple[str, ...] = ()
     adjustments: tuple[Adjustment, ...] = ()

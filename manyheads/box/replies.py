@@ -144,7 +144,6 @@ class ReplyModel(Model):
     operations: _Operations | None = None
     stopped: list[_Raised] = Field([], max_length=answers.STOPPED_LIMIT)
     peak: Size | None = None
-    printed: Words = ""
     parts: list[Size] = Field([], max_length=answers.PARTS_LIMIT)
 
 
@@ -252,7 +251,6 @@ def reply_of(model: ReplyModel, tensors: list[Tensor]) -> Reply:
         operations=None if model.operations is None else _operations(model.operations),
         stopped=tuple(_raised(each) for each in model.stopped),
         peak=model.peak,
-        printed=model.printed,
         parts=tuple(model.parts),
     )
 

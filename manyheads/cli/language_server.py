@@ -82,7 +82,7 @@ def explanation_of(told: ExerciseEvidence, line: int) -> str:
     parts: list[str] = []
     for each in [each for each in told.wrong if each.line == line] or told.wrong:
         head = ": ".join(filter(None, (each.function, each.says)))
-        parts += filter(None, (head, each.check, each.evidence, each.own_check, each.also))
+        parts += filter(None, (head, each.check, each.evidence, each.also))
     return "\n".join(parts)
 
 

@@ -33,7 +33,6 @@ from ..report.question_text import answer_lines, question_lines
 from ..result import ExerciseResult
 from ..student.ask_questions import questions_about
 from ..student.check_attempt import check_attempt
-from ..student.own_checks import printed_lines
 from ..student.question import read_letters
 from ..submission import read_file
 from .visible_checks import source_of
@@ -128,9 +127,9 @@ class Magics:
         source = "\n".join([source_of(names), *stubs])
         runner = LocalRecordingRunner(names)
         # A call sets the seed, which is the student's; and a function is called dozens of times, whatever it prints.
-        with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()) as printed:
+        with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()):
             result = check_attempt(notebook.fingerprints, runner, source or None, notebook.exercise)
-        return _with_unrun(result.model_copy(update={"printed": printed_lines(printed.getvalue())}))
+        return _with_unrun(result)
 
 
 def _after_done(notebook: NotebookExercise) -> list[str]:

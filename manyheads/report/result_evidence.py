@@ -147,7 +147,7 @@ def evidence_of(
 def _function(report: FunctionReport, source: AttemptSource, shown: int, state: str) -> FunctionEvidence:
     proved = [each.line for each in report.lines]
     line = proved[0] if proved else named_line(report.evidence, source) or defined_on(source.source, report.name) or 1
-    told = {key: getattr(report, key) for key in ("says", "check", "evidence", "own_check", "also", "hint")}
+    told = {key: getattr(report, key) for key in ("says", "check", "evidence", "also", "hint")}
     told |= {"function": report.name, "state": state, "lines": proved, **placed(source, line)}
     told |= {"misconception": report.named[0].title if report.named else "", "hint_level": shown}
     return FunctionEvidence.model_validate(told)

@@ -155,17 +155,14 @@ def exercise_report(result: ExerciseResult, *, label: str = "", after: Sequence[
         f"{words.mark} ", label or result.id, result.score, result.max_score - result.unseen, _STYLES[words.mark]
     )
     parts: list[RenderableType] = [head]
-    for function in words.functions:
-        if not words.passed or function.own_check:
-            parts += _function(function)
+    if not words.passed:
+        parts += [part for function in words.functions for part in _function(function)]
     parts += [HintLine("", words.hint, 2)] * bool(words.hint)
     if words.waiting:
         parts.append(_folded(waiting_line(words.waiting), words.waiting))
     if words.passed_checks and not words.passed:
         parts.append(_folded(counted(len(words.passed_checks), "check passes", "checks pass"), words.passed_checks))
     parts += [_indented(sentence, 2, "") for sentence in after]
-    if result.printed:
-        parts += [_indented("your code printed:", 2, "dim"), *(_indented(line, 4, "") for line in result.printed)]
     parts += [_indented(text, 2, "dim") for text in (words.total, result.note) if text]
     return Group(*parts)
 

@@ -31,7 +31,6 @@ class FunctionReport:
 
     says: what stands beside the name: "not written yet", or what the student did, and on which line.
     check, evidence: what was seen: the title of the first check that failed here, and what it saw.
-    own_check: what the file's own visible check said.
     also: what is proved here besides, and does not explain what was seen.
     hint: the one hint, "" where no misconception fits. next: the command that shows more, where there is no hint.
     failed: the checks that failed here, the first of them the one above if it is among them.
@@ -43,7 +42,6 @@ class FunctionReport:
     says: str = ""
     check: str = ""
     evidence: str = ""
-    own_check: str = ""
     also: str = ""
     hint: str = ""
     next: str = ""
@@ -75,15 +73,14 @@ class FunctionReport:
     @property
     def told(self) -> Iterator[tuple[Kind, str, tuple[CheckResult, ...]]]:
         """What stands below its own line, in this order: each text, with the checks whose points stand beside it."""
-        texts: dict[Kind, tuple[str, ...]] = {
-            "check": (self.check,),
-            "evidence": (self.evidence, self.own_check),
-            "also": (self.also,),
-            "hint": (self.hint,),
-            "next": (self.next and f"Next: {self.next}",),
+        texts: dict[Kind, str] = {
+            "check": self.check,
+            "evidence": self.evidence,
+            "also": self.also,
+            "hint": self.hint,
+            "next": self.next and f"Next: {self.next}",
         }
-        for kind, those in texts.items():
-            yield from ((kind, text, self.first if kind == "check" else ()) for text in those if text)
+        yield from ((kind, text, self.first if kind == "check" else ()) for kind, text in texts.items() if text)
         if self.rest_waits:
             yield "check", self.rest_waits, self.rest
         else:
@@ -99,11 +96,10 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
         own = [check for check in failed if check.function not in names and check.outcome != "skipped"]
         if failed and (own or about_all or not result.functions):
             yield _of_the_file(result, own, about_all)
-    wrong = next((f.name for f in result.functions if f.state == "wrong" and (f.check or not f.own_check)), "")
+    wrong = next((f.name for f in result.functions if f.state == "wrong"), "")
     for each in result.functions:
         lines = result.lines if each.name == wrong else ()
-        mine = [c for c in failed if c.function == each.name]
-        yield _of_a_function(result, each, [c for c in mine if not c.evidence or c.evidence != each.own_check], lines)
+        yield _of_a_function(result, each, [c for c in failed if c.function == each.name], lines)
 
 
 def waiting_checks(result: ExerciseResult) -> tuple[CheckResult, ...]:
@@ -127,10 +123,10 @@ def _of_a_function(
 ) -> FunctionReport:
     if function.state != "wrong":
         mark, says = _unless_wrong(function, {f.name: f.state for f in result.functions})
-        return FunctionReport(function.name, mark, says, own_check=function.own_check)
+        return FunctionReport(function.name, mark, says)
     named = [d for d in result.diagnosis if function.name in (d.function, *d.also_in)]
     seen = function if function.check else next((f for f in result.functions if f.waits_for == function.name), function)
-    return _wrong(function.name, result, named, lines, (seen.check, seen.evidence), failed, function.own_check)
+    return _wrong(function.name, result, named, lines, (seen.check, seen.evidence), failed)
 
 
 def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> tuple[str, str]:
@@ -169,7 +165,6 @@ def _wrong(
     lines: Sequence[ProvedLine],
     seen: tuple[str, str],
     failed: Sequence[CheckResult],
-    own_check: str = "",
 ) -> FunctionReport:
     """Return what is wrong: what the student did and where, what was seen, and one hint that belongs to it or none."""
     lines = tuple(sorted(lines, key=lambda proved: f"on {proved.place}" not in seen[1]))
@@ -177,8 +172,7 @@ def _wrong(
     besides = [d for d in result.also if name in (d.function, "")]
     if name and any(check.title == seen[0] and check.outcome in _ENDED for check in failed):
         named, besides = [], [*named, *besides]  # no mistake that has a name lets a function run on for ever
-    unnamed = "its own check fails" if own_check and not seen[0] else "not right yet" if name else ""
-    did = titles_of(named) or unnamed or ("Not right yet" if place else "")
+    did = titles_of(named) or ("not right yet" if name else "Not right yet" if place else "")
     says = f"{did.removesuffix('.')} ({place})." if place else did
     hint = next((diagnosed.hint for diagnosed in named if diagnosed.hint), "")
     also = f"Also: {titles_of(besides)} That alone does not explain the rest." if besides else ""
@@ -187,7 +181,7 @@ def _wrong(
     ordered = sorted(failed, key=lambda check: check.title != seen[0])
     if any(check.title == seen[0] and check.outcome == "error" for check in ordered[:1]) and len(ordered) > 1:
         seen = ("", seen[1])  # what it asks for is not what is wrong
-    shown = (*seen, own_check, also, hint, following)
+    shown = (*seen, also, hint, following)
     return FunctionReport(name, WRONG, says, *shown, tuple(ordered), tuple(named), lines)
 
 
@@ -285,8 +279,8 @@ def counted(number: int, one: str, more: str) -> str:
 
 
 def _total(result: ExerciseResult) -> str:
-    if not result.unseen or any(f.own_check and not f.check for f in result.functions):
-        return ""  # the file's own check may have seen it
+    if not result.unseen:
+        return ""
     more = f"Grading asks {counted_points(result.unseen)} more"
     return f"{more}, for what only it sees: {'; '.join(result.unseen_checks)}." if result.unseen_checks else f"{more}."
 

@@ -106,7 +106,7 @@ def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, s
     if first and first.outcome in _ENDED:
         return first.outcome, first.evidence, _ENDED[first.outcome]
     if wrong or (first and not result.unwritten):
-        title = (wrong.check or wrong.own_check) if wrong else first.title if first else ""
+        title = wrong.check if wrong else first.title if first else ""
         about = f"{wrong.name}: " if wrong and len(result.functions) > 1 else ""
         return (
             title,

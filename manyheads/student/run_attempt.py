@@ -24,7 +24,6 @@ from ..submission import AttemptSource, proved_line
 from ..submission.standing import told_of_file
 from .check_attempt import check_and_diagnose, told_of, unloadable, visible_results
 from .function_results import describe_exception
-from .own_checks import with_own_checks
 
 # The line at which a student's own attempt goes wrong: one edit of it, after which every visible check passes.
 
@@ -168,7 +167,6 @@ def _checked(
         attempt.close()
         result = with_endless_line(result, source, attempt.ended, box, limits, attempt.dtype)
         failure = Failure(source, result.checks, attempt.transcript, attempt.dtype)
-        result = with_own_checks(result, source, box, limits)
         lines = prove_own_lines(fingerprints, failure, box, limits, bounds)
         named = diagnosis.of_one_mistake().named if lines else result.diagnosis
         note = " ".join(filter(None, (as_note(note), result.note)))

@@ -70,11 +70,11 @@ class AttemptSource:
     skipped: tuple[int, ...] = ()
     aside: tuple[Aside, ...] = ()
 
-    def load(self, prints: bool = False) -> Load:
+    def load(self) -> Load:
         """Return the message that has a box load it."""
         from ..box.worker.messages import Load  # which imports torch
 
-        return Load(self.source, self.name, self.cells, prints, self.skipped)
+        return Load(self.source, self.name, self.cells, self.skipped)
 
     @property
     def digest(self) -> str:

@@ -16,8 +16,6 @@ import jupytext
 import pytest
 
 from manyheads.authoring.templates import as_they_are
-from manyheads.diagnosis.recording_file import read, save
-from tests.student.hidden import with_hidden
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "tiny_course"
@@ -70,19 +68,6 @@ def test_what_is_wrong_is_a_line_with_its_place_its_sentence_and_its_hint(run_co
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     done = run_course("check", "--format", "lines", cwd=student_copy)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_what_the_file_s_own_check_says_is_a_line_and_not_done(run_course: Run, student_copy: Path) -> None:
-    own = 'if __name__ == "__main__":\n    assert running_mean(torch.ones(2)).sum() == 3, "two ones have the mean 1"\n'
-    (student_copy / SCRIPT).write_text(f"{RIGHT}\n{own}", encoding="utf-8")
-    recorded = student_copy / "exercises" / "averages" / "fingerprints" / "01_running_mean.safetensors"
-    recorded.write_bytes(save(with_hidden(read(recorded), "gradients")))
-    done = run_course("check", "--format", "lines", cwd=student_copy)
-    assert (done.returncode, done.stderr) == (1, "")
-    assert "error: running_mean: its own check fails. The file's own check on line" in done.stdout
-    (told,) = json.loads(run_course("check", "--json", cwd=student_copy).stdout)["exercises"]
-    assert (told["state"], told["functions"][0]["state"]) == ("in progress", "wrong")
-    assert "This does not hold yet: the file's own check on line" in run_course("hint", cwd=student_copy).stdout
 
 
 def test_of_a_notebook_the_sentence_names_the_cell(run_course: Run, student_copy: Path) -> None:

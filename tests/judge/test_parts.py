@@ -222,7 +222,7 @@ def test_what_is_no_line_end_to_python_moves_no_cell(
     assert result.note.startswith("Line 1 of code cell 3 did not run to its end: it raised NameError")
 
 
-def test_a_students_own_check_runs_cells_one_by_one_too(
+def test_course_check_runs_cells_one_by_one_too(
     released: dict, tmp_path: Path, running_mean: Exercise, tiny: Course, box: Box
 ) -> None:
     released["cells"].append(code("await nothing"))

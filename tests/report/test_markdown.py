@@ -78,7 +78,7 @@ def result(text: str) -> Result:
     whole = ExerciseResult(
         id="reshape_dance", score=0, max_score=4, checks=(check, other), diagnosis=(named,), note=text
     )
-    function = FunctionResult(name=text, state="wrong", check=text, evidence=text, own_check=text)
+    function = FunctionResult(name=text, state="wrong", check=text, evidence=text)
     waits = FunctionResult(name=f"{text}.", state="waiting", waits_for=text)
     exercise = whole.model_copy(update={"functions": (function, waits), "unseen": 1.0, "unseen_checks": (text,)})
     return Result(

@@ -219,31 +219,6 @@ def test_beside_the_total_stands_what_only_grading_sees() -> None:
     ]
 
 
-def test_what_the_file_s_own_check_says_is_not_right_and_no_points_are_promised() -> None:
-    own = FunctionResult(name="split", state="wrong", own_check="the file's own check on line 9 says: twos are due")
-    failed = CheckResult(
-        id="own_check", title="passes the file's own check", outcome="failed", score=0, max_score=0,
-        evidence=own.own_check, function="split",
-    )  # fmt: skip
-    seen = exercise(check("split", 2, 2), failed).model_copy(
-        update={"max_score": 2.25, "unseen": 0.25, "unseen_checks": ("drops weights",), "functions": (own,)}
-    )
-    assert text(exercise_report(seen)).splitlines() == [
-        "✗ reshape_dance                                            2 / 2",
-        "  ✗ split: its own check fails",
-        "      the file's own check on line 9 says: twos are due",
-        "  1 check passes                                           2 / 2",
-    ]
-
-
-def test_a_proved_line_stands_at_what_a_visible_check_fails() -> None:
-    own = FunctionResult(name="split", state="wrong", own_check="the file's own check on line 9 says: twos are due")
-    wrong = FunctionResult(name="merge", state="wrong", check="merge", evidence="3 values differ")
-    failed = check("merge", 0, 2).model_copy(update={"function": "merge"})
-    both = exercise(failed).model_copy(update={"functions": (own, wrong), "lines": (ProvedLine(line=7),)})
-    assert "  ✗ merge: not right yet (line 7)." in text(exercise_report(both)).splitlines()
-
-
 def table_of(results: list[Result]) -> RenderableType:
     return class_table([row_of(result) for result in results])
 

@@ -14,7 +14,6 @@ from .form import read_misfit
 MADE_LIMIT = 256  # how many different sizes of new tensors are reported: the largest ones
 SHAPES_LIMIT = 256  # and how many different shapes
 KERNELS_LIMIT = 256  # how many different kernels are reported
-PRINTED_LIMIT = 4000  # characters of what was printed: the first ones
 STOPPED_LIMIT = 64  # how many exceptions of parts are reported: the first ones
 PARTS_LIMIT = 100_000  # how many parts a file may have that is loaded stepwise
 
@@ -110,7 +109,7 @@ class Operations:
 class Reply:
     """The answer to a Load, a Part or a Call.
 
-    stopped: the exceptions of parts of the file that did not run to their end. printed: where a Load asks for it.
+    stopped: the exceptions of parts of the file that did not run to their end.
     parts: of a stepwise Load, the line at which each part begins.
     """
 
@@ -122,7 +121,6 @@ class Reply:
     operations: Operations | None = None
     stopped: tuple[Raised, ...] = ()
     peak: int | None = None  # bytes allocated beyond those before the call; None if the device does not report them
-    printed: str = ""
     parts: tuple[int, ...] = ()
 
 

@@ -9,43 +9,16 @@ import os
 import sys
 import types
 from collections.abc import Mapping
-from dataclasses import replace
 
 from . import wire
-from .answers import PRINTED_LIMIT, STOPPED_LIMIT, Reply, Traced
+from .answers import STOPPED_LIMIT, Reply, Traced
 from .execute import execute, raised_by
 from .measuring import measure
 from .messages import Batch, Call, Load, Measure, Part, TraceCall
 from .program import Program, lines_of
-from .text import plain
 from .tracing import trace
 from .training import Trainer
 from .training_messages import Training
-
-# What an attempt prints, the first characters of it.
-
-
-class Printed(io.TextIOBase):
-    """`with contextlib.redirect_stdout(Printed()) as printed: ...`, then `printed.text`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.text = ""
-
-    def writable(self) -> bool:
-        """Return that it can be written to."""
-        return True
-
-    def write(self, text: str) -> int:
-        """Keep what there is room for."""
-        self.text += plain(text, PRINTED_LIMIT - len(self.text))
-        return len(text)
-
-
-def redirected(prints: bool) -> contextlib.AbstractContextManager[Printed | None]:
-    """Return a context that collects what is printed; one that does nothing where nobody asks."""
-    return contextlib.redirect_stdout(Printed()) if prints else contextlib.nullcontext()
-
 
 MODULE = "attempt"  # the name under which the student's module stands in sys.modules
 
@@ -115,10 +88,8 @@ def import_source(load: Load) -> tuple[Program | None, Mapping[str, object], Rep
         return None, vars(module), Reply(raised=raised_by(error, "load", load.name))
     if load.stepwise:
         return program, vars(module), Reply(parts=program.lines)
-    with redirected(load.prints) as printed:
-        stopped = [program.run(number) for number in range(len(program.lines)) if number not in load.skipped]
-    reply = Reply(stopped=tuple(raised for raised in stopped if raised)[:STOPPED_LIMIT])
-    return program, vars(module), replace(reply, printed=printed.text) if printed else reply
+    stopped = [program.run(number) for number in range(len(program.lines)) if number not in load.skipped]
+    return program, vars(module), Reply(stopped=tuple(raised for raised in stopped if raised)[:STOPPED_LIMIT])
 
 
 def _nothing(*args: object, **kwargs: object) -> None:

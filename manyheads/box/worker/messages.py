@@ -17,7 +17,6 @@ class Load:
 
     A part that raises does not stop those below it.
     cells: of a notebook, the line at which each cell begins. A cell that cannot be parsed is one part.
-    prints: send what is printed meanwhile; otherwise it is discarded.
     skipped: the numbers of parts that are not run, counted from 0.
     stepwise: run nothing yet, and say at which line each part begins. A Part then runs each.
     """
@@ -25,7 +24,6 @@ class Load:
     source: str
     name: str  # the file's name as the student knows it
     cells: tuple[int, ...] = ()
-    prints: bool = False
     skipped: tuple[int, ...] = ()
     stepwise: bool = False
 
