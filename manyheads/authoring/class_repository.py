@@ -104,11 +104,6 @@ def _command_lines(course: Course, first: str) -> str:
         lines["bench --quick"] = "attention by hand against SDPA on your machine, beside the lesson's figures"
     if any(exercise.generate is not None for exercise in course.exercises):
         lines["generate"] = "it writes with your own cache, and without: the same text, in less time"
-    measured = next(
-        (assignment.id for assignment in course.assignments if any(e.bench for e in assignment.exercises)), None
-    )
-    if measured is not None:
-        lines[f"bench {measured}"] = "what your own code costs while one size grows; --out bench.png"
     lines["--help"] = "all of them"
     width = max(map(len, lines))
     return "".join(f"    .venv/bin/course {command:<{width}} # {says}\n" for command, says in lines.items())

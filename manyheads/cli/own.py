@@ -204,7 +204,7 @@ def _told(
         return max(level_of(result, report.named, note), 1)  # the first is told with the check
 
     functions, checks = evidence_of(result, source, shown)
-    parts: dict[str, object] = {key: getattr(result, key) for key in ("unseen", "note", "printed")}
+    parts: dict[str, object] = {key: getattr(result, key) for key in ("unseen", "note")}
     parts |= {"functions": functions, "checks": checks, "score": result.score or 0.0}
     if result.is_done:
         parts |= {"state": "done", "next": ""}

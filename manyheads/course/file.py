@@ -9,7 +9,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from ..box.worker.limits import Limits as WorkerLimits
 from .dates import Duration, Moment, Zone
-from .plot_and_bench import Measurement, refuse_unknown
 from .shapes import parse_signature
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", description="lower case, digits and underscores")]
@@ -111,12 +110,6 @@ class ExerciseRow(_Model):
         None,
         description="the module with which `course generate` writes: it returns a pair (y, cache), the cache opaque",
     )
-    bench: tuple[Measurement, ...] = Field((), description="what `course bench` measures")
-
-    @model_validator(mode="after")
-    def _can_be_measured(self) -> ExerciseRow:
-        refuse_unknown(self.bench, self.shapes)
-        return self
 
     @model_validator(mode="after")
     def _can_generate(self) -> ExerciseRow:

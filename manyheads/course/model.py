@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ..box.worker.form import Form
 from .file import AssignmentRow, AttentionModule, CourseFile, CourseLimits, ExerciseRow, Trainable
-from .plot_and_bench import Measurement
 from .shapes import Signature, parse_signature
 
 # Which files a file of a course is made from: itself, and the neighbours that it imports.
@@ -101,11 +100,6 @@ class Exercise:
     def generate(self) -> AttentionModule | None:
         """The module with which `course generate` writes, where there is one."""
         return self.row.generate
-
-    @property
-    def bench(self) -> tuple[Measurement, ...]:
-        """What `course bench` measures of it."""
-        return self.row.bench
 
     @property
     def shapes(self) -> tuple[str, ...]:

@@ -1,11 +1,10 @@
-"""Draw PNGs: bands of heatmaps, measurements, training curves. Needs matplotlib, which only commands that draw need."""
+"""Draw PNGs: bands of heatmaps, training curves. Needs matplotlib, which only commands that draw need."""
 
 from __future__ import annotations
 
 import io
 import logging
 from collections.abc import Sequence
-from operator import attrgetter
 from statistics import fmean
 from typing import Any
 
@@ -13,11 +12,8 @@ import torch
 from torch import Tensor
 
 from ..errors import CourseFault
-from ..student.bench_settings import ITEM_SIZES, LESSON_DEVICE, Bench, BenchRow
-from ..student.measure_own import MeasuredExercise
 from ..student.plot_content import HIDDEN, Band, Panel
 from ..student.training_plan import Curve
-from .bench_tables import UNITS, amount_of, bench_heading, three_digits, title_of
 from .heatmap import FEW, heading, is_no_difference, limits, number
 
 # matplotlib, which only the commands that draw need.
@@ -133,108 +129,6 @@ def _label(ax: Any, band: Band, panel: Panel, *, first: bool) -> None:
     if band.labels:
         ax.set_xticks(range(len(band.labels)), band.labels)
         ax.set_yticks(range(len(band.labels)), band.labels)
-
-
-# The figures of `course bench` as one PNG: times by length, and memory. Needs matplotlib.
-
-# A colour and a mark for each: colour-blind readers can distinguish all three colours, and nobody needs them.
-_PATHS = (("by hand", attrgetter("by_hand"), "#b35806", "o"), ("SDPA", attrgetter("sdpa"), "#3b4cc0", "^"))
-_GREY = "#808080"
-
-
-def bench_png(bench: Bench) -> bytes:
-    """Return the picture: forward above, forward and backward below; a panel of times and one of memory for each dtype."""
-    figure = _figure(15, 7.5)
-    figure.suptitle(bench_heading(bench), fontsize=11, fontweight="bold")
-    panels = figure.subplots(2, 2 * len(ITEM_SIZES), squeeze=False)
-    for i, backward in enumerate((False, True)):
-        for j, dtype in enumerate(ITEM_SIZES):
-            rows = [r for r in bench.rows if (r.setting.dtype, r.setting.backward) == (dtype, backward)]
-            _times(panels[i][2 * j], rows)
-            _memory(panels[i][2 * j + 1], rows)
-    return _saved(figure)
-
-
-def _times(ax: Any, rows: Sequence[BenchRow]) -> None:
-    _prepare(ax, title_of(rows[0].setting), "T", "ms (median)", [row.setting.T for row in rows], 8)
-    ax.margins(0.12, 0.18)
-    lesson = [(row.setting.T, row.lesson) for row in rows if row.lesson]
-    for i, (name, path, colour, mark) in enumerate(_PATHS):
-        ours = [(row.setting.T, path(row).time) for row in rows if path(row)]
-        _line(ax, ours, color=colour, marker=mark, label=name)
-        theirs = [(T, both[i].time) for T, both in lesson]
-        label = f"{name}, the lesson's {LESSON_DEVICE}"
-        _line(ax, theirs, color=colour, marker=mark, markerfacecolor="white", linestyle=":", label=label)
-    for row in rows:
-        if row.faster and row.by_hand:
-            at = (row.setting.T, row.by_hand.time)
-            ax.annotate(f"{row.faster:.1f}×", at, (0, 7), textcoords="offset points", ha="center", fontsize=8)
-    ax.legend(fontsize=7, loc="upper left")
-
-
-def _memory(ax: Any, rows: Sequence[BenchRow]) -> None:
-    _prepare(ax, title_of(rows[0].setting), "T", "MB", [row.setting.T for row in rows], 8)
-    ax.margins(0.12, 0.18)
-    matrices = [(row.setting.T, row.setting.matrix / 1e6) for row in rows]
-    _line(ax, matrices, color=_GREY, linestyle="--", label="one (B, nh, T, T) matrix")
-    for name, path, colour, mark in _PATHS:
-        peaks = [(row.setting.T, path(row).peak / 1e6) for row in rows if path(row) and path(row).peak]
-        _line(ax, peaks, color=colour, marker=mark, label=f"{name}, at its peak")
-    for T, size in matrices:
-        at = (T, size)
-        ax.annotate(three_digits(size), at, (5, -9), textcoords="offset points", fontsize=7, color=_GREY)
-    ax.legend(fontsize=7, loc="upper left")
-
-
-def _line(ax: Any, points: Sequence[tuple[float, float]], **style: Any) -> None:
-    if points:
-        ax.plot(*zip(*points, strict=True), linewidth=1.5, markersize=5, **style)
-
-
-def _prepare(ax: Any, title: str, across: str, up: str, values: Sequence[int], size: int, **style: Any) -> None:
-    """Let both axes grow by factors, with a tick at each value. size: of the letters."""
-    ax.set_xscale("log", base=2)
-    ax.set_yscale("log")
-    ax.set_title(title, fontsize=size + 1, **style)
-    ax.set_xlabel(across, fontsize=size)
-    ax.set_ylabel(up, fontsize=size)
-    ax.set_xticks(values, [str(value) for value in values])
-    ax.minorticks_off()
-    ax.tick_params(labelsize=size - 1)
-    ax.grid(alpha=0.25)
-
-
-# What `course bench EXERCISE` measured as one PNG: a panel for each measurement. Needs matplotlib.
-
-# A colour, a mark and a dash for each line: nobody needs the colours, which Okabe and Ito chose for the colour-blind.
-_STYLES = (("#0072b2", "o", "-"), ("#d55e00", "^", "--"), ("#009e73", "s", ":"), ("#cc79a7", "D", "-."))
-_PANEL_WIDE, _HIGH, _COLUMNS = 6.5, 4.2, 2  # inches of a panel
-
-
-def own_bench_png(where: str, measured: Sequence[MeasuredExercise]) -> bytes:
-    """Return the picture: both axes grow by factors, so that what grows twice as fast is twice as steep."""
-    columns = min(_COLUMNS, len(measured))
-    rows = -(-len(measured) // columns)
-    figure = _figure(_PANEL_WIDE * columns, _HIGH * rows)
-    figure.suptitle(where, fontsize=10)
-    panels = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for ax, each in zip(panels, measured, strict=False):
-        _draw_measured(ax, each)
-    for ax in panels[len(measured) :]:
-        ax.set_axis_off()
-    return _saved(figure)
-
-
-def _draw_measured(ax: Any, measured: MeasuredExercise) -> None:
-    of, values = measured.measurement, [point.value for point in next(iter(measured.lines.values()))]
-    title, across = f"{measured.exercise.title}: {of.title}", of.label or of.over
-    _prepare(ax, title, across, UNITS[of.measures], values, 9, fontweight="bold")
-    for i, (name, points) in enumerate(measured.lines.items()):
-        colour, mark, dash = _STYLES[i % len(_STYLES)]
-        shown = [(point.value, amount) for point in points if (amount := amount_of(measured, point))]
-        if shown:
-            ax.plot(*zip(*shown, strict=True), color=colour, marker=mark, linestyle=dash, label=name)
-    ax.legend(fontsize=8)
 
 
 # The curves of the student and the reference as one PNG. Needs matplotlib.

@@ -58,14 +58,13 @@ class CheckEvidence(_Seen):
 class FunctionEvidence(_Seen):
     """One function or class, in the words of `course check`; without a name what is wrong with the whole file.
 
-    says: what stands beside the name. check: the first check that failed here. own_check: what the file's own check said.
+    says: what stands beside the name. check: the first check that failed here.
     also: what is proved here besides. lines: all that are proved, the first of them `line`.
     """
 
     state: State
     says: str = ""
     check: str = ""
-    own_check: str = ""
     also: str = ""
     lines: tuple[int, ...] = ()
 
@@ -73,8 +72,8 @@ class FunctionEvidence(_Seen):
     def sentence(self) -> str:
         """What is said of it, and what was seen, on one line."""
         head = ": ".join(filter(None, (self.function, self.says or self.check)))
-        seen = [f"{part[0].upper()}{part[1:]}" for part in (self.evidence, self.own_check) if part]
-        ended = (part if part.endswith((".", "?", "!")) else f"{part}." for part in (head, *seen))
+        seen = self.evidence[:1].upper() + self.evidence[1:]
+        ended = (part if part.endswith((".", "?", "!")) else f"{part}." for part in (head, seen) if part)
         return " ".join(" ".join(ended).split())
 
 
@@ -97,7 +96,6 @@ class ExerciseEvidence(_Model):
     checks: tuple[CheckEvidence, ...] = ()
     problem: str = ""
     note: str = ""
-    printed: tuple[str, ...] = ()
     next: str = ""
 
     @property

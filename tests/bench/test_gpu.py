@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from bench.gpu import table
-from manyheads.student.bench_settings import Bench, BenchRow, BenchSetting, Measured
+from manyheads.student.measure_attention import Bench, BenchRow, BenchSetting, Measured
 
 ROWS = (
     BenchRow(

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from manyheads.report.bench_tables import bench_report, three_digits
-from manyheads.student.bench_settings import FULL, Bench, BenchRow, Measured, settings
+from manyheads.student.measure_attention import FULL, Bench, BenchRow, Measured, settings
 
 WIDTH = 80
 

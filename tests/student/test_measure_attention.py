@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from manyheads.student import measure_attention as measuring
-from manyheads.student.bench_settings import Bench, BenchSetting
-from manyheads.student.measure_attention import FEWEST, MOST, alternate, measure
+from manyheads.student.measure_attention import FEWEST, MOST, Bench, BenchSetting, alternate, measure
 
 SQUARE = 1024  # T of a matrix that is large beside everything else: 50 MB
 
@@ -90,8 +89,7 @@ def test_a_path_that_computes_something_else_is_seen(monkeypatch: pytest.MonkeyP
 def test_the_path_by_hand_holds_the_matrix_and_sdpa_does_not(backward: bool) -> None:
     setting = BenchSetting(SQUARE, "float32", backward)
     by_hand, sdpa = in_a_process_of_its_own(f"""
-        from manyheads.student.measure_attention import measure
-        from manyheads.student.bench_settings import BenchSetting
+        from manyheads.student.measure_attention import BenchSetting, measure
         (row,) = measure([BenchSetting({SQUARE}, "float32", {backward})], "cpu", lambda setting: None, 0.0).rows
         print(row.by_hand.peak, row.sdpa.peak)
     """)

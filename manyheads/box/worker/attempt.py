@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from . import wire
 from .answers import STOPPED_LIMIT, Reply, Traced
 from .execute import execute, raised_by
-from .measuring import measure
-from .messages import Batch, Call, Load, Measure, Part, TraceCall
+from .messages import Batch, Call, Load, Part, TraceCall
 from .program import Program, lines_of
 from .tracing import trace
 from .training import Trainer
@@ -55,8 +54,6 @@ class _Attempt:
             reply = execute(self._namespace, message, self._name)
         elif isinstance(message, TraceCall):
             reply = trace(self._namespace, message, self._name)
-        elif isinstance(message, Measure):
-            reply = measure(self._namespace, message, self._name)
         elif isinstance(message, Training):
             reply = self._trainer.answer(self._namespace, message, self._name)
         else:

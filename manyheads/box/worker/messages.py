@@ -206,25 +206,10 @@ class TraceCall:
 
 
 @dataclass(frozen=True)
-class Measure:
-    """Repeat the last step of a call and measure it, to show the student what it costs. The answer is a Reply.
-
-    memory: its output is the most bytes that the step's tensors hold at once; else the ms of each run, the first one left out.
-    enough: ms to spend on the runs, of which there are at least `fewest` and at most `most`.
-    """
-
-    call: Call
-    memory: bool = False
-    enough: float = 0.0
-    fewest: int = 3
-    most: int = 50
-
-
-@dataclass(frozen=True)
 class Batch:
     """`count` messages follow. Their answers are sent together: one length for all of them, then each with its own."""
 
     count: int
 
 
-Message = Load | Part | Call | TraceCall | Measure
+Message = Load | Part | Call | TraceCall

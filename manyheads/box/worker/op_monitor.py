@@ -86,7 +86,7 @@ def _name_of(kernel: Any) -> str:
     return name.partition(".")[0] if space == "aten" else ""
 
 
-def is_dense(value: object) -> bool:
+def _is_dense(value: object) -> bool:
     """Return whether this is a tensor with one shape and memory of its own: not a sparse or a nested one."""
     return isinstance(value, Tensor) and value.layout is torch.strided and not value.is_nested
 
@@ -120,8 +120,15 @@ class _Functions(TorchFunctionMode):
         return out
 
 
-class Watching(TorchDispatchMode):
-    """A mode under which everything can be done that can be done without it.
+def _new(*args: Any, **kwargs: Any) -> Tensor:
+    """Make a tensor; of a subclass without the mode. torch._dynamo cannot be imported if this names its parameters."""
+    with nullcontext() if args[0] is Tensor else torch._C._DisableTorchDispatch():
+        made: Tensor = torch._C.TensorBase.__new__(*args, **kwargs)
+    return made
+
+
+class _Kernels(TorchDispatchMode):
+    """Under this mode everything can be done that can be done without it.
 
     Operators of a higher order (flex_attention, cond) refuse other modes, and the constructor of a tensor's subclass (such
     as CausalBias) fails where a mode has seen the tensor that it makes.
@@ -133,24 +140,6 @@ class Watching(TorchDispatchMode):
     def _should_skip_dynamo(cls) -> bool:
         return False  # else the first use imports torch._dynamo, which takes 700 ms in every fresh process
 
-    def __enter__(self) -> Self:
-        Tensor.__new__ = _new  # type: ignore[method-assign, assignment]
-        super().__enter__()
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        super().__exit__(*exc)
-        del Tensor.__new__
-
-
-def _new(*args: Any, **kwargs: Any) -> Tensor:
-    """Make a tensor; of a subclass without the mode. torch._dynamo cannot be imported if this names its parameters."""
-    with nullcontext() if args[0] is Tensor else torch._C._DisableTorchDispatch():
-        made: Tensor = torch._C.TensorBase.__new__(*args, **kwargs)
-    return made
-
-
-class _Kernels(Watching):
     def __init__(self, most: int | None) -> None:
         super().__init__()
         self.fused = False
@@ -160,6 +149,15 @@ class _Kernels(Watching):
         self.stopped = False
         self._left = most
         self._counting = True
+
+    def __enter__(self) -> Self:
+        Tensor.__new__ = _new  # type: ignore[method-assign, assignment]
+        super().__enter__()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        super().__exit__(*exc)
+        del Tensor.__new__
 
     @contextmanager
     def not_counting(self) -> Iterator[None]:
@@ -186,7 +184,7 @@ class _Kernels(Watching):
         self.fused |= _is_fused_kernel(func)
         self.kernels.add(func)
         for tensor in out if isinstance(out, tuple | list) else (out,):
-            if self._counting and is_dense(tensor) and not getattr(func, "is_view", False):
+            if self._counting and _is_dense(tensor) and not getattr(func, "is_view", False):
                 self.shapes.add(tuple(tensor.shape))
         return out
 

@@ -47,11 +47,6 @@ def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
             read += outputs_of(results[-1], form)
         if step.training is not None:
             subject.train(step.training)
-        given = step.map(lambda value: handed_on(value, results, form))
+        given = step.map(lambda v: part_at(results[v.step], form, v.path) if isinstance(v, Returned) else v)
         results.append(subject(*given.args, **given.kwargs))
     return Run(form, results, read, len(steps))
-
-
-def handed_on(value: object, results: Sequence[object], form: Form) -> object:
-    """Return the value; for a part of what an earlier step returned, that part itself."""
-    return part_at(results[value.step], form, value.path) if isinstance(value, Returned) else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manyheads.student.bench_settings import FULL, LESSON, BenchRow, BenchSetting, Measured, ratio, settings
+from manyheads.student.measure_attention import FULL, LESSON, BenchRow, BenchSetting, Measured, ratio, settings
 
 
 def test_every_length_dtype_and_pass_is_compared_once() -> None:
