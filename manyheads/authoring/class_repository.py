@@ -102,8 +102,6 @@ def _command_lines(course: Course, first: str) -> str:
     if able is not None:
         lines[f"train {able}"] = "your own attention learns to write, in a minute; --page: with its heads, on a page"
         lines["bench --quick"] = "attention by hand against SDPA on your machine, beside the lesson's figures"
-    if any(exercise.generate is not None for exercise in course.exercises):
-        lines["generate"] = "it writes with your own cache, and without: the same text, in less time"
     lines["--help"] = "all of them"
     width = max(map(len, lines))
     return "".join(f"    .venv/bin/course {command:<{width}} # {says}\n" for command, says in lines.items())

@@ -103,7 +103,7 @@ class Index:
             sources += with_neighbours(path)
         sources += exercise.figure_sources
         words = {id_: each.model_dump() for id_, each in words_of(load_bank(exercise)).items()}
-        row: Mapping[str, object] = exercise.row.model_dump(mode="json", exclude={"why", "generate"})
+        row: Mapping[str, object] = exercise.row.model_dump(mode="json", exclude={"why"})
         parts = [self._engine, exercise.assignment.id, exercise.stem, json.dumps([row, words], sort_keys=True)]
         parts += [f"{self._name(path)} {_digest(path)}" for path in sources]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -16,7 +16,6 @@ from .check import check
 from .ci import ci
 from .collect import collect
 from .export import export
-from .generate import generate
 from .grade import grade
 from .learn import hint, plot, status
 from .overrides import overrides
@@ -33,7 +32,7 @@ INSTRUCTORS = (
     f"Example: `course status` (students), `course collect DOWNLOAD`, then\n`course grade submitted` (instructors). {EACH}"
 )
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "For students": (status, check, hint, trace, plot, ask, train, generate, bench, lsp),
+    "For students": (status, check, hint, trace, plot, ask, train, bench, lsp),
     "To grade a class": (collect, grade, overrides, report, export, feedback),
     "To make a course": (init, new, release, verify),
     "For everybody": (doctor,),

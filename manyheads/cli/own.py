@@ -113,17 +113,6 @@ def own_attempt(course: Course, exercise: Exercise) -> AttemptSource:
     return AttemptSource(script.name, missing=True) if other_names(course, exercise) else source
 
 
-def own_or_reference(course: Course, exercise: Exercise) -> tuple[AttemptSource | None, bool]:
-    """Return the student's attempt; where nothing can run, the reference, and True, in the instructor's repository; else None."""
-    source = own_attempt(course, exercise)
-    if not source.problem and is_started(exercise, source):
-        return source, False
-    solution = exercise.solution
-    if source.problem or not solution.exists():
-        return None, False
-    return AttemptSource(solution.name, solution.read_text(encoding="utf-8")), True
-
-
 def done_exercises(course: Course) -> set[Exercise]:
     """Return the exercises that the last check of their present text found done. Nothing is run."""
     done = set()

@@ -64,8 +64,7 @@ def train(
     loaded = course_of(course)
     wanted = exercise_named(loaded, exercise, "train")
     if wanted.train is None:
-        following = _another(loaded) if wanted.generate is None else f"course generate {wanted.id}"
-        raise CourseError(f"{wanted.id} has no module to train. Next: {following}")
+        raise CourseError(f"{wanted.id} has no module to train. Next: {_another(loaded)}")
     from ..box.forked import open_own_box
 
     console = open_console()

@@ -75,18 +75,13 @@ class LatePolicy(_Model):
     at_most: Share = Field("100%", description="however late it is")
 
 
-class AttentionModule(_Model):
-    """A class that attends causally, to be put into a language model."""
+class Trainable(_Model):
+    """A causal module (B, T, C) -> (B, T, C), which `course train` puts into a language model."""
 
     module: str = Field(min_length=1, description="the class")
     arguments: dict[str, Literal["C", "nh", "T"]] = Field(
         description="the constructor's, by name: C channels, nh heads, T the most tokens"
     )
-
-
-class Trainable(AttentionModule):
-    """A module (B, T, C) -> (B, T, C), for `course train`."""
-
     shown_with: dict[str, bool] = Field({}, description="attributes with which `course plot` can see its weights")
 
 
@@ -106,21 +101,6 @@ class ExerciseRow(_Model):
     )
 
     train: Trainable | None = Field(None, description="the module that `course train` trains")
-    generate: AttentionModule | None = Field(
-        None,
-        description="the module with which `course generate` writes: it returns a pair (y, cache), the cache opaque",
-    )
-
-    @model_validator(mode="after")
-    def _can_generate(self) -> ExerciseRow:
-        if self.generate is not None:
-            listed = self.shapes.get(self.generate.module, ())
-            form = parse_signature(listed if isinstance(listed, str) else listed[0]).form if listed else None
-            if form is None or [part.kind for part in form.parts] != ["tensor", "opaque"]:
-                raise ValueError(
-                    f"generate: {self.generate.module} should have shapes that return (y: (…), cache: opaque)"
-                )
-        return self
 
 
 class AssignmentRow(_Model):

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..box.worker.form import Form
-from .file import AssignmentRow, AttentionModule, CourseFile, CourseLimits, ExerciseRow, Trainable
+from .file import AssignmentRow, CourseFile, CourseLimits, ExerciseRow, Trainable
 from .shapes import Signature, parse_signature
 
 # Which files a file of a course is made from: itself, and the neighbours that it imports.
@@ -95,11 +95,6 @@ class Exercise:
     def train(self) -> Trainable | None:
         """The module that `course train` trains, where there is one."""
         return self.row.train
-
-    @property
-    def generate(self) -> AttentionModule | None:
-        """The module with which `course generate` writes, where there is one."""
-        return self.row.generate
 
     @property
     def shapes(self) -> tuple[str, ...]:

@@ -138,7 +138,7 @@ class Keys:
         """Return the part of the key that all attempts at an exercise share."""
         if exercise.id not in self._exercises:
             names = [exercise.assignment.id, exercise.stem]
-            row = exercise.row.model_dump_json(exclude={"title", "why", "generate"})
+            row = exercise.row.model_dump_json(exclude={"title", "why"})
             root, files = self.course.root, graded_from(exercise)
             made_from = (f"{path.relative_to(root).as_posix()} {_digest(path)}" for path in files)
             self._exercises[exercise.id] = hash_of([self.run, *names, row, *made_from])

@@ -13,7 +13,7 @@ from shutil import which
 from rich.text import Text
 
 COMMANDS = (
-    *("status", "check", "hint", "trace", "plot", "ask", "train", "generate", "bench", "lsp"),
+    *("status", "check", "hint", "trace", "plot", "ask", "train", "bench", "lsp"),
     *("collect", "grade", "overrides", "report", "export", "feedback"),
     *("init", "new", "release", "verify", "doctor", "ci"),
 )

@@ -149,8 +149,6 @@ def after_done(exercise: Exercise) -> list[str]:
     lines = [f"Why it works: {exercise.why}"] if exercise.why else []
     if exercise.train is not None:
         lines.append(f"It can learn to write now, in about a minute: course train {exercise.id}")
-    if exercise.generate is not None:
-        lines.append(f"It can write now, with its own cache and without: course generate {exercise.id}")
     lines.append(f"Five questions on your own code: course ask {exercise.id}")
     return lines
 

@@ -10,7 +10,7 @@ from textwrap import wrap
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ..student.recorded_training import Decoded, TrainingVerdict, choices
+from ..student.recorded_training import TrainingVerdict, choices
 from ..student.training_plan import Curve
 
 WIDTH, FOLD = 40, 76  # columns of a sparkline, and of the generated text
@@ -40,20 +40,10 @@ def meaning(curve: Curve) -> list[str]:
     ]
 
 
-def written_report(text: str, heading: str = "It writes:") -> RenderableType:
+def written_report(text: str) -> RenderableType:
     """Return the generated text, indented and wrapped."""
     lines = [part for line in text.splitlines() for part in wrap(line, FOLD)]
-    return Group(Text(heading), *(Text(f"  {line}") for line in lines))
-
-
-def cache_report(verdict: TrainingVerdict, cached: Decoded, whole: Decoded) -> RenderableType:
-    """Return whether the cache changes what is written, and what it saves."""
-    mark, style = ("✓", "bold green") if verdict.well else ("✗", "bold red")
-    took = (
-        f"A token takes {cached.time:.2g} ms with the cache and {whole.time:.2g} ms without (medians); "
-        f"at the end of the text {cached.time_at_end:.2g} and {whole.time_at_end:.2g}."
-    )
-    return Group(Text(f"{mark} {verdict.sentence}", style=style), Text(took))
+    return Group(Text("It writes:"), *(Text(f"  {line}") for line in lines))
 
 
 def spark(losses: Sequence[float], low: float, high: float) -> str:

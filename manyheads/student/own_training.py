@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
-import safetensors.torch
 import torch
-from safetensors import SafetensorError
-from torch import Tensor
 
 from ..box.connection import AttemptEnded
 from ..box.level import Box
@@ -93,35 +88,3 @@ def _try(loaded: Loaded, file: str, attention: Build, plan: TrainPlan, seconds: 
         raise TrainingStopped(
             f"{attention.target} returns the shape {tuple(tensor.shape)}; (B, T, C) = {shape} is asked."
         )
-
-
-# Keep the weights of a trained model on the student's machine, so that the next command need not train it again.
-
-_NAME = "weights"
-
-
-@dataclass(frozen=True)
-class KeptFacts:
-    """setup: `recorded.setup_of` of that training. code: the digest of the attempt that learned. steps: how many."""
-
-    setup: str
-    code: str
-    steps: int
-
-
-def keep(path: Path, weights: Tensor, facts: KeptFacts) -> None:
-    """Write the file, and make its folder. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(safetensors.torch.save({_NAME: weights}, metadata={"facts": json.dumps(asdict(facts))}))
-
-
-def kept(path: Path, setup: str) -> tuple[Tensor, KeptFacts] | None:
-    """Return the weights and what is known of them; None where there are none, or none of this setup."""
-    try:
-        data = path.read_bytes()
-        body = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]["facts"]
-        facts = KeptFacts(**json.loads(body))
-        weights = safetensors.torch.load(data)[_NAME]
-    except (OSError, ValueError, LookupError, TypeError, SafetensorError):
-        return None
-    return (weights, facts) if facts.setup == setup and weights.dim() == 1 else None

@@ -8,7 +8,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import safetensors.torch
@@ -18,7 +17,7 @@ from torch import Tensor
 
 from ..box.worker.training_messages import TrainPlan
 from ..course import CourseError
-from ..course.file import AttentionModule
+from ..course.file import Trainable
 from ..errors import restore
 from .training_plan import Curve, TrainingText
 
@@ -61,7 +60,7 @@ def random_sample() -> tuple[float, ...]:
     return (*normal[:4].tolist(), *(float(number) for number in whole))
 
 
-def setup_of(trainable: AttentionModule, text: TrainingText, plan: TrainPlan) -> str:
+def setup_of(trainable: Trainable, text: TrainingText, plan: TrainPlan) -> str:
     """Return a hash of everything that determines a curve, except the module's code and torch."""
     content = json.dumps(
         [trainable.model_dump(include={"module", "arguments"}), text.vocabulary, asdict(plan)], sort_keys=True
@@ -189,49 +188,3 @@ def _beside(apart: float) -> str:
 def choices(loss: float) -> str:
     """Return a loss as a number of equally likely characters."""
     return f"{math.exp(loss):.1f}" if loss < 5 else f"{math.exp(min(loss, 20)):.0f}"
-
-
-# What a language model wrote with a cache, held against what it writes without.
-
-LOGIT_ROUNDING = 1e-3  # of the largest logit: what rounding alone does is a thousandth of that
-END = 4  # the last quarter is the end of a text
-
-
-@dataclass(frozen=True)
-class Decoded:
-    """ids: (N,). logits: (N, V), from which each was chosen. ms: the time that each took."""
-
-    ids: Tensor
-    logits: Tensor
-    ms: tuple[float, ...]
-
-    @property
-    def time(self) -> float:
-        """The median of all tokens."""
-        return median(self.ms)
-
-    @property
-    def time_at_end(self) -> float:
-        """The median of those at the end of the text."""
-        return median(self.ms[-max(1, len(self.ms) // END) :])
-
-
-def compare(cached: Decoded, whole: Decoded) -> TrainingVerdict:
-    """Return whether the cache changes nothing. Comparison are the logits as long as both had the same text before them."""
-    parted = (cached.ids != whole.ids).nonzero().flatten().tolist()
-    until = parted[0] + 1 if parted else len(whole.ids)
-    apart = (cached.logits[:until] - whole.logits[:until]).abs().amax(-1)  # (until,)
-    allowed = LOGIT_ROUNDING * max(1.0, whole.logits[:until].abs().max().item())
-    wrong = (~(apart <= allowed)).nonzero().flatten().tolist()  # NaN is wrong, too
-    if wrong:
-        return TrainingVerdict(
-            False,
-            f"Your cache changes what the model says: at character {wrong[0] + 1} of its text the logits differ by "
-            f"{apart[wrong[0]].item():.2g} from those without a cache. The same tokens must give the same answers.",
-        )
-    most = f"the logits differ by at most {apart.max().item():.0e}, which is rounding"
-    if parted:
-        return TrainingVerdict(
-            True, f"The same without a cache: {most}, which at character {until} chose another one of equal chance."
-        )
-    return TrainingVerdict(True, f"The same text without a cache: {most}.")

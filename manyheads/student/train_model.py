@@ -14,19 +14,15 @@ from ..box.worker.answers import Raised, Reply
 from ..box.worker.messages import Build
 from ..box.worker.training import Trainer
 from ..box.worker.training_messages import (
-    Decode,
     Evaluate,
     Generate,
     InitModel,
-    LoadWeights,
-    ReadWeights,
     Training,
     TrainPlan,
     TrainSteps,
 )
 from ..checks.explain import explain
 from ..checks.sanitize import sanitize
-from .recorded_training import Decoded
 from .training_plan import EVALUATE_EVERY, Curve, TrainingText
 
 SECONDS, MOST = 0.3, 25  # how long one message with steps should take, and the most steps in it
@@ -76,22 +72,6 @@ class TrainingRun:
         found = self._asked(Generate(self.text.encode(prompt), count), "while it generated text", (count,))
         self._refuse_unknown(found)
         return self.text.decode(found.long())
-
-    def weights(self) -> Tensor:
-        """Return every parameter of the model, as one row of numbers."""
-        return self._answers(ReadWeights(), "when its weights were read", [None])[0]
-
-    def load(self, weights: Tensor) -> bool:
-        """Put such a row into the model; False, and nothing is done, where it is of another model."""
-        return bool(self._asked(LoadWeights(weights), "when its weights were put in", ()))
-
-    def decode(self, message: Decode) -> Decoded:
-        """Write as the message says."""
-        count, vocabulary = message.count, len(self.text.vocabulary)
-        at = f"while it wrote {'with' if message.cached else 'without'} the cache"
-        ids, logits, ms = self._answers(message, at, [(count,), (count, vocabulary), (count,)])
-        self._refuse_unknown(ids)
-        return Decoded(ids.long(), logits.double(), tuple(ms.tolist()))
 
     def _refuse_unknown(self, ids: Tensor) -> None:
         if not bool(((ids >= 0) & (ids < len(self.text.vocabulary))).all()):

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..box.worker.messages import Build
 from ..box.worker.training_messages import TrainPlan
-from ..course.file import AttentionModule
+from ..course.file import Trainable
 
 # A training curve.
 
@@ -105,7 +105,7 @@ def plan_for(text: TrainingText, seed: int = 0, draws: int = 0, context: int = T
     )  # fmt: skip
 
 
-def attention_of(trainable: AttentionModule, dropout: float = 0.0, context: int = T) -> Build:
+def attention_of(trainable: Trainable, dropout: float = 0.0, context: int = T) -> Build:
     """Return the module to build in each block. `dropout`: passed only if it is not 0."""
     sizes = {"C": C, "nh": NH, "T": context}
     arguments: dict[str, object] = {name: sizes[size] for name, size in trainable.arguments.items()}

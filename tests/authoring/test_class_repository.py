@@ -117,13 +117,12 @@ def test_the_readme_names_every_command_of_a_student_and_answers_their_questions
     named = (f"hint {first}", f"trace {first}", f"plot {first}", "train weight_split")
     for command in ("check --watch", "status", *named, "bench --quick"):
         assert f"    .venv/bin/course {command} " in readme, command
-    assert "    .venv/bin/course generate " in readme
     assert '    args = ["lsp"]' in readme
     assert "**Script or notebook, and what if I did both?**" in readme
     assert "An answer has 5 s and an exercise 20 s" in readme
     without_attention = (whole / "README.md").read_text()
     assert "course plot 01 " in without_attention
-    assert not any(f"course {command}" in without_attention for command in ("train", "generate", "bench"))
+    assert not any(f"course {command}" in without_attention for command in ("train", "bench"))
 
 
 def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:

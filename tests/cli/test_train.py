@@ -97,5 +97,3 @@ def test_without_matplotlib_there_is_no_picture_and_all_else(
 def test_an_exercise_without_a_module_is_told_which_has_one(here: Path) -> None:
     with pytest.raises(CourseFault, match=r"^causal_mask has no module to train\. Next: course train weight_split$"):
         train("causal_mask")
-    with pytest.raises(CourseFault, match=r"^kv_cache has no module to train\. Next: course generate kv_cache$"):
-        train("kv_cache")

@@ -153,9 +153,6 @@ def test_an_exercises_row_and_its_number_are_in_its_key_alone(course: Path) -> N
 
     assert changed(course, edit(lambda rows: rows[1].update(hint="!"))) == {"median"}
     assert changed(course, edit(lambda rows: rows[1].update(title="!", why="!"))) == set()
-    edit(lambda rows: rows[1].update(shapes={"Heads": "(x: (T,), cache: opaque) -> (y: (T,), cache: opaque)"}))()
-    writes = {"module": "Heads", "arguments": {}}
-    assert changed(course, edit(lambda rows: rows[1].update(generate=writes))) == set()
     assert changed(course, edit(lambda rows: rows.append(row("mode")))) == set()
     assert changed(course, edit(lambda rows: rows.insert(2, row("middle")))) == {"mode"}  # its file is 04_mode now
 

@@ -19,16 +19,11 @@ def course_with(*changes: dict[str, object]) -> Course:
 
 
 def test_it_says_why_it_works_and_offers_to_train_as_far_as_the_course_has_that() -> None:
-    writes = {
-        "generate": TRAIN,
-        "shapes": {"Heads": "(n_embd: C)(x: (B, T, C), cache: opaque) -> (y: (B, T, C), cache: opaque)"},
-    }
-    plain, told, trained, written = course_with({}, {"why": "Rows sum to 1."}, {"train": TRAIN}, writes).exercises
+    plain, told, trained = course_with({}, {"why": "Rows sum to 1."}, {"train": TRAIN}).exercises
     asks = "Five questions on your own code: course ask"
     assert after_done(plain) == [f"{asks} e0"]
     assert after_done(told) == ["Why it works: Rows sum to 1.", f"{asks} e1"]
     assert after_done(trained) == ["It can learn to write now, in about a minute: course train e2", f"{asks} e2"]
-    assert after_done(written) == ["It can write now, with its own cache and without: course generate e3", f"{asks} e3"]
 
 
 def test_the_next_one_is_the_first_below_that_is_not_done_and_then_what_was_left_out() -> None:

@@ -58,31 +58,4 @@ class Generate:
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class Decode:
-    """Write `count` tokens after the prompt, one at a time, and say what the model said.
-
-    cached: each token is fed once, with what the attention handed back before; else the whole text is, for every token.
-    The answer is a Reply with three outputs: the tokens, the logits (count, V), and the ms that each token took.
-    """
-
-    prompt: Tensor
-    count: int
-    seed: int = 0
-    temperature: float = 1.0  # 0: the most probable token
-    cached: bool = False
-
-
-@dataclass(frozen=True)
-class ReadWeights:
-    """The answer is a Reply whose output is every parameter of the model, by name, as one row of numbers."""
-
-
-@dataclass(frozen=True)
-class LoadWeights:
-    """Put such a row into the model. The answer is a Reply whose output is 1; or 0 where the row has another length."""
-
-    weights: Tensor
-
-
-Training = InitModel | TrainSteps | Evaluate | Generate | Decode | ReadWeights | LoadWeights
+Training = InitModel | TrainSteps | Evaluate | Generate
