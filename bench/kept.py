@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from manyheads.box.worker.training_messages import Training
+
 from manyheads.box.connection import Answer, AttemptEnded, Connection, End
 from manyheads.box.level import Box
 from manyheads.box.replies import BadReply
 from manyheads.box.worker import wire
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Load, Message
-from manyheads.box.worker.training_messages import Training
 
 Ask = Callable[[Connection], bytes]  # sends a message to a real process
 

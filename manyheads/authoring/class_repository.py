@@ -100,7 +100,7 @@ def _command_lines(course: Course, first: str) -> str:
     }
     able = next((_name_of(course, exercise) for exercise in course.exercises if exercise.train is not None), None)
     if able is not None:
-        lines[f"train {able}"] = "your own attention learns to write, in a minute; --page: with its heads, on a page"
+        lines[f"train {able}"] = "your own attention learns to write, in a minute"
         lines["bench --quick"] = "attention by hand against SDPA on your machine, beside the lesson's figures"
     lines["--help"] = "all of them"
     width = max(map(len, lines))

@@ -97,7 +97,7 @@ class Index:
         return path.relative_to(self._root).as_posix()
 
     def _made_from(self, exercise: Exercise) -> str:
-        """Return a digest of everything that is read to make the files. The curve is one of the files: it is kept as it is."""
+        """Return a digest of everything that is read to make the files."""
         sources = [*exercise.check_sources(), exercise.checks.with_name("conftest.py"), *exercise.mutant_sources()]
         for path in (exercise.solution, *exercise.right_attempts(), *exercise.wrong_attempts()):
             sources += with_neighbours(path)
@@ -111,7 +111,7 @@ class Index:
 
 def for_students(exercise: Exercise) -> tuple[Path, ...]:
     """Return where the files of an exercise stand that students get, as far as it has them."""
-    return (exercise.script, exercise.notebook, *exercise.figures, exercise.fingerprints, exercise.curve)
+    return (exercise.script, exercise.notebook, *exercise.figures, exercise.fingerprints, exercise.trained)
 
 
 def write_changed(path: Path, content: bytes) -> bool:

@@ -17,7 +17,6 @@ from .worker import wire
 from .worker.answers import Reply
 from .worker.limits import MIB, Limits
 from .worker.messages import Batch, Message
-from .worker.training_messages import Training
 
 # The judge's end of a connection to an attempt, as bytes. Each operation has a deadline of its own.
 
@@ -156,7 +155,7 @@ class Connection:
         self._data, self._limits, self._exit_code = data, limits, exit_code
         self.received = 0  # bytes of all replies so far
 
-    def ask(self, message: Message | Training, seconds: float) -> Reply:
+    def ask(self, message: Message, seconds: float) -> Reply:
         """Send a message and read its reply. Raises AttemptEnded."""
         return self.ask_for(read_reply, message, seconds)
 
@@ -168,7 +167,7 @@ class Connection:
         data = b"".join([wire.encode(Batch(len(packed))), *packed])
         return self._exchange(lambda payload: [read(each) for each in split(payload, len(packed))], data, seconds)
 
-    def ask_for(self, read: Callable[[bytes], Answer], message: Message | Training, seconds: float) -> Answer:
+    def ask_for(self, read: Callable[[bytes], Answer], message: Message, seconds: float) -> Answer:
         """Send a message and read its answer with `read`, which may raise BadReply. Raises AttemptEnded."""
         return self._exchange(read, wire.encode(message), seconds)
 

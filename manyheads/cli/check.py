@@ -14,7 +14,7 @@ from ..course.named import exercises_called
 from ..course.secret import FOLDER
 from ..errors import CourseFault
 from ..report.labels import label_of
-from ..report.ladder import after_done, all_done, following, how_far, welcome
+from ..report.ladder import after_done, following, how_far, welcome
 from ..report.result_evidence import defined_on
 from ..report.terminal import exercise_report
 from ..report.words import attempt_words
@@ -136,7 +136,7 @@ def _say_how_far(console: Console, course: Course, passed: Mapping[Exercise, boo
     open_here = next((exercise for exercise in passed if not passed[exercise]), None)
     upcoming = open_here or following(course, done, last)
     if upcoming is None:
-        lines = all_done(course)
+        lines = ["All done."]
     elif upcoming == open_here:
         lines = [f"Next: change {from_here(upcoming.script)}, then: course check {upcoming.id}"]
     else:

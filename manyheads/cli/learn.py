@@ -13,7 +13,7 @@ from ..course import Course, Exercise
 from ..course.secret import FOLDER
 from ..errors import CourseFault
 from ..report.labels import label_of
-from ..report.ladder import Rung, State, all_done, ladder
+from ..report.ladder import Rung, State, ladder
 from ..report.words import function_reports
 from ..result import ExerciseResult
 from ..submission import AttemptSource
@@ -119,7 +119,7 @@ def status(
     console.print(ladder([rung for _, rung in rungs]))
     upcoming = next(((exercise, rung) for exercise, rung in rungs if rung.state != "done"), None)
     if upcoming is None:
-        console.tell(*all_done(loaded))
+        console.print("All done.")
     elif upcoming[1].state == "untouched":
         console.print(f"Next: fill the stubs of {from_here(upcoming[0].script)}, then: course check {upcoming[0].id}")
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
@@ -12,10 +12,8 @@ import typer
 
 from ..course import Assignment, Course, CourseError
 from ..report.words import counted
-from ..whole import write_whole
 from .options import (
     AssignmentOption,
-    Console,
     CourseOption,
     assignment_of,
     exercises_named,
@@ -45,9 +43,6 @@ def release(
     ] = None,
     course: CourseOption = None,
     *,
-    curves: Annotated[
-        bool, typer.Option("--curves", help="Train the references anew for `course train`: minutes.")
-    ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Make anew what is current, too, and compare.")] = False,
     gradescope: Annotated[
         Path | None,
@@ -78,8 +73,6 @@ def release(
 
     autograder_for = None if gradescope is None else _assignment_of(loaded, assignment)
     console = open_console()
-    if curves:
-        _record_curves(console, loaded, {exercise.id for exercise in named or loaded.exercises})
     catalogue = Catalogue(loaded)
     written = write_release(loaded, catalogue, named, usable(), fresh, _steps_shown)
     following = " ".join(("course verify", *(exercise.id for exercise in named or ())))
@@ -110,19 +103,6 @@ def _sum_up(course: Course, release: Written) -> str:
     left = len(release.files) - len(mine)
     said = f"{len(mine)} written, {left} left as they were" if mine and left else "all written" if mine else UNTOUCHED
     return f"{len(release.files)} files in {course.root / 'exercises'}: {said}."
-
-
-def _record_curves(console: Console, course: Course, ids: Set[str]) -> None:
-    from ..authoring.curves import record_curve, trained_exercises
-
-    for exercise, trainable in trained_exercises(course):
-        if exercise.id not in ids:
-            continue
-        with console.status(f"training the reference of {exercise.title}"):
-            data = record_curve(exercise, trainable)
-        path = exercise.curve
-        write_whole(path, data)
-        console.say(f"{path.relative_to(course.root)}: {len(data) / 1000:.0f} kB")
 
 
 def _class_repository(

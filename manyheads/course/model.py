@@ -138,9 +138,9 @@ class Exercise:
         return self._recorded("fingerprints")
 
     @property
-    def curve(self) -> Path:
-        """How the reference learned (`course train`), and its weights at the end."""
-        return self._recorded("curves")
+    def trained(self) -> Path:
+        """The attention of a small language model that was trained with the reference."""
+        return self._recorded("trained")
 
     @property
     def figure_sources(self) -> list[Path]:

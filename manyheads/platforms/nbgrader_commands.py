@@ -37,7 +37,7 @@ from .nbgrader_staging import init_notebooks, staged
 
 # nbgrader's source folder: what `course release` makes, with notebooks that have their solutions.
 
-_OURS = re.compile(r"[0-9]{2}_\w+\.(py|ipynb)|(fingerprints|curves|figures)/[0-9]{2}_[^/]+")
+_OURS = re.compile(r"[0-9]{2}_\w+\.(py|ipynb)|(fingerprints|trained|figures)/[0-9]{2}_[^/]+")
 
 
 def build_source(course: Course, assignment: Assignment, log: logging.Logger) -> Path:

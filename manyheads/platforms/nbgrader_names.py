@@ -16,7 +16,7 @@ TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"  # what `nbgrader s
 def companions(assignment: Assignment) -> list[str]:
     """Return the files beside the notebooks in SOURCE, which nobody's submission is to be overwritten with."""
     stems = [exercise.stem for exercise in assignment.exercises]
-    recorded = [f"{kind}/{stem}.safetensors" for stem in stems for kind in ("fingerprints", "curves")]
+    recorded = [f"{kind}/{stem}.safetensors" for stem in stems for kind in ("fingerprints", "trained")]
     return [f"{stem}.py" for stem in stems] + recorded
 
 

@@ -1,11 +1,10 @@
-"""Draw PNGs: bands of heatmaps, training curves. Needs matplotlib, which only commands that draw need."""
+"""Draw bands of heatmaps as PNGs. Needs matplotlib, which only commands that draw need."""
 
 from __future__ import annotations
 
 import io
 import logging
 from collections.abc import Sequence
-from statistics import fmean
 from typing import Any
 
 import torch
@@ -13,14 +12,13 @@ from torch import Tensor
 
 from ..errors import CourseFault
 from ..student.plot_content import HIDDEN, Band, Panel
-from ..student.training_plan import Curve
 from .heatmap import FEW, heading, is_no_difference, limits, number
 
 # matplotlib, which only the commands that draw need.
 
 
 def need_matplotlib() -> None:
-    """Import it. Raises CourseFault if it is not installed. Call it before minutes of measuring.
+    """Import it. Raises CourseFault if it is not installed.
 
     Where no home can be written, it keeps its fonts in a temporary folder, and would say so in two lines of its own.
     """
@@ -129,35 +127,3 @@ def _label(ax: Any, band: Band, panel: Panel, *, first: bool) -> None:
     if band.labels:
         ax.set_xticks(range(len(band.labels)), band.labels)
         ax.set_yticks(range(len(band.labels)), band.labels)
-
-
-# The curves of the student and the reference as one PNG. Needs matplotlib.
-
-YOURS, REFERENCE = "#0072b2", "#d55e00"  # Okabe and Ito's blue and vermilion: the colour-blind can distinguish them
-SMOOTH = 10  # how many steps are averaged
-
-
-def training_png(yours: Curve, reference: Curve, title: str) -> bytes:
-    """Loss by step: a line for the training loss, marks for the held-out loss."""
-    figure = _figure(7.5, 4.5)
-    ax = figure.subplots()
-    # The reference is broad, with squares; yours is narrow, with circles: nobody needs the colours.
-    shown = ("reference", reference, REFERENCE, 4.0, "s"), ("yours", yours, YOURS, 1.6, "o")
-    for name, curve, colour, width, mark in shown:
-        ax.plot(*smoothed(curve), color=colour, linewidth=width, alpha=0.9)
-        ax.plot(*zip(*sorted(curve.held_out.items()), strict=True) if curve.held_out else ((), ()), mark, color=colour,
-                markersize=width + 3, markerfacecolor="white", label=f"{name}, writing")  # fmt: skip
-        ax.plot([], [], color=colour, linewidth=width, label=f"{name}, learning")
-    ax.set_title(title, fontsize=11, fontweight="bold")
-    ax.set_xlabel("step")
-    ax.set_ylabel("loss (lower is better)")
-    ax.grid(alpha=0.25)
-    ax.legend(fontsize=8)
-    return _saved(figure)
-
-
-def smoothed(curve: Curve) -> tuple[list[float], list[float]]:
-    """Return (steps, losses), each loss averaged over SMOOTH steps."""
-    starts = range(0, curve.steps, SMOOTH)
-    parts = [curve.losses[start : start + SMOOTH] for start in starts]
-    return [start + (len(part) + 1) / 2 for start, part in zip(starts, parts, strict=True)], [fmean(p) for p in parts]

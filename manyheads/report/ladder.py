@@ -163,14 +163,3 @@ def following(course: Course, done: Collection[Exercise], after: Exercise) -> Ex
     every = course.exercises
     place = every.index(after) + 1
     return next((result for result in (*every[place:], *every[:place]) if result not in done), None)
-
-
-def all_done(course: Course) -> list[str]:
-    """For a student who has done everything: the page that shows it, where there is an exercise to train."""
-    able = [exercise.id for exercise in course.exercises if exercise.train is not None]
-    if not able:
-        return ["All done."]
-    return [
-        "All done. One thing more: a page with your own heads, how they learned, and the text that they write.",
-        f"Next: course train {able[-1]} --page",
-    ]

@@ -2,23 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+import safetensors.torch
 import torch
+from safetensors import SafetensorError
+from torch import Tensor
 
 from ..box.worker.answers import Traced
 from ..box.worker.messages import Call
-from ..course import Exercise
+from ..course import CourseError, Exercise
+from ..errors import restore
 from .axes import axes_of
 from .example import Example
 from .heads import weights_of
 from .plot_content import Band, Panel, all_bands
-from .recorded_training import SENTENCE, Recorded, read
-from .training_plan import attention_of
+from .train_model import attention_of
 
+SENTENCE = "The keys to the cabinet were on the table"
+_TAKEN, _GIVEN, _WEIGHT = "taken ", "given ", "weight "  # before a block's number; of a weight its name follows
 _ALIKE = 1e-3  # the largest difference between equal outputs
 _SPACE = "␣"
+
+
+@dataclass(frozen=True)
+class TrainedBlock:
+    """The attention of one block of a trained model: input and output for SENTENCE, (1, T, C) each, and its weights."""
+
+    taken: Tensor
+    given: Tensor
+    weights: Mapping[str, Tensor]
+
+
+def save_blocks(blocks: Sequence[TrainedBlock]) -> bytes:
+    """Return the bytes of the file, which are the same for the same content. Weights are stored in half precision."""
+    tensors: dict[str, Tensor] = {}
+    for i, block in enumerate(blocks):
+        tensors |= {f"{_TAKEN}{i}": block.taken, f"{_GIVEN}{i}": block.given}
+        tensors |= {f"{_WEIGHT}{i} {name}": weight.half() for name, weight in block.weights.items()}
+    return bytes(safetensors.torch.save({name: t.detach().contiguous() for name, t in tensors.items()}))
+
+
+def read_blocks(path: Path) -> list[TrainedBlock]:
+    """Read the file of an exercise. Raises CourseError."""
+    try:
+        tensors = safetensors.torch.load(path.read_bytes())
+        return [_block(tensors, i) for i in range(sum(name.startswith(_TAKEN) for name in tensors))]
+    except (OSError, ValueError, LookupError, SafetensorError) as error:
+        problem = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
+        raise CourseError(f"{path} {problem}. {restore(path)}") from error
+
+
+def _block(tensors: Mapping[str, Tensor], i: int) -> TrainedBlock:
+    before = f"{_WEIGHT}{i} "
+    weights = {name.removeprefix(before): t.float() for name, t in tensors.items() if name.startswith(before)}
+    return TrainedBlock(tensors[f"{_TAKEN}{i}"], tensors[f"{_GIVEN}{i}"], weights)
 
 
 @dataclass(frozen=True)
@@ -37,22 +77,20 @@ def sentence_examples(exercise: Exercise) -> list[SentenceExample]:
     """Return an example for each block; none if the exercise has no module to train. Raises CourseError."""
     if exercise.train is None:
         return []
-    return list(_examples(exercise, read(exercise.curve)))
+    return list(_examples(exercise, read_blocks(exercise.trained)))
 
 
-def _examples(exercise: Exercise, recorded: Recorded) -> Iterator[SentenceExample]:
+def _examples(exercise: Exercise, blocks: Sequence[TrainedBlock]) -> Iterator[SentenceExample]:
     assert exercise.train is not None
     signatures = {name: exercise.signatures(name) for name in exercise.shapes}
-    for block, (taken, given) in enumerate(recorded.sentence):
-        before = f"blocks.{block}.attention."
-        state = {name.removeprefix(before): w for name, w in recorded.weights.items() if name.startswith(before)}
-        attention = attention_of(exercise.train)
-        build = replace(attention, state=state, training=False, attributes=exercise.train.shown_with)
-        call = Call(build, args=(taken,), dtype="float32")
+    shown_with = exercise.train.shown_with
+    for number, block in enumerate(blocks):
+        build = replace(attention_of(exercise.train), state=block.weights, training=False, attributes=shown_with)
+        call = Call(build, args=(block.taken,), dtype="float32")
         for signature in signatures.get(exercise.train.module, ()):
-            axes = axes_of(signature, call, given.shape, signatures)
+            axes = axes_of(signature, call, block.given.shape, signatures)
             if axes is not None:
-                yield SentenceExample(call, given, True, signature, axes, block)
+                yield SentenceExample(call, block.given, True, signature, axes, number)
                 break
 
 

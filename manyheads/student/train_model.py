@@ -1,134 +1,144 @@
-"""Train a language model a few steps at a time, in the box with an attempt's attention or in this process."""
+"""Train a small language model with a student's attention, in a process of its own."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
+import torch
 from torch import Tensor
 
 from ..box.connection import AttemptEnded
-from ..box.worker.answers import Raised, Reply
-from ..box.worker.messages import Build
-from ..box.worker.training import Trainer
-from ..box.worker.training_messages import (
-    Evaluate,
-    Generate,
-    InitModel,
-    Training,
-    TrainPlan,
-    TrainSteps,
-)
-from ..checks.explain import explain
-from ..checks.sanitize import sanitize
-from .training_plan import EVALUATE_EVERY, Curve, TrainingText
+from ..box.level import Box
+from ..box.loading import load
+from ..box.worker.answers import Output, Raised, Reply
+from ..box.worker.limits import Limits
+from ..box.worker.messages import Build, Call, InitModel, Training, TrainStep, Write
+from ..box.worker.training import NH, STEPS, C, T
+from ..checks.explain import explain, is_undefined
+from ..checks.sanitize import kind_name, sanitize
+from ..course.file import Trainable
+from ..submission import AttemptSource
 
-SECONDS, MOST = 0.3, 25  # how long one message with steps should take, and the most steps in it
-Ask = Callable[[Training], Reply]  # may raise AttemptEnded
+TEXT = Path(__file__).with_name("alice.txt")
+REMARK = "#"  # starts a line about the text
+SECONDS = 3600.0  # for the whole training; each message has the course's limit for a call
+_TRIAL = (2, 5, C)  # the shape of a trial call
 
 
 class TrainingStopped(Exception):
     """The training cannot continue. The text is one sentence for the student."""
 
 
+def attention_of(trainable: Trainable) -> Build:
+    """Return the module to build in each block."""
+    sizes = {"C": C, "nh": NH, "T": T}
+    arguments = {name: sizes[size] for name, size in trainable.arguments.items()}
+    return Build(trainable.module, kwargs=arguments, training=True)
+
+
+def read_text(path: Path = TEXT) -> str:
+    """Return the text, without the lines about it."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith(REMARK))
+
+
 @dataclass(frozen=True)
 class TrainingRun:
-    """The training of one model. Every method raises TrainingStopped."""
+    """The training of one model. Every method raises TrainingStopped. ask: may raise AttemptEnded."""
 
-    ask: Ask
-    text: TrainingText
-    plan: TrainPlan
+    ask: Callable[[Training], Reply]
+    text: str
+
+    @property
+    def vocabulary(self) -> str:
+        """The characters of the text, by number."""
+        return "".join(sorted(set(self.text)))
+
+    def numbers(self, text: str) -> Tensor:
+        """Return (N,) uint8. Raises ValueError if a character is not in the vocabulary."""
+        return torch.tensor(list(map(self.vocabulary.index, text)), dtype=torch.uint8)
 
     def build(self, attention: Build) -> None:
         """Build the model, with this module in each of its blocks."""
-        self._asked(
-            InitModel(attention, self.plan, self.text.training_part, self.text.held_out), "while it was made", ()
-        )
+        message = InitModel(attention, len(self.vocabulary), self.numbers(self.text))
+        _told(self.ask, message, "while it was made")
 
-    def train(self, steps: int | None = None) -> Iterator[Curve]:
-        """Train, and yield the curve so far now and then and at the end. `steps`: fewer than the plan has."""
-        total = min(steps or self.plan.steps, self.plan.steps)
-        curve = Curve((), {})
-        pace = _Pace()
-        while curve.steps < total:
-            count = min(pace.steps, total - curve.steps, EVALUATE_EVERY - curve.steps % EVALUATE_EVERY)
-            at = f"at step {curve.steps + 1} of {self.plan.steps}"
-            with pace:
-                found = self._asked(TrainSteps(count), at, (count,))
-            curve = Curve((*curve.losses, *found.tolist()), curve.held_out)
-            self._refuse_nan(curve, count)
-            if curve.steps % EVALUATE_EVERY == 0:
-                curve = Curve(curve.losses, {**curve.held_out, curve.steps: self.evaluate()})
-            yield curve
+    def step(self, number: int) -> float:
+        """Take one step. Returns the loss before it."""
+        loss = self._asked(TrainStep(), f"at step {number} of {STEPS}", ())
+        if not loss.isfinite():
+            kind = "NaN (not a number)" if loss.isnan() else "infinite"
+            raise TrainingStopped(
+                f"The loss became {kind} at step {number} of {STEPS}: there is nothing to learn from."
+            )
+        return loss.item()
 
-    def evaluate(self) -> float:
-        """Return the loss on the held-out text."""
-        return self._asked(Evaluate(), "when it was evaluated", ()).item()
-
-    def generate(self, prompt: str, count: int) -> str:
-        """Return the text that the model generates after the prompt."""
-        found = self._asked(Generate(self.text.encode(prompt), count), "while it generated text", (count,))
-        self._refuse_unknown(found)
-        return self.text.decode(found.long())
-
-    def _refuse_unknown(self, ids: Tensor) -> None:
-        if not bool(((ids >= 0) & (ids < len(self.text.vocabulary))).all()):
+    def write(self, prompt: str, count: int) -> str:
+        """Return the text that the model writes after the prompt."""
+        ids = self._asked(Write(self.numbers(prompt), count), "while it generated text", (count,)).long()
+        if not ((ids >= 0) & (ids < len(self.vocabulary))).all():
             raise TrainingStopped("The attempt sent characters that are not in the vocabulary.")
+        return "".join(self.vocabulary[i] for i in ids.tolist())
 
     def _asked(self, message: Training, at: str, shape: tuple[int, ...]) -> Tensor:
         """Send a message. Returns the reply's tensor, which must have this shape."""
-        return self._answers(message, at, [shape])[0]
-
-    def _answers(self, message: Training, at: str, shapes: Sequence[tuple[int, ...] | None]) -> list[Tensor]:
-        """Send a message. Returns the reply's tensors, which must have these shapes; None: one axis of any size."""
-        try:
-            reply = self.ask(message)
-        except AttemptEnded as ended:
-            raise TrainingStopped(f"{ended} That was {at}.") from None
-        if reply.raised is not None:
-            raise TrainingStopped(exception_sentence(reply.raised, at))
-        if isinstance(message, InitModel):
-            return [self.text.ids[:0]]
-        found = [output.tensor for output in reply.outputs if output.tensor is not None]
-        fits = [
-            not tensor.is_complex() and (tensor.dim() == 1 if shape is None else tensor.shape == shape)
-            for tensor, shape in zip(found, shapes, strict=False)
-        ]
-        if len(found) != len(shapes) or not all(fits):
+        reply = _told(self.ask, message, at)
+        found = reply.outputs[0].tensor if len(reply.outputs) == 1 else None
+        if found is None or found.is_complex() or found.shape != shape:
             raise TrainingStopped(f"The attempt sent something that is not an answer, {at}.")
         return found
 
-    def _refuse_nan(self, curve: Curve, count: int) -> None:
-        for step, loss in enumerate(curve.losses[-count:], curve.steps - count + 1):
-            if not math.isfinite(loss):
-                kind = "NaN (not a number)" if math.isnan(loss) else "infinite"
-                raise TrainingStopped(
-                    f"The loss became {kind} at step {step} of {self.plan.steps}: there is nothing to learn from."
-                )
+
+@contextmanager
+def own_training_run(box: Box, limits: Limits, source: AttemptSource, attention: Build) -> Iterator[TrainingRun]:
+    """Open a model that is ready to train, with the attempt's module in each block. Raises TrainingStopped."""
+    imported = f"while {sanitize(source.name)} was imported"
+    try:
+        loaded = load(box, replace(limits, seconds_per_attempt=SECONDS), source.load())
+    except AttemptEnded as ended:
+        raise TrainingStopped(f"{ended} That was {imported}.") from None
+    try:
+        if loaded.raised is not None:
+            raise TrainingStopped(_exception_sentence(loaded.raised, imported))
+        undefined = next((_exception_sentence(part.raised, imported) for part in loaded.stopped if part.raised), "")
+        _try(lambda call: loaded.connection.ask(call, limits.seconds_per_call), attention, undefined)
+        run = TrainingRun(lambda message: loaded.connection.ask(message, limits.seconds_per_call), read_text())
+        run.build(attention)
+        yield run
+    finally:
+        loaded.connection.close()
 
 
-def exception_sentence(raised: Raised, at: str) -> str:
-    """Return one sentence about the student's exception."""
+def _try(ask: Callable[[Call], Reply], attention: Build, undefined: str) -> None:
+    """Call the module once, so that a wrong shape is reported as such, not as an error of the model around it.
+
+    undefined: why the module may be undefined.
+    """
+    x = torch.randn(_TRIAL, generator=torch.Generator().manual_seed(0))
+    call = Call(replace(attention, training=False), args=(x,), dtype="float32")
+    output = next(iter(_told(ask, call, f"in {attention.target}", undefined).outputs), Output("nothing"))
+    if output.tensor is None:
+        raise TrainingStopped(f"{attention.target} returns {kind_name(output.came)}; a tensor (B, T, C) is asked.")
+    if (shape := tuple(output.tensor.shape)) != _TRIAL:
+        raise TrainingStopped(f"{attention.target} returns the shape {shape}; (B, T, C) = {_TRIAL} is asked.")
+
+
+def _told(ask: Callable[[Any], Reply], message: Call | Training, at: str, undefined: str = "") -> Reply:
+    """Return the reply, which has no exception. undefined: in place of the exception of a name that the file does not define."""
+    try:
+        reply = ask(message)
+    except AttemptEnded as ended:
+        raise TrainingStopped(f"{ended} That was {at}.") from None
+    if reply.raised is None:
+        return reply
+    why = is_undefined(reply.raised) and undefined
+    raise TrainingStopped(why or _exception_sentence(reply.raised, at))
+
+
+def _exception_sentence(raised: Raised, at: str) -> str:
     own = sanitize(raised.message)
     return f"Your code {explain(raised)}, {at}." + (f" Python says: {own}" if own else "")
-
-
-def local(namespace: Mapping[str, object], trainer: Trainer) -> Ask:
-    """Execute the messages with trusted code in this process."""
-    return lambda message: trainer.answer(namespace, message, "trusted")
-
-
-class _Pace:
-    """How many steps to send in one message, so that the progress bar moves even if the attempt is slow."""
-
-    def __init__(self) -> None:
-        self.steps = 1
-
-    def __enter__(self) -> None:
-        self._started = time.monotonic()
-
-    def __exit__(self, *_: object) -> None:
-        seconds = max(time.monotonic() - self._started, 1e-6)
-        self.steps = max(1, min(MOST, 2 * self.steps, int(self.steps * SECONDS / seconds)))

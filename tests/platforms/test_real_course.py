@@ -70,7 +70,7 @@ def course(once: Callable, for_nbgrader: Callable, nbgrader: Callable, repositor
 
 @pytest.mark.parametrize("assignment", HANDED_IN)
 def test_nbgrader_releases_every_file_to_the_byte(course: Course, repository: Path, assignment: str) -> None:
-    """Recordings too: `nbgrader generate_assignment` once took heads and curves away, for it empties exercises/."""
+    """Recordings too: `nbgrader generate_assignment` once took recordings away, for it empties exercises/."""
     theirs, ours = (root / "exercises" / assignment for root in (course.root, repository))
     expected = sorted(p.relative_to(ours) for p in ours.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     assert sorted(path.relative_to(theirs) for path in theirs.rglob("*") if path.is_file()) == expected

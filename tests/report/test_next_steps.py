@@ -6,7 +6,7 @@ from pathlib import Path
 
 from manyheads.course import Course
 from manyheads.course.file import CourseFile
-from manyheads.report.ladder import after_done, all_done, following, how_far
+from manyheads.report.ladder import after_done, following, how_far
 
 TRAIN = {"module": "Heads", "arguments": {"n_embd": "C"}}
 
@@ -33,8 +33,3 @@ def test_the_next_one_is_the_first_below_that_is_not_done_and_then_what_was_left
     assert following(course, {second, third}, after=second) == fourth
     assert following(course, {second, third, fourth}, after=fourth) == first
     assert following(course, set(course.exercises), after=first) is None
-
-
-def test_at_the_end_a_page_is_offered_where_there_is_something_to_train() -> None:
-    assert all_done(course_with({})) == ["All done."]
-    assert all_done(course_with({"train": TRAIN}, {"train": TRAIN}, {}))[-1] == "Next: course train e1 --page"

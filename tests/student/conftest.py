@@ -14,7 +14,7 @@ from manyheads.checks.cast import cast
 from manyheads.student.example import Example
 from manyheads.student.explain_trace import Explained, explained
 from manyheads.student.follow import Source
-from manyheads.student.training_plan import TrainingText, attention_of, read_text
+from manyheads.student.train_model import attention_of
 from tests.student.real import Explain, FollowSource, exercise_of, looks_at, solution
 
 
@@ -48,12 +48,6 @@ def explain(follow_source: FollowSource) -> Explain:
 
 
 FUSED = "fused_qkv"
-
-
-@pytest.fixture(scope="session")
-def text() -> TrainingText:
-    """The text that the course ships."""
-    return read_text()
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,7 @@ import pytest
 from manyheads.box.level import Box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Build
-from manyheads.student.own_training import own_training_run
-from manyheads.student.train_model import TrainingStopped
-from manyheads.student.training_plan import TrainingText, plan_for
+from manyheads.student.train_model import TrainingStopped, own_training_run
 from manyheads.submission import AttemptSource
 from tests.student.conftest import FUSED
 from tests.student.real import solution
@@ -29,30 +27,28 @@ class CausalSelfAttention(nn.Module):
         """
 
 
-def learned(box: Box, attention: Build, text: TrainingText, source: str, steps: int = STEPS) -> list[float]:
+def learned(box: Box, attention: Build, source: str) -> list[float]:
     """The losses of the first steps."""
     limits = Limits(seconds_per_call=3)
     attempt = AttemptSource("07_fused_qkv.py", source)
-    with own_training_run(box, limits, attempt, attention, text, plan_for(text)) as run:
-        *_, curve = run.train(steps)
-        assert len(run.generate("Alice", 7)) == 7
-    return list(curve.losses)
+    with own_training_run(box, limits, attempt, attention) as run:
+        losses = [run.step(number) for number in range(1, STEPS + 1)]
+        assert len(run.write("Alice", 7)) == 7
+    return losses
 
 
-def test_the_same_attempt_gives_the_same_curve(box: Box, attention: Build, text: TrainingText) -> None:
-    first, second = (learned(box, attention, text, solution(FUSED)) for _ in range(2))
+def test_the_same_attempt_gives_the_same_curve(box: Box, attention: Build) -> None:
+    first, second = (learned(box, attention, solution(FUSED)) for _ in range(2))
     assert len(first) == STEPS
     assert first == second
     assert first[-1] < first[0]
 
 
-def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(
-    box: Box, attention: Build, text: TrainingText
-) -> None:
+def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(box: Box, attention: Build) -> None:
     restless = solution(FUSED) + "\ntorch.manual_seed(7)\n"
     restless = restless.replace("        B, T, C = x.shape", "        torch.randn(5)\n        B, T, C = x.shape")
     assert "randn(5)" in restless
-    assert learned(box, attention, text, restless) == learned(box, attention, text, solution(FUSED))
+    assert learned(box, attention, restless) == learned(box, attention, solution(FUSED))
 
 
 @pytest.mark.parametrize(
@@ -105,22 +101,20 @@ def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(
         ),
     ],
 )
-def test_what_goes_wrong_is_one_sentence(
-    box: Box, attention: Build, text: TrainingText, body: str, sentence: str
-) -> None:
+def test_what_goes_wrong_is_one_sentence(box: Box, attention: Build, body: str, sentence: str) -> None:
     with pytest.raises(TrainingStopped) as stopped:
-        learned(box, attention, text, HEAD + body)
+        learned(box, attention, HEAD + body)
     assert str(stopped.value) == sentence
 
 
-def test_a_file_that_cannot_be_imported_is_told_as_such(box: Box, attention: Build, text: TrainingText) -> None:
+def test_a_file_that_cannot_be_imported_is_told_as_such(box: Box, attention: Build) -> None:
     with pytest.raises(
         TrainingStopped, match=r"^Your code raised SyntaxError on line 1: this is not valid Python, while "
     ):
-        learned(box, attention, text, "def")
+        learned(box, attention, "def")
 
 
-def test_a_module_that_grabs_memory_ends_alone(box: Box, attention: Build, text: TrainingText) -> None:
+def test_a_module_that_grabs_memory_ends_alone(box: Box, attention: Build) -> None:
     body = "later and torch.zeros(1 << 34)\n        return self.proj(x)"
     with pytest.raises(TrainingStopped, match=r"more memory was asked for than an attempt may have, at step 2 of 600"):
-        learned(box, attention, text, HEAD + body)
+        learned(box, attention, HEAD + body)

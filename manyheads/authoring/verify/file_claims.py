@@ -19,7 +19,6 @@ from ...judge.catalogue import Catalogue
 from ...judge.hidden_checks import points_fault
 from ...student.choose_example import examples
 from ..class_repository import linked_pages
-from ..curves import stale_curves, trained_exercises
 from ..files import Released
 from ..index import Index, for_students
 from ..leaks import leaks
@@ -137,9 +136,6 @@ def verify_structure(
     stale += [f"{path.relative_to(course.root)} has no source" for path in strays]
     says = "exercises/ is exactly what solutions/ yields"
     yield Claim.but_for(stale, "release", says, len(files), _release(course, named, other))
-    if curves := len(list(trained_exercises(course))):
-        says = "every curve was recorded with the current text and plan"
-        yield Claim.but_for(stale_curves(course), "release", says, curves, "course release --curves")
     yield _shapes(named, {f.path: f.content for f in files})
     found = leaks(course, {str(f.path.relative_to(course.root)): f.content for f in files})
     says, aside = "no line of a solution is released", "take that line out of its source"

@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from . import wire
 from .answers import STOPPED_LIMIT, Reply, Traced
 from .execute import execute, raised_by
-from .messages import Batch, Call, Load, Part, TraceCall
+from .messages import Batch, Call, Load, Part, TraceCall, Training
 from .program import Program, lines_of
 from .tracing import trace
 from .training import Trainer
-from .training_messages import Training
 
 MODULE = "attempt"  # the name under which the student's module stands in sys.modules
 

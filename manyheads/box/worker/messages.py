@@ -212,4 +212,27 @@ class Batch:
     count: int
 
 
-Message = Load | Part | Call | TraceCall
+@dataclass(frozen=True)
+class InitModel:
+    """Build a small language model with the module `attention` in each block. text: (N,) uint8, the tokens to train on."""
+
+    attention: Build
+    vocabulary: int
+    text: Tensor
+
+
+@dataclass(frozen=True)
+class TrainStep:
+    """Train on one batch. The answer is a Reply whose output is the loss before the step."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """Write `count` tokens after the prompt. The answer is a Reply whose output they are."""
+
+    prompt: Tensor
+    count: int
+
+
+Training = InitModel | TrainStep | Write
+Message = Load | Part | Call | TraceCall | Training

@@ -1,12 +1,13 @@
-"""Train a small language model with the attempt's attention, a few steps for each message; the model stays in between.
+"""Train a small language model with the attempt's attention, a step for each message; the model stays in between.
 
-Only for display (`course train`), never for a verdict: student code in this process can forge any loss.
+nanoGPT's architecture. B sequences, T tokens (characters), C channels. Only for display (`course train`), never for a
+verdict: student code in this process can forge any loss.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -14,108 +15,56 @@ from torch import Tensor, nn
 
 from .answers import Output, Reply, dtype_name
 from .execute import raised_by
-from .language_model import LanguageModel, initialise
-from .modules import build_module
-from .training_messages import (
-    Evaluate,
-    Generate,
-    InitModel,
-    Training,
-    TrainPlan,
-    TrainSteps,
-)
+from .messages import InitModel, Training, Write
+from .modules import at_most_two_values, build_module
 
-WARM_UP, LAST_RATE = 20, 0.1  # steps of warm-up; the final rate as a share of the highest
-WINDOWS, CUTS = 128, 8  # held-out windows, and the number of context lengths at which each is evaluated
+C, NH, T = 64, 4, 64  # channels, heads, and the most tokens: the lesson's own small sizes
+BLOCKS, BATCH, STEPS = 2, 32, 600
+RATE, WARM_UP, LAST_RATE = 1e-2, 20, 0.1  # the highest rate, steps of warm-up, and the final rate as a share of it
 TEMPERATURE = 0.8  # below 1: prefer the more probable characters
-_STRIDE = 1_000_003  # the distance between the step seeds of two runs
 
 
-class Trainer:
-    """Answers InitModel, then all else in any order."""
+class Block(nn.Module):
+    """Attention, then an MLP on each token; each is added to its input."""
 
-    def __init__(self) -> None:
-        self._study: _Study | None = None
+    def __init__(self, attention: nn.Module) -> None:
+        super().__init__()
+        self.norm_1, self.attention, self.norm_2 = nn.LayerNorm(C), attention, nn.LayerNorm(C)
+        self.mlp = nn.Sequential(nn.Linear(C, 4 * C), nn.GELU(), nn.Linear(4 * C, C))
 
-    def answer(self, namespace: Mapping[str, object], message: Training, source: str) -> Reply:
-        """Answer one message. Exceptions of the attempt are in the reply. `source`: the attempt's file name."""
-        stage = "build" if isinstance(message, InitModel) else "call"
-        try:
-            with torch.enable_grad():
-                return Reply(outputs=self._outputs(namespace, message))
-        except BaseException as error:  # a student's SystemExit is an answer too
-            return Reply(raised=raised_by(error, stage, source))
-
-    @property
-    def model(self) -> LanguageModel:
-        """The current model."""
-        return self._ready().model
-
-    def _outputs(self, namespace: Mapping[str, object], message: Training) -> tuple[Output, ...]:
-        if isinstance(message, InitModel):
-            self._study = _Study(namespace, message)
-            return ()
-        if isinstance(message, TrainSteps):
-            return (_output(torch.tensor([self._ready().step() for _ in range(message.steps)])),)
-        if isinstance(message, Evaluate):
-            return (_output(self._ready().evaluate()),)
-        return (_output(self._ready().generate(message)),)
-
-    def _ready(self) -> _Study:
-        if self._study is None:
-            raise RuntimeError("a language model is to be built first")
-        return self._study
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (B, T, C) from (B, T, C)."""
+        x = x + self.attention(self.norm_1(x))
+        y: Tensor = x + self.mlp(self.norm_2(x))
+        return y
 
 
-class _Study:
-    """One model and its optimiser."""
+class LanguageModel(nn.Module):
+    """Predicts each next token from those before it, if its attention is causal."""
 
-    def __init__(self, namespace: Mapping[str, object], message: InitModel) -> None:
-        plan = self._plan = message.plan
-        torch.default_generator.manual_seed(plan.draws)
-        attentions = [build_module(namespace, message.attention).module for _ in range(plan.n_layer)]
-        self.model = LanguageModel(attentions, plan.vocabulary, plan.n_embd, plan.block_size)
-        initialise(self.model, plan.draws)
-        self._optimiser = Adam(self.model.parameters())
-        size = plan.block_size + 1  # one more than the context: the token to predict
-        self._text = message.text.long().unfold(0, size, 1)  # (N, T + 1): a window from every token
-        held_out = message.held_out.long().unfold(0, size, 1)
-        self._held_out = held_out[torch.linspace(0, len(held_out) - 1, WINDOWS).long()]
-        self._step = 0
+    def __init__(self, attentions: Sequence[nn.Module], vocabulary: int) -> None:
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(vocabulary, C), nn.Embedding(T, C)
+        self.blocks = nn.Sequential(*map(Block, attentions))
+        self.norm, self.head = nn.LayerNorm(C), nn.Linear(C, vocabulary, bias=False)
 
-    def step(self) -> float:
-        """Train on one batch. Returns the loss before the step."""
-        self.model.train()
-        seed = self._plan.seed * _STRIDE + self._step
-        generator = torch.Generator().manual_seed(seed)
-        torch.default_generator.manual_seed(seed)  # for dropout
-        windows = self._text[torch.randint(len(self._text), (self._plan.batch,), generator=generator)]
-        loss = F.cross_entropy(self.model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
-        loss.backward()
-        self._optimiser.step(_rate(self._plan, self._step))
-        self._step += 1
-        return loss.item()
+    def forward(self, ids: Tensor) -> Tensor:
+        """Return (B, T, vocabulary) logits for (B, T) ids."""
+        x = self.tokens(ids) + self.positions.weight[: ids.shape[1]]
+        logits: Tensor = self.head(self.norm(self.blocks(x)))
+        return logits
 
-    @torch.no_grad()
-    def evaluate(self) -> Tensor:
-        """Return the loss of the last token only, so that the model cannot see a later one."""
-        self.model.eval()
-        losses = []
-        for cut in range(1, CUTS + 1):
-            seen = self._plan.block_size * cut // CUTS
-            losses.append(F.cross_entropy(self.model(self._held_out[:, :seen])[:, -1], self._held_out[:, seen]))
-        return torch.stack(losses).mean()
 
-    @torch.no_grad()
-    def generate(self, message: Generate) -> Tensor:
-        """Sample one token at a time."""
-        self.model.eval()
-        generator = torch.Generator().manual_seed(message.seed)
-        ids = message.prompt.long()
-        for _ in range(message.count):
-            logits = self.model(ids[None, -self._plan.block_size :])[0, -1]  # (V,)
-            ids = torch.cat([ids, torch.multinomial((logits / TEMPERATURE).softmax(-1), 1, generator=generator)])
-        return ids[len(message.prompt) :]
+@torch.no_grad()
+def initialise(model: nn.Module) -> None:
+    """Draw the weights: a matrix with variance 1 / its inputs, so that q and k have variance 1, an embedding with 0.3².
+
+    Biases start at 0. A parameter with at most two values (ones; a mask) is not a random weight and keeps them.
+    """
+    for name, parameter in model.named_parameters():
+        if parameter.is_floating_point() and not at_most_two_values(parameter):
+            embeds = name in ("tokens.weight", "positions.weight")
+            parameter.normal_(0.0, 0.0 if parameter.dim() < 2 else 0.3 if embeds else parameter.shape[-1] ** -0.5)
 
 
 class Adam:
@@ -131,20 +80,56 @@ class Adam:
         self._steps += 1
         first, second = self._betas
         for parameter, mean, square in self._slots:
-            if parameter.grad is None:
-                continue
-            mean.lerp_(parameter.grad, 1 - first)
-            square.lerp_(parameter.grad**2, 1 - second)
-            spread = (square / (1 - second**self._steps)).sqrt() + 1e-8
-            parameter.sub_(rate / (1 - first**self._steps) * mean / spread)
-            parameter.grad = None
+            if parameter.grad is not None:
+                mean.lerp_(parameter.grad, 1 - first)
+                square.lerp_(parameter.grad**2, 1 - second)
+                spread = (square / (1 - second**self._steps)).sqrt() + 1e-8
+                parameter.sub_(rate / (1 - first**self._steps) * mean / spread)
+                parameter.grad = None
 
 
-def _rate(plan: TrainPlan, step: int) -> float:
-    """Return the learning rate: linear warm-up, then half a cosine down to LAST_RATE."""
-    warm = min(1.0, (step + 1) / WARM_UP)
-    return plan.rate * warm * (LAST_RATE + (1 - LAST_RATE) * (1 + math.cos(math.pi * step / plan.steps)) / 2)
+class Trainer:
+    """Answers InitModel, then all else in any order."""
 
+    model: LanguageModel
 
-def _output(tensor: Tensor) -> Output:
-    return Output("tensor", tensor, dtype_name(tensor.dtype), tensor.device.type, tuple(tensor.shape))
+    def answer(self, namespace: Mapping[str, object], message: Training, source: str) -> Reply:
+        """Answer one message. Exceptions of the attempt are in the reply. `source`: the attempt's file name."""
+        try:
+            with torch.enable_grad():
+                if isinstance(message, InitModel):
+                    self._build(namespace, message)
+                    return Reply()
+                found = self._write(message) if isinstance(message, Write) else self._step()
+        except BaseException as error:  # a student's SystemExit is an answer too
+            return Reply(raised=raised_by(error, "build" if isinstance(message, InitModel) else "call", source))
+        return Reply((Output("tensor", found, dtype_name(found.dtype), found.device.type, tuple(found.shape)),))
+
+    def _build(self, namespace: Mapping[str, object], message: InitModel) -> None:
+        torch.default_generator.manual_seed(0)
+        attentions = [build_module(namespace, message.attention).module for _ in range(BLOCKS)]
+        self.model = LanguageModel(attentions, message.vocabulary)
+        initialise(self.model)
+        self._adam, self._steps, self._draw = Adam(self.model.parameters()), 0, torch.Generator().manual_seed(0)
+        self._text = message.text.long().unfold(0, T + 1, 1)  # (N, T + 1): T tokens and the one after them, from each
+
+    def _step(self) -> Tensor:
+        """Train on one batch. Returns the loss before the step."""
+        self.model.train()
+        windows = self._text[torch.randint(len(self._text), (BATCH,), generator=self._draw)]
+        loss = F.cross_entropy(self.model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
+        loss.backward()
+        warm, cosine = min(1.0, (self._steps + 1) / WARM_UP), (1 + math.cos(math.pi * self._steps / STEPS)) / 2
+        self._adam.step(RATE * warm * (LAST_RATE + (1 - LAST_RATE) * cosine))
+        self._steps += 1
+        return loss.detach()
+
+    @torch.no_grad()
+    def _write(self, message: Write) -> Tensor:
+        """Draw one token at a time."""
+        self.model.eval()
+        generator, ids = torch.Generator().manual_seed(0), message.prompt.long()
+        for _ in range(message.count):
+            logits = self.model(ids[None, -T:])[0, -1]  # (V,)
+            ids = torch.cat([ids, torch.multinomial((logits / TEMPERATURE).softmax(-1), 1, generator=generator)])
+        return ids[len(message.prompt) :]

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from . import answers, messages, training_messages
+from . import answers, messages
 from .text import NAME_LIMIT, plain
 
 READY = b"ready"  # the first message of a zygote on its control socket
@@ -26,7 +26,7 @@ _HEADER_LENGTH = struct.Struct("<Q")
 _AT_ONCE = 1 << 20  # bytes
 _CLASSES = {
     name: value
-    for name, value in (vars(messages) | vars(training_messages) | vars(answers)).items()
+    for name, value in (vars(messages) | vars(answers)).items()
     if isinstance(value, type) and dataclasses.is_dataclass(value)
 }
 _FIELDS: dict[type, tuple[str, ...]] = {

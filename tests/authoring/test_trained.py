@@ -1,0 +1,65 @@
+"""A release trains a reference where nothing is kept of it, and carries over what is kept."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+from manyheads.authoring import files
+from manyheads.authoring.release_exercises import released_files, stray_files
+from manyheads.course import Course, CourseError, load_course
+from manyheads.judge.catalogue import Catalogue
+from manyheads.student.sentence import SENTENCE, read_blocks, save_blocks
+
+MODULE = """
+from torch import nn
+class Mean(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.proj = nn.Linear(channels, channels)
+    def forward(self, x):
+        return self.proj(x.cumsum(1) / (x.shape[1] + 1))
+"""
+
+
+@pytest.fixture
+def with_module(tiny_copy: Path) -> Course:
+    """The tiny course, with a module to train beside its function."""
+    yaml = tiny_copy / "course.yaml"
+    train = "        train: {module: Mean, arguments: {channels: C}}\n"
+    yaml.write_text(yaml.read_text(encoding="utf-8").rstrip() + f"\n{train}", encoding="utf-8")
+    solution = tiny_copy / "solutions" / "averages" / "01_running_mean.py"
+    head, mark, rest = solution.read_text(encoding="utf-8").partition('if __name__ == "__main__":')
+    solution.write_text(f"{head}{MODULE}\n{mark}{rest}", encoding="utf-8")
+    return load_course(tiny_copy)
+
+
+def test_what_is_trained_is_kept_by_the_next_release(with_module: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "trained_blocks", partial(files.trained_blocks, steps=2))
+    path = with_module.exercises[0].trained
+    made = {file.path: file.content for file in released_files(with_module, Catalogue(with_module))}
+    path.parent.mkdir()
+    path.write_bytes(made[path])
+    for block in (blocks := read_blocks(path)):
+        assert block.taken.shape == (1, len(SENTENCE), 64)
+        weight, bias = block.weights["proj.weight"], block.weights["proj.bias"]
+        torch.testing.assert_close(block.given, (block.taken.cumsum(1) / (len(SENTENCE) + 1)) @ weight.mT + bias)
+    assert save_blocks(blocks) == made[path]
+    monkeypatch.undo()
+    again = list(released_files(with_module, Catalogue(with_module)))
+    assert {file.path: file.content for file in again}[path] == made[path]
+    assert stray_files(with_module, [file.path for file in again]) == []
+    assert stray_files(with_module, [file.path for file in again if file.path != path]) == [path]
+
+
+@pytest.mark.parametrize(("content", "problem"), [(None, "is missing"), (b"\0" * 9, "cannot be read")])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, problem: str) -> None:
+    path = tmp_path / "trained.safetensors"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(CourseError, match=rf"{re.escape(path.name)} {problem}.*Next: git checkout .*course release$"):
+        read_blocks(path)
