@@ -72,7 +72,7 @@ class _KeptConnection(Connection):
         self._loaded = hashlib.sha256()
         self._counts: Counter[bytes] = Counter()
 
-    def ask_for(self, read: Callable[[bytes], Answer], message: Message | Training, seconds: float) -> Answer:
+    def ask_for(self, read: Callable[[bytes], Answer], message: Message, seconds: float) -> Answer:
         data = wire.encode(message)
         if isinstance(message, Load):
             self._loaded.update(data)

@@ -42,7 +42,8 @@ def train(
     with open_own_box() as box:  # before this process runs a torch operation, because the box may fork it
         source = own_attempt(loaded, wanted)
         refuse_unstarted(loaded, wanted, source, "train")
-        from ..student.train_model import STEPS, TrainingStopped, attention_of, own_training_run
+        from ..box.worker.training import STEPS
+        from ..student.train_model import TrainingStopped, attention_of, own_training_run
 
         total, losses = min(steps or STEPS, STEPS), list[float]()
         columns = (TextColumn("step"), MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}"))
