@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.messages import Build, InitModel, TrainStep, Write
-from manyheads.box.worker.training import BATCH, Adam, C, LanguageModel, T, Trainer, initialise
+from manyheads.box.worker.training import Adam, C, LanguageModel, Trainer, initialise
 
 TEXT = torch.randint(7, (40_000,), generator=torch.Generator().manual_seed(1)).to(torch.uint8)
 
@@ -76,20 +76,6 @@ def test_what_it_writes_on_the_way_changes_nothing(prepared: Prepared) -> None:
     first = losses(learner, 3)
     learner.answer(NAMES, Write(TEXT[:2], 5), "a.py")
     assert [*first, *losses(learner, 3)] == losses(prepared(p=0.5), 6)
-
-
-def test_every_step_reads_other_windows_and_every_run_the_same(prepared: Prepared) -> None:
-    def read() -> list[Tensor]:
-        learner, seen = prepared(), []
-        learner.model.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
-        losses(learner, 3)
-        return seen
-
-    first, second = read(), read()
-    assert len({tuple(window.tolist()) for batch in first for window in batch}) == 3 * BATCH
-    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
-    windows = TEXT.long().unfold(0, T, 1)
-    assert all((windows == window).all(-1).any() for batch in first for window in batch)
 
 
 def test_it_learns(prepared: Prepared) -> None:

@@ -37,13 +37,6 @@ def learned(box: Box, attention: Build, source: str) -> list[float]:
     return losses
 
 
-def test_the_same_attempt_gives_the_same_curve(box: Box, attention: Build) -> None:
-    first, second = (learned(box, attention, solution(FUSED)) for _ in range(2))
-    assert len(first) == STEPS
-    assert first == second
-    assert first[-1] < first[0]
-
-
 def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(box: Box, attention: Build) -> None:
     restless = solution(FUSED) + "\ntorch.manual_seed(7)\n"
     restless = restless.replace("        B, T, C = x.shape", "        torch.randn(5)\n        B, T, C = x.shape")
