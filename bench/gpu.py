@@ -20,8 +20,17 @@ import torch
 from manyheads.box.level import Level, open_box
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
-from manyheads.report.bench_tables import remarks, title_of
-from manyheads.student.measure_attention import FULL, Bench, BenchRow, Measured, measure, ratio, settings
+from manyheads.student.measure_attention import (
+    FULL,
+    Bench,
+    BenchRow,
+    Measured,
+    measure,
+    ratio,
+    remarks,
+    settings,
+    title_of,
+)
 
 ROOT = Path(__file__).parents[1]
 STARTS = 10

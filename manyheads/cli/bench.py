@@ -19,8 +19,7 @@ def bench(
 
     Example: `course bench --quick`
     """
-    from ..report.bench_tables import bench_report, title_of
-    from ..student.measure_attention import FULL, QUICK, measure, need_device, settings
+    from ..student.measure_attention import FULL, QUICK, bench_report, measure, need_device, settings, title_of
 
     need_device(device)
     console, effort = open_console(), QUICK if quick else FULL

@@ -6,8 +6,7 @@ import io
 
 from rich.console import Console
 
-from manyheads.report.bench_tables import bench_report, three_digits
-from manyheads.student.measure_attention import FULL, Bench, BenchRow, Measured, settings
+from manyheads.student.measure_attention import FULL, Bench, BenchRow, Measured, bench_report, settings, three_digits
 
 WIDTH = 80
 
