@@ -13,8 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from manyheads.box.worker.training_messages import Training
-
 from manyheads.box.connection import Answer, AttemptEnded, Connection, End
 from manyheads.box.level import Box
 from manyheads.box.replies import BadReply
