@@ -1,15 +1,20 @@
-"""The command for after grading: `course feedback`."""
+"""Commands for after grading: `course feedback` and `course overrides`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
+from ..course.dates import shown_moment
+from ..course.decisions import NAME, Decision, Decisions
 from ..errors import CourseFault
 from ..report.class_rows import row_of
-from ..report.labels import labels_of
+from ..report.labels import Labels, labels_of
 from ..report.words import counted
 from ..result import read_results
 from ..submission import is_student
@@ -21,7 +26,9 @@ from .options import (
     AssignmentOption,
     CourseOption,
     RosterOption,
+    assignment_of,
     course_of,
+    instructors_course_of,
     open_console,
     results_of,
 )
@@ -73,3 +80,40 @@ def feedback(
     name_not_graded(console, [row_of(other, labels_of(loaded)) for other in graded])
     students = counted(len({other.student for other in graded}), "student", "students")
     console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in done.files))
+
+
+def overrides(assignment: AssignmentOption = None, course: CourseOption = None) -> None:
+    """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong with them.
+
+    They are applied by grade, report, export, feedback and the gradebook alike; docs/decisions.md has an
+    example.
+
+    Example: `course overrides`
+    """
+    loaded = instructors_course_of(course, "overrides")
+    console = open_console()
+    wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
+    decisions, labels = Decisions.of_course(loaded), labels_of(loaded)
+    for exercise in wanted:
+        if (dates := decisions.dates.get(exercise.id)) is not None:
+            policy = dates.policy
+            costs = f"{policy.per_day} a day, at most {policy.at_most}, after a grace of {policy.grace}"
+            console.say(f"{exercise.title}: due {shown_moment(dates.due, decisions.zone)}; late: {costs}")
+        else:
+            console.say(f"{exercise.title}: no due date")
+    rows = [row for row in decisions.rows if row.assignment in {one.id for one in wanted}]
+    console.print(_table(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided")
+
+
+def _table(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:
+    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name in ("line", "student", "of", "decision", "by", "comment"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        override = row.override
+        of = labels.exercise(override.exercise) if override.exercise else labels.assignment(row.assignment)
+        said = f" {override.score:g}" if override.score is not None else ""
+        said += f" {shown_moment(row.due, zone)}" if row.due else ""
+        cells = (override.student, of, override.kind + said, override.by, override.comment)
+        table.add_row(row.where.rpartition(":")[2], *map(escape, cells))
+    return table

@@ -8,21 +8,19 @@ from pathlib import Path
 import typer
 
 from ..course import CourseError, find_course
-from .after_grading import feedback
+from .after_grading import feedback, overrides
 from .ask import ask
 from .author import doctor, init, new, verify
-from .bench import bench
 from .check import check
 from .ci import ci
 from .collect import collect
 from .export import export
 from .grade import grade
 from .learn import hint, plot, status
-from .overrides import overrides
 from .release import release
 from .report import report
 from .trace import trace
-from .train import train
+from .train import bench, train
 from .watch import lsp
 
 EACH = "Every command has a `--help` of its own."

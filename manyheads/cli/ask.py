@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..course import Course, CourseError, Exercise
-from ..report.question_text import answer_lines, question_lines
-from ..student.question import ASKED, LETTERS, Question, read_letters
+from ..student.question import ASKED, LETTERS, Question, answer_lines, question_lines, read_letters
 from .last_check import fingerprint_path, last_result
 from .options import Console, CourseOption, course_of, exercise_named, open_console
 from .own import check_one, done_exercises, own_attempt

@@ -12,8 +12,7 @@ import typer
 from ..box.names import Level
 from ..course import Course, CourseError
 from ..judge.changed_points import read_changed_points
-from ..report.aggregate import class_view
-from ..report.came_back import came_back_table
+from ..report.aggregate import came_back_table, class_view
 from ..report.class_rows import NOBODY, absent_by_assignment, absent_rows, row_of
 from ..report.labels import labels_of
 from ..report.terminal import class_exercises, class_table

@@ -1,4 +1,4 @@
-"""`course train`: a small language model learns to write with a student's attention."""
+"""`course train`: a small language model learns to write with a student's attention. `course bench`: what attention costs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ..box.names import Device
 from ..course import CourseError
 from .options import CourseOption, course_of, exercise_named, open_console
 from .own import done_exercises, own_attempt
@@ -75,3 +76,26 @@ def train(
 def _choices(loss: float) -> str:
     """Return a loss as a number of equally likely characters."""
     return f"{math.exp(loss):.1f}" if loss < 5 else f"{math.exp(min(loss, 20)):.0f}"
+
+
+def bench(
+    *,
+    device: Annotated[Device, typer.Option(help="Where to compute.")] = Device.CPU,
+    quick: Annotated[bool, typer.Option("--quick", help="The smallest size alone: a few seconds.")] = False,
+) -> None:
+    """Time attention by hand against SDPA, beside the lesson's own figures. On a CPU that takes minutes.
+
+    Example: `course bench --quick`
+    """
+    from ..student.measure_attention import FULL, QUICK, bench_report, measure, need_device, settings, title_of
+
+    need_device(device)
+    console, effort = open_console(), QUICK if quick else FULL
+    with console.status("measuring") as status:
+        measured = measure(
+            settings(effort.lengths),
+            device,
+            lambda setting: status.update(f"measuring T = {setting.T}, {title_of(setting)}"),
+            effort.enough,
+        )
+    console.print(bench_report(measured), soft_wrap=not console.is_terminal)

@@ -29,11 +29,10 @@ from ..report.called import as_called
 from ..report.labels import label_of
 from ..report.ladder import after_done
 from ..report.notebook_html import WIDTH, NotebookView, checked, shown
-from ..report.question_text import answer_lines, question_lines
 from ..result import ExerciseResult
 from ..student.ask_questions import questions_about
 from ..student.check_attempt import check_attempt
-from ..student.question import read_letters
+from ..student.question import answer_lines, question_lines, read_letters
 from ..submission import read_file
 from .visible_checks import source_of
 

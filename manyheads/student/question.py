@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+from rich.text import Text
 
 from ..errors import CourseFault
 
@@ -52,3 +54,23 @@ def read_letters(said: str, count: int) -> str:
             f"{said!r} is not {count} letters from A to D, or - for none. Next: the same with letters such as {letters}"
         )
     return given
+
+
+def question_lines(number: int, count: int, question: Question) -> Iterator[Text]:
+    """Yield a question with its options."""
+    yield Text(f"Question {number} of {count}", "bold")
+    yield Text(f"  {question.code}", "cyan")
+    yield Text(question.text)
+    yield from (Text(f"  {letter}  {option.text}") for letter, option in zip(LETTERS, question.options, strict=True))
+
+
+def answer_lines(question: Question, letter: str, *, shows_right: bool) -> Iterator[Text]:
+    """Yield why an answer is right; or why not, and the right one if that is asked for. letter: another than A to D is none."""
+    right, place = question.options[question.right], LETTERS.find(letter)
+    if place == question.right:
+        yield Text(f"✓ {right.cause}", "green")
+        return
+    if place >= 0:
+        yield Text(f"✗ {question.options[place].cause}", "red")
+    if shows_right:
+        yield Text(f"  It is {LETTERS[question.right]}: {right.text}. {right.cause}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from manyheads.report.came_back import CameBack, came_back
+from manyheads.report.aggregate import CameBack, came_back
 from manyheads.report.labels import Labels
 from manyheads.result import Diagnosed, ExerciseResult, Result
 from manyheads.submission.unwritten import UNTOUCHED

@@ -20,7 +20,7 @@ from ...submission import NotGraded
 from ...submission.roster import folded
 from ...whole import told_where, write_whole
 from .. import adjustments, aggregate, words
-from ..came_back import came_back
+from ..aggregate import came_back
 from ..class_rows import NOBODY, ClassList
 from ..labels import IDS, Labels, file_stems
 from ..overview import overviews
