@@ -181,5 +181,4 @@ if __name__ == "__main__":
 #
 # Watch the cache grow (`course trace kv_cache`), and see the triangle of a later chunk in its corner
 # (`course plot kv_cache`). The cache grows with every token, for ever; in exercise 5 each token looks back a fixed way,
-# and it need not grow beyond that. Let a model write with yours (`course generate`), then go on with
-# [5 · The sliding window](05_sliding_window.ipynb).
+# and it need not grow beyond that. Go on with [5 · The sliding window](05_sliding_window.ipynb).

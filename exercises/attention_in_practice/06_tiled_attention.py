@@ -243,7 +243,5 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Onward
 #
-# That was the last of the six. Watch your tiles go by, with the maximum that each carries
-# (`course trace tiled_attention`), and see them drawn in the order of your visits, with m and s after each
-# (`course plot tiled_attention`). Then open the last exercise of the first assignment once more: you know now what
-# its fused function does inside.
+# That was the last of the six. Watch your tiles go by (`course trace tiled_attention`). Then open the last exercise
+# of the first assignment once more: you know now what its fused function does inside.

@@ -159,7 +159,7 @@ if __name__ == "__main__":
 # heads the divisor is √16 = 4. Whoever takes √64 = 8 flattens the scores to half their spread, and (0.6652,
 # 0.2447, 0.0900) turns into (0.5065, 0.3072, 0.1863). Nothing fails. A small model that we trained so from
 # scratch was no worse, for it made its weights larger; one that had learned with √16 and was then given √64 went
-# from a loss of 1.57 to 1.77 (the course's gallery of silent bugs). Other slips of a tired hand: dividing by hd
+# from a loss of 1.57 to 1.77 ([the gallery of silent bugs](../../docs/gallery.md)). Other slips of a tired hand: dividing by hd
 # itself, multiplying, or dividing the weights after the softmax, where rows stop summing to 1.
 
 # %% [markdown]

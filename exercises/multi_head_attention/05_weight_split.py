@@ -63,7 +63,7 @@
 # 1 hardly minds. One head could never have said both. Each dot product sums `head_dim` terms, so √`head_dim`
 # is what you undo. With √`d_out` = 2 the first pair would read 0.6316, 0.3684: flatter, plausible, and wrong.
 # Nothing crashes. Trained from scratch, a small model does not even mind: it makes its weights larger. A model that
-# has learned with the right root does: its loss goes from 1.57 to 1.77 (the course's gallery of silent bugs).
+# has learned with the right root does: its loss goes from 1.57 to 1.77 ([the gallery of silent bugs](../../docs/gallery.md)).
 #
 # Joined again, token 1 carries `[0.6634, 0.6306, -0.6097, -0.3955]`: head 0's answer, then head 1's. Token 0
 # sees itself alone, so before the last layer it carries exactly its own value row, `v_0`. Remember that: the

@@ -43,7 +43,7 @@
 # **It scales for you.** SDPA divides by √hd, read off the last axis of q. If your own division survives
 # somewhere in front of it, scores are divided by hd altogether. Nothing looks wrong: with hd = 16 the scores
 # are a quarter of what they should be, and every head is too even-handed. A small model trained so from scratch was
-# no worse; one that had learned with √hd went from a loss of 1.57 to 2.55 (the course's gallery of silent bugs).
+# no worse; one that had learned with √hd went from a loss of 1.57 to 2.55 ([the gallery of silent bugs](../../docs/gallery.md)).
 #
 # **It does not know about `eval()`.** Its `dropout_p` is a number, not a module, and nobody tells it that you
 # stopped training. Give it the probability while `self.training` holds, and 0.0 otherwise. Forget it, and the
