@@ -85,8 +85,8 @@ def feedback(
 def overrides(assignment: AssignmentOption = None, course: CourseOption = None) -> None:
     """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong with them.
 
-    They are applied by grade, report, export, feedback and the gradebook alike; docs/decisions.md has an
-    example.
+    They are applied by grade, report, export, feedback and the gradebook alike. A row is one decision, a `score`, a `due`
+    or `excused: true`: `- {student: ada, exercise: running_mean, score: 4, by: Dr. X, comment: A right idea.}`
 
     Example: `course overrides`
     """

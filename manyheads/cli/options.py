@@ -41,12 +41,6 @@ JsonOption = Annotated[
 ]
 
 
-def not_installed(command: str, package: str) -> CourseFault:
-    """Return what is to be raised where a command needs a package that is not here."""
-    said = f"{command} needs {package}, which is not installed"
-    return CourseFault(f"{said}. Next: {sys.executable} -m pip install --constraint constraints.txt {package}")
-
-
 def course_of(folder: Path | None) -> Course:
     """Return the course that the option names, or that of the working folder. Raises CourseError."""
     return load_course(find_course(Path.cwd()) if folder is None else folder)

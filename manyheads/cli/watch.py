@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..course import Course, Exercise
+from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.ladder import after_done, how_far
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
-from .options import Console, not_installed
+from .options import Console
 from .own import check_evidence, check_one, done_exercises, from_here, is_started, own_attempt, problem_lines
 from .progress import waiting
 
@@ -146,7 +147,8 @@ def lsp() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol", "cattrs"):
             raise
-        raise not_installed("course lsp", "pygls") from None
+        pip = f"{sys.executable} -m pip install --constraint constraints.txt pygls"
+        raise CourseFault(f"course lsp needs pygls, which is not installed. Next: {pip}") from None
     from ..box.forked import open_own_box
 
     with open_own_box(meta=True) as box:

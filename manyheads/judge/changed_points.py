@@ -9,7 +9,8 @@ from typing import NamedTuple
 from ..result import Result, total_of
 from ..whole import naming
 
-NAME, UNFINISHED = "points-changed.jsonl", ".points-changed.jsonl"  # a stopped run leaves the second to the next one
+# No student's folder begins with a dot. A stopped run leaves the second to the next one.
+NAME, UNFINISHED = ".points-changed", ".points-changing"
 
 
 class ChangedPoints(NamedTuple):
@@ -25,7 +26,8 @@ def note_points(folder: Path, before: Result, after: Result) -> None:
     """Note a result that replaces another with other points, in the exercises that both have."""
     both = {each.id for each in before.exercises}.intersection(each.id for each in after.exercises)
     old, new = (total_of(e.score for e in r.exercises if e.id in both and not e.excused) for r in (before, after))
-    if old != new:
+    is_by_hand = any(each.rule == "score" for each in after.adjustments)  # a total, which no run changes
+    if old != new and not is_by_hand:
         path = folder / UNFINISHED
         with naming(path), path.open("a", encoding="utf-8") as file:
             file.write(f"\n{json.dumps([after.student, after.assignment, old, new])}\n")  # \n ends an incomplete line

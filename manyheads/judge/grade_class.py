@@ -1,4 +1,4 @@
-"""Grade many submissions with several judge processes, all with inputs from one seed."""
+"""Grade many submissions with several judge processes, all with inputs from one seed. The caller writes the results."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from ..errors import CourseFault
 from ..submission import Submission
 from .judge_process import Graded, GradePlan, SteadyJudge, WorkerLost
 from .process_ties import one_for_each
-
-# Grade many submissions with several judge processes, each with its own warm box. The caller writes the results.
 
 __all__ = ["Graded", "WorkerLost", "grade_all", "grade_with"]
 
@@ -82,9 +80,7 @@ def grade_with(pool: Executor, calls: Iterable[Callable[[], Graded]], room: Call
         raise
 
 
-# The seed of a run, from which the inputs of all its attempts are drawn.
-
-SEEDS = 1_000_000  # a number that is easily typed; nobody can compute inputs from it without the course's secret
+SEEDS = 1_000_000  # easily typed; nobody can compute a run's inputs from it without the course's secret
 
 
 def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, in_part: bool) -> int:

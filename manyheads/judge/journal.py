@@ -73,7 +73,8 @@ def _is_held(descriptor: int, path: Path) -> bool:
 
 def _refuse_links(folder: Path, submissions: Sequence[Submission]) -> None:
     results = [result_path(folder, submission.student, submission.assignment.id) for submission in submissions]
-    for path in [folder / LOCK, folder / NAME, folder / not_graded.NAME, folder / changed_points.UNFINISHED, *results]:
+    own = (LOCK, NAME, not_graded.NAME, changed_points.NAME, changed_points.UNFINISHED)
+    for path in [*(folder / name for name in own), *results]:
         within = path.parent if path.parent != folder else path
         if link := next((each for each in (within, path) if each.is_symlink()), None):
             raise CourseFault(f"{link} is a link, and nothing is written through it. Next: remove it")

@@ -105,8 +105,6 @@ def _is_outside(module: str, path: Path) -> bool:
     return name == _ENGINE or (name not in _READERS and not in_course)
 
 
-# The key of each attempt: a hash of everything that the result of one exercise depends on.
-#
 # What belongs to another exercise is not in it, so a new exercise, or a changed one, is no reason to grade others
 # again. Titles, dates and what is decided are not in it either: they are applied to results whenever these are shown.
 

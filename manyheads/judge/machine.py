@@ -21,9 +21,8 @@ from ..box.nvidia import find_driver, missing, separate_gpus
 from ..box.worker import seccomp
 from ..course import Course
 
-PROFILE = Path(
-    "/etc/apparmor.d/bwrap-userns-restrict"
-)  # on by default from Ubuntu 25.04: a box starts, its attempt fails
+# On by default from Ubuntu 25.04: a box starts, its attempt fails.
+PROFILE = Path("/etc/apparmor.d/bwrap-userns-restrict")
 UNLOAD = f"sudo apparmor_parser --remove {PROFILE}"
 _BOX = (
     "--unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --die-with-parent "

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Protocol
 
 from ..course import Assignment, Exercise
-from ..result import HandedIn, Result, with_not_readable, with_total, write_result
+from ..errors import CourseFault
+from ..result import HandedIn, Result, result_path, with_not_readable, with_total, write_result
 from ..submission import Submission
 from .changed_points import note_points
 from .journal import Journal
 from .judge_process import Graded
-
-# Merge a result of some exercises into an earlier result.
 
 
 def merged(
@@ -73,10 +72,12 @@ class Record:
     def known(self, submissions: Sequence[Submission], *, again: bool) -> Iterator[tuple[Submission, Result]]:
         """Yield the results that are graded already and have not changed. Go through all of them before `add`.
 
-        again: none holds good, and all are graded again.
+        again: none holds good, and all are graded again. Raises CourseFault where other exercises' results would be lost.
         """
         for submission in submissions:
             before = self.journal.on_disk(submission)
+            if before is None and len(self._chosen(submission)) < len(submission.assignment.exercises):
+                self._refuse_to_lose(submission)
             # The keys are computed now, because files may change during the run.
             keys = {e.id: self.journal.keys.of(submission, e) for e in self._chosen(submission)}
             noted = set() if again or before is None else self._noted(submission, before, keys)
@@ -109,6 +110,12 @@ class Record:
         if before is not None:
             note_points(self.folder, self.counted(before), self.counted(result))
         write_result(result, self.folder)
+
+    def _refuse_to_lose(self, submission: Submission) -> None:
+        path = result_path(self.folder, submission.student, submission.assignment.id)
+        if path.exists():
+            said = f"{path} is not a result, or one of another version: what it holds of other exercises cannot stay"
+            raise CourseFault(f"{said}. Next: course grade without --exercise or --only")
 
     def _chosen(self, submission: Submission) -> list[Exercise]:
         return [e for e in submission.assignment.exercises if not self.chosen or e.id in self.chosen]

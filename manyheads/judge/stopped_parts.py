@@ -78,12 +78,9 @@ def are_the_cause(source: AttemptSource, stopped: Sequence[Stopped], transcript:
         return False
     words = set[str]().union(*(_words(source, part.line) for part in stopped))
     wanting = [exception for exception in raised if _missing_name(exception) in words]
-    return len(wanting) > len(raised) / 2 or (all(map(is_undefined, filter(None, raised))) and _defines_nothing(source))
-
-
-def _defines_nothing(source: AttemptSource) -> bool:
     parts = statements_of(source.source)  # empty where Python cannot parse all of it
-    return bool(parts) and not any(isinstance(part, DEFINITIONS) for part in parts)
+    defines_nothing = bool(parts) and not any(isinstance(part, DEFINITIONS) for part in parts)
+    return len(wanting) > len(raised) / 2 or (defines_nothing and all(map(is_undefined, filter(None, raised))))
 
 
 def _missing_name(raised: Raised | None) -> str:

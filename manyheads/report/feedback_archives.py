@@ -49,7 +49,7 @@ def zips(course: Course, results: Sequence[Result], submitted: Path, memory: Mem
     contents: dict[str, dict[str, bytes]] = {}
     labels = labels_of(course)
     for result in results:
-        origins = _origins(course, result, memory)
+        origins = _origins(result, memory)
         found = {**_for_moodle(result, origins, labels), **_for_canvas(result, origins, submitted, labels)}
         for (platform, name), content in found.items():
             contents.setdefault(f"{platform.lower()}-{result.assignment}.zip", {})[name] = content
@@ -61,7 +61,7 @@ def zips(course: Course, results: Sequence[Result], submitted: Path, memory: Mem
     return done
 
 
-def _origins(course: Course, result: Result, memory: Memory) -> dict[str, Origin]:
+def _origins(result: Result, memory: Memory) -> dict[str, Origin]:
     """Return where the student's files of this assignment came from, by their names."""
     start = f"{result.student}/{result.assignment}/"
     return {path.removeprefix(start): each for path, each in memory.files.items() if path.startswith(start)}

@@ -49,10 +49,6 @@ class Labels:
         """04 The reshape dance."""
         return " ".join(self.exercises[id_]) if id_ in self.exercises else id_
 
-    def either(self, id_: str) -> str:
-        """Return the label of an assignment or of an exercise."""
-        return self.exercise(id_) if id_ in self.exercises else self.assignment(id_)
-
     def in_order(self, ids: Sequence[str]) -> list[str]:
         """Ids of assignments or of exercises, each once, in the course's order; then those that it does not know."""
         order = {id_: place for place, id_ in enumerate((*self.assignments, *self.exercises))}

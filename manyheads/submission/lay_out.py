@@ -79,10 +79,9 @@ def read_memory(out: Path) -> Memory:
     except FileNotFoundError:
         return Memory()
     except (OSError, ValidationError):
-        raise CourseFault(f"{path} cannot be read. Next: give --out another folder") from None
-
-
-# Write files to OUT/<student>/<assignment>/: what is newer replaces what was collected, and nothing else is touched.
+        raise CourseFault(
+            f"{path} cannot be read, or is of another version. Next: course collect DOWNLOAD --out NEW, a new folder"
+        ) from None
 
 
 class State(StrEnum):

@@ -104,5 +104,5 @@ def _remembered(submission: Submission, memory: Memory) -> HandedIn | None:
         return HandedIn(source=origins[0].platform, time=when)
     if late := next((origin for origin in origins if origin.late), None):
         return HandedIn(source=late.platform, late=True)
-    marked = bool(origins) and all(o.platform in MARKS_LATE and o.late is not None for o in origins)
+    marked = bool(origins) and all(origin.platform in MARKS_LATE for origin in origins)
     return HandedIn(source=origins[0].platform) if marked else None

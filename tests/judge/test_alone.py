@@ -64,9 +64,7 @@ def test_the_second_run_into_a_folder_says_so_and_one_that_died_holds_nothing(
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["bela", "bela/averages.json", ".journal", ".lock", "not-graded.json"],
-    ids=lambda name: name.replace("/", " "),
+    "name", ["bela", "bela/averages.json", ".journal", ".lock", "not-graded.json", ".points-changed"]
 )
 @pytest.mark.parametrize("is_link", [True, False], ids=["a link", "a folder"])
 def test_links_and_folders_in_place_of_files_are_refused_before_anybody_is_graded(
@@ -74,19 +72,16 @@ def test_links_and_folders_in_place_of_files_are_refused_before_anybody_is_grade
 ) -> None:
     path, elsewhere = tmp_path / "out" / name, tmp_path / "elsewhere"
     path.parent.mkdir(parents=True)
+    then = "is to be written. Next: move it elsewhere, or give --out another folder"
     if is_link:
         path.symlink_to(elsewhere)
         said = f"{path} is a link, and nothing is written through it. Next: remove it"
     elif name == "bela":
         path.write_text("")
-        said = (
-            f"{path} is a file, where a folder is to be written. Next: move it elsewhere, or give --out another folder"
-        )
+        said = f"{path} is a file, where a folder {then}"
     else:
         path.mkdir()
-        said = (
-            f"{path} is a folder, where a file is to be written. Next: move it elsewhere, or give --out another folder"
-        )
+        said = f"{path} is a folder, where a file {then}"
     done = grade()
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"course: {said}\n")
     assert not elsewhere.exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from manyheads.judge.changed_points import UNFINISHED, finish_changed_points, note_points, read_changed_points
-from manyheads.result import ExerciseResult, Result, with_total
+from manyheads.result import Adjustment, ExerciseResult, Result, with_total
 
 
 def result(student: str = "ada", **scores: float | None) -> Result:
@@ -19,6 +19,8 @@ def test_other_points_are_noted_and_the_same_are_not(tmp_path: Path) -> None:
     note_points(tmp_path, result(mask=3, dance=1), result(mask=5, dance=1))
     note_points(tmp_path, result("ben", mask=3), result("ben", mask=3))
     note_points(tmp_path, result("cat", mask=3), result("cat", mask=None))
+    by_hand = result("dan", mask=5).model_copy(update={"adjustments": (Adjustment(rule="score", words="5 by hand"),)})
+    note_points(tmp_path, result("dan", mask=4), by_hand)
     assert read_changed_points(tmp_path) == [], "the run has not ended"
     changed = [("ada", "heads", 4, 6), ("cat", "heads", 3, None)]
     assert finish_changed_points(tmp_path) == changed
