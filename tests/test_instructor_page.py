@@ -52,10 +52,5 @@ def test_every_command_for_an_instructor_runs_in_its_order(
             command = ["verify", "--seeds", "1", "--pairs", "1"]  # the same, with less to try
         done = run_course(*command, cwd=course)
         assert done.returncode == 0, f"course {' '.join(command)}\n{done.stdout}{done.stderr}"
-    for made in (
-        "results/report/index.html",
-        "../class/course.yaml",
-        "../autograder.zip",
-        "../my-course/course.yaml",
-    ):
+    for made in ("results/report/index.html", "../class/course.yaml", "../autograder.zip", "../my-course/course.yaml"):
         assert (course / made).exists(), made

@@ -14,11 +14,7 @@ X = torch.tensor([1.0, -250.0, 0.0, 3e-9])
 
 
 @pytest.mark.parametrize(
-    "made",
-    [
-        pytest.param(X * (1 + 1e-7), id="other last bits"),
-        pytest.param(X + 1e-7, id="noise around zero"),
-    ],
+    "made", [pytest.param(X * (1 + 1e-7), id="other last bits"), pytest.param(X + 1e-7, id="noise around zero")]
 )
 def test_rounding_is_in_step(made: Tensor) -> None:
     assert same_numbers(X, made)

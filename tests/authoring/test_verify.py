@@ -213,9 +213,7 @@ TANGLED = """\
         ),
         pytest.param(
             edit(TEXTS, "How many numbers come back?", "How many numbers are there?"),
-            {
-                RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"],
-            },
+            {RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"]},
             id="words that were edited after it was recorded",
         ),
         pytest.param(

@@ -63,10 +63,7 @@ OTHERS = {
     "a group": ('raise ExceptionGroup("caf\\udce9", [ValueError("x")])', "ExceptionGroup"),
     "a group of what is no Exception": ('raise BaseExceptionGroup("x", [SystemExit()])', "BaseExceptionGroup"),
     "what is no Exception": ("raise KeyboardInterrupt", "KeyboardInterrupt"),
-    "a syntax error of its own": (
-        "raise SyntaxError('x', ('a.py', -7, 10**30, 'text', 'odd', None))",
-        "SyntaxError",
-    ),
+    "a syntax error of its own": ("raise SyntaxError('x', ('a.py', -7, 10**30, 'text', 'odd', None))", "SyntaxError"),
     "a generator that ends": ("raise GeneratorExit", "GeneratorExit"),
 }
 

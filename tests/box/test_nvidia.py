@@ -70,10 +70,7 @@ def test_a_machine_without_a_gpu_is_one(tmp_path: Path) -> None:
 
 def test_gpus_are_found_in_order_and_named_as_the_driver_names_them(machine: Machine) -> None:
     driver = find_driver(machine(2), {})
-    assert driver.gpus == (
-        Gpu("nvidia0", UUIDS[0], "0000:A0:00.0"),
-        Gpu("nvidia1", UUIDS[1], "0000:A1:00.0"),
-    )
+    assert driver.gpus == (Gpu("nvidia0", UUIDS[0], "0000:A0:00.0"), Gpu("nvidia1", UUIDS[1], "0000:A1:00.0"))
 
 
 def test_a_tenth_gpu_comes_after_the_second(machine: Machine) -> None:

@@ -80,10 +80,7 @@ def test_a_layer_is_given_what_it_was_called_with_not_what_it_holds(follow: Foll
     assert [seen.shape for seen in only(traced).inputs] == [(2, 3, 4)]
 
 
-@pytest.mark.parametrize(
-    "code",
-    ["x += 1", "x.masked_fill_(x > 3, 0)", "x[:, 0] = 0", "torch.add(x, 1, out=x)"],
-)
+@pytest.mark.parametrize("code", ["x += 1", "x.masked_fill_(x > 3, 0)", "x[:, 0] = 0", "torch.add(x, 1, out=x)"])
 def test_what_writes_into_a_tensor_is_seen_to_do_so(follow: Follow, code: str) -> None:
     traced = follow(f"def f(x):\n    {code}\n    return x\n")
     assert [traced.steps[place].storage for place in traced.order][-1] == "in place"

@@ -44,14 +44,7 @@ def test_files_stand_where_their_number_in_the_assignment_puts_them(tmp_path: Pa
     course = load_course(write(tmp_path, GOOD))
     assignment = course.assignments[0]
     median = assignment.exercises[1]
-    paths = [
-        median.solution,
-        median.script,
-        median.notebook,
-        median.fingerprints,
-        median.checks,
-        median.misconceptions,
-    ]
+    paths = [median.solution, median.script, median.notebook, median.fingerprints, median.checks, median.misconceptions]
     assert [str(path.relative_to(course.root)) for path in paths] == [
         "solutions/averages/02_median.py",
         "exercises/averages/02_median.py",

@@ -71,13 +71,7 @@ FAST_PATH = {
         (SDPA, SDPA.replace("is_causal=True", "attn_mask=torch.ones(T, T, device=x.device).tril() > 0")),
     ),
     "makes a mask for the whole block": (
-        (
-            SDPA,
-            SDPA.replace(
-                "is_causal=True",
-                "attn_mask=torch.ones_like(self.visible).tril()[:T, :T]",
-            ),
-        ),
+        (SDPA, SDPA.replace("is_causal=True", "attn_mask=torch.ones_like(self.visible).tril()[:T, :T]")),
     ),
     "makes the squares in one long row": ((SDPA, SDPA + " + 0 * torch.ones(T * T).sum()"),),
 }

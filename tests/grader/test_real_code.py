@@ -32,9 +32,7 @@ def ids(result: ExerciseResult) -> list[str]:
     return [diagnosed.id for diagnosed in result.diagnosis]
 
 
-SWAPPED = {
-    "self.num_heads, self.head_dim).transpose(1, 2)": "self.head_dim, self.num_heads).transpose(1, 2)",
-}
+SWAPPED = {"self.num_heads, self.head_dim).transpose(1, 2)": "self.head_dim, self.num_heads).transpose(1, 2)"}
 ON_THE_MODULE = {
     "past = 0 if cache is None else cache[0].shape[2]": "cache = getattr(self, 'kept', None)\n"
     "        past = 0 if cache is None or cache[0].shape[0] != B else cache[0].shape[2]",

@@ -35,10 +35,7 @@ def test_an_address_where_nobody_listens_is_one_sentence(run_course: Run, tiny_c
 
 def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tiny_copy: Path) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(
-        CourseFault,
-        match=r"needs dask\.distributed\. Next: pip install 'manyheads\[cluster\]'$",
-    ):
+    with pytest.raises(CourseFault, match=r"needs dask\.distributed\. Next: pip install 'manyheads\[cluster\]'$"):
         next(grade_on("tcp://127.0.0.1:1", GradePlan(tiny_copy, b"secret"), []))
 
 
@@ -48,8 +45,7 @@ def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> Non
     with (tiny_copy / CHECKS).open("a") as file:
         file.write("\n# changed\n")
     with pytest.raises(
-        CourseFault,
-        match=r"the course, the grader or the package versions differ .* Next: install the same engine",
+        CourseFault, match=r"the course, the grader or the package versions differ .* Next: install the same engine"
     ):
         asyncio.run(prepare(setup))
     shutil.rmtree(tiny_copy)

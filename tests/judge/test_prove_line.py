@@ -64,10 +64,7 @@ def test_the_line_of_a_mistake_is_told(judge: Judge, running_mean: Exercise, rig
 
 def test_the_instructor_is_told_the_edit(judge: Judge, running_mean: Exercise) -> None:
     assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == [
-        (
-            7,
-            "counts = torch.arange(0, len(x) + 1, dtype=x.dtype) → counts = torch.arange(1, len(x) + 1, dtype=x.dtype)",
-        )
+        (7, "counts = torch.arange(0, len(x) + 1, dtype=x.dtype) → counts = torch.arange(1, len(x) + 1, dtype=x.dtype)")
     ]
 
 

@@ -71,10 +71,7 @@ def test_only_the_exercise_files_are_taken(tiny: Course, service: Service, push:
     assert read_collected(tmp_path / "out") == found
     files = taken(tmp_path / "out")
     assert files.pop("collected.json")
-    assert files == {
-        "ada/averages/01_running_mean.py": b"x = 1\n",
-        "ada/averages/01_running_mean.ipynb": b"{}\n",
-    }
+    assert files == {"ada/averages/01_running_mean.py": b"x = 1\n", "ada/averages/01_running_mean.ipynb": b"{}\n"}
 
 
 def test_a_file_is_taken_byte_by_byte_and_never_as_a_program(

@@ -233,9 +233,7 @@ def test_the_gradebook_is_read_back_with_manual_scores_and_late_penalties(
 
 @pytest.mark.parametrize(("column", "points"), [("manual_score", float("inf")), ("extra_credit", 1e308)])
 @pytest.mark.parametrize(
-    "use",
-    [read_gradebook, lambda course, url: write(course, url, result("ada", 1))],
-    ids=["export", "grade"],
+    "use", [read_gradebook, lambda course, url: write(course, url, result("ada", 1))], ids=["export", "grade"]
 )
 def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence_and_a_next_step(
     tiny: Course, tmp_path: Path, new_file: Path, use: Callable, points: float, column: str

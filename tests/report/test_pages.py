@@ -322,21 +322,7 @@ def test_the_class_page_leads_to_a_students_page_whatever_the_name(tmp_path: Pat
 
 
 def test_no_two_names_share_a_page() -> None:
-    names = [
-        *NAMES,
-        "a b",
-        "a_b",
-        "a.b",
-        "../b",
-        "a//b",
-        "x" * 299,
-        "Ada",
-        "a.",
-        "a",
-        "nul",
-        "e\u0301",
-        "\u00e9",
-    ]
+    names = [*NAMES, "a b", "a_b", "a.b", "../b", "a//b", "x" * 299, "Ada", "a.", "a", "nul", "e\u0301", "\u00e9"]
     stem_of = file_stems(names)
     names.append(stem_of("Ada"))  # who is called as another's file
     stem_of = file_stems(names)

@@ -280,8 +280,7 @@ def _line_with(shown: str, start: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "note"),
-    [("crashed", "0!"), ("timeout", "0∞"), ("missing", "0–"), ("failed", "0"), ("error", "0")],
+    ("outcome", "note"), [("crashed", "0!"), ("timeout", "0∞"), ("missing", "0–"), ("failed", "0"), ("error", "0")]
 )
 def test_a_score_says_if_the_attempt_crashed_ran_out_of_time_or_is_missing(outcome: Outcome, note: str) -> None:
     table = text(table_of([graded("ada", exercise(check("split", 0, 2, outcome), id_="x"))]))

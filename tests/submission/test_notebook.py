@@ -36,8 +36,7 @@ def test_code_cells_are_joined_in_their_order_and_text_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "source",
-    [pytest.param("x = 1\ny = 2", id="one text"), pytest.param(["x = 1\n", "y = 2"], id="a list of lines")],
+    "source", [pytest.param("x = 1\ny = 2", id="one text"), pytest.param(["x = 1\n", "y = 2"], id="a list of lines")]
 )
 def test_a_source_may_be(source: object) -> None:
     assert read_notebook(notebook(source)).source == "x = 1\ny = 2\n"

@@ -351,9 +351,7 @@ def test_archives_of_students_within_a_folder_are_opened(
             id="Brightspace",
         ),
         pytest.param(
-            "hw_A_attempt_2026-11-20-10-11-12",
-            "hw_B_attempt_2026-11-20-10-11-12/04_reshape_dance.py",
-            id="Blackboard",
+            "hw_A_attempt_2026-11-20-10-11-12", "hw_B_attempt_2026-11-20-10-11-12/04_reshape_dance.py", id="Blackboard"
         ),
         pytest.param("hw-ada", "hw-bela/exercises/multi_head_attention/04_reshape_dance.py", id="clones"),
         pytest.param("ada", "bela/multi_head_attention/04_reshape_dance.py", id="folders"),
