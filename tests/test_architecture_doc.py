@@ -88,16 +88,11 @@ def test_a_room_imports_only_rooms_that_stand_above_it_on_the_page() -> None:
     assert {room: names for room, names in below.items() if names} == {}
 
 
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        pytest.param("| `manyheads/none.py` |", "there is no manyheads/none.py", id="a file that is not there"),
-        pytest.param("`manyheads/errors.py` `spell`", "manyheads/errors.py has no spell", id="a function of no file"),
-        pytest.param(
-            "`manyheads/result.py` `Result.go`", "manyheads/result.py has no Result.go", id="a method of none"
-        ),
-        pytest.param("call `grade` first", "grade stands without a file", id="a function without its file"),
-    ],
-)
+@pytest.mark.parametrize(("line", "problem"), [
+    pytest.param("| `manyheads/none.py` |", "there is no manyheads/none.py", id="a file that is not there"),
+    pytest.param("`manyheads/errors.py` `spell`", "manyheads/errors.py has no spell", id="a function of no file"),
+    pytest.param("`manyheads/result.py` `Result.go`", "manyheads/result.py has no Result.go", id="a method of none"),
+    pytest.param("call `grade` first", "grade stands without a file", id="a function without its file"),
+])  # fmt: skip
 def test_a_wrong_name_is_found(line: str, problem: str) -> None:
     assert list(problems(line)) == [f"line 1: {problem}"]

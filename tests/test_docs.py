@@ -44,15 +44,12 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     assert list(missing(page, page.read_text(encoding="utf-8"))) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        pytest.param("see `judge/turn.py`", "judge/turn.py", id="a file of a room"),
-        pytest.param("run `python tests/none/test_it.py > x`", "tests/none/test_it.py", id="a file in a command"),
-        pytest.param("[more](nowhere.md)", "nowhere.md", id="a page"),
-        pytest.param("[more](threat-model.md#no-such-part)", "threat-model.md#no-such-part", id="a heading"),
-    ],
-)
+@pytest.mark.parametrize(("text", "name"), [
+    pytest.param("see `judge/turn.py`", "judge/turn.py", id="a file of a room"),
+    pytest.param("run `python tests/none/test_it.py > x`", "tests/none/test_it.py", id="a file in a command"),
+    pytest.param("[more](nowhere.md)", "nowhere.md", id="a page"),
+    pytest.param("[more](threat-model.md#no-such-part)", "threat-model.md#no-such-part", id="a heading"),
+])  # fmt: skip
 def test_a_name_of_nothing_is_found(text: str, name: str) -> None:
     assert list(missing(ROOT / "docs" / "faq.md", text)) == [name]
 

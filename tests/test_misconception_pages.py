@@ -92,19 +92,11 @@ def test_a_row_says_what_the_mutants_do(tiny_copy: Path) -> None:
     assert found["gradients"] == ["lets gradients through", "1", "6"]
 
 
-@pytest.mark.parametrize(
-    ("second", "caught"),
-    [
-        pytest.param(
-            'edit(f"x.cumsum(0) / {COUNTS}", "x[-1:]")', "shape, values, gradients", id="that are caught alike"
-        ),
-        pytest.param(
-            'edit("return x.", "return x.detach().")',
-            "gradients, shape (1), values (1)",
-            id="that are not caught alike",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("second", "caught"), [
+    pytest.param('edit(f"x.cumsum(0) / {COUNTS}", "x[-1:]")', "shape, values, gradients", id="that are caught alike"),
+    pytest.param('edit("return x.", "return x.detach().")', "gradients, shape (1), values (1)",
+        id="that are not caught alike"),
+])  # fmt: skip
 def test_mutants_of_one_misconception_share_a_row(tiny_copy: Path, second: str, caught: str) -> None:
     replace(tiny_copy, BANK, "MUTANTS = (\n", f'MUTANTS = (\n    ("only_last", {second}),\n')
     course = load_course(tiny_copy)

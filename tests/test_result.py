@@ -56,17 +56,14 @@ def test_a_result_from_before_lines_were_told_is_read() -> None:
     assert Result.model_validate(data).exercises[0].lines == ()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param({"score": -1}, id="a negative score"),
-        pytest.param({"score": "many"}, id="a score in words"),
-        pytest.param({"seed": None}, id="no seed"),
-        pytest.param({"extra": 1}, id="an unknown entry"),
-        pytest.param({"exercises": [{"id": "x"}]}, id="half an exercise"),
-        pytest.param({"versions": ["3.11"]}, id="versions as a list"),
-    ],
-)
+@pytest.mark.parametrize("change", [
+    pytest.param({"score": -1}, id="a negative score"),
+    pytest.param({"score": "many"}, id="a score in words"),
+    pytest.param({"seed": None}, id="no seed"),
+    pytest.param({"extra": 1}, id="an unknown entry"),
+    pytest.param({"exercises": [{"id": "x"}]}, id="half an exercise"),
+    pytest.param({"versions": ["3.11"]}, id="versions as a list"),
+])  # fmt: skip
 def test_schema_and_model_refuse_the_same(change: dict[str, object]) -> None:
     assert errors({**result().model_dump(mode="json"), **change})
     with pytest.raises(ValidationError):

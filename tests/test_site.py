@@ -33,19 +33,16 @@ def test_the_site_has_a_page_for_everything_in_four_groups(site: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("page", "words"),
-    [
-        ("commands", "course check"),
-        ("course-yaml", "not_handed_in"),
-        ("overrides-yaml", "Override"),
-        ("results", "max_score"),
-        ("checks", "assert_matches"),
-        ("misconceptions", "wrong_view"),
-        ("misconceptions-reshape_dance", "wrong_view"),
-        ("evidence", "how many hints to it were shown"),
-    ],
-)
+@pytest.mark.parametrize(("page", "words"), [
+    ("commands", "course check"),
+    ("course-yaml", "not_handed_in"),
+    ("overrides-yaml", "Override"),
+    ("results", "max_score"),
+    ("checks", "assert_matches"),
+    ("misconceptions", "wrong_view"),
+    ("misconceptions-reshape_dance", "wrong_view"),
+    ("evidence", "how many hints to it were shown"),
+])  # fmt: skip
 def test_a_reference_page_is_made_from_what_it_is_about(site: Path, page: str, words: str) -> None:
     assert words in (site / f"{page}.html").read_text(encoding="utf-8")
 

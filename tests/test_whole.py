@@ -52,14 +52,11 @@ def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(
     assert content(tmp_path) != before
 
 
-@pytest.mark.parametrize(
-    ("write", "order"),
-    [
-        pytest.param(partial(write_whole, content=b"x", durable=True), ["fsync", "replace"], id="a durable file"),
-        pytest.param(lambda path: write_result(result(1), path), ["fsync", "replace"], id="a result"),
-        pytest.param(partial(write_whole, content=b"x"), ["replace"], id="any other file"),
-    ],
-)
+@pytest.mark.parametrize(("write", "order"), [
+    pytest.param(partial(write_whole, content=b"x", durable=True), ["fsync", "replace"], id="a durable file"),
+    pytest.param(lambda path: write_result(result(1), path), ["fsync", "replace"], id="a result"),
+    pytest.param(partial(write_whole, content=b"x"), ["replace"], id="any other file"),
+])  # fmt: skip
 def test_what_is_to_last_is_on_the_disk_before_it_takes_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], object], order: list[str]
 ) -> None:

@@ -34,20 +34,12 @@ LIBRARIES = [
     "jsonschema",
 ]
 ENGINE = [
-    "manyheads.cli.app",
-    "manyheads.judge.grade_class",
-    "manyheads.judge.record_results",
-    "manyheads.box.forked",
-    "manyheads.box.namespaces",
-    "manyheads.judge.isolation_proof",
-    "manyheads.judge.grade_submission",
-    "manyheads.report.pages",
-    "manyheads.authoring.class_repository",
-    "manyheads.authoring.class_repository",
-    "manyheads.authoring.release_exercises",
-    "manyheads.authoring.try_repository",
+    "manyheads.cli.app", "manyheads.judge.grade_class", "manyheads.judge.record_results", "manyheads.box.forked",
+    "manyheads.box.namespaces", "manyheads.judge.isolation_proof", "manyheads.judge.grade_submission",
+    "manyheads.report.pages", "manyheads.authoring.class_repository", "manyheads.authoring.class_repository",
+    "manyheads.authoring.release_exercises", "manyheads.authoring.try_repository",
     "manyheads.authoring.verify.claims",
-]
+]  # fmt: skip
 NBGRADERS = ["nbgrader.apps.nbgraderapp", "nbgrader.apps.api", "jupyter_client", "nbclient", "IPython"]
 NBGRADERS += ["sqlalchemy.dialects.sqlite", "manyheads.platforms.nbgrader_commands"]
 IMPORTED = {"manyheads": [*LIBRARIES, *ENGINE], "nbgrader": [*LIBRARIES, *ENGINE, *NBGRADERS]}

@@ -20,15 +20,12 @@ def test_rounding_is_in_step(made: Tensor) -> None:
     assert same_numbers(X, made)
 
 
-@pytest.mark.parametrize(
-    "made",
-    [
-        pytest.param(X + torch.tensor([0.01, 0, 0, 0]), id="another number"),
-        pytest.param(X.double(), id="another dtype"),
-        pytest.param(X.view(2, 2), id="another shape"),
-        pytest.param(X.long(), id="integers in place of floats"),
-    ],
-)
+@pytest.mark.parametrize("made", [
+    pytest.param(X + torch.tensor([0.01, 0, 0, 0]), id="another number"),
+    pytest.param(X.double(), id="another dtype"),
+    pytest.param(X.view(2, 2), id="another shape"),
+    pytest.param(X.long(), id="integers in place of floats"),
+])  # fmt: skip
 def test_everything_else_is_not(made: Tensor) -> None:
     assert not same_numbers(X, made)
     assert not same_numbers(made, X)

@@ -42,14 +42,11 @@ def by_chance_of_rounding(x: Tensor) -> Tensor:
     return x.masked_fill(x.sum() == x.sum().float(), torch.nan)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        pytest.param(by_a_sum_that_cancels, id="a division by what rounding leaves"),
-        pytest.param(by_chance_of_rounding, id="NaN if a sum is round"),
-        pytest.param(lambda x: (1e12 * x).sin(), id="numbers of an ordinary size"),
-    ],
-)
+@pytest.mark.parametrize("f", [
+    pytest.param(by_a_sum_that_cancels, id="a division by what rounding leaves"),
+    pytest.param(by_chance_of_rounding, id="NaN if a sum is round"),
+    pytest.param(lambda x: (1e12 * x).sin(), id="numbers of an ordinary size"),
+])  # fmt: skip
 def test_what_rounding_decides_is_not_recorded(f: object) -> None:
     assert places([f])[0] == [(None,)]
 
@@ -62,14 +59,11 @@ def test_a_float32_that_another_processor_may_round_to_the_other_side_is_not_rec
     assert places([lambda x: (x * ((middle + 0.01) / 0.1)).round()], call=narrow)[0] == [(1,)]
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        pytest.param(lambda x: x * 1e9, id="large numbers"),
-        pytest.param(lambda x: x.masked_fill(x > 0.25, torch.nan), id="NaN where it always is"),
-        pytest.param(lambda x: x.masked_fill(x > 0.25, -torch.inf), id="an infinity"),
-    ],
-)
+@pytest.mark.parametrize("f", [
+    pytest.param(lambda x: x * 1e9, id="large numbers"),
+    pytest.param(lambda x: x.masked_fill(x > 0.25, torch.nan), id="NaN where it always is"),
+    pytest.param(lambda x: x.masked_fill(x > 0.25, -torch.inf), id="an infinity"),
+])  # fmt: skip
 def test_what_is_large_or_no_number_by_itself_is_recorded(f: object) -> None:
     assert places([f])[0] == [(1,)]
 

@@ -38,34 +38,28 @@ def fingerprint(line: str) -> bytes:
 
 
 @pytest.mark.parametrize("line", LINES)
-@pytest.mark.parametrize(
-    ("name", "write"),
-    [
-        pytest.param("a/01_x.py", script, id="in a script"),
-        pytest.param("a/01_x.ipynb", notebook, id="in a notebook's code"),
-        pytest.param("a/01_x.ipynb", lambda line: notebook(line, "markdown"), id="in a notebook's words"),
-        pytest.param("a/fingerprints/01_x.safetensors", fingerprint, id="in a fingerprint file"),
-    ],
-)
+@pytest.mark.parametrize(("name", "write"), [
+    pytest.param("a/01_x.py", script, id="in a script"),
+    pytest.param("a/01_x.ipynb", notebook, id="in a notebook's code"),
+    pytest.param("a/01_x.ipynb", lambda line: notebook(line, "markdown"), id="in a notebook's words"),
+    pytest.param("a/fingerprints/01_x.safetensors", fingerprint, id="in a fingerprint file"),
+])  # fmt: skip
 def test_a_planted_line_is_found(tiny: Course, name: str, write: Callable[[str], bytes], line: str) -> None:
     assert leaks(tiny, {name: write("x = 1")}) == ()
     (sentence,) = leaks(tiny, {"clean.py": b"x = 1\n", name: write(line)})
     assert sentence == f"{name} holds a hidden line: {line!r} of {SOURCE}"
 
 
-@pytest.mark.parametrize(
-    "disguise",
-    [
-        pytest.param(lambda line: re.sub(r" ?(\W) ?", r"\1", line), id="without the blanks that Python can spare"),
-        pytest.param(lambda line: line.replace(" ", "   "), id="with more blanks"),
-        pytest.param(lambda line: f"        {line}  # as we know", id="deeper, with a remark behind it"),
-        pytest.param(lambda line: f"# {line}", id="as a remark"),
-        pytest.param(lambda line: f">>> {line}", id="as an example"),
-        pytest.param(lambda line: line.replace(", dtype", ",\n    dtype"), id="over several lines"),
-        pytest.param(lambda line: f'"""Write {line}, and be done."""', id="in the middle of a sentence"),
-        pytest.param(lambda line: json.dumps(f"x = 1\n{line}\n"), id="in a text with escaped line breaks"),
-    ],
-)
+@pytest.mark.parametrize("disguise", [
+    pytest.param(lambda line: re.sub(r" ?(\W) ?", r"\1", line), id="without the blanks that Python can spare"),
+    pytest.param(lambda line: line.replace(" ", "   "), id="with more blanks"),
+    pytest.param(lambda line: f"        {line}  # as we know", id="deeper, with a remark behind it"),
+    pytest.param(lambda line: f"# {line}", id="as a remark"),
+    pytest.param(lambda line: f">>> {line}", id="as an example"),
+    pytest.param(lambda line: line.replace(", dtype", ",\n    dtype"), id="over several lines"),
+    pytest.param(lambda line: f'"""Write {line}, and be done."""', id="in the middle of a sentence"),
+    pytest.param(lambda line: json.dumps(f"x = 1\n{line}\n"), id="in a text with escaped line breaks"),
+])  # fmt: skip
 def test_another_layout_hides_nothing(tiny: Course, disguise: Callable[[str], str]) -> None:
     assert len(leaks(tiny, {"a.py": script(disguise(SOLUTION))})) == 1
 

@@ -99,13 +99,10 @@ def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(tiny
     assert {name for name in files if name.startswith("docs/")} == {"docs/means.md"}
 
 
-@pytest.mark.parametrize(
-    "markdown",
-    [
-        pytest.param("<https://example.org> and [part](#part)", id="an address, and a part of the page"),
-        pytest.param(f"Write `![words]({FIGURE})` for a figure.", id="code"),
-    ],
-)
+@pytest.mark.parametrize("markdown", [
+    pytest.param("<https://example.org> and [part](#part)", id="an address, and a part of the page"),
+    pytest.param(f"Write `![words]({FIGURE})` for a figure.", id="code"),
+])  # fmt: skip
 def test_what_leads_elsewhere_is_nobodys_release(tiny_copy: Path, markdown: str) -> None:
     with_lesson(tiny_copy, markdown)
     assert [claim.total for claim in claims(tiny_copy)] == [0, 0]

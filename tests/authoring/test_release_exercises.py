@@ -107,13 +107,10 @@ def test_a_source_that_cannot_be_stripped_is_an_error_with_its_line(tiny_copy: P
         stub_of(course.exercises[0])
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        pytest.param("x.cumsum(0) /", "x.cumsum(0) *", "the reference of running_mean fails values", id="wrong values"),
-        pytest.param("import torch\n", "import torhc\n", "ModuleNotFoundError", id="an import that fails"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "says"), [
+    pytest.param("x.cumsum(0) /", "x.cumsum(0) *", "the reference of running_mean fails values", id="wrong values"),
+    pytest.param("import torch\n", "import torhc\n", "ModuleNotFoundError", id="an import that fails"),
+])  # fmt: skip
 def test_nothing_is_recorded_of_a_broken_reference(tiny_copy: Path, old: str, new: str, says: str) -> None:
     path = tiny_copy / "solutions" / "averages" / "01_running_mean.py"
     source = path.read_text()
@@ -149,24 +146,15 @@ def replace(folder: Path, name: str, old: str, new: str) -> None:
     (folder / name).write_text(text.replace(old, new), encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("change", "is_run_again"),
-    [
-        pytest.param(
-            lambda folder: replace(folder, "grader/texts.yaml", "How many numbers come back?", "How many?"),
-            False,
-            id="words",
-        ),
-        pytest.param(lambda folder: replace(folder, BANK, "MUTANTS", "# likely first\nMUTANTS"), False, id="a remark"),
-        pytest.param(lambda folder: replace(folder, BANK, '"len(x)"', '"len(x) + 0"'), True, id="a mutant"),
-        pytest.param(
-            lambda folder: replace(folder, "grader/checks/test_running_mean.py", "integer(5, 9)", "integer(6, 9)"),
-            True,
-            id="a check",
-        ),
-        pytest.param(lambda folder: (folder / FILES[2]).write_text("{}"), True, id="a record that cannot be read"),
-    ],
-)
+@pytest.mark.parametrize(("change", "is_run_again"), [
+    pytest.param(lambda folder: replace(folder, "grader/texts.yaml", "How many numbers come back?", "How many?"), False,
+        id="words"),
+    pytest.param(lambda folder: replace(folder, BANK, "MUTANTS", "# likely first\nMUTANTS"), False, id="a remark"),
+    pytest.param(lambda folder: replace(folder, BANK, '"len(x)"', '"len(x) + 0"'), True, id="a mutant"),
+    pytest.param(lambda folder: replace(folder, "grader/checks/test_running_mean.py", "integer(5, 9)", "integer(6, 9)"),
+        True, id="a check"),
+    pytest.param(lambda folder: (folder / FILES[2]).write_text("{}"), True, id="a record that cannot be read"),
+])  # fmt: skip
 def test_mutants_are_run_again_where_something_changed_that_could_matter(
     tiny_copy: Path, change: Callable[[Path], object], is_run_again: bool
 ) -> None:

@@ -96,21 +96,18 @@ def test_a_copy_elsewhere_is_current_too(released: Path, tmp_path: Path) -> None
     assert release(tmp_path / "elsewhere")[0] == 0
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(append(SOLUTION, "\n# a remark that students read\n"), id="the solution"),
-        pytest.param(replace(CHECKS, "averages all that came", "averages what came"), id="a check's title"),
-        pytest.param(append("grader/checks/conftest.py", "# a remark\n"), id="the checks' conftest"),
-        pytest.param(replace(BANK, '"len(x)"', '"len(x) + 0"'), id="a mutant"),
-        pytest.param(append(RIGHT, "# a remark\n"), id="a right attempt"),
-        pytest.param(lambda folder: (folder / RIGHT).unlink(), id="a right attempt less"),
-        pytest.param(append(WRONG, "# a remark\n"), id="an unlisted wrong attempt"),
-        pytest.param(lambda folder: (folder / WRONG).unlink(), id="an unlisted wrong attempt less"),
-        pytest.param(replace(TEXTS, "How many numbers are in the mean", "How many are in the mean"), id="a hint"),
-        pytest.param(replace("course.yaml", "How many numbers have", "How many have"), id="the row of course.yaml"),
-    ],
-)
+@pytest.mark.parametrize("change", [
+    pytest.param(append(SOLUTION, "\n# a remark that students read\n"), id="the solution"),
+    pytest.param(replace(CHECKS, "averages all that came", "averages what came"), id="a check's title"),
+    pytest.param(append("grader/checks/conftest.py", "# a remark\n"), id="the checks' conftest"),
+    pytest.param(replace(BANK, '"len(x)"', '"len(x) + 0"'), id="a mutant"),
+    pytest.param(append(RIGHT, "# a remark\n"), id="a right attempt"),
+    pytest.param(lambda folder: (folder / RIGHT).unlink(), id="a right attempt less"),
+    pytest.param(append(WRONG, "# a remark\n"), id="an unlisted wrong attempt"),
+    pytest.param(lambda folder: (folder / WRONG).unlink(), id="an unlisted wrong attempt less"),
+    pytest.param(replace(TEXTS, "How many numbers are in the mean", "How many are in the mean"), id="a hint"),
+    pytest.param(replace("course.yaml", "How many numbers have", "How many have"), id="the row of course.yaml"),
+])  # fmt: skip
 def test_what_an_exercise_is_made_from_makes_its_files_stale(released: Path, change: Callable[[Path], object]) -> None:
     change(released)
     assert release(released)[0] > 0
@@ -131,13 +128,10 @@ def test_where_only_the_engine_changed_that_asks_no_mutant_none_is_asked(release
     assert content(released) == before
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(replace(TEXTS, "How many numbers are in the mean", "How many are in the mean"), id="a hint"),
-        pytest.param(replace("course.yaml", "How many numbers have", "How many have"), id="the row of course.yaml"),
-    ],
-)
+@pytest.mark.parametrize("change", [
+    pytest.param(replace(TEXTS, "How many numbers are in the mean", "How many are in the mean"), id="a hint"),
+    pytest.param(replace("course.yaml", "How many numbers have", "How many have"), id="the row of course.yaml"),
+])  # fmt: skip
 def test_what_is_no_answer_of_a_mutants_is_renewed_without_asking_one(
     released: Path, change: Callable[[Path], object]
 ) -> None:
@@ -148,15 +142,12 @@ def test_what_is_no_answer_of_a_mutants_is_renewed_without_asking_one(
     assert content(released) == kept
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(lambda f: index_with(f, made_from="x", recorded_from="y"), id="the engine that asks the mutants"),
-        pytest.param(replace(BANK, '"len(x)"', '"len(x) + 0"'), id="a mutant"),
-        pytest.param(append(RIGHT, "\n\ndef running_mean(x):\n    return x\n"), id="a right attempt"),
-        pytest.param(replace(CHECKS, "averages all that came", "averages what came"), id="a check's title"),
-    ],
-)
+@pytest.mark.parametrize("change", [
+    pytest.param(lambda f: index_with(f, made_from="x", recorded_from="y"), id="the engine that asks the mutants"),
+    pytest.param(replace(BANK, '"len(x)"', '"len(x) + 0"'), id="a mutant"),
+    pytest.param(append(RIGHT, "\n\ndef running_mean(x):\n    return x\n"), id="a right attempt"),
+    pytest.param(replace(CHECKS, "averages all that came", "averages what came"), id="a check's title"),
+])  # fmt: skip
 def test_a_record_of_the_mutants_that_was_made_from_something_else_is_made_again(
     released: Path, change: Callable[[Path], object]
 ) -> None:
@@ -189,22 +180,14 @@ def with_another_answer(there: Fingerprints) -> Fingerprints:
     return dataclasses.replace(there, content=dataclasses.replace(there.content, replies=replies))
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param(with_another_answer, id="the reference's replies"),
-        pytest.param(
-            lambda there: dataclasses.replace(
-                without_mutants(there),
-                expected=[tuple(None if t is None else t * 1.01 for t in each) for each in there.expected],
-            ),
-            id="the reference's outputs",
-        ),
-        pytest.param(
-            lambda there: dataclasses.replace(without_mutants(there), calls=there.calls[::-1]), id="what is asked"
-        ),
-    ],
-)
+@pytest.mark.parametrize("other", [
+    pytest.param(with_another_answer, id="the reference's replies"),
+    pytest.param(lambda there: dataclasses.replace(without_mutants(there),
+        expected=[tuple(None if t is None else t * 1.01 for t in each) for each in there.expected]),
+        id="the reference's outputs"),
+    pytest.param(lambda there: dataclasses.replace(without_mutants(there), calls=there.calls[::-1]),
+        id="what is asked"),
+])  # fmt: skip
 def test_a_record_whose_numbers_are_others_is_made_again(
     released: Path, other: Callable[[Fingerprints], Fingerprints]
 ) -> None:

@@ -13,43 +13,23 @@ REPOSITORY = Path(__file__).parents[2]
 SOLUTIONS = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("tests/tiny_course/solutions/*/*.py")])
 
 
-@pytest.mark.parametrize(
-    ("source", "stub"),
-    [
-        pytest.param(
-            "def f(x):\n    ### BEGIN SOLUTION\n    return x\n    ### END SOLUTION\n",
-            "def f(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()\n",
-            id="one part, in its indent",
-        ),
-        pytest.param(
-            "### BEGIN SOLUTION\nx = 1\n### END SOLUTION\ny = 2\n",
-            "# YOUR CODE HERE\nraise NotImplementedError()\ny = 2\n",
-            id="a part without indent",
-        ),
-        pytest.param(
-            "a\n  ### BEGIN SOLUTION\n  b\n  ### END SOLUTION\n"
-            "c\n    ### BEGIN SOLUTION\n    d\n    ### END SOLUTION\n",
-            "a\n  # YOUR CODE HERE\n  raise NotImplementedError()\n"
-            "c\n    # YOUR CODE HERE\n    raise NotImplementedError()\n",
-            id="two parts, each in its own indent",
-        ),
-        pytest.param(
-            "def f():\n    ### BEGIN SOLUTION\n    ### END SOLUTION\n",
-            "def f():\n    # YOUR CODE HERE\n    raise NotImplementedError()\n",
-            id="a part with nothing in it",
-        ),
-        pytest.param(
-            "def f():\n\t### BEGIN SOLUTION\n\n\treturn 1\n\n\t### END SOLUTION",
-            "def f():\n\t# YOUR CODE HERE\n\traise NotImplementedError()\n",
-            id="a tab as indent, and no line end at the end",
-        ),
-        pytest.param(
-            "x = 0   \n    ### BEGIN SOLUTION   \n    x\n    ### END SOLUTION   \n",
-            "x = 0   \n    # YOUR CODE HERE\n    raise NotImplementedError()\n",
-            id="blanks after the markers",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("source", "stub"), [
+    pytest.param("def f(x):\n    ### BEGIN SOLUTION\n    return x\n    ### END SOLUTION\n",
+        "def f(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()\n", id="one part, in its indent"),
+    pytest.param("### BEGIN SOLUTION\nx = 1\n### END SOLUTION\ny = 2\n",
+        "# YOUR CODE HERE\nraise NotImplementedError()\ny = 2\n", id="a part without indent"),
+    pytest.param("a\n  ### BEGIN SOLUTION\n  b\n  ### END SOLUTION\n"
+        "c\n    ### BEGIN SOLUTION\n    d\n    ### END SOLUTION\n",
+        "a\n  # YOUR CODE HERE\n  raise NotImplementedError()\n"
+        "c\n    # YOUR CODE HERE\n    raise NotImplementedError()\n", id="two parts, each in its own indent"),
+    pytest.param("def f():\n    ### BEGIN SOLUTION\n    ### END SOLUTION\n",
+        "def f():\n    # YOUR CODE HERE\n    raise NotImplementedError()\n", id="a part with nothing in it"),
+    pytest.param("def f():\n\t### BEGIN SOLUTION\n\n\treturn 1\n\n\t### END SOLUTION",
+        "def f():\n\t# YOUR CODE HERE\n\traise NotImplementedError()\n",
+        id="a tab as indent, and no line end at the end"),
+    pytest.param("x = 0   \n    ### BEGIN SOLUTION   \n    x\n    ### END SOLUTION   \n",
+        "x = 0   \n    # YOUR CODE HERE\n    raise NotImplementedError()\n", id="blanks after the markers"),
+])  # fmt: skip
 def test_each_part_gives_way_to_the_stub(source: str, stub: str) -> None:
     assert strip(source, "01_f.py") == stub
 
@@ -57,30 +37,23 @@ def test_each_part_gives_way_to_the_stub(source: str, stub: str) -> None:
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
-@pytest.mark.parametrize(
-    ("lines", "line", "problem"),
-    [
-        pytest.param(["x", BEGIN, "y"], 2, f"{BEGIN} is never closed", id="a part that is never closed"),
-        pytest.param(
-            [BEGIN, END, "x", BEGIN, "y"], 4, f"{BEGIN} is never closed", id="a second part that is never closed"
-        ),
-        pytest.param(
-            [BEGIN, "x", BEGIN, "y", END], 3, f"{BEGIN} inside the part that began on line 1", id="a part in a part"
-        ),
-        pytest.param(["x", END], 2, f"{END} without {BEGIN}", id="a stray end"),
-        pytest.param([BEGIN, END, "x", END], 4, f"{END} without {BEGIN}", id="a stray end after a good part"),
-        pytest.param([END, BEGIN], 1, f"{END} without {BEGIN}", id="end before begin"),
-        pytest.param(["x = 1  ### BEGIN SOLUTION", END], 1, "not alone on its line", id="a begin after code"),
-        pytest.param([BEGIN, "y = 2  ### END SOLUTION"], 2, "not alone on its line", id="an end after code"),
-        pytest.param(["# BEGIN SOLUTION", "x", "# END SOLUTION"], 1, "not alone on its line", id="a marker of one #"),
-        pytest.param(
-            [BEGIN, "x", END, "#### BEGIN SOLUTION"], 4, "not alone on its line", id="a marker of four # after a part"
-        ),
-        pytest.param(["x = 1"], 1, "no solution part at all", id="no part at all"),
-        pytest.param([], 1, "no solution part at all", id="an empty source"),
-        pytest.param(["### begin solution", "x", "### end solution"], 1, "no solution part at all", id="lower case"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "line", "problem"), [
+    pytest.param(["x", BEGIN, "y"], 2, f"{BEGIN} is never closed", id="a part that is never closed"),
+    pytest.param([BEGIN, END, "x", BEGIN, "y"], 4, f"{BEGIN} is never closed", id="a second part that is never closed"),
+    pytest.param([BEGIN, "x", BEGIN, "y", END], 3, f"{BEGIN} inside the part that began on line 1",
+        id="a part in a part"),
+    pytest.param(["x", END], 2, f"{END} without {BEGIN}", id="a stray end"),
+    pytest.param([BEGIN, END, "x", END], 4, f"{END} without {BEGIN}", id="a stray end after a good part"),
+    pytest.param([END, BEGIN], 1, f"{END} without {BEGIN}", id="end before begin"),
+    pytest.param(["x = 1  ### BEGIN SOLUTION", END], 1, "not alone on its line", id="a begin after code"),
+    pytest.param([BEGIN, "y = 2  ### END SOLUTION"], 2, "not alone on its line", id="an end after code"),
+    pytest.param(["# BEGIN SOLUTION", "x", "# END SOLUTION"], 1, "not alone on its line", id="a marker of one #"),
+    pytest.param([BEGIN, "x", END, "#### BEGIN SOLUTION"], 4, "not alone on its line",
+        id="a marker of four # after a part"),
+    pytest.param(["x = 1"], 1, "no solution part at all", id="no part at all"),
+    pytest.param([], 1, "no solution part at all", id="an empty source"),
+    pytest.param(["### begin solution", "x", "### end solution"], 1, "no solution part at all", id="lower case"),
+])  # fmt: skip
 def test_a_marker_out_of_place_is_refused_with_its_line(lines: list[str], line: int, problem: str) -> None:
     with pytest.raises(CourseFault) as error:
         strip("\n".join(lines) + "\n", "solutions/a/01_f.py")

@@ -185,79 +185,36 @@ TANGLED = """\
 """
 
 
-@pytest.mark.parametrize(
-    ("fault", "claims"),
-    [
-        pytest.param(
-            add(STUB_FILE, "x = 1\n"),
-            {RELEASED: [f"{STUB_FILE} is not what solutions/ yields"]},
-            id="an exercise that somebody edited",
-        ),
-        pytest.param(
-            lambda folder: (folder / NOTEBOOK).unlink(),
-            {RELEASED: [f"{NOTEBOOK} is not what solutions/ yields"]},
-            id="an exercise that is missing",
-        ),
-        pytest.param(
-            add("exercises/averages/solution.py", "x = 1\n"),
-            {RELEASED: ["exercises/averages/solution.py has no source"]},
-            id="a stray file in exercises/",
-        ),
-        pytest.param(
-            add(BANK, "MORE = 1\n"),
-            {
-                RECORDINGS: [f"{RECORDING} is not made from the current files"],
-                RELEASED: [f"{RECORDING} is not what solutions/ yields"],
-            },
-            id="a bank that was edited after it was recorded",
-        ),
-        pytest.param(
-            edit(TEXTS, "How many numbers come back?", "How many numbers are there?"),
-            {RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"]},
-            id="words that were edited after it was recorded",
-        ),
-        pytest.param(
-            with_another_row,
-            {
-                RECORDED: ["='x.mean().view(1)') fails other checks"],
-                RELEASED: ["exercises/averages/fingerprints/01_running_mean.safetensors"],
-            },
-            id="a record that is not true",
-        ),
-        pytest.param(
-            edit(YAML, '"(x: (T,)) -> (T,)"', '"(x: (T,), n) -> (T,)"'),
-            {SHAPES: ["running_mean: the shapes of running_mean fit no recorded call"]},
-            id="shapes with a parameter too many",
-        ),
-        pytest.param(
-            edit(YAML, "points: 4", "points: 5"),
-            {POINTS: ["running_mean: its checks give 4 points, course.yaml says 5"]},
-            id="a sum of points that is wrong",
-        ),
-        pytest.param(
-            add("grader/right/running_mean/lossy.py", "def running_mean(x):\n    return x\n"),
-            {
-                RIGHT: ["lossy.py, seed 0: "],
-                CHECKED: ["lossy.py: "],
-                RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"],
-            },
-            id="a right attempt that loses points",
-        ),
-        pytest.param(
-            add("grader/wrong/running_mean/listed.py", "def running_mean(x):\n    return x.cumsum(0)\n"),
-            {key: ["listed.py is named ['sum_not_mean', 'empty_unchecked']"] for key in (WRONG, WRONG_AT_HOME)},
-            id="a wrong attempt that gets a name",
-        ),
-        pytest.param(
-            add(
-                "grader/wrong/running_mean/fine.py",
-                "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n",
-            ),
-            {WRONG: ["fine.py scores full"], WRONG_AT_HOME: ["fine.py passes"]},
-            id="a wrong attempt that is right",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("fault", "claims"), [
+    pytest.param(add(STUB_FILE, "x = 1\n"), {RELEASED: [f"{STUB_FILE} is not what solutions/ yields"]},
+        id="an exercise that somebody edited"),
+    pytest.param(lambda folder: (folder / NOTEBOOK).unlink(), {RELEASED: [f"{NOTEBOOK} is not what solutions/ yields"]},
+        id="an exercise that is missing"),
+    pytest.param(add("exercises/averages/solution.py", "x = 1\n"),
+        {RELEASED: ["exercises/averages/solution.py has no source"]}, id="a stray file in exercises/"),
+    pytest.param(add(BANK, "MORE = 1\n"), {RECORDINGS: [f"{RECORDING} is not made from the current files"],
+        RELEASED: [f"{RECORDING} is not what solutions/ yields"]}, id="a bank that was edited after it was recorded"),
+    pytest.param(edit(TEXTS, "How many numbers come back?", "How many numbers are there?"),
+        {RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"]},
+        id="words that were edited after it was recorded"),
+    pytest.param(with_another_row, {RECORDED: ["='x.mean().view(1)') fails other checks"],
+        RELEASED: ["exercises/averages/fingerprints/01_running_mean.safetensors"]}, id="a record that is not true"),
+    pytest.param(edit(YAML, '"(x: (T,)) -> (T,)"', '"(x: (T,), n) -> (T,)"'),
+        {SHAPES: ["running_mean: the shapes of running_mean fit no recorded call"]},
+        id="shapes with a parameter too many"),
+    pytest.param(edit(YAML, "points: 4", "points: 5"),
+        {POINTS: ["running_mean: its checks give 4 points, course.yaml says 5"]}, id="a sum of points that is wrong"),
+    pytest.param(add("grader/right/running_mean/lossy.py", "def running_mean(x):\n    return x\n"),
+        {RIGHT: ["lossy.py, seed 0: "], CHECKED: ["lossy.py: "],
+        RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"]},
+        id="a right attempt that loses points"),
+    pytest.param(add("grader/wrong/running_mean/listed.py", "def running_mean(x):\n    return x.cumsum(0)\n"),
+        {key: ["listed.py is named ['sum_not_mean', 'empty_unchecked']"] for key in (WRONG, WRONG_AT_HOME)},
+        id="a wrong attempt that gets a name"),
+    pytest.param(add("grader/wrong/running_mean/fine.py",
+        "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"),
+        {WRONG: ["fine.py scores full"], WRONG_AT_HOME: ["fine.py passes"]}, id="a wrong attempt that is right"),
+])  # fmt: skip
 def test_a_fault_breaks_its_claim_and_no_other(
     verify: Verify, tiny_copy: Path, fault: Fault, claims: dict[str, list[str]]
 ) -> None:

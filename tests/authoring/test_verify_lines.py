@@ -31,14 +31,11 @@ def test_where_nothing_is_tried_the_claim_is_broken(tiny: Course, box: Box, runn
     assert wrong.kept
 
 
-@pytest.mark.parametrize(
-    ("line", "edit", "said"),
-    [
-        pytest.param(0, None, "there", id="the line of the fault"),
-        pytest.param(1, None, "wrong", id="another line with the same edit"),
-        pytest.param(0, "a → b", "wrong", id="an edit that does not mend it"),
-    ],
-)
+@pytest.mark.parametrize(("line", "edit", "said"), [
+    pytest.param(0, None, "there", id="the line of the fault"),
+    pytest.param(1, None, "wrong", id="another line with the same edit"),
+    pytest.param(0, "a → b", "wrong", id="an edit that does not mend it"),
+])  # fmt: skip
 def test_what_is_told_is_tried_on_other_inputs(
     bench: LineBench, running_mean: Exercise, monkeypatch: pytest.MonkeyPatch, line: int, edit: str | None, said: Told
 ) -> None:

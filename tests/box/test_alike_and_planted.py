@@ -73,32 +73,26 @@ def test_other_random_weights_are_alike() -> None:
     assert are_alike(changed(config=Config(2)), changed(config=Config(2)))
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        pytest.param(changed(size="small"), id="an attribute more"),
-        pytest.param(Layer(4, 2, 8).eval(), id="in eval mode"),
-        pytest.param(Child(4, 2, 8), id="of a class below"),
-        pytest.param(Small(), id="of a class below that makes this size"),
-    ],
-)
+@pytest.mark.parametrize("module", [
+    pytest.param(changed(size="small"), id="an attribute more"),
+    pytest.param(Layer(4, 2, 8).eval(), id="in eval mode"),
+    pytest.param(Child(4, 2, 8), id="of a class below"),
+    pytest.param(Small(), id="of a class below that makes this size"),
+])  # fmt: skip
 def test_what_computes_nothing_else_is_alike(module: nn.Module) -> None:
     assert are_alike(module, Layer(4, 2, 8))
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param(Layer(4, 4, 8), id="a number in a dict"),
-        pytest.param(Layer(4, 2, 16), id="a longer buffer"),
-        pytest.param(Layer(6, 2, 8), id="a wider layer"),
-        pytest.param(Doubles(4, 2, 8), id="a class with a forward of its own"),
-        pytest.param(Hides(4, 2, 8), id="a class that hides an attribute"),
-        pytest.param(nn.Linear(4, 4), id="another class"),
-        pytest.param(changed(forward=lambda x: x), id="a forward of its own"),
-        pytest.param(changed(mask=torch.ones(8, 8).triu()), id="another mask of the same shape"),
-    ],
-)
+@pytest.mark.parametrize("other", [
+    pytest.param(Layer(4, 4, 8), id="a number in a dict"),
+    pytest.param(Layer(4, 2, 16), id="a longer buffer"),
+    pytest.param(Layer(6, 2, 8), id="a wider layer"),
+    pytest.param(Doubles(4, 2, 8), id="a class with a forward of its own"),
+    pytest.param(Hides(4, 2, 8), id="a class that hides an attribute"),
+    pytest.param(nn.Linear(4, 4), id="another class"),
+    pytest.param(changed(forward=lambda x: x), id="a forward of its own"),
+    pytest.param(changed(mask=torch.ones(8, 8).triu()), id="another mask of the same shape"),
+])  # fmt: skip
 def test_anything_else_is_not(other: nn.Module) -> None:
     assert not are_alike(other, Layer(4, 2, 8))
 

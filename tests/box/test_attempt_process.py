@@ -36,69 +36,45 @@ def answer(box: Box, body: str, limits: Limits = LIMITS, seconds: float = 10.0):
         connection.close()
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        pytest.param("    return float(os.getpid())", 1.0, id="it is the first process of its namespace"),
-        pytest.param(
-            "    return float(len(os.listdir('/proc')))", 0.0, id="it sees no process and no host path in /proc"
-        ),
-        pytest.param("    return float(os.getuid() == 0)", 0.0, id="it is not root"),
-        pytest.param("    return float(len(os.listdir('/tmp')))", 0.0, id="its /tmp is empty"),
-        pytest.param("    open('/usr/x', 'w')", "OSError", id="it cannot write to /usr"),
-        pytest.param("    import socket\n    socket.socket()", "PermissionError", id="it cannot make a socket"),
-        pytest.param("    return float('PATH' in os.environ)", 0.0, id="it has no environment of ours"),
-        pytest.param("    import pytest", "ModuleNotFoundError", id="it cannot import pytest"),
-        pytest.param("    import manyheads", "ModuleNotFoundError", id="it cannot import the grader"),
-        pytest.param("    import numpy, einops\n    return 1.0", 1.0, id="it can import numpy and einops"),
-        pytest.param(
-            "    torch.empty(1 << 30, dtype=torch.float64)", "RuntimeError", id="it cannot take 8 GiB at once"
-        ),
-        pytest.param("    open('/tmp/a', 'wb').write(bytes(8 << 20))", "OSError", id="it cannot fill the disk"),
-        pytest.param("    os.chroot('/tmp')", "PermissionError", id="it cannot change its root"),
-        pytest.param(
-            "    import gc\n    return float(gc.isenabled() and gc.get_threshold()[0] > 700)",
-            1.0,
-            id="it collects garbage, more rarely than Python by itself",
-        ),
-        pytest.param("    sys.exit(0)", "SystemExit", id="exiting Python is only an exception"),
-        pytest.param("    os.kill(1, 9)\n    return 7.0", 7.0, id="it cannot kill its namespace's first process"),
-        pytest.param("    os.sched_setaffinity(0, range(os.cpu_count()))", "PermissionError", id="it stays on its CPU"),
-        pytest.param("    os.fork() or os.setsid()\n    os.setsid()", "PermissionError", id="it stays in its session"),
-        pytest.param(
-            f"    return float({SYSCALL.format(457)})", 38.0, id="it cannot ask where things are mounted from"
-        ),
-        pytest.param(f"    return float({SYSCALL.format(458)})", 38.0, id="it cannot list mounts"),
-        pytest.param(CAPABILITIES, 0.0, id="it has no capability, whatever the zygote has"),
-        pytest.param(
-            "    import linecache\n    return float(len(linecache.getlines('warmup.py')))",
-            0.0,
-            id="it finds no source of the warm-up",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("body", "expected"), [
+    pytest.param("    return float(os.getpid())", 1.0, id="it is the first process of its namespace"),
+    pytest.param("    return float(len(os.listdir('/proc')))", 0.0, id="it sees no process and no host path in /proc"),
+    pytest.param("    return float(os.getuid() == 0)", 0.0, id="it is not root"),
+    pytest.param("    return float(len(os.listdir('/tmp')))", 0.0, id="its /tmp is empty"),
+    pytest.param("    open('/usr/x', 'w')", "OSError", id="it cannot write to /usr"),
+    pytest.param("    import socket\n    socket.socket()", "PermissionError", id="it cannot make a socket"),
+    pytest.param("    return float('PATH' in os.environ)", 0.0, id="it has no environment of ours"),
+    pytest.param("    import pytest", "ModuleNotFoundError", id="it cannot import pytest"),
+    pytest.param("    import manyheads", "ModuleNotFoundError", id="it cannot import the grader"),
+    pytest.param("    import numpy, einops\n    return 1.0", 1.0, id="it can import numpy and einops"),
+    pytest.param("    torch.empty(1 << 30, dtype=torch.float64)", "RuntimeError", id="it cannot take 8 GiB at once"),
+    pytest.param("    open('/tmp/a', 'wb').write(bytes(8 << 20))", "OSError", id="it cannot fill the disk"),
+    pytest.param("    os.chroot('/tmp')", "PermissionError", id="it cannot change its root"),
+    pytest.param("    import gc\n    return float(gc.isenabled() and gc.get_threshold()[0] > 700)", 1.0,
+        id="it collects garbage, more rarely than Python by itself"),
+    pytest.param("    sys.exit(0)", "SystemExit", id="exiting Python is only an exception"),
+    pytest.param("    os.kill(1, 9)\n    return 7.0", 7.0, id="it cannot kill its namespace's first process"),
+    pytest.param("    os.sched_setaffinity(0, range(os.cpu_count()))", "PermissionError", id="it stays on its CPU"),
+    pytest.param("    os.fork() or os.setsid()\n    os.setsid()", "PermissionError", id="it stays in its session"),
+    pytest.param(f"    return float({SYSCALL.format(457)})", 38.0, id="it cannot ask where things are mounted from"),
+    pytest.param(f"    return float({SYSCALL.format(458)})", 38.0, id="it cannot list mounts"),
+    pytest.param(CAPABILITIES, 0.0, id="it has no capability, whatever the zygote has"),
+    pytest.param("    import linecache\n    return float(len(linecache.getlines('warmup.py')))", 0.0,
+        id="it finds no source of the warm-up"),
+])  # fmt: skip
 def test_inside(box, body, expected):
     assert answer(box, body) == expected
 
 
-@pytest.mark.parametrize(
-    ("body", "end", "says"),
-    [
-        pytest.param("    os._exit(3)", End.CRASHED, "exit status 3", id="it ends itself"),
-        pytest.param("    import ctypes\n    ctypes.string_at(0)", End.CRASHED, "SIGSEGV", id="it reads address 0"),
-        pytest.param("    while True: pass", End.TIMEOUT, "endless loop", id="it loops for ever"),
-        pytest.param(
-            "    import signal\n    for s in range(1, 65):\n        try: signal.signal(s, signal.SIG_IGN)\n"
-            "        except (OSError, ValueError): pass\n    while True: pass",
-            End.TIMEOUT,
-            "endless loop",
-            id="it loops and ignores every signal",
-        ),
-        pytest.param(
-            "    os.write(65, b'x' * 100)\n    return 1.0", End.BAD_REPLY, "not an answer", id="it writes bytes"
-        ),
-    ],
-)
+@pytest.mark.parametrize(("body", "end", "says"), [
+    pytest.param("    os._exit(3)", End.CRASHED, "exit status 3", id="it ends itself"),
+    pytest.param("    import ctypes\n    ctypes.string_at(0)", End.CRASHED, "SIGSEGV", id="it reads address 0"),
+    pytest.param("    while True: pass", End.TIMEOUT, "endless loop", id="it loops for ever"),
+    pytest.param("    import signal\n    for s in range(1, 65):\n        try: signal.signal(s, signal.SIG_IGN)\n"
+        "        except (OSError, ValueError): pass\n    while True: pass", End.TIMEOUT, "endless loop",
+        id="it loops and ignores every signal"),
+    pytest.param("    os.write(65, b'x' * 100)\n    return 1.0", End.BAD_REPLY, "not an answer", id="it writes bytes"),
+])  # fmt: skip
 def test_its_end_is_told_in_one_sentence(box, body, end, says):
     with pytest.raises(AttemptEnded, match=says) as caught:
         answer(box, body, seconds=1.0)

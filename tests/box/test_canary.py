@@ -81,13 +81,10 @@ def test_a_course_below_a_folder_that_is_bound_elsewhere_is_not_seen(folder_outs
     assert count.tensor == 200, "two entries beside it, and nothing in the course"
 
 
-@pytest.mark.parametrize(
-    ("name", "more"),
-    [
-        pytest.param("notes.txt", "", id="a copy under another name"),
-        pytest.param("checks/test_running_mean.py", "# changed", id="a changed one in a folder of the same name"),
-    ],
-)
+@pytest.mark.parametrize(("name", "more"), [
+    pytest.param("notes.txt", "", id="a copy under another name"),
+    pytest.param("checks/test_running_mean.py", "# changed", id="a changed one in a folder of the same name"),
+])  # fmt: skip
 def test_a_file_of_the_course_in_a_folder_that_is_bound_is_found(monkeypatch, folder_outside_tmp, name, more):
     course = load_course(TINY)
     planted = folder_outside_tmp / "package" / name

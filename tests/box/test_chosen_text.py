@@ -172,14 +172,11 @@ def test_an_attribute_that_cannot_be_read_is_the_attempts_exception(box):
     assert after.raised is None
 
 
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [
-        pytest.param("type('é' * 10_000, (), {})()", "é" * NAME_LIMIT, id="a long name"),
-        pytest.param("Text('x')", "Text", id="a text of its own"),
-        pytest.param("type(Text('E'), (), {})()", "E", id="a name of its own"),
-    ],
-)
+@pytest.mark.parametrize(("value", "kind"), [
+    pytest.param("type('é' * 10_000, (), {})()", "é" * NAME_LIMIT, id="a long name"),
+    pytest.param("Text('x')", "Text", id="a text of its own"),
+    pytest.param("type(Text('E'), (), {})()", "E", id="a name of its own"),
+])  # fmt: skip
 def test_what_is_returned_in_place_of_a_tensor_is_named_by_its_type(box, value, kind):
     (reply,) = asked(box, f"{HOSTILE_STR}\ndef f(): return {value}\n", Call("f"))
     assert (reply.raised, reply.outputs[0].kind) == (None, kind)

@@ -54,15 +54,12 @@ def test_of_a_package_that_is_installed_twice_the_one_that_would_be_imported_is_
     assert _package_paths(("somelib",))[0].parent == tmp_path / "first"
 
 
-@pytest.mark.parametrize(
-    ("shared", "libdir", "expected"),
-    [
-        pytest.param(1, "/opt/python/3.12/lib", "/box/python/lib", id="beside it"),
-        pytest.param(1, "/opt/python/3.12/lib64", "/box/python/lib64", id="in another folder of it"),
-        pytest.param(1, "/install/lib", "/box/python/lib", id="moved after it was built"),
-        pytest.param(0, "/opt/python/3.12/lib", "", id="none of its own"),
-    ],
-)
+@pytest.mark.parametrize(("shared", "libdir", "expected"), [
+    pytest.param(1, "/opt/python/3.12/lib", "/box/python/lib", id="beside it"),
+    pytest.param(1, "/opt/python/3.12/lib64", "/box/python/lib64", id="in another folder of it"),
+    pytest.param(1, "/install/lib", "/box/python/lib", id="moved after it was built"),
+    pytest.param(0, "/opt/python/3.12/lib", "", id="none of its own"),
+])  # fmt: skip
 def test_an_interpreter_finds_its_library_where_the_box_has_it(
     monkeypatch: pytest.MonkeyPatch, shared: int, libdir: str, expected: str
 ) -> None:

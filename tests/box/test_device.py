@@ -70,17 +70,12 @@ def test_on_a_cpu_no_memory_is_reported(attempt: Connection) -> None:
     assert attempt.ask(Call("product", (X,), memory=True), 10.0).peak is None
 
 
-@pytest.mark.parametrize(
-    ("call", "device"),
-    [
-        pytest.param(Call("product", (X,), device="meta"), "meta", id="a tensor"),
-        pytest.param(Call("by_name", kwargs={"x": X}, device="meta"), "meta", id="a tensor by its name"),
-        pytest.param(
-            Call(Build("Layer", device="meta"), (X,), device="meta"), "meta", id="a tensor for a module there"
-        ),
-        pytest.param(Call("product", (X,)), "cpu", id="nothing where nothing is said"),
-    ],
-)
+@pytest.mark.parametrize(("call", "device"), [
+    pytest.param(Call("product", (X,), device="meta"), "meta", id="a tensor"),
+    pytest.param(Call("by_name", kwargs={"x": X}, device="meta"), "meta", id="a tensor by its name"),
+    pytest.param(Call(Build("Layer", device="meta"), (X,), device="meta"), "meta", id="a tensor for a module there"),
+    pytest.param(Call("product", (X,)), "cpu", id="nothing where nothing is said"),
+])  # fmt: skip
 def test_what_is_given_is_moved_to_the_device_that_the_call_names(attempt: Connection, call: Call, device: str) -> None:
     reply = attempt.ask(call, 20.0)
     assert reply.raised is None, reply.raised

@@ -31,18 +31,14 @@ def test_who_waits_for_a_call_that_never_comes_gives_up() -> None:
         _caller(server, PASSWORD, time.monotonic() + 0.01)
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        pytest.param(-11, "was ended by SIGSEGV (a crash in native code).", id="a signal"),
-        pytest.param(3, "(exit status 3)", id="an exit"),
-        pytest.param(
-            0xC0000005, "was ended by Windows, with 0xC0000005 (a crash in native code).", id="a crash on Windows"
-        ),
-        pytest.param(0xC0000142, "was ended by Windows, with 0xC0000142.", id="another end on Windows"),
-        pytest.param(None, "ended in the middle of a call.", id="who knows"),
-    ],
-)
+@pytest.mark.parametrize(("code", "said"), [
+    pytest.param(-11, "was ended by SIGSEGV (a crash in native code).", id="a signal"),
+    pytest.param(3, "(exit status 3)", id="an exit"),
+    pytest.param(0xC0000005, "was ended by Windows, with 0xC0000005 (a crash in native code).",
+        id="a crash on Windows"),
+    pytest.param(0xC0000142, "was ended by Windows, with 0xC0000142.", id="another end on Windows"),
+    pytest.param(None, "ended in the middle of a call.", id="who knows"),
+])  # fmt: skip
 def test_how_it_ended_is_one_sentence(code: int | None, said: str) -> None:
     ours, theirs = socket.socketpair()
     theirs.close()

@@ -52,17 +52,14 @@ def without_bias(module: nn.Module) -> None:
     del module.bias
 
 
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        pytest.param(lambda module: None, False, id="nothing is done"),
-        pytest.param(lambda module: module.eval(), False, id="another mode"),
-        pytest.param(lambda module: module.double().float(), False, id="another dtype and back"),
-        pytest.param(lambda module: module.double(), True, id="another dtype, which holds the same numbers"),
-        pytest.param(zeroed, True, id="other numbers"),
-        pytest.param(without_bias, True, id="one that is gone"),
-    ],
-)
+@pytest.mark.parametrize(("call", "expected"), [
+    pytest.param(lambda module: None, False, id="nothing is done"),
+    pytest.param(lambda module: module.eval(), False, id="another mode"),
+    pytest.param(lambda module: module.double().float(), False, id="another dtype and back"),
+    pytest.param(lambda module: module.double(), True, id="another dtype, which holds the same numbers"),
+    pytest.param(zeroed, True, id="other numbers"),
+    pytest.param(without_bias, True, id="one that is gone"),
+])  # fmt: skip
 def test_a_call_that_changes_a_parameter_is_told(call: Callable[[nn.Module], object], expected: bool) -> None:
     names = {"Linear": nn.Linear, "touch": lambda module: (call(module), torch.zeros(1))[1]}
     (facts,) = execute(names, Call("touch", (LAYER,)), "attempt.py").modules

@@ -181,13 +181,10 @@ def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_b
     assert dict(inside.environment)["LD_LIBRARY_PATH"] == "/box/driver"
 
 
-@pytest.mark.parametrize(
-    ("known", "expected"),
-    [
-        pytest.param(True, False, id="that the linker knows are left to the linker"),
-        pytest.param(False, True, id="that it does not know are named to it"),
-    ],
-)
+@pytest.mark.parametrize(("known", "expected"), [
+    pytest.param(True, False, id="that the linker knows are left to the linker"),
+    pytest.param(False, True, id="that it does not know are named to it"),
+])  # fmt: skip
 def test_libraries_below_usr_are_in_every_box(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, known: bool, expected: bool
 ) -> None:

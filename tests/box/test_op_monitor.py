@@ -14,15 +14,12 @@ from torch.nn.attention.flex_attention import flex_attention
 from manyheads.box.worker.op_monitor import OpMonitor
 
 
-@pytest.mark.parametrize(
-    "take",
-    [
-        pytest.param(lambda x: x.cpu(), id="cpu()"),
-        pytest.param(lambda x: x.t().to("cpu", torch.float32).t(), id="to(), turned, in another dtype"),
-        pytest.param(lambda x: torch.full((3, 4), 7.0).copy_(x), id="a copy into what is there"),
-        pytest.param(lambda x: torch.tensor(x.tolist()), id="one by one"),
-    ],
-)
+@pytest.mark.parametrize("take", [
+    pytest.param(lambda x: x.cpu(), id="cpu()"),
+    pytest.param(lambda x: x.t().to("cpu", torch.float32).t(), id="to(), turned, in another dtype"),
+    pytest.param(lambda x: torch.full((3, 4), 7.0).copy_(x), id="a copy into what is there"),
+    pytest.param(lambda x: torch.tensor(x.tolist()), id="one by one"),
+])  # fmt: skip
 def test_what_is_taken_from_the_meta_device_is_zeros(take: Callable[[Tensor], Tensor]) -> None:
     with OpMonitor() as monitor:
         taken = take(torch.randn(3, 4, dtype=torch.float64, device="meta"))
@@ -49,14 +46,11 @@ def test_shapes_are_those_of_new_tensors_and_not_of_views() -> None:
     assert monitor.operations().shapes == ((2, 5, 3),)
 
 
-@pytest.mark.parametrize(
-    "normalise",
-    [
-        pytest.param(lambda x: torch.softmax(x, -1), id="torch.softmax"),
-        pytest.param(lambda x: x.softmax(-1), id="Tensor.softmax"),
-        pytest.param(torch.nn.Softmax(-1), id="nn.Softmax"),
-    ],
-)
+@pytest.mark.parametrize("normalise", [
+    pytest.param(lambda x: torch.softmax(x, -1), id="torch.softmax"),
+    pytest.param(lambda x: x.softmax(-1), id="Tensor.softmax"),
+    pytest.param(torch.nn.Softmax(-1), id="nn.Softmax"),
+])  # fmt: skip
 def test_kernels_are_called_by_their_names(normalise: Callable[[Tensor], Tensor]) -> None:
     with OpMonitor() as monitor:
         normalise(torch.ones(3, 5))

@@ -66,17 +66,14 @@ def test_none_is_a_part_like_any_other() -> None:
     assert kinds((ONE, None), NAMED) == ["tensor", "NoneType"]
 
 
-@pytest.mark.parametrize(
-    ("result", "form", "came"),
-    [
-        (ONE, PAIR, "tensor"),
-        (None, PAIR, "NoneType"),
-        ((ONE, ONE, ONE), PAIR, "tuple of 3"),
-        ([ONE] * 1000, PAIR, "list of 9"),
-        ({"y": ONE}, PAIR, "dict"),
-        (Stats(ONE), NAMED, "Stats"),
-    ],
-)
+@pytest.mark.parametrize(("result", "form", "came"), [
+    (ONE, PAIR, "tensor"),
+    (None, PAIR, "NoneType"),
+    ((ONE, ONE, ONE), PAIR, "tuple of 3"),
+    ([ONE] * 1000, PAIR, "list of 9"),
+    ({"y": ONE}, PAIR, "dict"),
+    (Stats(ONE), NAMED, "Stats"),
+])  # fmt: skip
 def test_another_structure_is_told_and_holds_no_numbers(result: object, form: Form, came: str) -> None:
     assert outputs_of(result, form) == [Output(misfit(0, came))] * 2
 

@@ -31,32 +31,24 @@ def raising(kind: str, *bases: str, message: str = "") -> Answer:
 ONES = torch.ones(2, 3, dtype=torch.float64)
 
 
-@pytest.mark.parametrize(
-    ("got", "want"),
-    [
-        pytest.param(ONES, ONES, id="equal values"),
-        pytest.param(ONES + 5e-6, ONES, id="a difference below the tolerance"),
-        pytest.param(torch.tensor([-float("inf"), 1.0]), torch.tensor([-float("inf"), 1.0]), id="equal infinities"),
-        pytest.param(torch.zeros(0), torch.zeros(0), id="nothing at all"),
-        pytest.param(torch.tensor([True]), torch.tensor([1.0]), id="a bool that means the same"),
-    ],
-)
+@pytest.mark.parametrize(("got", "want"), [
+    pytest.param(ONES, ONES, id="equal values"),
+    pytest.param(ONES + 5e-6, ONES, id="a difference below the tolerance"),
+    pytest.param(torch.tensor([-float("inf"), 1.0]), torch.tensor([-float("inf"), 1.0]), id="equal infinities"),
+    pytest.param(torch.zeros(0), torch.zeros(0), id="nothing at all"),
+    pytest.param(torch.tensor([True]), torch.tensor([1.0]), id="a bool that means the same"),
+])  # fmt: skip
 def test_it_matches(got, want):
     assert_matches(answered(got), want)
 
 
-@pytest.mark.parametrize(
-    ("got", "says"),
-    [
-        pytest.param(ONES[:1], r"should have shape \(2, 3\); yours has \(1, 3\)", id="another shape"),
-        pytest.param(ONES * 1.1, "6 of 6 values differ", id="all values differ"),
-        pytest.param(
-            ONES + 2e-5 * torch.eye(2, 3), r"2 of 6 values differ, the most at \(0, 0\)", id="two values differ"
-        ),
-        pytest.param(ONES * float("nan"), "values differ, the most at", id="NaN agrees with nothing"),
-        pytest.param(ONES * float("inf"), "values differ, the most at", id="infinity in place of a number"),
-    ],
-)
+@pytest.mark.parametrize(("got", "says"), [
+    pytest.param(ONES[:1], r"should have shape \(2, 3\); yours has \(1, 3\)", id="another shape"),
+    pytest.param(ONES * 1.1, "6 of 6 values differ", id="all values differ"),
+    pytest.param(ONES + 2e-5 * torch.eye(2, 3), r"2 of 6 values differ, the most at \(0, 0\)", id="two values differ"),
+    pytest.param(ONES * float("nan"), "values differ, the most at", id="NaN agrees with nothing"),
+    pytest.param(ONES * float("inf"), "values differ, the most at", id="infinity in place of a number"),
+])  # fmt: skip
 def test_it_does_not_match(got, says):
     with pytest.raises(CheckFailed, match=says):
         assert_matches(answered(got), ONES)
@@ -88,13 +80,10 @@ def test_a_refusal_is_a_value_error_or_an_assert(answer):
     assert_refused(answer, "C = 7")
 
 
-@pytest.mark.parametrize(
-    ("answer", "also"),
-    [
-        pytest.param(raising("RuntimeError"), (), id="a RuntimeError where none is asked for"),
-        pytest.param(raising("NotImplementedError", "RuntimeError"), ("RuntimeError",), id="nothing written yet"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "also"), [
+    pytest.param(raising("RuntimeError"), (), id="a RuntimeError where none is asked for"),
+    pytest.param(raising("NotImplementedError", "RuntimeError"), ("RuntimeError",), id="nothing written yet"),
+])  # fmt: skip
 def test_another_exception_is_no_refusal(answer, also):
     with pytest.raises(AttemptRaised):
         assert_refused(answer, "C = 7", also=also)

@@ -85,14 +85,11 @@ def in_order(text: str, titles: list[str]) -> bool:
     return -1 not in places and places == sorted(places) and not [id_ for id_ in IDS if id_ in text]
 
 
-@pytest.mark.parametrize(
-    ("command", "titles"),
-    [
-        (["report", "results"], TITLES),
-        (["report", "results", "--students"], TITLES),
-        (["overrides"], ["Adding up", "The middle", "02 Subtotals", "01 The mean"]),
-    ],
-)
+@pytest.mark.parametrize(("command", "titles"), [
+    (["report", "results"], TITLES),
+    (["report", "results", "--students"], TITLES),
+    (["overrides"], ["Adding up", "The middle", "02 Subtotals", "01 The mean"]),
+])  # fmt: skip
 def test_a_terminal_has_each_assignment_in_the_courses_order_by_titles(
     run_course: Run, here: Path, command: list[str], titles: list[str]
 ) -> None:
@@ -135,15 +132,12 @@ def test_so_has_every_export(run_course: Run, here: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("command", "name", "shown", "hidden"),
-    [
-        (["report", "results"], "a_means", "The middle", "Adding up"),
-        (["report", "results", "--students"], "adding UP", "Adding up", "The middle"),
-        (["export", "results"], "midd", "a_means", "z_sums"),
-        (["overrides"], "The middle", "The middle", "Adding up"),
-    ],
-)
+@pytest.mark.parametrize(("command", "name", "shown", "hidden"), [
+    (["report", "results"], "a_means", "The middle", "Adding up"),
+    (["report", "results", "--students"], "adding UP", "Adding up", "The middle"),
+    (["export", "results"], "midd", "a_means", "z_sums"),
+    (["overrides"], "The middle", "The middle", "Adding up"),
+])  # fmt: skip
 def test_one_assignment_is_named_by_its_id_its_title_or_a_part(
     run_course: Run, here: Path, command: list[str], name: str, shown: str, hidden: str
 ) -> None:

@@ -241,14 +241,11 @@ def test_whoever_works_in_the_notebook_is_checked_there(run_course: Run, student
     assert "in progress, 2 of 4 checks" in status.stdout
 
 
-@pytest.mark.parametrize(
-    ("make", "says"),
-    [
-        pytest.param(lambda path: path.unlink(), "01_running_mean.py is not here.", id="missing"),
-        pytest.param(lambda path: path.write_text("def f(:\n"), "on line 1: this is not valid Python", id="no Python"),
-        pytest.param(lambda path: path.write_bytes(b"\xff"), "is not UTF-8 text (line 1)", id="no text"),
-    ],
-)
+@pytest.mark.parametrize(("make", "says"), [
+    pytest.param(lambda path: path.unlink(), "01_running_mean.py is not here.", id="missing"),
+    pytest.param(lambda path: path.write_text("def f(:\n"), "on line 1: this is not valid Python", id="no Python"),
+    pytest.param(lambda path: path.write_bytes(b"\xff"), "is not UTF-8 text (line 1)", id="no text"),
+])  # fmt: skip
 def test_a_file_that_cannot_be_checked_is_status_1_and_says_why(
     run_course: Run, student_copy: Path, make: Callable[[Path], object], says: str
 ) -> None:

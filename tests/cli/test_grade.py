@@ -54,16 +54,13 @@ def test_without_a_gpu_nobody_is_graded_and_it_says_so(
     assert not list(tmp_path.glob("results/ada/*.json"))
 
 
-@pytest.mark.parametrize(
-    ("device", "gpus", "judges", "says"),
-    [
-        pytest.param(Device.CUDA, 1, 1, "1 judge at work", id="on one GPU one works"),
-        pytest.param(Device.CUDA, 2, 2, "2 judges at work", id="on two GPUs two"),
-        pytest.param(Device.CUDA, 3, 3, "", id="as many as were asked for need no word"),
-        pytest.param(Device.CUDA, 4, 3, "", id="nor do fewer"),
-        pytest.param(Device.CPU, 1, 3, "", id="a CPU has room for all"),
-    ],
-)
+@pytest.mark.parametrize(("device", "gpus", "judges", "says"), [
+    pytest.param(Device.CUDA, 1, 1, "1 judge at work", id="on one GPU one works"),
+    pytest.param(Device.CUDA, 2, 2, "2 judges at work", id="on two GPUs two"),
+    pytest.param(Device.CUDA, 3, 3, "", id="as many as were asked for need no word"),
+    pytest.param(Device.CUDA, 4, 3, "", id="nor do fewer"),
+    pytest.param(Device.CPU, 1, 3, "", id="a CPU has room for all"),
+])  # fmt: skip
 def test_of_three_judges_there_are_at_work(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -140,14 +137,11 @@ def test_one_attempt_alone_is_graded_again_on_the_same_inputs(
     assert json.loads(ada.read_text(encoding="utf-8")) == first
 
 
-@pytest.mark.parametrize(
-    ("only", "says"),
-    [
-        ("ada", "--only ada should be STUDENT/EXERCISE"),
-        ("nobody/running_mean", "has nothing of nobody"),
-        ("ada/median", "median"),
-    ],
-)
+@pytest.mark.parametrize(("only", "says"), [
+    ("ada", "--only ada should be STUDENT/EXERCISE"),
+    ("nobody/running_mean", "has nothing of nobody"),
+    ("ada/median", "median"),
+])  # fmt: skip
 def test_what_is_no_attempt_is_one_sentence(
     run_course: Run, tiny_copy: Path, tmp_path: Path, submitted: Path, only: str, says: str
 ) -> None:

@@ -101,18 +101,11 @@ def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: 
     assert ask() == ["running_mean needs no hint: every check passes.", "Next: course status"]
 
 
-@pytest.mark.parametrize(
-    ("body", "said", "hint"),
-    [
-        ("import os\n    os._exit(0)", "process", "Hint 1 of 2: The whole process ended"),
-        (
-            "import time\n    while True: time.sleep(0.01)",
-            "It was still in the loop on line 3",
-            "Hint 1 of 2: Which loop has no end?",
-        ),
-    ],
-    ids=["ends the process", "has no end"],
-)
+@pytest.mark.parametrize(("body", "said", "hint"), [
+    ("import os\n    os._exit(0)", "process", "Hint 1 of 2: The whole process ended"),
+    ("import time\n    while True: time.sleep(0.01)", "It was still in the loop on line 3",
+        "Hint 1 of 2: Which loop has no end?"),
+], ids=["ends the process", "has no end"])  # fmt: skip
 def test_an_attempt_that_does_not_come_back_gets_a_hint_about_that(
     ask: Ask, student_copy: Path, body: str, said: str, hint: str
 ) -> None:
@@ -131,16 +124,13 @@ def test_a_file_that_is_gone_is_got_back_by_git(run_course: Run, student_copy: P
     assert done.stdout == "01_running_mean.py is not here.\nNext: git checkout averages/01_running_mean.py\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "command"),
-    [
-        ("01_running_mean (1).py", ["check", "1"]),
-        ("01_runningmean.py", ["check"]),
-        ("1_running_mean.py", ["hint", "1"]),
-        ("mean FINAL.py", ["check", "1"]),
-        ("Untitled.py", ["check"]),
-    ],
-)
+@pytest.mark.parametrize(("name", "command"), [
+    ("01_running_mean (1).py", ["check", "1"]),
+    ("01_runningmean.py", ["check"]),
+    ("1_running_mean.py", ["hint", "1"]),
+    ("mean FINAL.py", ["check", "1"]),
+    ("Untitled.py", ["check"]),
+])  # fmt: skip
 def test_a_file_under_another_name_is_to_be_renamed(
     run_course: Run, student_copy: Path, name: str, command: list[str]
 ) -> None:

@@ -36,17 +36,11 @@ def test_an_exercise_has_many_names(tiny_copy: Path, monkeypatch: pytest.MonkeyP
     assert [e.id for e in exercises_named(load_course(tiny_copy), [name])] == ["running_mean"]
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("runing_mean", "there is no exercise 'runing_mean'; did you mean running_mean? Next: course status"),
-        (
-            "01_runing_mean.py",
-            "there is no exercise '01_runing_mean.py'; did you mean running_mean? Next: course status",
-        ),
-        ("median", "there is no exercise 'median'; there are: running_mean. Next: course status"),
-    ],
-)
+@pytest.mark.parametrize(("name", "says"), [
+    ("runing_mean", "there is no exercise 'runing_mean'; did you mean running_mean? Next: course status"),
+    ("01_runing_mean.py", "there is no exercise '01_runing_mean.py'; did you mean running_mean? Next: course status"),
+    ("median", "there is no exercise 'median'; there are: running_mean. Next: course status"),
+])  # fmt: skip
 def test_a_name_that_is_mistyped_is_told_which_one_may_be_meant(tiny_copy: Path, name: str, says: str) -> None:
     with pytest.raises(CourseError) as error:
         exercises_named(load_course(tiny_copy), [name])

@@ -68,13 +68,10 @@ def points_in(out: Path, student: str = "ada") -> list[float | None]:
 # What its checks give is what course.yaml says
 
 
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        pytest.param(rename_a_check, "its checks give 3 points", id="a check that pytest does not take for one"),
-        pytest.param(empty, "nothing was collected from grader/checks/test_running_mean.py", id="no check at all"),
-    ],
-)
+@pytest.mark.parametrize(("spoil", "said"), [
+    pytest.param(rename_a_check, "its checks give 3 points", id="a check that pytest does not take for one"),
+    pytest.param(empty, "nothing was collected from grader/checks/test_running_mean.py", id="no check at all"),
+])  # fmt: skip
 def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_the_same(
     run_course: Run, two_means: Path, submitted: Path, spoil: Callable[[Path], None], said: str
 ) -> None:

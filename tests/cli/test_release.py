@@ -60,26 +60,16 @@ def test_what_is_not_filled_yet_is_named_before_students_read_it() -> None:
     assert _still_to_fill({"course.yaml": b"title: Averages\n", "engine.whl": b"FILL:"}) == ""
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        pytest.param(
-            ["--gradescope", "x.zip", "--assignment", "hw9"],
-            "course: there is no assignment 'hw9'; there are: averages. Next: the same with --assignment averages\n",
-            id="no such assignment",
-        ),
-        pytest.param(
-            ["--torch-index", "https://example.org"],
-            "course: --torch-index is Gradescope's. Next: course release --gradescope OUT.zip with it\n",
-            id="an option alone",
-        ),
-        pytest.param(
-            ["running_mean", "--gradescope", "x.zip"],
-            "course: an autograder has every exercise. Next: course release --gradescope x.zip\n",
-            id="one exercise",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("options", "says"), [
+    pytest.param(["--gradescope", "x.zip", "--assignment", "hw9"],
+        "course: there is no assignment 'hw9'; there are: averages. Next: the same with --assignment averages\n",
+        id="no such assignment"),
+    pytest.param(["--torch-index", "https://example.org"],
+        "course: --torch-index is Gradescope's. Next: course release --gradescope OUT.zip with it\n",
+        id="an option alone"),
+    pytest.param(["running_mean", "--gradescope", "x.zip"],
+        "course: an autograder has every exercise. Next: course release --gradescope x.zip\n", id="one exercise"),
+])  # fmt: skip
 def test_gradescopes_options_that_do_not_fit_are_one_sentence(
     run_course: Callable[..., subprocess.CompletedProcess[str]], tiny_copy: Path, options: list[str], says: str
 ) -> None:

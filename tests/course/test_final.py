@@ -34,13 +34,10 @@ def test_each_day_that_has_begun_costs_its_share(decide: Decide, handed_in: str,
     assert sum(each.score for each in counted.exercises) == pytest.approx(score)
 
 
-@pytest.mark.parametrize(
-    ("late", "words"),
-    [
-        (False, "handed in at an unknown time: not counted as late"),
-        (True, "Canvas says late, and not by how much: nothing is taken off"),
-    ],
-)
+@pytest.mark.parametrize(("late", "words"), [
+    (False, "handed in at an unknown time: not counted as late"),
+    (True, "Canvas says late, and not by how much: nothing is taken off"),
+])  # fmt: skip
 def test_an_unknown_time_is_said_and_costs_nothing(decide: Decide, late: bool, words: str) -> None:
     counted = final(result(late=late), decide())
     assert (counted.score, [each.words for each in counted.adjustments]) == (9, [words])

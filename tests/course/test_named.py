@@ -20,29 +20,23 @@ def course(tmp_path: Path) -> Course:
     return load_course(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("heads", "heads"),
-        ("HEADS_2", "heads_2"),
-        ("attention in practice", "practice"),
-        ("multi", "heads"),
-        ("2", "heads_2"),
-    ],
-)
+@pytest.mark.parametrize(("name", "found"), [
+    ("heads", "heads"),
+    ("HEADS_2", "heads_2"),
+    ("attention in practice", "practice"),
+    ("multi", "heads"),
+    ("2", "heads_2"),
+])  # fmt: skip
 def test_an_id_a_title_or_a_part_that_no_other_has_is_enough(course: Course, name: str, found: str) -> None:
     assert assignment_named(course, name, in_part=True).id == found
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("attention", "'attention' may be any of these assignments: heads, practice."),
-        ("haeds", "there is no assignment 'haeds'; did you mean heads?"),
-        ("tails", "there is no assignment 'tails'; there are: heads, practice, heads_2."),
-        (None, "of which assignment? There are: heads, practice, heads_2."),
-    ],
-)
+@pytest.mark.parametrize(("name", "says"), [
+    ("attention", "'attention' may be any of these assignments: heads, practice."),
+    ("haeds", "there is no assignment 'haeds'; did you mean heads?"),
+    ("tails", "there is no assignment 'tails'; there are: heads, practice, heads_2."),
+    (None, "of which assignment? There are: heads, practice, heads_2."),
+])  # fmt: skip
 def test_what_is_not_clear_is_one_sentence(course: Course, name: str | None, says: str) -> None:
     with pytest.raises(UnknownAssignment) as caught:
         assignment_named(course, name, in_part=True)

@@ -40,14 +40,11 @@ def test_being_late_costs_what_there_is_and_makes_no_total(decide: Decide) -> No
     ]
 
 
-@pytest.mark.parametrize(
-    ("row", "found"),
-    [
-        pytest.param("exercise: mean, score: 3", (9, 3, 6), id="a score by hand gives it points"),
-        pytest.param("exercise: mean, excused: true", (6, None, 6), id="an excuse leaves a total of the rest"),
-        pytest.param("assignment: averages, excused: true", (0, None, 6), id="an excuse for all of it"),
-    ],
-)
+@pytest.mark.parametrize(("row", "found"), [
+    pytest.param("exercise: mean, score: 3", (9, 3, 6), id="a score by hand gives it points"),
+    pytest.param("exercise: mean, excused: true", (6, None, 6), id="an excuse leaves a total of the rest"),
+    pytest.param("assignment: averages, excused: true", (0, None, 6), id="an excuse for all of it"),
+])  # fmt: skip
 def test_a_decision(decide: Decide, row: str, found: tuple[float | None, ...]) -> None:
     counted = final(ungraded(), decide(f"- {{student: ada, {row}}}\n"))
     assert scores(counted) == found

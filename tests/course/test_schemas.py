@@ -43,22 +43,19 @@ def course(*exercises: object, **changes: object) -> dict[str, object]:
     return {"title": "T", "assignments": [{"id": "x", "title": "X", "exercises": list(exercises)}], **changes}
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        pytest.param([], id="a list"),
-        pytest.param({"assignments": []}, id="no title"),
-        pytest.param({"title": "T", "assignments": []}, id="no assignments"),
-        pytest.param(course(), id="no exercises"),
-        pytest.param(course(exercise(points=0)), id="no points"),
-        pytest.param(course(exercise(points="four")), id="points in words"),
-        pytest.param(course(exercise(id="A-B")), id="a bad id"),
-        pytest.param(course(exercise(hint="")), id="an empty hint"),
-        pytest.param(course(exercise(extra=1)), id="an unknown entry"),
-        pytest.param(course(exercise(), limits={"memory_mib": 1}), id="too little memory"),
-        pytest.param(course(exercise(), limits={"seconds": 1}), id="an unknown limit"),
-    ],
-)
+@pytest.mark.parametrize("bad", [
+    pytest.param([], id="a list"),
+    pytest.param({"assignments": []}, id="no title"),
+    pytest.param({"title": "T", "assignments": []}, id="no assignments"),
+    pytest.param(course(), id="no exercises"),
+    pytest.param(course(exercise(points=0)), id="no points"),
+    pytest.param(course(exercise(points="four")), id="points in words"),
+    pytest.param(course(exercise(id="A-B")), id="a bad id"),
+    pytest.param(course(exercise(hint="")), id="an empty hint"),
+    pytest.param(course(exercise(extra=1)), id="an unknown entry"),
+    pytest.param(course(exercise(), limits={"memory_mib": 1}), id="too little memory"),
+    pytest.param(course(exercise(), limits={"seconds": 1}), id="an unknown limit"),
+])  # fmt: skip
 def test_a_bad_course_is_found_by_the_schema(bad: object) -> None:
     assert errors(course(exercise())) == []
     assert errors(bad)

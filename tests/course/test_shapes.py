@@ -62,27 +62,24 @@ def test_what_is_returned_may_be_any_structure(returned: str, form: Form) -> Non
     assert parse_signature(f"(x: (B, T)) -> {returned}").form == form
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("", id="nothing"),
-        pytest.param("x", id="no brackets"),
-        pytest.param("(x: (B, T)", id="a bracket that is not closed"),
-        pytest.param("(x: (B, T))", id="nothing comes back"),
-        pytest.param("(x: (B, T)) -> T", id="a shape without brackets"),
-        pytest.param("(x: (B, T)) -> []", id="a structure without parts"),
-        pytest.param("(x: (B, T)) -> {mean: (T,)}", id="a dict"),
-        pytest.param("(x: (B, T)) -> Stats(mean=(T,))", id="an object"),
-        pytest.param("(x: (B, T)) -> (y: (B,), z)", id="a result without a shape"),
-        pytest.param("(x)(y)(z) -> ()", id="three pairs of brackets"),
-        pytest.param("(x: (B, T + 1)) -> (T,)", id="a sum"),
-        pytest.param("(x: ('B',)) -> (B,)", id="text"),
-        pytest.param("(*x: (B,)) -> (B,)", id="any number of arguments"),
-        pytest.param("(x: (B,) = 1) -> (B,)", id="a default"),
-        pytest.param("(x: print('!')) -> (B,)", id="a call"),
-        pytest.param("(x: (B,)) -> (B,): pass\nimport os\ndef g()", id="more than a signature"),
-    ],
-)
+@pytest.mark.parametrize("text", [
+    pytest.param("", id="nothing"),
+    pytest.param("x", id="no brackets"),
+    pytest.param("(x: (B, T)", id="a bracket that is not closed"),
+    pytest.param("(x: (B, T))", id="nothing comes back"),
+    pytest.param("(x: (B, T)) -> T", id="a shape without brackets"),
+    pytest.param("(x: (B, T)) -> []", id="a structure without parts"),
+    pytest.param("(x: (B, T)) -> {mean: (T,)}", id="a dict"),
+    pytest.param("(x: (B, T)) -> Stats(mean=(T,))", id="an object"),
+    pytest.param("(x: (B, T)) -> (y: (B,), z)", id="a result without a shape"),
+    pytest.param("(x)(y)(z) -> ()", id="three pairs of brackets"),
+    pytest.param("(x: (B, T + 1)) -> (T,)", id="a sum"),
+    pytest.param("(x: ('B',)) -> (B,)", id="text"),
+    pytest.param("(*x: (B,)) -> (B,)", id="any number of arguments"),
+    pytest.param("(x: (B,) = 1) -> (B,)", id="a default"),
+    pytest.param("(x: print('!')) -> (B,)", id="a call"),
+    pytest.param("(x: (B,)) -> (B,): pass\nimport os\ndef g()", id="more than a signature"),
+])  # fmt: skip
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="is not a signature with named axes, such as"):
         parse_signature(text)

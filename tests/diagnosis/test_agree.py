@@ -17,22 +17,17 @@ def reply(*numbers: float, gradient: float = 1.0) -> Reply:
     return Reply((Output("tensor", tensor),), {"args.0": torch.tensor(gradient, dtype=torch.float64)})
 
 
-@pytest.mark.parametrize(
-    ("other", "same"),
-    [
-        pytest.param(reply(1.0, math.nan), True, id="the same"),
-        pytest.param(reply(1.0, 3e15), True, id="a huge number where the other has none"),
-        pytest.param(reply(1.0, -math.inf), True, id="an infinity where the other has no number"),
-        pytest.param(reply(1.0, 2.0), False, id="an ordinary number where the other has none"),
-        pytest.param(reply(1.1, 3e15), False, id="an ordinary number that differs"),
-        pytest.param(reply(1.0, 3e15, gradient=2.0), True, id="a gradient, which is not defined there"),
-        pytest.param(reply(1.0), False, id="another shape"),
-        pytest.param(Reply((), {}), False, id="nothing"),
-        pytest.param(
-            Reply((Output("tensor", torch.ones(2, dtype=torch.bool)),), reply().gradients), False, id="a mask"
-        ),
-    ],
-)
+@pytest.mark.parametrize(("other", "same"), [
+    pytest.param(reply(1.0, math.nan), True, id="the same"),
+    pytest.param(reply(1.0, 3e15), True, id="a huge number where the other has none"),
+    pytest.param(reply(1.0, -math.inf), True, id="an infinity where the other has no number"),
+    pytest.param(reply(1.0, 2.0), False, id="an ordinary number where the other has none"),
+    pytest.param(reply(1.1, 3e15), False, id="an ordinary number that differs"),
+    pytest.param(reply(1.0, 3e15, gradient=2.0), True, id="a gradient, which is not defined there"),
+    pytest.param(reply(1.0), False, id="another shape"),
+    pytest.param(Reply((), {}), False, id="nothing"),
+    pytest.param(Reply((Output("tensor", torch.ones(2, dtype=torch.bool)),), reply().gradients), False, id="a mask"),
+])  # fmt: skip
 def test_where_a_divisor_comes_near_nothing_rounding_decides(other: Reply, same: bool) -> None:
     mine = reply(1.0, math.nan)
     assert agree_except_huge(mine, other) is same
@@ -52,13 +47,10 @@ def test_a_huge_number_of_the_other_sign_is_another() -> None:
     assert not agree(reply(1e9), reply(math.inf))
 
 
-@pytest.mark.parametrize(
-    ("build", "counts"),
-    [
-        pytest.param(Build("Attention", state={"proj.weight": torch.ones(2, 2)}), True, id="given"),
-        pytest.param(Build("Attention"), False, id="the module's own"),
-    ],
-)
+@pytest.mark.parametrize(("build", "counts"), [
+    pytest.param(Build("Attention", state={"proj.weight": torch.ones(2, 2)}), True, id="given"),
+    pytest.param(Build("Attention"), False, id="the module's own"),
+])  # fmt: skip
 def test_what_depends_on_weights_that_nobody_gave_is_no_evidence(build: Build, counts: bool) -> None:
     """They are drawn in the order in which the module makes its layers, and that order is the student's."""
     assert is_comparable(Call(build, (torch.ones(2),))) is counts

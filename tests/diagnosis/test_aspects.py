@@ -93,13 +93,8 @@ ONE_CALL = [
     ("mutated", doubled, in_place, CALL, "changed in place"),
     ("gradients_arrive", doubled, lambda x: x.detach() * 2, GRADIENT, "no gradient reaches the first argument"),
     ("gradients", doubled, lambda x: x * 3, GRADIENT, "the gradients differ"),
-    (
-        "argument_gradients_arrive",
-        doubled,
-        lambda x: x.detach() * 2,
-        GRADIENT,
-        "no gradient reaches the first argument",
-    ),
+    ("argument_gradients_arrive", doubled, lambda x: x.detach() * 2, GRADIENT,
+        "no gradient reaches the first argument"),
     ("argument_gradients", doubled, lambda x: x * 3, GRADIENT, "the gradients differ"),
     ("adjoint", doubled, half_detached, GRADIENT, "is not that of the output"),
     ("values_of_a_kind", doubled, lambda x: x * 3, CALL, "4 of 4 values differ"),
@@ -107,7 +102,7 @@ ONE_CALL = [
     ("softmax", doubled, lambda x: x.log_softmax(-1), LONG, "PyTorch's softmax"),
     ("square", doubled, lambda x: (x[0] * torch.eye(5).to(x)).sum(0)[None] * 2, LONG, "two axes are as long"),
     ("square", doubled, lambda x: x * 2 + torch.zeros(25).to(x).sum(), LONG, "two axes are as long"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

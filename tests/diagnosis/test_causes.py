@@ -14,26 +14,17 @@ from manyheads.diagnosis.proofs import can_cause, learns_more, proven_by
 REACHED = {"unused": [{"use"}], "changed": [{"values", "argument"}, {"shape", "values", "argument"}]}
 
 
-@pytest.mark.parametrize(
-    ("names", "unexplained", "wrong", "expected"),
-    [
-        pytest.param(["unused"], {"values"}, {"values", "use"}, False, id="no mutant of it has wrong values"),
-        pytest.param(["changed"], {"values"}, {"values", "argument"}, True, id="a mutant of it has wrong values"),
-        pytest.param(
-            ["changed"], {"shape", "values"}, {"shape", "values"}, False, id="mutants that fail what passes say nothing"
-        ),
-        pytest.param(
-            ["unused", "changed"],
-            {"values"},
-            {"values", "use", "argument"},
-            True,
-            id="one of several is enough, and the other is a fault of its own",
-        ),
-        pytest.param(["unlisted"], {"values"}, {"values"}, False, id="without mutants it explains nothing else"),
-        pytest.param(["unused"], set(), {"use"}, True, id="nothing else is wrong"),
-        pytest.param([], {"values"}, {"values"}, True, id="nothing is proved"),
-    ],
-)
+@pytest.mark.parametrize(("names", "unexplained", "wrong", "expected"), [
+    pytest.param(["unused"], {"values"}, {"values", "use"}, False, id="no mutant of it has wrong values"),
+    pytest.param(["changed"], {"values"}, {"values", "argument"}, True, id="a mutant of it has wrong values"),
+    pytest.param(["changed"], {"shape", "values"}, {"shape", "values"}, False,
+        id="mutants that fail what passes say nothing"),
+    pytest.param(["unused", "changed"], {"values"}, {"values", "use", "argument"}, True,
+        id="one of several is enough, and the other is a fault of its own"),
+    pytest.param(["unlisted"], {"values"}, {"values"}, False, id="without mutants it explains nothing else"),
+    pytest.param(["unused"], set(), {"use"}, True, id="nothing else is wrong"),
+    pytest.param([], {"values"}, {"values"}, True, id="nothing is proved"),
+])  # fmt: skip
 def test_what_is_proved_can_cause_what_its_mutants_get_wrong(names, unexplained, wrong, expected) -> None:
     assert can_cause(names, unexplained, wrong, lambda: REACHED) is expected
 

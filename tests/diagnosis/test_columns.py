@@ -26,24 +26,21 @@ def size_of(columns: TensorColumns) -> int:
     return sum(each.nbytes for each in columns.columns()[0].values())
 
 
-@pytest.mark.parametrize(
-    "tensor",
-    [
-        pytest.param(NOISE, id="noise"),
-        pytest.param(1e30 * NOISE, id="numbers without end"),
-        pytest.param(torch.arange(5.0).double(), id="whole numbers"),
-        pytest.param(torch.full((3, 3), -math.inf).triu(1).double(), id="a mask"),
-        pytest.param(torch.tensor([math.nan, 0.0, math.inf]), id="what is not finite"),
-        pytest.param(NOISE > 0, id="truths"),
-        pytest.param(torch.arange(1000), id="positions"),
-        pytest.param(torch.zeros(0, 3).double(), id="nothing"),
-        pytest.param(torch.tensor(0.3).double(), id="a single number"),
-        pytest.param(NOISE[:1].expand(512, 7), id="many copies of a row"),
-        pytest.param(DRAWN[0].numbers().view(2, 3, 7).transpose(0, 2), id="what was drawn, turned"),
-        pytest.param(torch.cat([DRAWN[1].numbers(), DRAWN[0].numbers()[::4]]), id="parts of what was drawn"),
-        pytest.param(DRAWN[0].numbers().index_fill(0, torch.tensor([5, 30]), 9.5), id="what was drawn, with changes"),
-    ],
-)
+@pytest.mark.parametrize("tensor", [
+    pytest.param(NOISE, id="noise"),
+    pytest.param(1e30 * NOISE, id="numbers without end"),
+    pytest.param(torch.arange(5.0).double(), id="whole numbers"),
+    pytest.param(torch.full((3, 3), -math.inf).triu(1).double(), id="a mask"),
+    pytest.param(torch.tensor([math.nan, 0.0, math.inf]), id="what is not finite"),
+    pytest.param(NOISE > 0, id="truths"),
+    pytest.param(torch.arange(1000), id="positions"),
+    pytest.param(torch.zeros(0, 3).double(), id="nothing"),
+    pytest.param(torch.tensor(0.3).double(), id="a single number"),
+    pytest.param(NOISE[:1].expand(512, 7), id="many copies of a row"),
+    pytest.param(DRAWN[0].numbers().view(2, 3, 7).transpose(0, 2), id="what was drawn, turned"),
+    pytest.param(torch.cat([DRAWN[1].numbers(), DRAWN[0].numbers()[::4]]), id="parts of what was drawn"),
+    pytest.param(DRAWN[0].numbers().index_fill(0, torch.tensor([5, 30]), 9.5), id="what was drawn, with changes"),
+])  # fmt: skip
 def test_a_tensor_comes_back_with_its_floats_in_float32(tensor: Tensor) -> None:
     columns = TensorColumns(DRAWN)
     columns.add(torch.rand(3, generator=torch.Generator().manual_seed(1)))

@@ -28,36 +28,26 @@ def named(judge, running_mean, body: str) -> list[tuple[str, tuple[str, ...]]]:
     return [(d.id, d.alternatives) for d in result.diagnosis]
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        pytest.param(f"{GUARD}    return {RIGHT}", [], id="nothing is wrong"),
-        pytest.param(f"{GUARD}    return x.cumsum(0)", ["sum_not_mean"], id="one fault, by its values"),
-        pytest.param(f"    return {RIGHT}", ["empty_unchecked"], id="one fault, proven by a check"),
-        pytest.param("    return x.cumsum(0)", ["sum_not_mean", "empty_unchecked"], id="a value and a refusal"),
-        pytest.param(
-            f"{GUARD}    return x.sum().expand_as(x) / len(x)", ["counts_all", "sees_future"], id="a pair of values"
-        ),
-        pytest.param(f"{GUARD}    return ({RIGHT}).detach()", ["gradient_cut"], id="only the gradient"),
-        pytest.param(f"{GUARD}    return ({RIGHT}) ** 2", [], id="wrong in a way that nobody listed"),
-        pytest.param(f"{GUARD}    return x[1:].cumsum(0)", [], id="another shape that nobody listed"),
-        pytest.param(f"{GUARD}    return ({RIGHT})[:5]", ["hard_coded_shape"], id="a size that never changes"),
-        pytest.param("    raise ValueError('no')", [], id="a refusal of everything is no untouched stub"),
-        pytest.param(
-            "    raise AssertionError('Torch not compiled with CUDA enabled')",
-            ["hard_coded_device"],
-            id="a device that is not there is no refusal",
-        ),
-        pytest.param(
-            "    x[0]\n    return x.cumsum(0)", ["sum_not_mean"], id="values, beside a refusal of its own kind"
-        ),
-        pytest.param("    raise NotImplementedError()", ["stub_untouched"], id="nothing written yet"),
-        pytest.param(
-            f"{GUARD}    return x.unfold(0, 2, 1).T.view(-1)", ["view_not_contiguous"], id="an exception that says it"
-        ),
-        pytest.param(f"{GUARD}    return undefined", [], id="an exception that nobody knows"),
-    ],
-)
+@pytest.mark.parametrize(("body", "expected"), [
+    pytest.param(f"{GUARD}    return {RIGHT}", [], id="nothing is wrong"),
+    pytest.param(f"{GUARD}    return x.cumsum(0)", ["sum_not_mean"], id="one fault, by its values"),
+    pytest.param(f"    return {RIGHT}", ["empty_unchecked"], id="one fault, proven by a check"),
+    pytest.param("    return x.cumsum(0)", ["sum_not_mean", "empty_unchecked"], id="a value and a refusal"),
+    pytest.param(f"{GUARD}    return x.sum().expand_as(x) / len(x)", ["counts_all", "sees_future"],
+        id="a pair of values"),
+    pytest.param(f"{GUARD}    return ({RIGHT}).detach()", ["gradient_cut"], id="only the gradient"),
+    pytest.param(f"{GUARD}    return ({RIGHT}) ** 2", [], id="wrong in a way that nobody listed"),
+    pytest.param(f"{GUARD}    return x[1:].cumsum(0)", [], id="another shape that nobody listed"),
+    pytest.param(f"{GUARD}    return ({RIGHT})[:5]", ["hard_coded_shape"], id="a size that never changes"),
+    pytest.param("    raise ValueError('no')", [], id="a refusal of everything is no untouched stub"),
+    pytest.param("    raise AssertionError('Torch not compiled with CUDA enabled')", ["hard_coded_device"],
+        id="a device that is not there is no refusal"),
+    pytest.param("    x[0]\n    return x.cumsum(0)", ["sum_not_mean"], id="values, beside a refusal of its own kind"),
+    pytest.param("    raise NotImplementedError()", ["stub_untouched"], id="nothing written yet"),
+    pytest.param(f"{GUARD}    return x.unfold(0, 2, 1).T.view(-1)", ["view_not_contiguous"],
+        id="an exception that says it"),
+    pytest.param(f"{GUARD}    return undefined", [], id="an exception that nobody knows"),
+])  # fmt: skip
 def test_the_names(judge, running_mean, body, expected):
     assert [id_ for id_, _ in named(judge, running_mean, body)] == expected
 

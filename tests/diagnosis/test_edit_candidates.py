@@ -142,17 +142,14 @@ def test_likely_edits_come_first_and_those_on_the_line_of_an_exception_before_th
     assert tiers == sorted(tiers)
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        pytest.param("def f(x):\n    return x + 1\n" + "\n" * 400, id="too many lines"),
-        pytest.param("def f(x):\n    return x + 1\n" + "#" * 20_000, id="too many characters"),
-        pytest.param("def f(x:\n", id="no Python"),
-        pytest.param("x = " + "-" * 15_000 + "1", id="a thousand signs"),
-        pytest.param("def f(x):\n    return x" + ".y" * 1500 + "\n", id="a chain without end"),
-        pytest.param("", id="nothing"),
-    ],
-)
+@pytest.mark.parametrize("source", [
+    pytest.param("def f(x):\n    return x + 1\n" + "\n" * 400, id="too many lines"),
+    pytest.param("def f(x):\n    return x + 1\n" + "#" * 20_000, id="too many characters"),
+    pytest.param("def f(x:\n", id="no Python"),
+    pytest.param("x = " + "-" * 15_000 + "1", id="a thousand signs"),
+    pytest.param("def f(x):\n    return x" + ".y" * 1500 + "\n", id="a chain without end"),
+    pytest.param("", id="nothing"),
+])  # fmt: skip
 def test_what_is_too_long_or_no_code_is_not_edited(source: str) -> None:
     assert candidates(source, ()) == []
 

@@ -23,17 +23,14 @@ def namespace(text: str) -> dict[str, object]:
     return names
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        pytest.param("return torch.ones(len(x), len(x)).tril().to(x) @ x * x.shape[1]", True, id="the rows' number"),
-        pytest.param("return x.transpose(1, 2).reshape(x.shape).cumsum(1).mT * x.shape[1]", False, id="other values"),
-        pytest.param("return x.cumsum(1).view(3, 5, 7) * x.shape[1]", False, id="sizes that stand in the text"),
-        pytest.param("return x.cumsum(1) * x.shape[1]", False, id="nothing is wrong"),
-        pytest.param("return (x.cumsum(1) * x.shape[1])[:, :, :7].view(x.shape)", False, id="right where one is small"),
-        pytest.param("return x.undefined", False, id="always an exception"),
-    ],
-)
+@pytest.mark.parametrize(("body", "expected"), [
+    pytest.param("return torch.ones(len(x), len(x)).tril().to(x) @ x * x.shape[1]", True, id="the rows' number"),
+    pytest.param("return x.transpose(1, 2).reshape(x.shape).cumsum(1).mT * x.shape[1]", False, id="other values"),
+    pytest.param("return x.cumsum(1).view(3, 5, 7) * x.shape[1]", False, id="sizes that stand in the text"),
+    pytest.param("return x.cumsum(1) * x.shape[1]", False, id="nothing is wrong"),
+    pytest.param("return (x.cumsum(1) * x.shape[1])[:, :, :7].view(x.shape)", False, id="right where one is small"),
+    pytest.param("return x.undefined", False, id="always an exception"),
+])  # fmt: skip
 def test_right_where_two_axes_are_equally_long(body: str, expected: bool) -> None:
     subject, reference = (
         LocalRecordingRunner(namespace(f"def summed(x):\n    {body}")),

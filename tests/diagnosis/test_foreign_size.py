@@ -21,15 +21,12 @@ def mha_by_loop(mha, x):
 """
 
 
-@pytest.mark.parametrize(
-    ("size", "named"),
-    [
-        pytest.param("T", set(), id="as many as there are tokens"),
-        pytest.param("32", {"mask_not_sliced", "hard_coded_shape"}, id="of no axis"),
-        pytest.param("1024", {"mask_not_sliced", "hard_coded_shape"}, id="of no axis, and large"),
-        pytest.param("mha.head_dim", set(), id="of another axis, which three mistakes may have"),
-    ],
-)
+@pytest.mark.parametrize(("size", "named"), [
+    pytest.param("T", set(), id="as many as there are tokens"),
+    pytest.param("32", {"mask_not_sliced", "hard_coded_shape"}, id="of no axis"),
+    pytest.param("1024", {"mask_not_sliced", "hard_coded_shape"}, id="of no axis, and large"),
+    pytest.param("mha.head_dim", set(), id="of another axis, which three mistakes may have"),
+])  # fmt: skip
 def test_a_size_that_the_call_does_not_contain_is_read_off_no_axis(
     monkeypatch: pytest.MonkeyPatch, size: str, named: set[str]
 ) -> None:

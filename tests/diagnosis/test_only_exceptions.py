@@ -40,20 +40,15 @@ MUTANTS = {
 REFERENCE = LocalRunner({"attend": attend()})
 
 
-@pytest.mark.parametrize(
-    ("attempt", "expected"),
-    [
-        pytest.param(
-            lambda q, k: torch.where(square(q, k).tril().bool(), q @ k.mT, 0), ["mask_square"], id="what a mutant is"
-        ),
-        pytest.param(
-            attend(mask=lambda q, k: torch.ones(q.shape[1], len(q))), ["size_wrong_axis"], id="an axis no mutant reads"
-        ),
-        pytest.param(MUTANTS["size_wrong_axis"], ["size_wrong_axis"], id="an axis that a mutant reads"),
-        pytest.param(attend(scores=lambda q, k: q @ k), [], id="the same exception for another reason"),
-        pytest.param(MUTANTS["wrong_side"], ["wrong_side"], id="a mutant that is right nowhere"),
-    ],
-)
+@pytest.mark.parametrize(("attempt", "expected"), [
+    pytest.param(lambda q, k: torch.where(square(q, k).tril().bool(), q @ k.mT, 0), ["mask_square"],
+        id="what a mutant is"),
+    pytest.param(attend(mask=lambda q, k: torch.ones(q.shape[1], len(q))), ["size_wrong_axis"],
+        id="an axis no mutant reads"),
+    pytest.param(MUTANTS["size_wrong_axis"], ["size_wrong_axis"], id="an axis that a mutant reads"),
+    pytest.param(attend(scores=lambda q, k: q @ k), [], id="the same exception for another reason"),
+    pytest.param(MUTANTS["wrong_side"], ["wrong_side"], id="a mutant that is right nowhere"),
+])  # fmt: skip
 def test_the_name_of_what_only_raises(attempt: Attend, expected: list[str]) -> None:
     subject = LocalRecordingRunner({"attend": attempt})
     calls = [

@@ -32,31 +32,25 @@ def exchanges_with(attempt: Callable[..., object]) -> tuple[LocalRunner, list[Ex
     return subject, [Exchange("check", call, subject.execute(call)) for call in CALLS]
 
 
-@pytest.mark.parametrize(
-    ("attempt", "expected"),
-    [
-        pytest.param(lambda by, x: (x - 1) * by + by.sum() if by.dim() else x * by, True, id="the other order"),
-        pytest.param(lambda x, by: x * by, False, id="nothing is wrong"),
-        pytest.param(lambda x, by: x * by * 2, False, id="the right order and wrong values"),
-        pytest.param(lambda y, factor: y * factor * 2, False, id="names that nobody knows"),
-        pytest.param(lambda by, x: x * by * 3, False, id="the other order and wrong values"),
-    ],
-)
+@pytest.mark.parametrize(("attempt", "expected"), [
+    pytest.param(lambda by, x: (x - 1) * by + by.sum() if by.dim() else x * by, True, id="the other order"),
+    pytest.param(lambda x, by: x * by, False, id="nothing is wrong"),
+    pytest.param(lambda x, by: x * by * 2, False, id="the right order and wrong values"),
+    pytest.param(lambda y, factor: y * factor * 2, False, id="names that nobody knows"),
+    pytest.param(lambda by, x: x * by * 3, False, id="the other order and wrong values"),
+])  # fmt: skip
 def test_the_order_of_arguments(attempt: Callable[..., object], expected: bool) -> None:
     subject, exchanges = exchanges_with(attempt)
     assert takes_another_order(subject, REFERENCE, exchanges) is expected
 
 
-@pytest.mark.parametrize(
-    ("attempt", "expected"),
-    [
-        pytest.param(lambda x, by: (x * by)[..., :2], True, id="an axis that never changes"),
-        pytest.param(lambda x, by: x * by, False, id="nothing is fixed"),
-        pytest.param(lambda x, by: (x * by)[..., 1:], False, id="an axis that is wrong and changes"),
-        pytest.param(lambda x, by: (x * by).sum(), False, id="an axis that is lost"),
-        pytest.param(lambda x, by: x.no_such_thing, False, id="always an exception"),
-    ],
-)
+@pytest.mark.parametrize(("attempt", "expected"), [
+    pytest.param(lambda x, by: (x * by)[..., :2], True, id="an axis that never changes"),
+    pytest.param(lambda x, by: x * by, False, id="nothing is fixed"),
+    pytest.param(lambda x, by: (x * by)[..., 1:], False, id="an axis that is wrong and changes"),
+    pytest.param(lambda x, by: (x * by).sum(), False, id="an axis that is lost"),
+    pytest.param(lambda x, by: x.no_such_thing, False, id="always an exception"),
+])  # fmt: skip
 def test_sizes_that_stay(attempt: Callable[..., object], expected: bool) -> None:
     _, exchanges = exchanges_with(attempt)
     assert has_fixed_size(REFERENCE, exchanges) is expected
@@ -79,14 +73,11 @@ class OtherOrderAndValues(torch.nn.Module):
         return 2 * x - other
 
 
-@pytest.mark.parametrize(
-    ("made", "expected"),
-    [
-        pytest.param(OtherOrder, True, id="the other order"),
-        pytest.param(OtherOrderAndValues, False, id="the other order and wrong values"),
-        pytest.param(Less, False, id="nothing is wrong"),
-    ],
-)
+@pytest.mark.parametrize(("made", "expected"), [
+    pytest.param(OtherOrder, True, id="the other order"),
+    pytest.param(OtherOrderAndValues, False, id="the other order and wrong values"),
+    pytest.param(Less, False, id="nothing is wrong"),
+])  # fmt: skip
 def test_the_order_of_a_modules_inputs(made: type, expected: bool) -> None:
     call = Call(Build("Less", ()), (torch.arange(3.0), torch.ones(3)))
     subject = LocalRunner({"Less": made})

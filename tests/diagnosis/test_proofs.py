@@ -38,15 +38,12 @@ def local_attention(q, k, v, window):
 """
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "named"),
-    [
-        pytest.param("", "", [], id="nothing"),
-        pytest.param("window < 1 or", "window < 0 or", ["argument_unchecked"], id="one of two refusals"),
-        pytest.param(", device=device", "", ["hard_coded_device"], id="a device"),
-        pytest.param("q @ k.mT", "q @ k.mul_(2).div_(2).add_(1e-12).mT", ["input_mutated"], id="a changed argument"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "named"), [
+    pytest.param("", "", [], id="nothing"),
+    pytest.param("window < 1 or", "window < 0 or", ["argument_unchecked"], id="one of two refusals"),
+    pytest.param(", device=device", "", ["hard_coded_device"], id="a device"),
+    pytest.param("q @ k.mT", "q @ k.mul_(2).div_(2).add_(1e-12).mT", ["input_mutated"], id="a changed argument"),
+])  # fmt: skip
 def test_an_answer_that_says_it_is_named(monkeypatch: pytest.MonkeyPatch, old: str, new: str, named: list[str]) -> None:
     module = types.ModuleType("attempt")
     monkeypatch.setitem(sys.modules, "attempt", module)

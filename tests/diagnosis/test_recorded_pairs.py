@@ -35,18 +35,11 @@ class CausalAttention(nn.Module):
 """
 
 
-@pytest.mark.parametrize(
-    ("edits", "named"),
-    [
-        pytest.param(
-            [QUERIES, MERGED], {"softmax_query_axis", "merge_no_transpose"}, id="both change the same numbers"
-        ),
-        pytest.param(
-            [UNSCALED, MERGED], {"scale_missing", "merge_no_transpose"}, id="one that single heads show alone"
-        ),
-        pytest.param([QUERIES, SQUASHED], set(), id="one that nobody listed"),
-    ],
-)
+@pytest.mark.parametrize(("edits", "named"), [
+    pytest.param([QUERIES, MERGED], {"softmax_query_axis", "merge_no_transpose"}, id="both change the same numbers"),
+    pytest.param([UNSCALED, MERGED], {"scale_missing", "merge_no_transpose"}, id="one that single heads show alone"),
+    pytest.param([QUERIES, SQUASHED], set(), id="one that nobody listed"),
+])  # fmt: skip
 def test_two_mistakes_are_both_named(
     monkeypatch: pytest.MonkeyPatch, edits: list[tuple[str, str]], named: set[str]
 ) -> None:
@@ -54,13 +47,10 @@ def test_two_mistakes_are_both_named(
     assert {each.id for each in found} == named
 
 
-@pytest.mark.parametrize(
-    ("other", "named"),
-    [
-        pytest.param(UNSCALED, ["scale_missing", "context_unchecked"], id="scores that are not scaled"),
-        pytest.param(SQUASHED, [], id="a mistake that nobody listed"),
-    ],
-)
+@pytest.mark.parametrize(("other", "named"), [
+    pytest.param(UNSCALED, ["scale_missing", "context_unchecked"], id="scores that are not scaled"),
+    pytest.param(SQUASHED, [], id="a mistake that nobody listed"),
+])  # fmt: skip
 def test_beside_a_context_that_nobody_checks_another_mistake_is_named(
     monkeypatch: pytest.MonkeyPatch, other: tuple[str, str], named: list[str]
 ) -> None:
@@ -78,24 +68,12 @@ def test_one_that_changes_numbers_and_one_that_changes_its_argument_are_both_nam
     assert {each.id for each in found} == {"mask_reversed", "input_mutated"}
 
 
-@pytest.mark.parametrize(
-    ("edits", "named"),
-    [
-        pytest.param(
-            [("torch.arange(past, past + T, ", "torch.arange(T, "), ("math.sqrt(self.head_dim)", "math.sqrt(C)")],
-            {"cache_mask_top_left", "scale_sqrt_c"},
-            id="one that shows from the second chunk on",
-        ),
-        pytest.param(
-            [
-                ("weights = scores.masked_fill(key > query, -math.inf)", "weights = scores"),
-                ("y = y.transpose(1, 2)", "y = y"),
-            ],
-            {"mask_missing", "merge_no_transpose"},
-            id="both show in each chunk",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("edits", "named"), [
+    pytest.param([("torch.arange(past, past + T, ", "torch.arange(T, "), ("math.sqrt(self.head_dim)", "math.sqrt(C)")],
+        {"cache_mask_top_left", "scale_sqrt_c"}, id="one that shows from the second chunk on"),
+    pytest.param([("weights = scores.masked_fill(key > query, -math.inf)", "weights = scores"),
+        ("y = y.transpose(1, 2)", "y = y")], {"mask_missing", "merge_no_transpose"}, id="both show in each chunk"),
+])  # fmt: skip
 def test_of_chunks_both_mistakes_are_named_though_the_first_chunk_shows_one(
     monkeypatch: pytest.MonkeyPatch, edits: list[tuple[str, str]], named: set[str]
 ) -> None:
@@ -129,15 +107,12 @@ def test_an_answer_that_begins_right_is_no_evidence_of_two_mistakes(monkeypatch:
     assert found.diagnosis == ()
 
 
-@pytest.mark.parametrize(
-    ("id_", "wrong"),
-    [
-        pytest.param("grouped_query_attention", "distance_bias", id="where all answers are near the reference's"),
-        pytest.param("self_attention", "dropout_on_values", id="where one token alone says as little"),
-        pytest.param("weight_split", "dropout_on_queries", id="where one token says nothing"),
-        pytest.param("weight_split", "dropout_on_values", id="where a part of the only head is left"),
-    ],
-)
+@pytest.mark.parametrize(("id_", "wrong"), [
+    pytest.param("grouped_query_attention", "distance_bias", id="where all answers are near the reference's"),
+    pytest.param("self_attention", "dropout_on_values", id="where one token alone says as little"),
+    pytest.param("weight_split", "dropout_on_queries", id="where one token says nothing"),
+    pytest.param("weight_split", "dropout_on_values", id="where a part of the only head is left"),
+])  # fmt: skip
 def test_what_no_misconception_describes_is_seen_and_has_no_name(
     monkeypatch: pytest.MonkeyPatch, id_: str, wrong: str
 ) -> None:

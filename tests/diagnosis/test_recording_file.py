@@ -100,17 +100,13 @@ def test_a_class_repository_is_small() -> None:
     assert sum(sizes) < 18_000_000
 
 
-@pytest.mark.parametrize(
-    ("damage", "problem"),
-    [
-        pytest.param(lambda data: data[:-8], "SafetensorError", id="cut off"),
-        pytest.param(lambda data: b"", "SafetensorError", id="empty"),
-        pytest.param(
-            lambda data: data.replace(b'format\\":%d' % FORMAT, b'format\\":0'), "ValueError", id="another format"
-        ),
-        pytest.param(lambda data: data.replace(b'counts\\":[2]', b'counts\\":[3]'), "ValueError", id="a reply too few"),
-    ],
-)
+@pytest.mark.parametrize(("damage", "problem"), [
+    pytest.param(lambda data: data[:-8], "SafetensorError", id="cut off"),
+    pytest.param(lambda data: b"", "SafetensorError", id="empty"),
+    pytest.param(lambda data: data.replace(b'format\\":%d' % FORMAT, b'format\\":0'), "ValueError",
+        id="another format"),
+    pytest.param(lambda data: data.replace(b'counts\\":[2]', b'counts\\":[3]'), "ValueError", id="a reply too few"),
+])  # fmt: skip
 def test_a_damaged_file_is_one_sentence(tmp_path: Path, damage: object, problem: str) -> None:
     assert callable(damage)
     whole = save(recording(fingerprint_of(REPLY), fingerprint_of(Reply())))

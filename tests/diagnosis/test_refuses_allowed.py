@@ -32,13 +32,10 @@ def test_a_guard_that_refuses_what_is_allowed(box: Box, id_: str, old: str, new:
     assert [each.id for each in result.diagnosis] == named
 
 
-@pytest.mark.parametrize(
-    ("id_", "old", "new"),
-    [
-        pytest.param("attention_scores", "k.transpose(-2, -1)", "k.transpose(-2, -3)", id="axes"),
-        pytest.param("reshape_dance", "C // n_head", "C * n_head", id="a product for a quotient"),
-    ],
-)
+@pytest.mark.parametrize(("id_", "old", "new"), [
+    pytest.param("attention_scores", "k.transpose(-2, -1)", "k.transpose(-2, -3)", id="axes"),
+    pytest.param("reshape_dance", "C // n_head", "C * n_head", id="a product for a quotient"),
+])  # fmt: skip
 def test_who_raises_everywhere_and_writes_no_size_has_not_fixed_one(
     monkeypatch: pytest.MonkeyPatch, id_: str, old: str, new: str
 ) -> None:

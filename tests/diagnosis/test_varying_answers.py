@@ -8,18 +8,11 @@ from tests.diagnosis.told_at_home import RIGHT, checked, exercise
 from tests.edited import edited
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "named"),
-    [
-        pytest.param("", "", [], id="nothing"),
-        pytest.param(
-            "self.p, self.training)", "self.p)", ["dropout_always_on"], id="a dropout that is not told of eval"
-        ),
-        pytest.param(
-            "self.out_proj(y", "(1 + torch.rand(()) / 9) * self.out_proj(y", [], id="noise, which nobody listed"
-        ),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "named"), [
+    pytest.param("", "", [], id="nothing"),
+    pytest.param("self.p, self.training)", "self.p)", ["dropout_always_on"], id="a dropout that is not told of eval"),
+    pytest.param("self.out_proj(y", "(1 + torch.rand(()) / 9) * self.out_proj(y", [], id="noise, which nobody listed"),
+])  # fmt: skip
 def test_what_chance_answers_is_named(monkeypatch: pytest.MonkeyPatch, old: str, new: str, named: list[str]) -> None:
     source = RIGHT.replace(old, new) if old else RIGHT
     assert bool(old) is (source != RIGHT)
@@ -60,32 +53,15 @@ def test_what_chance_answers_in_one_function_is_named_where_another_works_around
     assert [each.id for each in checked(paths, source, monkeypatch).diagnosis] == ["dropout_always_on"]
 
 
-@pytest.mark.parametrize(
-    ("id_", "awake", "other", "named"),
-    [
-        pytest.param(
-            "weight_split",
-            ("self.p, self.training)", "self.p)"),
-            (" / math.sqrt(q.shape[-1])", ""),
-            ["scale_missing", "dropout_always_on"],
-            id="scores that are not scaled",
-        ),
-        pytest.param(
-            "weight_split",
-            ("self.p, self.training)", "self.p)"),
-            (" @ v", " @ v.tanh()"),
-            [],
-            id="a mistake that nobody listed",
-        ),
-        pytest.param(
-            "sdpa_equivalence",
-            ("self.dropout if self.training else 0.0", "self.dropout"),
-            ("q, k, v = ", "k, q, v = "),
-            ["qkv_order", "dropout_always_on"],
-            id="queries taken for keys, where a function that compares two paths is left to chance as well",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("id_", "awake", "other", "named"), [
+    pytest.param("weight_split", ("self.p, self.training)", "self.p)"), (" / math.sqrt(q.shape[-1])", ""),
+        ["scale_missing", "dropout_always_on"], id="scores that are not scaled"),
+    pytest.param("weight_split", ("self.p, self.training)", "self.p)"), (" @ v", " @ v.tanh()"), [],
+        id="a mistake that nobody listed"),
+    pytest.param("sdpa_equivalence", ("self.dropout if self.training else 0.0", "self.dropout"),
+        ("q, k, v = ", "k, q, v = "), ["qkv_order", "dropout_always_on"],
+        id="queries taken for keys, where a function that compares two paths is left to chance as well"),
+])  # fmt: skip
 def test_beside_what_chance_answers_another_mistake_is_named(
     monkeypatch: pytest.MonkeyPatch, id_: str, awake: tuple[str, str], other: tuple[str, str], named: list[str]
 ) -> None:

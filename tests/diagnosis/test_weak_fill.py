@@ -22,14 +22,11 @@ HIDDEN = "scores.masked_fill(~mask, -torch.inf)"
 
 
 @pytest.mark.parametrize("fill", ["scores.masked_fill(~mask, -5.55)", "scores + ~mask * -27.3"])
-@pytest.mark.parametrize(
-    "places",
-    [
-        pytest.param(("given",), id="in mask_scores alone"),
-        pytest.param(("own",), id="in causal_weights alone"),
-        pytest.param(("given", "own"), id="in both"),
-    ],
-)
+@pytest.mark.parametrize("places", [
+    pytest.param(("given",), id="in mask_scores alone"),
+    pytest.param(("own",), id="in causal_weights alone"),
+    pytest.param(("given", "own"), id="in both"),
+])  # fmt: skip
 def test_any_number_is_a_weak_fill(monkeypatch: pytest.MonkeyPatch, fill: str, places: tuple[str, ...]) -> None:
     lines = {"given": HIDDEN, "own": HIDDEN} | dict.fromkeys(places, fill)
     result = checked(exercise("causal_mask"), MASKED.format(**lines), monkeypatch)

@@ -139,27 +139,24 @@ def test_untouched_stubs_score_nothing(golden):
     assert [(e["score"], e["named"]) for e in golden["dara"].values()] == [(0, ["stub_untouched"])] * 8
 
 
-@pytest.mark.parametrize(
-    ("student", "exercise", "name"),
-    [
-        ("fatima", "reshape_dance", "wrong_view"),
-        ("fatima", "weight_split", "wrong_view"),
-        ("fatima", "fused_qkv", "wrong_view"),
-        ("goran", "weight_split", "scale_sqrt_c"),
-        ("goran", "mha_by_loop", "scale_sqrt_c"),
-        ("goran", "fused_qkv", "scale_sqrt_c"),
-        ("hana", "self_attention", "dropout_always_on"),
-        ("hana", "weight_split", "dropout_always_on"),
-        ("hana", "sdpa_equivalence", "dropout_always_on"),
-        ("kofi", "self_attention", "mask_missing"),
-        ("lena", "weight_split", "super_init_missing"),
-        ("goran", "grouped_query_attention", "kv_heads_tiled"),
-        ("goran", "rotary", "rope_halves"),
-        ("goran", "kv_cache", "cache_mask_top_left"),
-        ("hana", "kv_cache", "cache_changed"),
-        ("kofi", "rotary", "rope_sign"),
-    ],
-)
+@pytest.mark.parametrize(("student", "exercise", "name"), [
+    ("fatima", "reshape_dance", "wrong_view"),
+    ("fatima", "weight_split", "wrong_view"),
+    ("fatima", "fused_qkv", "wrong_view"),
+    ("goran", "weight_split", "scale_sqrt_c"),
+    ("goran", "mha_by_loop", "scale_sqrt_c"),
+    ("goran", "fused_qkv", "scale_sqrt_c"),
+    ("hana", "self_attention", "dropout_always_on"),
+    ("hana", "weight_split", "dropout_always_on"),
+    ("hana", "sdpa_equivalence", "dropout_always_on"),
+    ("kofi", "self_attention", "mask_missing"),
+    ("lena", "weight_split", "super_init_missing"),
+    ("goran", "grouped_query_attention", "kv_heads_tiled"),
+    ("goran", "rotary", "rope_halves"),
+    ("goran", "kv_cache", "cache_mask_top_left"),
+    ("hana", "kv_cache", "cache_changed"),
+    ("kofi", "rotary", "rope_sign"),
+])  # fmt: skip
 def test_the_bugs_that_the_course_is_known_for_are_named_first(golden, student, exercise, name):
     assert golden[student][exercise]["named"][:1] == [name]
 

@@ -22,22 +22,14 @@ def graded(judge: Judge, course: Course, exercise: str, changes: Changes) -> Exe
     return judge.grade_attempt("somebody", wanted, AttemptSource("attempt.py", changed(wanted, changes)))
 
 
-@pytest.mark.parametrize(
-    ("changes", "also"),
-    [
-        pytest.param(
-            {PLAIN_DROPOUT: "torch.softmax(scores.clamp(max=0.3), dim=-1)"},
-            "dropout_missing",
-            id="a dropout never used",
-        ),
-        pytest.param({**UNLISTED, "weights @ v ": "weights @ v.detach() "}, "gradient_cut", id="a cut gradient"),
-        pytest.param(
-            {**UNLISTED, "        mask = torch.ones": "        self.more = nn.Linear(2, 2)\n        mask = torch.ones"},
-            "params_extra",
-            id="a layer too many",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("changes", "also"), [
+    pytest.param({PLAIN_DROPOUT: "torch.softmax(scores.clamp(max=0.3), dim=-1)"}, "dropout_missing",
+        id="a dropout never used"),
+    pytest.param({**UNLISTED, "weights @ v ": "weights @ v.detach() "}, "gradient_cut", id="a cut gradient"),
+    pytest.param({**UNLISTED,
+        "        mask = torch.ones": "        self.more = nn.Linear(2, 2)\n        mask = torch.ones"}, "params_extra",
+        id="a layer too many"),
+])  # fmt: skip
 def test_a_fault_beside_one_that_nobody_listed_is_told_apart(
     judge: Judge, course: Course, changes: Changes, also: str
 ) -> None:
@@ -45,22 +37,13 @@ def test_a_fault_beside_one_that_nobody_listed_is_told_apart(
     assert ([d.id for d in result.diagnosis], [d.id for d in result.also]) == ([], [also])
 
 
-@pytest.mark.parametrize(
-    ("changes", "names"),
-    [
-        pytest.param(
-            {PLAIN_DROPOUT: "nn.functional.dropout(torch.softmax(scores, dim=-1))"},
-            ["dropout_always_on", "dropout_rate_fixed"],
-            id="chance decides the values",
-        ),
-        pytest.param(
-            {"        T = x.shape[1]": "        x *= 3\n        T = x.shape[1]"},
-            ["input_mutated"],
-            id="the argument is scaled",
-        ),
-        pytest.param({PLAIN_DROPOUT: "torch.softmax(scores, dim=-1)"}, ["dropout_missing"], id="nothing else is wrong"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "names"), [
+    pytest.param({PLAIN_DROPOUT: "nn.functional.dropout(torch.softmax(scores, dim=-1))"},
+        ["dropout_always_on", "dropout_rate_fixed"], id="chance decides the values"),
+    pytest.param({"        T = x.shape[1]": "        x *= 3\n        T = x.shape[1]"}, ["input_mutated"],
+        id="the argument is scaled"),
+    pytest.param({PLAIN_DROPOUT: "torch.softmax(scores, dim=-1)"}, ["dropout_missing"], id="nothing else is wrong"),
+])  # fmt: skip
 def test_what_explains_the_values_is_named(judge: Judge, course: Course, changes: Changes, names: list[str]) -> None:
     result = graded(judge, course, "self_attention", changes)
     assert ([d.id for d in result.diagnosis], result.also) == (names, ()), [c.id for c in result.checks if c.score == 0]
@@ -98,13 +81,10 @@ def test_at_home_the_order_of_a_students_own_layers_changes_no_name(box: Box, co
     assert [d.id for d in result.diagnosis] == ["proj_missing"]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        pytest.param({"return weights @ v": "return (weights @ v).cpu()"}, id="what is returned is on the CPU"),
-        pytest.param({"~self.mask[:T, :T]": "~self.mask[:T, :T].cpu()"}, id="a mask is taken there"),
-    ],
-)
+@pytest.mark.parametrize("changes", [
+    pytest.param({"return weights @ v": "return (weights @ v).cpu()"}, id="what is returned is on the CPU"),
+    pytest.param({"~self.mask[:T, :T]": "~self.mask[:T, :T].cpu()"}, id="a mask is taken there"),
+])  # fmt: skip
 def test_at_home_a_fixed_device_is_proved_by_what_meets(box: Box, course: Course, changes: Changes) -> None:
     wanted = next(e for e in course.exercises if e.id == "self_attention")
     source = AttemptSource("attempt.py", changed(wanted, changes))

@@ -94,15 +94,11 @@ MEASURE = {
 }
 WEIGHTS, DROPPED = "scores.softmax(dim=-1)", "self.attn_dropout(scores.softmax(dim=-1))"
 OF_CHANNELS: dict[str, dict[str, Changes]] = {
-    "fused_qkv": {
-        "the values": ((DROPPED, WEIGHTS), ("weights @ v", "weights @ self.attn_dropout(v)")),
-        "what the heads answer": ((DROPPED, WEIGHTS), ("self.proj(y)", "self.proj(self.attn_dropout(y))")),
-    },
-    "sdpa_equivalence": {
-        "the values": ((f"{DROPPED} @ v", f"{WEIGHTS} @ self.attn_dropout(v)"),),
-        "what the heads answer": ((f"{DROPPED} @ v", f"self.attn_dropout({WEIGHTS} @ v)"),),
-    },
-}
+    "fused_qkv": {"the values": ((DROPPED, WEIGHTS), ("weights @ v", "weights @ self.attn_dropout(v)")),
+        "what the heads answer": ((DROPPED, WEIGHTS), ("self.proj(y)", "self.proj(self.attn_dropout(y))"))},
+    "sdpa_equivalence": {"the values": ((f"{DROPPED} @ v", f"{WEIGHTS} @ self.attn_dropout(v)"),),
+        "what the heads answer": ((f"{DROPPED} @ v", f"self.attn_dropout({WEIGHTS} @ v)"),)},
+}  # fmt: skip
 OTHER_INPUT = {
     "twice the input": "2 * x",
     "another input": "torch.randn_like(x)",
@@ -266,28 +262,18 @@ def keeping(exercise: str) -> dict[str, Changes]:
     of_first = made if exercise != "sdpa_equivalence" else f"if not self.flash: {made}"
     found: dict[str, Changes] = {
         "the mask of the first call": (before(start, of_first), (mask, "self.kept")),
-        "the mask of the first call, cut where fewer tokens come": (
-            before(start, of_first),
-            (mask, "self.kept[:T, :T]"),
-        ),
+        "the mask of the first call, cut where fewer tokens come": (before(start, of_first),
+            (mask, "self.kept[:T, :T]")),
         "the batch of the first call": (before(start, "self.B = getattr(self, 'B', len(x))", "x = x[: self.B]"),),
-        "the batch of the first call, viewed": (
-            before(start, "self.B = getattr(self, 'B', len(x))", "x = x.view(self.B, -1, x.shape[-1])"),
-        ),
-        "a count of its calls": (
-            before(start, "self.calls = getattr(self, 'calls', 0) + 1", "x = x if self.calls < 3 else 0.5 * x"),
-        ),
-        "the most tokens so far": (
-            before(start, "self.most = max(getattr(self, 'most', 0), x.shape[1])", "x = x * x.shape[1] / self.most"),
-        ),
-        "whether it was ever in training": (
-            before(
-                start,
-                "self.was = getattr(self, 'was', False) or self.training",
-                "x = x if self.training or not self.was else 2 * x",
-            ),
-        ),
-    }
+        "the batch of the first call, viewed": (before(start, "self.B = getattr(self, 'B', len(x))",
+            "x = x.view(self.B, -1, x.shape[-1])"),),
+        "a count of its calls": (before(start, "self.calls = getattr(self, 'calls', 0) + 1",
+            "x = x if self.calls < 3 else 0.5 * x"),),
+        "the most tokens so far": (before(start, "self.most = max(getattr(self, 'most', 0), x.shape[1])",
+            "x = x * x.shape[1] / self.most"),),
+        "whether it was ever in training": (before(start, "self.was = getattr(self, 'was', False) or self.training",
+            "x = x if self.training or not self.was else 2 * x"),),
+    }  # fmt: skip
     if dropout:
         found |= {
             "a rate of 0 in eval mode": (before(start, f"{dropout}.p = {dropout}.p if self.training else 0.0"),),
@@ -305,23 +291,15 @@ ASKED = "        B, T_q, _ = x.shape\n"
 NOT_FIRST = "getattr(self, 'kept', None)"
 CROSS = {
     "the last keep that was given": ("keep = self.kept = keep if keep is not None else " + NOT_FIRST,),
-    "the first keep that was given": (
-        f"self.kept = {NOT_FIRST} if {NOT_FIRST} is not None else keep",
-        "keep = self.kept",
-    ),
-    "a keep that was given in training": (
-        "self.kept = keep if self.training and keep is not None else " + NOT_FIRST,
-        "keep = self.kept if keep is None and not self.training else keep",
-    ),
-    "the context of the first call": (
-        "self.first = getattr(self, 'first', context)",
-        "context = self.first if self.first.shape == context.shape else context",
-    ),
-    "the length of the first context": (
-        "self.most = getattr(self, 'most', context.shape[1])",
-        "context, keep = context[:, : self.most], None if keep is None else keep[:, : self.most]",
-    ),
-}
+    "the first keep that was given": (f"self.kept = {NOT_FIRST} if {NOT_FIRST} is not None else keep",
+        "keep = self.kept"),
+    "a keep that was given in training": ("self.kept = keep if self.training and keep is not None else " + NOT_FIRST,
+        "keep = self.kept if keep is None and not self.training else keep"),
+    "the context of the first call": ("self.first = getattr(self, 'first', context)",
+        "context = self.first if self.first.shape == context.shape else context"),
+    "the length of the first context": ("self.most = getattr(self, 'most', context.shape[1])",
+        "context, keep = context[:, : self.most], None if keep is None else keep[:, : self.most]"),
+}  # fmt: skip
 FITS = "keep = keep if keep is not None and keep.shape == context.shape[:2] else None"
 
 

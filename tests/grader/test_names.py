@@ -81,22 +81,18 @@ def test_two_weights_that_are_one_tensor_have_no_cut_gradient(judge: Judge, cour
 
 DEVICES = [
     pytest.param("attention_scores", {"@ v  #": "@ v.cpu()  #"}, id="one argument is brought to the CPU"),
-    pytest.param(
-        "attention_scores",
+    pytest.param("attention_scores",
         {"return attention_weights(": "q, k, v = q.cpu(), k.cpu(), v.cpu()\n    return attention_weights("},
-        id="all arguments are brought to the CPU",
-    ),
-    pytest.param(
-        "causal_mask",
+        id="all arguments are brought to the CPU"),
+    pytest.param("causal_mask",
         {"return scores.masked_fill(~": "scores = scores.cpu()\n    return scores.masked_fill(~"},
-        id="the scores are brought to the CPU",
-    ),
+        id="the scores are brought to the CPU"),
     pytest.param("reshape_dance", {"return x.transpose": "return x.cpu().transpose"}, id="what moves stays there"),
     pytest.param("mha_by_loop", {"range(mha.n_head):": "range(mha.n_head):\n        x = x.cpu()"}, id="in a loop"),
     pytest.param("self_attention", {"return weights @ v": "return (weights @ v).cpu()"}, id="what one head returns"),
     pytest.param("weight_split", {"(context)  # (B": "(context).cpu()  # (B"}, id="what several heads return"),
     pytest.param("fused_qkv", {"(self.proj(y))": "(self.proj(y)).cpu()"}, id="what a fused layer returns"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("exercise", "changes"), DEVICES)
@@ -104,13 +100,10 @@ def test_what_is_taken_to_the_cpu(judge: Judge, course: Course, exercise: str, c
     assert named(judge, course, exercise, changes) == [("hard_coded_device",)]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param({"@ v  #": "@ v.cpu().to(v.device)  #"}, id="there and back"),
-        pytest.param({"return attention_weights(": "print(q.tolist())\n    return attention_weights("}, id="printed"),
-    ],
-)
+@pytest.mark.parametrize("change", [
+    pytest.param({"@ v  #": "@ v.cpu().to(v.device)  #"}, id="there and back"),
+    pytest.param({"return attention_weights(": "print(q.tolist())\n    return attention_weights("}, id="printed"),
+])  # fmt: skip
 def test_numbers_may_be_looked_at_on_the_cpu(judge: Judge, course: Course, change: Changes) -> None:
     result = graded(judge, course, "attention_scores", change)
     assert (result.score, result.diagnosis) == (result.max_score, ())
@@ -176,17 +169,11 @@ def test_what_a_dropout_does_wrong(judge: Judge, course: Course, exercise: str, 
 
 
 NEITHER = [
-    pytest.param(
-        "self_attention",
-        {"self.dropout(torch.softmax(scores, dim=-1))": "nn.functional.dropout(scores.softmax(-1))"},
-        id="one head",
-    ),
-    pytest.param(
-        "weight_split",
-        {"self.dropout(scores.softmax(dim=-1))": "nn.functional.dropout(scores.softmax(-1), 0.1)"},
-        id="several heads",
-    ),
-]
+    pytest.param("self_attention",
+        {"self.dropout(torch.softmax(scores, dim=-1))": "nn.functional.dropout(scores.softmax(-1))"}, id="one head"),
+    pytest.param("weight_split",
+        {"self.dropout(scores.softmax(dim=-1))": "nn.functional.dropout(scores.softmax(-1), 0.1)"}, id="several heads"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("exercise", "changes"), NEITHER)
@@ -196,28 +183,20 @@ def test_a_dropout_with_neither_the_rate_nor_the_mode_has_two_faults(
     assert named(judge, course, exercise, changes) == [(ALWAYS_ON,), ("dropout_rate_fixed",)]
 
 
-@pytest.mark.parametrize(
-    ("exercise", "change"),
-    [
-        pytest.param(
-            "self_attention", {"return weights @ v": "return weights @ v + torch.randn_like(v)"}, id="one head"
-        ),
-        pytest.param("fused_qkv", {"y = weights @ v": "y = weights @ v + torch.randn_like(v)"}, id="a fused layer"),
-    ],
-)
+@pytest.mark.parametrize(("exercise", "change"), [
+    pytest.param("self_attention", {"return weights @ v": "return weights @ v + torch.randn_like(v)"}, id="one head"),
+    pytest.param("fused_qkv", {"y = weights @ v": "y = weights @ v + torch.randn_like(v)"}, id="a fused layer"),
+])  # fmt: skip
 def test_noise_is_no_dropout(judge: Judge, course: Course, exercise: str, change: Changes) -> None:
     assert named(judge, course, exercise, change) == []
 
 
-@pytest.mark.parametrize(
-    ("exercise", "change"),
-    [
-        ("weight_split", {"self.out_proj(context)": "self.out_proj(self.out_proj(context))"}),
-        ("mha_by_loop", {"mha.proj(torch.cat(heads, dim=-1))": "mha.proj(mha.proj(torch.cat(heads, dim=-1)))"}),
-        ("fused_qkv", {"self.proj(y)": "self.proj(self.proj(y))"}),
-        ("sdpa_equivalence", {"self.proj(y)": "self.proj(self.proj(y))"}),
-    ],
-)
+@pytest.mark.parametrize(("exercise", "change"), [
+    ("weight_split", {"self.out_proj(context)": "self.out_proj(self.out_proj(context))"}),
+    ("mha_by_loop", {"mha.proj(torch.cat(heads, dim=-1))": "mha.proj(mha.proj(torch.cat(heads, dim=-1)))"}),
+    ("fused_qkv", {"self.proj(y)": "self.proj(self.proj(y))"}),
+    ("sdpa_equivalence", {"self.proj(y)": "self.proj(self.proj(y))"}),
+])  # fmt: skip
 def test_a_projection_that_is_applied_twice(judge: Judge, course: Course, exercise: str, change: Changes) -> None:
     assert named(judge, course, exercise, change) == [("proj_twice",)]
 
@@ -426,41 +405,20 @@ def test_a_check_that_stops_at_what_is_not_written_yet_proves_what_is_wrong_besi
     assert [each.id for each in result.diagnosis] == [named, "stub_untouched"]
 
 
-@pytest.mark.parametrize(
-    ("exercise", "changes", "names"),
-    [
-        pytest.param(
-            "sliding_window",
-            {"scores.masked_fill(~mask": "scores.masked_fill(~mask[None, None]"},
-            [("hard_coded_shape",)],
-            id="a mask of four axes, for scores of two, three and four",
-        ),
-        pytest.param(
-            "attention_scores",
-            {"q @ k.transpose(-2, -1) / math": "torch.einsum('b...qc,b...kc->b...qk', q, k) / math"},
-            [("hard_coded_shape",)],
-            id="one leading axis at least",
-        ),
-        pytest.param(
-            "sdpa_equivalence",
-            {"        module.eval()\n": "        module.double().eval()\n        x = x.double()\n"},
-            [("path_difference",)],
-            id="a module that is compared in float64, and left so",
-        ),
-        pytest.param(
-            "tiled_attention",
-            {"(piece - higher).exp()": "(piece - piece.amax(-1, keepdim=True)).exp()"},
-            [("tile_max_not_carried", "tile_no_rescale")],
-            id="a block measured from its own maximum",
-        ),
-        pytest.param(
-            "causal_mask",
-            {"device=device).tril()": "device=device).tril()[None]"},
-            [("interface",)],
-            id="a mask with an axis more",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("exercise", "changes", "names"), [
+    pytest.param("sliding_window", {"scores.masked_fill(~mask": "scores.masked_fill(~mask[None, None]"},
+        [("hard_coded_shape",)], id="a mask of four axes, for scores of two, three and four"),
+    pytest.param("attention_scores",
+        {"q @ k.transpose(-2, -1) / math": "torch.einsum('b...qc,b...kc->b...qk', q, k) / math"},
+        [("hard_coded_shape",)], id="one leading axis at least"),
+    pytest.param("sdpa_equivalence",
+        {"        module.eval()\n": "        module.double().eval()\n        x = x.double()\n"}, [("path_difference",)],
+        id="a module that is compared in float64, and left so"),
+    pytest.param("tiled_attention", {"(piece - higher).exp()": "(piece - piece.amax(-1, keepdim=True)).exp()"},
+        [("tile_max_not_carried", "tile_no_rescale")], id="a block measured from its own maximum"),
+    pytest.param("causal_mask", {"device=device).tril()": "device=device).tril()[None]"}, [("interface",)],
+        id="a mask with an axis more"),
+])  # fmt: skip
 def test_forms_that_others_wrote(
     judge: Judge, course: Course, exercise: str, changes: Changes, names: list[tuple[str, ...]]
 ) -> None:

@@ -24,45 +24,19 @@ UNFINISHED = {
     "not there at all": "",
 }
 MISTAKES = [
-    pytest.param(
-        "reshape_dance",
-        "wrong_view",
-        {
-            "x = x.view(B, T, n_head, C // n_head)": "x = x.view(B, n_head, T, C // n_head)",
-            "return x.transpose(1, 2)  # (B, nh": "return x  # (B, nh",
-        },
-        "merge_heads",
-        id="the wrong view, without a merge",
-    ),
-    pytest.param(
-        "attention_scores",
-        "scale_missing",
-        {" / math.sqrt(q.shape[-1])": ""},
-        "attention_weights",
-        id="scores that are not scaled, without weights",
-    ),
-    pytest.param(
-        "causal_mask",
-        "mask_excludes_self",
-        {"device=device).tril()": "device=device).tril(-1)"},
-        "mask_scores",
-        id="a mask that hides the token itself, which nobody uses",
-    ),
-    pytest.param(
-        "fused_qkv",
-        "scale_sqrt_c",
-        {"math.sqrt(self.head_dim)": "math.sqrt(C)"},
-        "gpt2_attention",
-        id="a scale of √C, without GPT-2's sizes",
-    ),
-    pytest.param(
-        "sdpa_equivalence",
-        "mask_missing",
-        {"dropout_p=dropout_p, is_causal=True": "dropout_p=dropout_p"},
-        "max_path_difference",
-        id="a fused call without a mask, without the comparison",
-    ),
-]
+    pytest.param("reshape_dance", "wrong_view",
+        {"x = x.view(B, T, n_head, C // n_head)": "x = x.view(B, n_head, T, C // n_head)",
+        "return x.transpose(1, 2)  # (B, nh": "return x  # (B, nh"}, "merge_heads",
+        id="the wrong view, without a merge"),
+    pytest.param("attention_scores", "scale_missing", {" / math.sqrt(q.shape[-1])": ""}, "attention_weights",
+        id="scores that are not scaled, without weights"),
+    pytest.param("causal_mask", "mask_excludes_self", {"device=device).tril()": "device=device).tril(-1)"},
+        "mask_scores", id="a mask that hides the token itself, which nobody uses"),
+    pytest.param("fused_qkv", "scale_sqrt_c", {"math.sqrt(self.head_dim)": "math.sqrt(C)"}, "gpt2_attention",
+        id="a scale of √C, without GPT-2's sizes"),
+    pytest.param("sdpa_equivalence", "mask_missing", {"dropout_p=dropout_p, is_causal=True": "dropout_p=dropout_p"},
+        "max_path_difference", id="a fused call without a mask, without the comparison"),
+]  # fmt: skip
 
 
 def unfinished(text: str, first: str, body: str) -> str:

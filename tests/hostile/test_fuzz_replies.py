@@ -36,24 +36,14 @@ SEEDS = {
     "one tensor": Reply(outputs=(Output("tensor", NUMBERS, "float32", "cpu", (2, 3)),)),
     "gradients": Reply(gradients={"args.0": NUMBERS.double(), "w": None}),
     "an exception": Reply(raised=Raised("ValueError", ("ValueError", "Exception"), "no", "call", 3)),
-    "a module": Reply(
-        modules=(FACTS,), mutated=("args.0",), operations=Operations(True, (6,), shapes=((2, 3),), kernels=("mm",))
-    ),
-    "parts of two steps": Reply(
-        outputs=(
-            *(Output("tensor", NUMBERS, "float32", "cpu", (2, 3)), Output(OPAQUE)),
-            *(Output(misfit(0, "list of 9")), Output(misfit(1, "without y"))),
-        ),
-        mutated=("then.0.args.0",),
-        operations=Operations(False, (6, 12), shapes=((), (0, 3), (1,) * 10), kernels=("_softmax", "bmm")),
-    ),
-    "a bool and an empty tensor": Reply(
-        outputs=(
-            Output("tensor", torch.ones(3, dtype=torch.bool), "bool", "cpu", (3,)),
-            Output("tensor", torch.empty(0, 4), "float32", "cpu", (0, 4)),
-        )
-    ),
-}
+    "a module": Reply(modules=(FACTS,), mutated=("args.0",),
+        operations=Operations(True, (6,), shapes=((2, 3),), kernels=("mm",))),
+    "parts of two steps": Reply(outputs=(*(Output("tensor", NUMBERS, "float32", "cpu", (2, 3)), Output(OPAQUE)),
+        *(Output(misfit(0, "list of 9")), Output(misfit(1, "without y")))), mutated=("then.0.args.0",),
+        operations=Operations(False, (6, 12), shapes=((), (0, 3), (1,) * 10), kernels=("_softmax", "bmm"))),
+    "a bool and an empty tensor": Reply(outputs=(Output("tensor", torch.ones(3, dtype=torch.bool), "bool", "cpu", (3,)),
+        Output("tensor", torch.empty(0, 4), "float32", "cpu", (0, 4)))),
+}  # fmt: skip
 
 
 def payload(reply: Reply) -> bytes:

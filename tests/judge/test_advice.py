@@ -16,21 +16,18 @@ def raised(line: int | None, message: str = UNFIT) -> Raised:
     return Raised("RuntimeError", ("RuntimeError", "Exception"), message, "call", line)
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        pytest.param(["return q @ k.T / 2"], TRANSPOSED, id="T of three axes"),
-        pytest.param(["return e / e.sum(-1)"], AXIS_LOST, id="a sum in the division"),
-        pytest.param(["return e / torch.sum(e, dim=-1)"], AXIS_LOST, id="torch's sum"),
-        pytest.param(["total = e.sum(dim=-1)", "return e / total"], AXIS_LOST, id="a sum with a name"),
-        pytest.param(["m = e.max(-1)[0]", "return (e - m).exp()"], AXIS_LOST, id="a maximum, which has two parts"),
-        pytest.param(["return e / e.sum(-1, keepdim=True)"], "", id="an axis that is kept"),
-        pytest.param(["return e / e.sum(-1, True)"], "", id="an axis that is kept by position"),
-        pytest.param(["return e / e.sum()"], "", id="a sum over everything, which fits everything"),
-        pytest.param(["return q @ k.mT"], "", id="a transpose of the last two"),
-        pytest.param(["return q @ (k"], "", id="no Python"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "said"), [
+    pytest.param(["return q @ k.T / 2"], TRANSPOSED, id="T of three axes"),
+    pytest.param(["return e / e.sum(-1)"], AXIS_LOST, id="a sum in the division"),
+    pytest.param(["return e / torch.sum(e, dim=-1)"], AXIS_LOST, id="torch's sum"),
+    pytest.param(["total = e.sum(dim=-1)", "return e / total"], AXIS_LOST, id="a sum with a name"),
+    pytest.param(["m = e.max(-1)[0]", "return (e - m).exp()"], AXIS_LOST, id="a maximum, which has two parts"),
+    pytest.param(["return e / e.sum(-1, keepdim=True)"], "", id="an axis that is kept"),
+    pytest.param(["return e / e.sum(-1, True)"], "", id="an axis that is kept by position"),
+    pytest.param(["return e / e.sum()"], "", id="a sum over everything, which fits everything"),
+    pytest.param(["return q @ k.mT"], "", id="a transpose of the last two"),
+    pytest.param(["return q @ (k"], "", id="no Python"),
+])  # fmt: skip
 def test_the_line_says_what_is_known_of_it(lines: list[str], said: str) -> None:
     source = "\n".join(["def f(q, k, e):", *(f"    {line}" for line in lines)])
     assert advice(source, raised(len(lines) + 1)) == said

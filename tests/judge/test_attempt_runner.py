@@ -148,13 +148,10 @@ def fail(text):
 """
 
 
-@pytest.mark.parametrize(
-    ("text", "counted"),
-    [
-        pytest.param("CUDA error: device-side assert triggered", 1, id="what breaks CUDA ends the process"),
-        pytest.param("CUDA out of memory. Tried to allocate 2.00 GiB", 2, id="what does not break it does not"),
-    ],
-)
+@pytest.mark.parametrize(("text", "counted"), [
+    pytest.param("CUDA error: device-side assert triggered", 1, id="what breaks CUDA ends the process"),
+    pytest.param("CUDA out of memory. Tried to allocate 2.00 GiB", 2, id="what does not break it does not"),
+])  # fmt: skip
 def test_an_error_that_breaks_cuda_costs_its_own_check_alone(box, text, counted):
     runner = on_another_device(box, COUNTING)
     runner.execute(Call("count"))

@@ -43,14 +43,11 @@ def outcome(tmp_path: Path) -> Callable[..., CheckOutcome]:
     return judged
 
 
-@pytest.mark.parametrize(
-    ("f", "says"),
-    [
-        pytest.param(lambda x: x.sum(), "the output should have shape (2, 3, 4); yours has ()", id="a number"),
-        pytest.param(lambda x: x.mean(1), "the output should have shape (2, 3, 4); yours has (2, 4)", id="no tokens"),
-        pytest.param(lambda x: x > 0, "a tensor of float64 was expected; yours is of bool", id="bools"),
-    ],
-)
+@pytest.mark.parametrize(("f", "says"), [
+    pytest.param(lambda x: x.sum(), "the output should have shape (2, 3, 4); yours has ()", id="a number"),
+    pytest.param(lambda x: x.mean(1), "the output should have shape (2, 3, 4); yours has (2, 4)", id="no tokens"),
+    pytest.param(lambda x: x > 0, "a tensor of float64 was expected; yours is of bool", id="bools"),
+])  # fmt: skip
 def test_an_answer_of_another_shape_or_kind_is_told_and_is_no_fault_of_the_grader(
     outcome: Callable[..., CheckOutcome], f: Callable[[torch.Tensor], object], says: str
 ) -> None:

@@ -57,17 +57,14 @@ def test_a_call_for_a_gpu_says_so_and_keeps_its_tensors_where_they_are() -> None
 X = torch.ones(2)
 
 
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        pytest.param(Call("f", (X,)), True, id="an ordinary call"),
-        pytest.param(Call("f", (X,), autocast="float16"), False, id="half precision"),
-        pytest.param(Call("f", (X,), memory=True), False, id="memory"),
-        pytest.param(Call("f", (2,), {"device": DeviceArgument("cuda")}), False, id="a GPU by name"),
-        pytest.param(Call("f", (2,), {"device": DeviceArgument("cpu")}), True, id="the CPU by name"),
-        pytest.param(Call(Build("C", device="cuda"), (X,)), False, id="a module moved to a GPU"),
-        pytest.param(Call(Build("C", state={}), (X,)), True, id="a module that stays"),
-    ],
-)
+@pytest.mark.parametrize(("call", "expected"), [
+    pytest.param(Call("f", (X,)), True, id="an ordinary call"),
+    pytest.param(Call("f", (X,), autocast="float16"), False, id="half precision"),
+    pytest.param(Call("f", (X,), memory=True), False, id="memory"),
+    pytest.param(Call("f", (2,), {"device": DeviceArgument("cuda")}), False, id="a GPU by name"),
+    pytest.param(Call("f", (2,), {"device": DeviceArgument("cpu")}), True, id="the CPU by name"),
+    pytest.param(Call(Build("C", device="cuda"), (X,)), False, id="a module moved to a GPU"),
+    pytest.param(Call(Build("C", state={}), (X,)), True, id="a module that stays"),
+])  # fmt: skip
 def test_what_only_a_device_shows_is_never_compared_with_mutants(call: Call, expected: bool) -> None:
     assert is_comparable(call) is expected

@@ -25,16 +25,13 @@ def is_right(exchange: Exchange) -> bool:
     return exchange.reply.outputs == RIGHT.outputs
 
 
-@pytest.mark.parametrize(
-    ("exchanges", "place"),
-    [
-        pytest.param([], "", id="no call"),
-        pytest.param([("split", RIGHT), ("merge", WRONG)], "merge", id="it stopped at the last"),
-        pytest.param([("split", WRONG), ("merge", WRONG)], "merge", id="the first may be wrong in what is not asked"),
-        pytest.param([("split", WRONG), ("merge", RIGHT)], "split", id="the last was given what the first got wrong"),
-        pytest.param([("split", RIGHT), ("merge", RIGHT)], "merge", id="what was asked is no number"),
-    ],
-)
+@pytest.mark.parametrize(("exchanges", "place"), [
+    pytest.param([], "", id="no call"),
+    pytest.param([("split", RIGHT), ("merge", WRONG)], "merge", id="it stopped at the last"),
+    pytest.param([("split", WRONG), ("merge", WRONG)], "merge", id="the first may be wrong in what is not asked"),
+    pytest.param([("split", WRONG), ("merge", RIGHT)], "split", id="the last was given what the first got wrong"),
+    pytest.param([("split", RIGHT), ("merge", RIGHT)], "merge", id="what was asked is no number"),
+])  # fmt: skip
 def test_a_check_fails_where_it_stops_or_where_that_comes_from(exchanges: list[tuple[str, Reply]], place: str) -> None:
     assert failed_in([exchange(*each) for each in exchanges], None, is_right) == place
 

@@ -122,20 +122,11 @@ def edit(name: str, old: str, new: str) -> Callable[[Path], None]:
 CHECKS = "grader/checks/test_running_mean.py"
 
 
-@pytest.mark.parametrize(
-    ("fault", "error", "says"),
-    [
-        pytest.param(
-            edit(CHECKS, "import torch", "import torhc"), GraderFault, "torhc", id="checks that do not import"
-        ),
-        pytest.param(
-            edit(CHECKS, "import torch", "import os\n\nos._exit(3)"),
-            WorkerLost,
-            "a judge process ended",
-            id="a judge that cannot be started",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("fault", "error", "says"), [
+    pytest.param(edit(CHECKS, "import torch", "import torhc"), GraderFault, "torhc", id="checks that do not import"),
+    pytest.param(edit(CHECKS, "import torch", "import os\n\nos._exit(3)"), WorkerLost, "a judge process ended",
+        id="a judge that cannot be started"),
+])  # fmt: skip
 def test_a_judges_fault_surfaces_with_what_to_do_next(
     tiny_copy: Path, submitted: Path, fault: Callable[[Path], None], error: type[Exception], says: str
 ) -> None:
@@ -174,13 +165,10 @@ def dying(folder: Path, how: str) -> None:
     )(folder)
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        pytest.param("os.abort()", id="aborts"),
-        pytest.param("os.kill(os.getpid(), signal.SIGKILL)", id="is killed, as for lack of memory"),
-    ],
-)
+@pytest.mark.parametrize("how", [
+    pytest.param("os.abort()", id="aborts"),
+    pytest.param("os.kill(os.getpid(), signal.SIGKILL)", id="is killed, as for lack of memory"),
+])  # fmt: skip
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_who_is_judged_when_a_judge(tiny_copy: Path, tmp_path: Path, how: str, jobs: int) -> None:
     """is not graded, where that happens again; the rest of the class is."""

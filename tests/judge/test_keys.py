@@ -77,26 +77,23 @@ def changed(root: Path, change: Callable[[], object]) -> set[str]:
     return {id_ for id_ in before if after.get(id_) != before[id_]}
 
 
-@pytest.mark.parametrize(
-    ("path", "graded_again"),
-    [
-        ("grader/checks/test_mean.py", {"mean"}),
-        ("grader/checks/_sizes.py", {"mean"}),
-        ("grader/checks/test_median.py", {"median"}),
-        ("grader/checks/__init__.py", {"mean", "median", "total"}),
-        ("grader/misconceptions/mean.py", {"mean"}),
-        ("exercises/averages/fingerprints/01_mean.safetensors", {"mean"}),
-        ("grader/released.json", set()),
-        ("grader/right/mean/loop.py", set()),
-        ("solutions/averages/01_mean.py", {"mean"}),
-        ("solutions/sums/01_total.py", {"total"}),
-        ("exercises/averages/01_mean.py", {"mean"}),
-        ("submitted/ada/averages/01_mean.py", {"mean"}),
-        ("submitted/ada/averages/02_median.ipynb", {"median"}),
-        ("submitted/ada/averages/notes.py", set()),
-        ("overrides.yaml", set()),
-    ],
-)
+@pytest.mark.parametrize(("path", "graded_again"), [
+    ("grader/checks/test_mean.py", {"mean"}),
+    ("grader/checks/_sizes.py", {"mean"}),
+    ("grader/checks/test_median.py", {"median"}),
+    ("grader/checks/__init__.py", {"mean", "median", "total"}),
+    ("grader/misconceptions/mean.py", {"mean"}),
+    ("exercises/averages/fingerprints/01_mean.safetensors", {"mean"}),
+    ("grader/released.json", set()),
+    ("grader/right/mean/loop.py", set()),
+    ("solutions/averages/01_mean.py", {"mean"}),
+    ("solutions/sums/01_total.py", {"total"}),
+    ("exercises/averages/01_mean.py", {"mean"}),
+    ("submitted/ada/averages/01_mean.py", {"mean"}),
+    ("submitted/ada/averages/02_median.ipynb", {"median"}),
+    ("submitted/ada/averages/notes.py", set()),
+    ("overrides.yaml", set()),
+])  # fmt: skip
 def test_a_file_is_in_the_keys_of_what_depends_on_it(course: Path, path: str, graded_again: set[str]) -> None:
     def change() -> None:
         with (course / path).open("a") as file:
@@ -105,18 +102,15 @@ def test_a_file_is_in_the_keys_of_what_depends_on_it(course: Path, path: str, gr
     assert changed(course, change) == graded_again
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "graded_again"),
-    [
-        ("no_division: {title: A}", "no_division: {title: Z}", {"mean"}),
-        ("by_two: {title: B}", "by_two: {title: Z}", {"mean"}),
-        ("other: {title: C}", "other: {title: Z}", set()),
-        ("by_two: {title: B}", "by_two: {title: B, overrides: {mean: {title: Z}}}", {"mean"}),
-        ("by_two: {title: B}", "by_two: {title: B, overrides: {total: {title: Z}}}", set()),
-        ("other:", "new: {title: D}\nother:", set()),
-        ("other: {title: C}", "other: {", {"mean"}),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "graded_again"), [
+    ("no_division: {title: A}", "no_division: {title: Z}", {"mean"}),
+    ("by_two: {title: B}", "by_two: {title: Z}", {"mean"}),
+    ("other: {title: C}", "other: {title: Z}", set()),
+    ("by_two: {title: B}", "by_two: {title: B, overrides: {mean: {title: Z}}}", {"mean"}),
+    ("by_two: {title: B}", "by_two: {title: B, overrides: {total: {title: Z}}}", set()),
+    ("other:", "new: {title: D}\nother:", set()),
+    ("other: {title: C}", "other: {", {"mean"}),
+])  # fmt: skip
 def test_the_words_of_what_a_result_names_are_in_its_key(
     course: Path, old: str, new: str, graded_again: set[str]
 ) -> None:
@@ -124,15 +118,12 @@ def test_the_words_of_what_a_result_names_are_in_its_key(
     assert changed(course, lambda: path.write_text(path.read_text().replace(old, new))) == graded_again
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "graded_again"),
-    [
-        ("title: Numbers", "title: Other numbers", set()),
-        ("title: Averages", "title: Other averages\n  due: 2026-12-01 18:00Z\n  late: {per_day: 10%}", set()),
-        ("title: Numbers", "title: Numbers\ntime_zone: UTC\nlate: {per_day: 10%}\nnot_handed_in: zero", set()),
-        ("title: Numbers", "title: Numbers\nlimits: {seconds_per_call: 1}", {"mean", "median", "total"}),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "graded_again"), [
+    ("title: Numbers", "title: Other numbers", set()),
+    ("title: Averages", "title: Other averages\n  due: 2026-12-01 18:00Z\n  late: {per_day: 10%}", set()),
+    ("title: Numbers", "title: Numbers\ntime_zone: UTC\nlate: {per_day: 10%}\nnot_handed_in: zero", set()),
+    ("title: Numbers", "title: Numbers\nlimits: {seconds_per_call: 1}", {"mean", "median", "total"}),
+])  # fmt: skip
 def test_dates_and_titles_are_no_reason_to_grade_again(
     course: Path, old: str, new: str, graded_again: set[str]
 ) -> None:

@@ -84,15 +84,10 @@ def test_nothing_is_left_of_a_run_that_is_killed_while_an_attempt_loops(
 
 @SOAK
 @endings
-@pytest.mark.parametrize(
-    ("source", "options", "at_work"),
-    [
-        pytest.param(LOOP, (), lambda judge: loops(below(judge)), id="in a box"),
-        pytest.param(
-            SLEEP, ("--isolation", "process"), lambda judge: named(below(judge), STANDALONE), id="without one"
-        ),
-    ],
-)
+@pytest.mark.parametrize(("source", "options", "at_work"), [
+    pytest.param(LOOP, (), lambda judge: loops(below(judge)), id="in a box"),
+    pytest.param(SLEEP, ("--isolation", "process"), lambda judge: named(below(judge), STANDALONE), id="without one"),
+])  # fmt: skip
 def test_another_judge_takes_the_place_of_one_that_is_killed_and_nothing_is_left_of_either(
     tiny_copy: Path,
     tmp_path: Path,

@@ -151,14 +151,11 @@ def test_a_file_that_has_nothing_beside_a_part_that_failed_is_to_blame(
     assert [d.id for d in grade(tmp_path / f"{STEM}.py").diagnosis] == ["interface"]
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        pytest.param("raise NotImplementedError", id="a stub"),
-        pytest.param("return x.cumsum(0) / len(x)", id="a wrong answer"),
-        pytest.param("return x.cumsun(0)", id="a misspelt method"),
-    ],
-)
+@pytest.mark.parametrize("source", [
+    pytest.param("raise NotImplementedError", id="a stub"),
+    pytest.param("return x.cumsum(0) / len(x)", id="a wrong answer"),
+    pytest.param("return x.cumsun(0)", id="a misspelt method"),
+])  # fmt: skip
 def test_a_part_that_has_nothing_to_do_with_it_is_not_to_blame(
     grade: Callable[[Path], ExerciseResult], tmp_path: Path, source: str
 ) -> None:
@@ -275,15 +272,12 @@ check_notebook("running_mean")"""
 
 
 @pytest.mark.parametrize("visible", [None, AS_FIRST_RELEASED], ids=["", "with visible checks as first released"])
-@pytest.mark.parametrize(
-    "form",
-    [
-        pytest.param(without_metadata, id="a notebook without metadata"),
-        pytest.param(as_script_of_nbconvert, id="nbconvert --to script"),
-        pytest.param(as_script_of_jupytext("py:percent"), id="jupytext percent"),
-        pytest.param(as_script_of_jupytext("py:light"), id="jupytext light"),
-    ],
-)
+@pytest.mark.parametrize("form", [
+    pytest.param(without_metadata, id="a notebook without metadata"),
+    pytest.param(as_script_of_nbconvert, id="nbconvert --to script"),
+    pytest.param(as_script_of_jupytext("py:percent"), id="jupytext percent"),
+    pytest.param(as_script_of_jupytext("py:light"), id="jupytext light"),
+])  # fmt: skip
 def test_a_right_notebook_has_full_marks_in_whatever_form_it_is_handed_in(
     grade: Callable[[Path], ExerciseResult],
     released: dict,

@@ -79,16 +79,13 @@ def test_two_mistakes_have_no_line(judge: Judge, running_mean: Exercise) -> None
     assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,").replace("== 0", "== 9")) == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("def running_mean(x):\n    pass\n", id="nothing written"),
-        pytest.param(RIGHT.replace("return x", "raise NotImplementedError\n    return x"), id="something unwritten"),
-        pytest.param("import torch\nx = nothing\n" + RIGHT, id="it cannot be imported"),
-        pytest.param(RIGHT.replace("return x", "import os; os._exit(1)\n    return x"), id="it ends its process"),
-        pytest.param(RIGHT.replace("arange(1,", "arange(0,") + "#\n" * 400, id="too long"),
-    ],
-)
+@pytest.mark.parametrize("text", [
+    pytest.param("def running_mean(x):\n    pass\n", id="nothing written"),
+    pytest.param(RIGHT.replace("return x", "raise NotImplementedError\n    return x"), id="something unwritten"),
+    pytest.param("import torch\nx = nothing\n" + RIGHT, id="it cannot be imported"),
+    pytest.param(RIGHT.replace("return x", "import os; os._exit(1)\n    return x"), id="it ends its process"),
+    pytest.param(RIGHT.replace("arange(1,", "arange(0,") + "#\n" * 400, id="too long"),
+])  # fmt: skip
 def test_nothing_is_searched_where_it_makes_no_sense(tiny: Course, box: Box, running_mean: Exercise, text: str) -> None:
     counted = CountingBox(box)
     searching = Judge(tiny, counted, Settings(b"secret", diagnoses=False, bounds=PATIENT))

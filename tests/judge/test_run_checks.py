@@ -141,19 +141,13 @@ def test_the_attempt_knows_which_check_asks(judged):
 HEAD = "import time\nimport pytest\nfrom manyheads.checks import Layer, check\n\nmarked = check(points=1, layer=Layer.SHAPE)\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        pytest.param("1 / 0", "ZeroDivisionError", id="a file that cannot be imported"),
-        pytest.param('def test_f(attempt):\n    "f"', "needs to be a function with @check", id="no points"),
-        pytest.param("@marked\ndef test_f(attempt):\n    pass", "and a docstring", id="no sentence for the student"),
-        pytest.param(
-            '@marked\ndef test_f(attempt, tmp_path):\n    "f"',
-            "asks for tmp_path: a check is given attempt, reference, draw only",
-            id="another fixture",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "says"), [
+    pytest.param("1 / 0", "ZeroDivisionError", id="a file that cannot be imported"),
+    pytest.param('def test_f(attempt):\n    "f"', "needs to be a function with @check", id="no points"),
+    pytest.param("@marked\ndef test_f(attempt):\n    pass", "and a docstring", id="no sentence for the student"),
+    pytest.param('@marked\ndef test_f(attempt, tmp_path):\n    "f"',
+        "asks for tmp_path: a check is given attempt, reference, draw only", id="another fixture"),
+])  # fmt: skip
 def test_what_is_no_check_is_refused_in_one_sentence(tmp_path, text, says):
     (tmp_path / "test_f.py").write_text(f"{HEAD}\n{text}\n")
     with pytest.raises(GraderFault, match=re.escape(says)) as caught:

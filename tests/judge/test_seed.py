@@ -28,18 +28,15 @@ def results(folder: Path, *seeds: object, assignment: str = "sums") -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("before", "given", "seed"),
-    [
-        pytest.param((), None, NEW, id="a first run draws one"),
-        pytest.param((), 0, 0, id="it takes the one that is given, also 0"),
-        pytest.param((7, 7), None, 7, id="a run goes on with that of its results"),
-        pytest.param((0, 0), None, 0, id="also with 0"),
-        pytest.param((3, 7, 7), None, 7, id="of several it takes the most frequent"),
-        pytest.param((None, 7), None, 7, id="what is no result has none"),
-        pytest.param((7, 7), 3, 3, id="one that is given goes before that of results"),
-    ],
-)
+@pytest.mark.parametrize(("before", "given", "seed"), [
+    pytest.param((), None, NEW, id="a first run draws one"),
+    pytest.param((), 0, 0, id="it takes the one that is given, also 0"),
+    pytest.param((7, 7), None, 7, id="a run goes on with that of its results"),
+    pytest.param((0, 0), None, 0, id="also with 0"),
+    pytest.param((3, 7, 7), None, 7, id="of several it takes the most frequent"),
+    pytest.param((None, 7), None, 7, id="what is no result has none"),
+    pytest.param((7, 7), 3, 3, id="one that is given goes before that of results"),
+])  # fmt: skip
 def test_a_seed(tmp_path: Path, before: tuple[object, ...], given: int | None, seed: int) -> None:
     assert seed_of_run(results(tmp_path, *before), ["sums"], given, in_part=False) == seed
 

@@ -21,17 +21,14 @@ def test_an_output_for_each_leaf_of_each_step_is_an_answer() -> None:
     assert not validate_reply(CALL, Reply((OTHER,) * 4))
 
 
-@pytest.mark.parametrize(
-    "outputs",
-    [
-        pytest.param((TENSOR, HIDDEN), id="a step without an answer"),
-        pytest.param((TENSOR, HIDDEN) * 3, id="an answer too many"),
-        pytest.param((TENSOR, TENSOR) * 2, id="a tensor in place of an opaque part"),
-        pytest.param((TENSOR, Output(OPAQUE, torch.ones(1), shape=(1,))) * 2, id="an opaque part with numbers"),
-        pytest.param((HIDDEN, HIDDEN) * 2, id="an opaque part in place of a tensor"),
-        pytest.param((Output(misfit(0, "tensor"), torch.ones(1), shape=(1,)), HIDDEN) * 2, id="a misfit with numbers"),
-    ],
-)
+@pytest.mark.parametrize("outputs", [
+    pytest.param((TENSOR, HIDDEN), id="a step without an answer"),
+    pytest.param((TENSOR, HIDDEN) * 3, id="an answer too many"),
+    pytest.param((TENSOR, TENSOR) * 2, id="a tensor in place of an opaque part"),
+    pytest.param((TENSOR, Output(OPAQUE, torch.ones(1), shape=(1,))) * 2, id="an opaque part with numbers"),
+    pytest.param((HIDDEN, HIDDEN) * 2, id="an opaque part in place of a tensor"),
+    pytest.param((Output(misfit(0, "tensor"), torch.ones(1), shape=(1,)), HIDDEN) * 2, id="a misfit with numbers"),
+])  # fmt: skip
 def test_anything_else_is_none(outputs: tuple[Output, ...]) -> None:
     assert validate_reply(CALL, Reply(outputs))
 

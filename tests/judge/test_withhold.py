@@ -27,52 +27,43 @@ def told(*shape: int, call: Call | None = None, expected: tuple[int, ...] = EXPE
     return text.partition("yours has ")[2]
 
 
-@pytest.mark.parametrize(
-    ("shape", "says"),
-    [
-        pytest.param((5, 7, 6, 11), "(5, 7, 6, 11)", id="axes in another order are told as they are"),
-        pytest.param((5, 7, 66), "(5, 7, 66)", id="a size of the call is told"),
-        pytest.param((5, 1, 7, 3), "(5, 1, 7, 3)", id="so is one that is smaller than the call's"),
-        pytest.param((5, 77, 6), "(5, 77, 6)", id="merged axes are told as the number that they make"),
-        pytest.param((5, 7, 132), "(5, 7, 132)", id="so are packed layers"),
-        pytest.param((0, 12345), "(0, another size)", id="any other size is not told"),
-        pytest.param((5, 7, 6, 11, 79), "(5, 7, 6, 11, another size)", id="nor one that is little larger"),
-        pytest.param((1 << 39, 0), "(…, 0)", id="nor one that is enormous"),
-        pytest.param((1, 2) * 6, "(1, 2, 1, 2, 1, 2, …)", id="axes beyond two more than the expected are not told"),
-    ],
-)
+@pytest.mark.parametrize(("shape", "says"), [
+    pytest.param((5, 7, 6, 11), "(5, 7, 6, 11)", id="axes in another order are told as they are"),
+    pytest.param((5, 7, 66), "(5, 7, 66)", id="a size of the call is told"),
+    pytest.param((5, 1, 7, 3), "(5, 1, 7, 3)", id="so is one that is smaller than the call's"),
+    pytest.param((5, 77, 6), "(5, 77, 6)", id="merged axes are told as the number that they make"),
+    pytest.param((5, 7, 132), "(5, 7, 132)", id="so are packed layers"),
+    pytest.param((0, 12345), "(0, another size)", id="any other size is not told"),
+    pytest.param((5, 7, 6, 11, 79), "(5, 7, 6, 11, another size)", id="nor one that is little larger"),
+    pytest.param((1 << 39, 0), "(…, 0)", id="nor one that is enormous"),
+    pytest.param((1, 2) * 6, "(1, 2, 1, 2, 1, 2, …)", id="axes beyond two more than the expected are not told"),
+])  # fmt: skip
 def test_of_a_shape(shape: tuple[int, ...], says: str) -> None:
     assert told(*shape) == says
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        pytest.param(Call("f", (1024,)), id="a number"),
-        pytest.param(Call("f", (torch.zeros(1024),)), id="a tensor"),
-        pytest.param(Call("f", (), {"mask": torch.zeros(1024)}), id="a tensor by name"),
-        pytest.param(Call(Build("M", (1024,)), (X,)), id="an argument of a module"),
-        pytest.param(Call(Build("M", state={"w": torch.zeros(1024, 2)}), (X,)), id="a weight of a module"),
-        pytest.param(Call("f", (StandIn({"proj": torch.zeros(3, 1024)}, {}), X)), id="a layer of a stand-in"),
-    ],
-)
+@pytest.mark.parametrize("call", [
+    pytest.param(Call("f", (1024,)), id="a number"),
+    pytest.param(Call("f", (torch.zeros(1024),)), id="a tensor"),
+    pytest.param(Call("f", (), {"mask": torch.zeros(1024)}), id="a tensor by name"),
+    pytest.param(Call(Build("M", (1024,)), (X,)), id="an argument of a module"),
+    pytest.param(Call(Build("M", state={"w": torch.zeros(1024, 2)}), (X,)), id="a weight of a module"),
+    pytest.param(Call("f", (StandIn({"proj": torch.zeros(3, 1024)}, {}), X)), id="a layer of a stand-in"),
+])  # fmt: skip
 def test_a_size_is_told_where_the_call_contains_it_as(call: Call) -> None:
     assert told(5, 1024, call=call) == "(5, 1024)"
 
 
-@pytest.mark.parametrize(
-    ("factor", "says"),
-    [
-        pytest.param("3.32", "3.317", id="the root of head_dim"),
-        pytest.param("0.408", "0.4082", id="one over the root of n_head"),
-        pytest.param("66", "66", id="a size"),
-        pytest.param("0.798", "0.7977", id="the root of a quotient of sizes"),
-        pytest.param("1e+04", "1e+04", id="a power of ten"),
-        pytest.param("0.5", "0.5", id="a half"),
-        pytest.param("1.253e+45", "", id="a message"),
-        pytest.param("7.77", "", id="any other number"),
-    ],
-)
+@pytest.mark.parametrize(("factor", "says"), [
+    pytest.param("3.32", "3.317", id="the root of head_dim"),
+    pytest.param("0.408", "0.4082", id="one over the root of n_head"),
+    pytest.param("66", "66", id="a size"),
+    pytest.param("0.798", "0.7977", id="the root of a quotient of sizes"),
+    pytest.param("1e+04", "1e+04", id="a power of ten"),
+    pytest.param("0.5", "0.5", id="a half"),
+    pytest.param("1.253e+45", "", id="a message"),
+    pytest.param("7.77", "", id="any other number"),
+])  # fmt: skip
 def test_a_factor_is_told_where_a_mistake_makes_it(factor: str, says: str) -> None:
     asked = [Exchange("check", Call("attention_scores", (torch.zeros(5, 7, 66), torch.zeros(6, 11))), Reply())]
     told = withhold(f"every score is {factor} times what it should be", asked)

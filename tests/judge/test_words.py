@@ -93,15 +93,12 @@ def test_an_argument_error_inside_the_students_code_is_not_the_interfaces():
     assert kind_of(raised("TypeError", message, line=None)).misconception == "interface"
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        pytest.param("a\nb\x1b[31m\x00c", "a b [31m c", id="control characters are gone"),
-        pytest.param("::error::x", ":error:x", id="no command to a CI runner"),
-        pytest.param("x" * 400, "x" * 299 + "…", id="cut at 300 characters"),
-        pytest.param("√head_dim … ok", "√head_dim … ok", id="ordinary text stays"),
-    ],
-)
+@pytest.mark.parametrize(("text", "shown"), [
+    pytest.param("a\nb\x1b[31m\x00c", "a b [31m c", id="control characters are gone"),
+    pytest.param("::error::x", ":error:x", id="no command to a CI runner"),
+    pytest.param("x" * 400, "x" * 299 + "…", id="cut at 300 characters"),
+    pytest.param("√head_dim … ok", "√head_dim … ok", id="ordinary text stays"),
+])  # fmt: skip
 def test_text_is_made_plain(text, shown):
     assert sanitize(text) == shown
 

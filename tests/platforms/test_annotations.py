@@ -94,16 +94,13 @@ def test_a_line_beyond_the_end_of_the_file_is_not_believed(
     assert found.line == 9
 
 
-@pytest.mark.parametrize(
-    "evidence",
-    [
-        pytest.param("position 3 differs", id="no line"),
-        pytest.param("raised ValueError on line 10", id="a line beyond the end"),
-        pytest.param("raised ValueError on line 0", id="line 0"),
-        pytest.param("raised ValueError on line 99999999999", id="a line that is no number for long"),
-        pytest.param("online 2 of them", id="a word that only ends like it"),
-    ],
-)
+@pytest.mark.parametrize("evidence", [
+    pytest.param("position 3 differs", id="no line"),
+    pytest.param("raised ValueError on line 10", id="a line beyond the end"),
+    pytest.param("raised ValueError on line 0", id="line 0"),
+    pytest.param("raised ValueError on line 99999999999", id="a line that is no number for long"),
+    pytest.param("online 2 of them", id="a word that only ends like it"),
+])  # fmt: skip
 def test_without_one_it_is_the_definition_that_the_exercise_asks_for(
     tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path], evidence: str
 ) -> None:

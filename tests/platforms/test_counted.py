@@ -35,15 +35,12 @@ LATE = Adjustment(rule="late", words="late", before=2, after=1.6)
 BY_HAND = Adjustment(rule="score", words="by hand", before=2, after=3)
 
 
-@pytest.mark.parametrize(
-    ("own", "scores", "late"),
-    [
-        pytest.param(exercise(2), [1, 1, 0], 0, id="what was found"),
-        pytest.param(exercise(1.6, LATE), [1, 1, 0], 0.2, id="late: before the penalty"),
-        pytest.param(exercise(3, BY_HAND), [0.75, 2.25, 0], 0, id="by hand: shared by the cells' points"),
-        pytest.param(exercise(1.6, LATE, excused=True), [0.5, 1.5, 0], 0, id="excused: the others' share"),
-    ],
-)
+@pytest.mark.parametrize(("own", "scores", "late"), [
+    pytest.param(exercise(2), [1, 1, 0], 0, id="what was found"),
+    pytest.param(exercise(1.6, LATE), [1, 1, 0], 0.2, id="late: before the penalty"),
+    pytest.param(exercise(3, BY_HAND), [0.75, 2.25, 0], 0, id="by hand: shared by the cells' points"),
+    pytest.param(exercise(1.6, LATE, excused=True), [0.5, 1.5, 0], 0, id="excused: the others' share"),
+])  # fmt: skip
 def test_cells_add_up_to_what_counts(own: ExerciseResult, scores: list[float], late: float) -> None:
     of = result(own, 5, 10) if own.excused else result(own, own.score, 4)
     assert cell_scores(own, of, CELLS) == pytest.approx(scores)

@@ -148,15 +148,12 @@ def test_no_page_and_no_notebook_shows_hidden_source(trap_class: Path, points: d
         assert [line for line in telling if line in seen] == [], student
 
 
-@pytest.mark.parametrize(
-    ("student", "says"),
-    [
-        ("notebook_that_is_not_json", "This is not a notebook that can be read: save it again from Jupyter."),
-        ("nothing_handed_in", f"{STEM}.py was not handed in."),
-        ("script_and_notebook", f"Both {STEM}.py and {STEM}.ipynb were worked on: the .py counts."),
-        ("exits", "Line 3 was left out: it ended the whole process."),
-    ],
-)
+@pytest.mark.parametrize(("student", "says"), [
+    ("notebook_that_is_not_json", "This is not a notebook that can be read: save it again from Jupyter."),
+    ("nothing_handed_in", f"{STEM}.py was not handed in."),
+    ("script_and_notebook", f"Both {STEM}.py and {STEM}.ipynb were worked on: the .py counts."),
+    ("exits", "Line 3 was left out: it ended the whole process."),
+])  # fmt: skip
 def test_what_is_out_of_the_ordinary_is_said_in_the_comment_and_on_the_page(
     trap_class: Path, student: str, says: str
 ) -> None:

@@ -250,15 +250,12 @@ def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence_and_a_next_
         assert book.find_grade(*VALUES, "ada").auto_score == 0  # as it was
 
 
-@pytest.mark.parametrize(
-    ("bad", "says"),
-    [
-        ("gradebook.db", "Could not parse"),
-        ("sqlite:////nowhere/at/all/gradebook.db", "unable to open database file"),
-        ("postgresql://nobody@127.0.0.1:1/none", "Connection refused|connection failed"),
-        ("oracle://somewhere/none", "No module named|Can't load plugin"),
-    ],
-)
+@pytest.mark.parametrize(("bad", "says"), [
+    ("gradebook.db", "Could not parse"),
+    ("sqlite:////nowhere/at/all/gradebook.db", "unable to open database file"),
+    ("postgresql://nobody@127.0.0.1:1/none", "Connection refused|connection failed"),
+    ("oracle://somewhere/none", "No module named|Can't load plugin"),
+])  # fmt: skip
 def test_a_database_that_cannot_be_opened_is_one_sentence_and_a_next_step(tiny: Course, bad: str, says: str) -> None:
     with pytest.raises(CourseFault, match=says) as raised:
         write(tiny, bad)

@@ -17,13 +17,10 @@ NO_GPU = Run(None, "none")
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "says"),
-    [
-        pytest.param(("passed",), Conclusion("success", "4 / 4"), id="all right"),
-        pytest.param(("failed", "error"), Conclusion("failure", "2 / 4"), id="half of it"),
-    ],
-)
+@pytest.mark.parametrize(("outcomes", "says"), [
+    pytest.param(("passed",), Conclusion("success", "4 / 4"), id="all right"),
+    pytest.param(("failed", "error"), Conclusion("failure", "2 / 4"), id="half of it"),
+])  # fmt: skip
 def test_the_verdict_is_the_score_and_whether_all_is_right(
     make_result: MakeResult, outcomes: tuple[Outcome, ...], says: Conclusion
 ) -> None:

@@ -70,13 +70,10 @@ def test_a_right_notebook_passes_both(validated: dict[str, str], graded: Callabl
     assert graded("right").score == 4
 
 
-@pytest.mark.parametrize(
-    ("name", "score", "diagnosis", "said"),
-    [
-        ("wrong", 2, "You divided by the length of x everywhere.", "You divided by the length of x everywhere."),
-        ("stub", 0, "Nothing is written here yet.", "running_mean: not written yet"),
-    ],
-)
+@pytest.mark.parametrize(("name", "score", "diagnosis", "said"), [
+    ("wrong", 2, "You divided by the length of x everywhere.", "You divided by the length of x everywhere."),
+    ("stub", 0, "Nothing is written here yet.", "running_mean: not written yet"),
+])  # fmt: skip
 def test_one_that_is_not_right_has_the_score_and_the_diagnosis_that_grading_gives_it(
     validated: dict[str, str],
     graded: Callable[[str], ExerciseResult],

@@ -237,18 +237,15 @@ def test_of_what_was_collected_before_names_were_remembered_it_is_said(run_cours
     assert '"named": "ada_1_10_01_mean.py"' in memory.read_text()
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "{",
-        "[]",
-        '{"cells": 7}',
-        '{"cells": []}',
-        '{"cells": [], "nbformat_minor": "5"}',
-        '{"cells": [], "nbformat_minor": null}',
-        "\ud800".encode("utf-16-le", "surrogatepass"),
-    ],
-)
+@pytest.mark.parametrize("content", [
+    "{",
+    "[]",
+    '{"cells": 7}',
+    '{"cells": []}',
+    '{"cells": [], "nbformat_minor": "5"}',
+    '{"cells": [], "nbformat_minor": null}',
+    "\ud800".encode("utf-16-le", "surrogatepass"),
+])  # fmt: skip
 def test_a_notebook_that_is_none_carries_the_feedback_all_the_same(
     run_course: Run, here: Path, content: str | bytes
 ) -> None:

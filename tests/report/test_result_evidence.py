@@ -57,17 +57,10 @@ def test_what_waits_says_so_and_has_no_fault_of_its_own(told: dict[str, tuple[in
     assert told["merges"] == (6, "waits for split, which it uses")
 
 
-@pytest.mark.parametrize(
-    ("says", "seen", "sentence"),
-    [
-        ("not right yet", "3 values differ", "split: not right yet. 3 values differ."),
-        (
-            "You did not scale.",
-            "what is that factor made of?",
-            "split: You did not scale. What is that factor made of?",
-        ),
-        ("not right yet", "nobody sees it!", "split: not right yet. Nobody sees it!"),
-    ],
-)
+@pytest.mark.parametrize(("says", "seen", "sentence"), [
+    ("not right yet", "3 values differ", "split: not right yet. 3 values differ."),
+    ("You did not scale.", "what is that factor made of?", "split: You did not scale. What is that factor made of?"),
+    ("not right yet", "nobody sees it!", "split: not right yet. Nobody sees it!"),
+])  # fmt: skip
 def test_it_has_one_mark_at_the_end_of_each_part(says: str, seen: str, sentence: str) -> None:
     assert FunctionEvidence(function="split", state="wrong", says=says, evidence=seen).sentence == sentence

@@ -120,14 +120,11 @@ def test_the_report_goes_by_function_and_every_misconception_stands_with_its_own
     ]
 
 
-@pytest.mark.parametrize(
-    ("lines", "says"),
-    [
-        pytest.param((ProvedLine(line=23, edit="a → b"),), "line 23", id="one"),
-        pytest.param((ProvedLine(line=23), ProvedLine(line=31)), "line 23, or line 31", id="two"),
-        pytest.param((ProvedLine(line=40, cell=3, line_in_cell=5),), "line 5 of code cell 3", id="a cell's"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "says"), [
+    pytest.param((ProvedLine(line=23, edit="a → b"),), "line 23", id="one"),
+    pytest.param((ProvedLine(line=23), ProvedLine(line=31)), "line 23, or line 31", id="two"),
+    pytest.param((ProvedLine(line=40, cell=3, line_in_cell=5),), "line 5 of code cell 3", id="a cell's"),
+])  # fmt: skip
 def test_the_line_that_is_wrong_stands_with_the_misconception_and_what_to_write_nowhere(
     lines: tuple[ProvedLine, ...], says: str
 ) -> None:

@@ -108,14 +108,11 @@ def test_a_students_text_is_text() -> None:
     assert text(Explained("f(x)", "", (line,)))[1] == "  4  y = x[:, 0]  # [bold]not markup[/bold] [link=x]"
 
 
-@pytest.mark.parametrize(
-    ("crop", "lines"),
-    [
-        pytest.param(torch.tensor([True, False]), ["True    ·"], id="bools"),
-        pytest.param(torch.tensor([1.0, -20.0]), ["  1 -20"], id="whole numbers"),
-        pytest.param(torch.tensor([0.125, float("nan")]), ["0.12  nan"], id="no number"),
-        pytest.param(torch.tensor(7.0), ["7"], id="no axis"),
-    ],
-)
+@pytest.mark.parametrize(("crop", "lines"), [
+    pytest.param(torch.tensor([True, False]), ["True    ·"], id="bools"),
+    pytest.param(torch.tensor([1.0, -20.0]), ["  1 -20"], id="whole numbers"),
+    pytest.param(torch.tensor([0.125, float("nan")]), ["0.12  nan"], id="no number"),
+    pytest.param(torch.tensor(7.0), ["7"], id="no axis"),
+])  # fmt: skip
 def test_numbers_are_as_short_as_they_can_be(crop: torch.Tensor, lines: list[str]) -> None:
     assert crop_lines(crop, tuple(crop.shape)) == lines

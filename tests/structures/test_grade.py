@@ -29,20 +29,15 @@ def test_a_list_in_place_of_a_tuple_and_a_cache_of_any_kind_are_right(scored: Sc
     assert [check.evidence for check in result.checks if check.outcome != "passed"] == []
 
 
-@pytest.mark.parametrize(
-    ("returned", "sentence"),
-    [
-        ("self.proj(y)", "a pair (y, cache) was expected; yours returned a tensor alone"),
-        ("None", "a pair (y, cache) was expected; yours returned None: is a return missing at its end?"),
-        ("(x, k, v)", "a pair (y, cache) was expected; yours returned a tuple of 3"),
-        ("{'y': x, 'cache': (k, v)}", "a pair (y, cache) was expected; yours returned a dict"),
-        ("None, (k, v)", "a tensor was expected as y; yours returned None: is a return missing at its end?"),
-        (
-            "(self.proj(y), (k, v)) if cache is None else self.proj(y)",
-            "a pair (y, cache) was expected of call 2; yours returned a tensor alone",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("returned", "sentence"), [
+    ("self.proj(y)", "a pair (y, cache) was expected; yours returned a tensor alone"),
+    ("None", "a pair (y, cache) was expected; yours returned None: is a return missing at its end?"),
+    ("(x, k, v)", "a pair (y, cache) was expected; yours returned a tuple of 3"),
+    ("{'y': x, 'cache': (k, v)}", "a pair (y, cache) was expected; yours returned a dict"),
+    ("None, (k, v)", "a tensor was expected as y; yours returned None: is a return missing at its end?"),
+    ("(self.proj(y), (k, v)) if cache is None else self.proj(y)",
+        "a pair (y, cache) was expected of call 2; yours returned a tensor alone"),
+])  # fmt: skip
 def test_another_structure_gets_one_sentence(
     scored: Scored, returning: Returning, returned: str, sentence: str
 ) -> None:

@@ -76,23 +76,20 @@ class CachedSelfAttention(nn.Module):
 """
 
 
-@pytest.mark.parametrize(
-    ("returned", "says"),
-    [
-        ("Lies((x,))", "a pair (y, cache) was expected; yours returned a tuple of 1"),
-        ("Lies((x, None))", "values differ"),
-        ("Endless()", "yours returned a dict"),
-        ("Pretends()", "yours returned an object of another type"),
-        ("(x,) * 3_000_000", "yours returned a tuple of 9 or more"),
-        ("knot()", "yours returned a list of 1"),
-        ("(knot(), knot())", "a tensor was expected as y; yours returned a list"),
-        ("(Bomb(), Bomb())", "a tensor was expected as y; yours returned an object of another type"),
-        ("named('without y')", "yours returned an object of another type"),
-        ("(named('in place of 0: a secret'), None)", "yours returned an object of another type"),
-        ("(named('in place of 77: a secret'), None)", "yours returned an object of another type"),
-        ("(named('(opaque)'), None)", "something that is not an answer"),
-    ],
-)
+@pytest.mark.parametrize(("returned", "says"), [
+    ("Lies((x,))", "a pair (y, cache) was expected; yours returned a tuple of 1"),
+    ("Lies((x, None))", "values differ"),
+    ("Endless()", "yours returned a dict"),
+    ("Pretends()", "yours returned an object of another type"),
+    ("(x,) * 3_000_000", "yours returned a tuple of 9 or more"),
+    ("knot()", "yours returned a list of 1"),
+    ("(knot(), knot())", "a tensor was expected as y; yours returned a list"),
+    ("(Bomb(), Bomb())", "a tensor was expected as y; yours returned an object of another type"),
+    ("named('without y')", "yours returned an object of another type"),
+    ("(named('in place of 0: a secret'), None)", "yours returned an object of another type"),
+    ("(named('in place of 77: a secret'), None)", "yours returned an object of another type"),
+    ("(named('(opaque)'), None)", "something that is not an answer"),
+])  # fmt: skip
 def test_a_structure_that_lies_earns_nothing(scored: Scored, returned: str, says: str) -> None:
     result = scored(ATTEMPT % returned)
     told = " ".join(check.evidence for check in result.checks)

@@ -51,16 +51,13 @@ def test_attributes_of_a_stand_in_are_sizes() -> None:
     assert sizes(axes_of(signature, call, (2, 5, 12), {}))["nh"] == 3
 
 
-@pytest.mark.parametrize(
-    ("call", "returned"),
-    [
-        pytest.param(Call("split", (torch.zeros(5, 12), 3)), (3, 5, 4), id="another number of axes"),
-        pytest.param(Call("split", (X,)), (2, 3, 5, 4), id="an argument that is missing"),
-        pytest.param(Call("split", (X, 4)), (2, 3, 5, 4), id="two values for one axis"),
-        pytest.param(Call("split", (X, None)), (2, 3, 5, 4), id="no number where one belongs"),
-        pytest.param(Call("split", (3, 3)), (2, 3, 5, 4), id="no tensor where one belongs"),
-    ],
-)
+@pytest.mark.parametrize(("call", "returned"), [
+    pytest.param(Call("split", (torch.zeros(5, 12), 3)), (3, 5, 4), id="another number of axes"),
+    pytest.param(Call("split", (X,)), (2, 3, 5, 4), id="an argument that is missing"),
+    pytest.param(Call("split", (X, 4)), (2, 3, 5, 4), id="two values for one axis"),
+    pytest.param(Call("split", (X, None)), (2, 3, 5, 4), id="no number where one belongs"),
+    pytest.param(Call("split", (3, 3)), (2, 3, 5, 4), id="no tensor where one belongs"),
+])  # fmt: skip
 def test_a_call_that_the_signature_does_not_fit_has_no_axes(call: Call, returned: tuple[int, ...]) -> None:
     assert axes_of(SPLIT, call, returned, {}) is None
 

@@ -80,17 +80,14 @@ def test_what_is_saved_is_what_is_read(fingerprints: Fingerprints, tmp_path: Pat
         assert [torch.equal(a, b) for a, b in zip(mine.args, theirs.args, strict=True)] == [True] * len(mine.args)
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        pytest.param(lambda data: b"", id="an empty file"),
-        pytest.param(lambda data: data[:-1], id="a file that was cut off"),
-        pytest.param(lambda data: b"version https://git-lfs.github.com/spec/v1\n", id="a pointer to a file"),
-        pytest.param(lambda data: data.replace(b"running_mean", b"running\0mean", 1), id="a header that is no JSON"),
-        pytest.param(lambda data: re.sub(rb'(format\\":)\d', rb"\g<1>9", data, count=1), id="a format of another day"),
-        pytest.param(lambda data: data.replace(b"expected", b"expekted", 1), id="an entry that is missing"),
-    ],
-)
+@pytest.mark.parametrize("spoil", [
+    pytest.param(lambda data: b"", id="an empty file"),
+    pytest.param(lambda data: data[:-1], id="a file that was cut off"),
+    pytest.param(lambda data: b"version https://git-lfs.github.com/spec/v1\n", id="a pointer to a file"),
+    pytest.param(lambda data: data.replace(b"running_mean", b"running\0mean", 1), id="a header that is no JSON"),
+    pytest.param(lambda data: re.sub(rb'(format\\":)\d', rb"\g<1>9", data, count=1), id="a format of another day"),
+    pytest.param(lambda data: data.replace(b"expected", b"expekted", 1), id="an entry that is missing"),
+])  # fmt: skip
 def test_a_spoilt_file_is_an_error_that_says_what_to_do(tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "f.safetensors"
     spoilt = spoil(FILE.read_bytes())
@@ -256,16 +253,13 @@ def test_a_folder_with_the_course_file_and_the_exercises_is_enough(tmp_path: Pat
     assert done.stdout.startswith("✓ 01 The running mean")
 
 
-@pytest.mark.parametrize(
-    ("type_", "stage", "subject", "expected"),
-    [
-        pytest.param("RuntimeError", "call", Build("Layer"), "refused", id="a mask that is too small"),
-        pytest.param("RuntimeError", "build", Build("Layer"), "other", id="while it is built"),
-        pytest.param("RuntimeError", "call", "layer", "other", id="a function"),
-        pytest.param("KeyError", "call", Build("Layer"), "other", id="another exception"),
-        pytest.param("ValueError", "call", Build("Layer"), "refused", id="a refusal in words"),
-    ],
-)
+@pytest.mark.parametrize(("type_", "stage", "subject", "expected"), [
+    pytest.param("RuntimeError", "call", Build("Layer"), "refused", id="a mask that is too small"),
+    pytest.param("RuntimeError", "build", Build("Layer"), "other", id="while it is built"),
+    pytest.param("RuntimeError", "call", "layer", "other", id="a function"),
+    pytest.param("KeyError", "call", Build("Layer"), "other", id="another exception"),
+    pytest.param("ValueError", "call", Build("Layer"), "refused", id="a refusal in words"),
+])  # fmt: skip
 def test_what_counts_as_a_refusal(type_: str, stage: str, subject: str | Build, expected: str) -> None:
     raised = Raised(type_, (type_, "Exception"), "no", stage, 3)
     trace = fingerprint_beside(ReplyFingerprint(raised="refused"), Call(subject), Reply(raised=raised))

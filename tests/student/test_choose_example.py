@@ -90,16 +90,13 @@ def test_a_call_with_all_its_tensors_comes_before_one_that_leaves_one_out() -> N
     assert len(example.call.args) == 2
 
 
-@pytest.mark.parametrize(
-    ("other", "options"),
-    [
-        pytest.param(split(2, 5, 12, 4, random=True), {}, id="one at random"),
-        pytest.param(split(2, 5, 12, 4), {"refused": [0]}, id="one that is refused"),
-        pytest.param(split(2, 5, 12, 4, runs=2), {}, id="one that runs twice"),
-        pytest.param(split(2, 5, 12, 4, only_build=True), {}, id="one that is not called"),
-        pytest.param(split(2, 5, 12, 4), {"layers": [Layer.HYGIENE, Layer.VALUES]}, id="one of another layer"),
-    ],
-)
+@pytest.mark.parametrize(("other", "options"), [
+    pytest.param(split(2, 5, 12, 4, random=True), {}, id="one at random"),
+    pytest.param(split(2, 5, 12, 4), {"refused": [0]}, id="one that is refused"),
+    pytest.param(split(2, 5, 12, 4, runs=2), {}, id="one that runs twice"),
+    pytest.param(split(2, 5, 12, 4, only_build=True), {}, id="one that is not called"),
+    pytest.param(split(2, 5, 12, 4), {"layers": [Layer.HYGIENE, Layer.VALUES]}, id="one of another layer"),
+])  # fmt: skip
 def test_what_is_out_of_the_ordinary_comes_last(other: tuple[Call, Tensor], options: dict[str, Any]) -> None:
     (example,) = chosen(other, split(2, 5, 24, 4), **options)
     assert sizes(example) == (2, 5, 24, 4)

@@ -52,20 +52,17 @@ def test_the_file_as_released_fits() -> None:
     refuse_what_does_not_fit(with_pair("first", 0)(read(FILE)), FILE)
 
 
-@pytest.mark.parametrize(
-    "edit",
-    [
-        pytest.param(lambda f: replace(f, calls=()), id="no calls"),
-        pytest.param(lambda f: replace(f, calls=(replace(f.calls[0], args=None), *f.calls[1:])), id="no arguments"),
-        pytest.param(lambda f: replace(f, expected=f.expected[:-1]), id="an answer less"),
-        pytest.param(changed("replies"), id="a reply less"),
-        pytest.param(with_answer(10**6), id="an answer that nobody gave"),
-        pytest.param(with_answer(-1), id="an answer before the first"),
-        pytest.param(with_pair("first", 30_000), id="a pair of nobody"),
-        pytest.param(with_pair("probe", 30_000), id="a pair on no call"),
-        pytest.param(lambda f: replace(f, pairs=replace(f.pairs, first=torch.zeros(3))), id="half a pair"),
-    ],
-)
+@pytest.mark.parametrize("edit", [
+    pytest.param(lambda f: replace(f, calls=()), id="no calls"),
+    pytest.param(lambda f: replace(f, calls=(replace(f.calls[0], args=None), *f.calls[1:])), id="no arguments"),
+    pytest.param(lambda f: replace(f, expected=f.expected[:-1]), id="an answer less"),
+    pytest.param(changed("replies"), id="a reply less"),
+    pytest.param(with_answer(10**6), id="an answer that nobody gave"),
+    pytest.param(with_answer(-1), id="an answer before the first"),
+    pytest.param(with_pair("first", 30_000), id="a pair of nobody"),
+    pytest.param(with_pair("probe", 30_000), id="a pair on no call"),
+    pytest.param(lambda f: replace(f, pairs=replace(f.pairs, first=torch.zeros(3))), id="half a pair"),
+])  # fmt: skip
 def test_what_does_not_fit_is_one_sentence(edit: Callable[[Fingerprints], Fingerprints]) -> None:
     with pytest.raises(CourseError, match=rf"^{FILE} was changed: .*\. Next: git checkout {FILE}, or as an"):
         refuse_what_does_not_fit(edit(read(FILE)), FILE)

@@ -61,14 +61,11 @@ def test_an_exception_is_told_with_its_line_after_what_led_to_it(explain: Explai
     assert merge.returned == ""
 
 
-@pytest.mark.parametrize(
-    ("by", "takes"),
-    [
-        ("math.sqrt(C)", "(B, T, T) / 5.477 (√C)"),
-        ("torch.tensor(6.0).sqrt()", "(B, T, T), 2.449 (√hd)"),
-        ("1", "(B, T, T) / 1"),
-    ],
-)
+@pytest.mark.parametrize(("by", "takes"), [
+    ("math.sqrt(C)", "(B, T, T) / 5.477 (√C)"),
+    ("torch.tensor(6.0).sqrt()", "(B, T, T), 2.449 (√hd)"),
+    ("1", "(B, T, T) / 1"),
+])  # fmt: skip
 def test_what_scores_are_divided_by_is_named(explain: Explain, by: str, takes: str) -> None:
     (told,) = explain("mha_by_loop", LOOPS.replace("math.sqrt(C)", by))
     assert [op.takes for line in lines(told) for op in line.operations if op.name == "div"] == [takes]

@@ -44,56 +44,29 @@ def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(box: Box,
     assert learned(box, attention, restless) == learned(box, attention, solution(FUSED))
 
 
-@pytest.mark.parametrize(
-    ("body", "sentence"),
-    [
-        pytest.param(
-            "while later: time.sleep(1)\n        return self.proj(x)",
-            "No answer within 3 seconds: is there an endless loop? That was at step 2 of 600.",
-            id="an endless loop",
-        ),
-        pytest.param(
-            "if later: os._exit(0)\n        return self.proj(x)",
-            "The attempt ended its own process (exit status 0) in place of answering. That was at step 2 of 600.",
-            id="an exit",
-        ),
-        pytest.param(
-            "if later: ctypes.string_at(0)\n        return self.proj(x)",
-            "The attempt's process was ended by SIGSEGV (a crash in native code). That was at step 2 of 600.",
-            id="a crash",
-        ),
-        pytest.param(
-            "if later: raise RuntimeError('no more')\n        return self.proj(x)",
-            "Your code raised RuntimeError on line 12, at step 2 of 600. Python says: no more",
-            id="an exception",
-        ),
-        pytest.param(
-            "return self.proj(x) * (float('nan') if later else 1)",
-            "The loss became NaN (not a number) at step 2 of 600: there is nothing to learn from.",
-            id="not a number",
-        ),
-        pytest.param(
-            "return x.detach() if not self.training else self.proj(x) * float('inf')",
-            "The loss became NaN (not a number) at step 1 of 600: there is nothing to learn from.",
-            id="infinite scores",
-        ),
-        pytest.param(
-            "return self.proj(x), None",
-            "CausalSelfAttention returns a tuple; a tensor (B, T, C) is asked.",
-            id="a tuple",
-        ),
-        pytest.param(
-            "return self.proj(x)[:, :, :48]",
-            "CausalSelfAttention returns the shape (2, 5, 48); (B, T, C) = (2, 5, 64) is asked.",
-            id="another shape",
-        ),
-        pytest.param(
-            "raise NotImplementedError",
-            "Your code raised NotImplementedError on line 12: nothing is written here yet, in CausalSelfAttention.",
-            id="a stub",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("body", "sentence"), [
+    pytest.param("while later: time.sleep(1)\n        return self.proj(x)",
+        "No answer within 3 seconds: is there an endless loop? That was at step 2 of 600.", id="an endless loop"),
+    pytest.param("if later: os._exit(0)\n        return self.proj(x)",
+        "The attempt ended its own process (exit status 0) in place of answering. That was at step 2 of 600.",
+        id="an exit"),
+    pytest.param("if later: ctypes.string_at(0)\n        return self.proj(x)",
+        "The attempt's process was ended by SIGSEGV (a crash in native code). That was at step 2 of 600.",
+        id="a crash"),
+    pytest.param("if later: raise RuntimeError('no more')\n        return self.proj(x)",
+        "Your code raised RuntimeError on line 12, at step 2 of 600. Python says: no more", id="an exception"),
+    pytest.param("return self.proj(x) * (float('nan') if later else 1)",
+        "The loss became NaN (not a number) at step 2 of 600: there is nothing to learn from.", id="not a number"),
+    pytest.param("return x.detach() if not self.training else self.proj(x) * float('inf')",
+        "The loss became NaN (not a number) at step 1 of 600: there is nothing to learn from.", id="infinite scores"),
+    pytest.param("return self.proj(x), None", "CausalSelfAttention returns a tuple; a tensor (B, T, C) is asked.",
+        id="a tuple"),
+    pytest.param("return self.proj(x)[:, :, :48]",
+        "CausalSelfAttention returns the shape (2, 5, 48); (B, T, C) = (2, 5, 64) is asked.", id="another shape"),
+    pytest.param("raise NotImplementedError",
+        "Your code raised NotImplementedError on line 12: nothing is written here yet, in CausalSelfAttention.",
+        id="a stub"),
+])  # fmt: skip
 def test_what_goes_wrong_is_one_sentence(box: Box, attention: Build, body: str, sentence: str) -> None:
     with pytest.raises(TrainingStopped) as stopped:
         learned(box, attention, HEAD + body)

@@ -59,15 +59,12 @@ def test_hidden_in_both_is_no_difference_and_in_one_only_is_none_that_can_be_dra
     assert apart.isnan().tolist() == [False, True, False, True, True]
 
 
-@pytest.mark.parametrize(
-    ("body", "note"),
-    [
-        ("raise NotImplementedError", "nothing is written on line 1 yet"),
-        ("return 1 / 0", "your code raised ZeroDivisionError on line 1"),
-        ("return torch.ones(T)", "yours has the shape (T)"),
-        ("return None", "yours is no tensor"),
-    ],
-)
+@pytest.mark.parametrize(("body", "note"), [
+    ("raise NotImplementedError", "nothing is written on line 1 yet"),
+    ("return 1 / 0", "your code raised ZeroDivisionError on line 1"),
+    ("return torch.ones(T)", "yours has the shape (T)"),
+    ("return None", "yours is no tensor"),
+])  # fmt: skip
 def test_where_there_is_nothing_to_compare_it_says_why(follow_source: FollowSource, body: str, note: str) -> None:
     source = f"def causal_mask(T, device=None): {body}\nimport torch\n" + ZEROS.split("bool).tril()\n")[1]
     followed = follow_source("causal_mask", source, by_head=True)

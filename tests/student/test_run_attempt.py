@@ -13,30 +13,17 @@ from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
 
 
-@pytest.mark.parametrize(
-    ("source", "evidence"),
-    [
-        (
-            "import torch\ndef running_mean(x)\n    return x\n",
-            "It raised SyntaxError on line 2: this is not valid Python. Python says: expected ':'.",
-        ),
-        (
-            "def running_mean(x):\nreturn x\n",
-            "It raised IndentationError on line 2: this is not valid Python. "
-            "Python says: expected an indented block after function definition on line 1.",
-        ),
-        (
-            "@a_name_of_nothing\ndef running_mean(x):\n    return x\n",
-            "Line 1 did not run to its end: it raised NameError on line 1: a name is used that is defined nowhere. "
-            "Python says: name 'a_name_of_nothing' is not defined.",
-        ),
-        (
-            "from torhc import cumsum\n\ndef running_mean(x):\n    return cumsum(x)\n",
-            "Line 1 did not run to its end: there is no module torhc where attempts are judged.",
-        ),
-    ],
-    ids=["syntax", "indentation", "a definition that raises", "an import that all needs"],
-)
+@pytest.mark.parametrize(("source", "evidence"), [
+    ("import torch\ndef running_mean(x)\n    return x\n",
+        "It raised SyntaxError on line 2: this is not valid Python. Python says: expected ':'."),
+    ("def running_mean(x):\nreturn x\n", "It raised IndentationError on line 2: this is not valid Python. "
+        "Python says: expected an indented block after function definition on line 1."),
+    ("@a_name_of_nothing\ndef running_mean(x):\n    return x\n",
+        "Line 1 did not run to its end: it raised NameError on line 1: a name is used that is defined nowhere. "
+        "Python says: name 'a_name_of_nothing' is not defined."),
+    ("from torhc import cumsum\n\ndef running_mean(x):\n    return cumsum(x)\n",
+        "Line 1 did not run to its end: there is no module torhc where attempts are judged."),
+], ids=["syntax", "indentation", "a definition that raises", "an import that all needs"])  # fmt: skip
 def test_what_cannot_be_imported_is_told_in_pythons_words(
     tiny: Course, averages: Assignment, running_mean: Exercise, box: Box, source: str, evidence: str
 ) -> None:
@@ -76,32 +63,23 @@ def test_the_line_that_is_wrong_is_told_without_what_to_write_there(
     assert result.lines == (ProvedLine(line=line),)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param(WRONG.replace("arange(0,", "arange(1,"), id="right"),
-        pytest.param(WRONG.replace("== 0", "== 9"), id="two mistakes"),
-        pytest.param("def running_mean(x):\n    raise NotImplementedError\n", id="a stub"),
-    ],
-)
+@pytest.mark.parametrize("text", [
+    pytest.param(WRONG.replace("arange(0,", "arange(1,"), id="right"),
+    pytest.param(WRONG.replace("== 0", "== 9"), id="two mistakes"),
+    pytest.param("def running_mean(x):\n    raise NotImplementedError\n", id="a stub"),
+])  # fmt: skip
 def test_no_line_is_told_where_none_is_proved(tiny: Course, running_mean: Exercise, box: Box, text: str) -> None:
     attempt = AttemptSource("01_running_mean.py", text)
     result = check_source(read(running_mean.fingerprints), attempt, box, tiny.limits.for_worker(), PATIENT)
     assert result.lines == ()
 
 
-@pytest.mark.parametrize(
-    ("body", "evidence"),
-    [
-        (
-            "return x.running_mean()",
-            "raised AttributeError on line 2. Python says: 'Tensor' object has no attribute 'running_mean'",
-        ),
-        ("raise NotImplementedError('yours')", "raised NotImplementedError on line 2: nothing is written here yet"),
-        ("raise ValueError", "raised ValueError on line 2"),
-    ],
-    ids=["known to Python", "a stub's", "without words"],
-)
+@pytest.mark.parametrize(("body", "evidence"), [
+    ("return x.running_mean()",
+        "raised AttributeError on line 2. Python says: 'Tensor' object has no attribute 'running_mean'"),
+    ("raise NotImplementedError('yours')", "raised NotImplementedError on line 2: nothing is written here yet"),
+    ("raise ValueError", "raised ValueError on line 2"),
+], ids=["known to Python", "a stub's", "without words"])  # fmt: skip
 def test_what_a_function_raises_is_told_in_pythons_words(
     tiny: Course, averages: Assignment, running_mean: Exercise, box: Box, body: str, evidence: str
 ) -> None:

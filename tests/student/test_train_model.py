@@ -17,17 +17,14 @@ def test_what_is_trained_is_built_with_the_sizes_of_the_model(attention: Build) 
     assert attention_of(trainable).kwargs == {"d_in": 64, "d_out": 64, "context_length": 64, "num_heads": 4}
 
 
-@pytest.mark.parametrize(
-    "outputs",
-    [
-        pytest.param((), id="nothing"),
-        pytest.param((Output("tensor", torch.ones(3)),), id="more losses than steps"),
-        pytest.param((Output("tensor", torch.ones(1, 1)),), id="another shape"),
-        pytest.param((Output("tensor", torch.ones((), dtype=torch.complex64)),), id="a complex number"),
-        pytest.param((Output("str"),), id="no tensor"),
-        pytest.param((Output("tensor", torch.ones(())), Output("tensor", torch.ones(()))), id="two answers"),
-    ],
-)
+@pytest.mark.parametrize("outputs", [
+    pytest.param((), id="nothing"),
+    pytest.param((Output("tensor", torch.ones(3)),), id="more losses than steps"),
+    pytest.param((Output("tensor", torch.ones(1, 1)),), id="another shape"),
+    pytest.param((Output("tensor", torch.ones((), dtype=torch.complex64)),), id="a complex number"),
+    pytest.param((Output("str"),), id="no tensor"),
+    pytest.param((Output("tensor", torch.ones(())), Output("tensor", torch.ones(()))), id="two answers"),
+])  # fmt: skip
 def test_an_answer_must_be_what_was_asked(outputs: tuple[Output, ...]) -> None:
     run = TrainingRun(lambda _: Reply(outputs=outputs), read_text())
     with pytest.raises(

@@ -57,19 +57,15 @@ def test_wrong_numbers_stand_beside_the_recorded_ones(draw: Callable[[str], tupl
     torch.testing.assert_close(apart, (yours - expected).double())
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "def running_mean(x):\n    return x.cumsum(0) / (1 + x.new_ones(len(x)).cumsum(0) - 1)\n",
-        "def running_mean(x):\n    raise ValueError('no')\n",
-        "def running_mean(x):\n    return x[1:]\n",
-        "def running_mean(x):\n    import os\n    os._exit(0)\n",
-        "def running_mean(x)\n",
-        "import nothing_of_that_name\n",
-        "def running_mean(x):\n    return None\n",
-    ],
-    ids=["right", "raises", "another shape", "ends", "no Python", "cannot be imported", "no tensor"],
-)
+@pytest.mark.parametrize("source", [
+    "def running_mean(x):\n    return x.cumsum(0) / (1 + x.new_ones(len(x)).cumsum(0) - 1)\n",
+    "def running_mean(x):\n    raise ValueError('no')\n",
+    "def running_mean(x):\n    return x[1:]\n",
+    "def running_mean(x):\n    import os\n    os._exit(0)\n",
+    "def running_mean(x)\n",
+    "import nothing_of_that_name\n",
+    "def running_mean(x):\n    return None\n",
+], ids=["right", "raises", "another shape", "ends", "no Python", "cannot be imported", "no tensor"])  # fmt: skip
 def test_where_a_picture_tells_nothing_there_is_none(draw: Callable[[str], tuple[Band, ...]], source: str) -> None:
     assert draw(source) == ()
 
@@ -95,17 +91,14 @@ def test_where_nothing_was_written_nothing_is_run(
     assert Painter(tiny, box).draw(wanted) == ()
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "is_drawn"),
-    [
-        (("passed", "failed"), True),
-        (("passed", "error"), True),
-        (("passed", "passed"), False),
-        (("failed", "crashed"), False),
-        (("failed", "timeout"), False),
-        (("missing",), False),
-    ],
-)
+@pytest.mark.parametrize(("outcomes", "is_drawn"), [
+    (("passed", "failed"), True),
+    (("passed", "error"), True),
+    (("passed", "passed"), False),
+    (("failed", "crashed"), False),
+    (("failed", "timeout"), False),
+    (("missing",), False),
+])  # fmt: skip
 def test_only_what_failed_and_ended_well_is_run_again(
     tiny: Course, outcomes: tuple[Outcome, ...], is_drawn: bool
 ) -> None:

@@ -30,25 +30,22 @@ def entry(name: str, mode: int = 0, flags: int = 0) -> zipfile.ZipInfo:
     return info
 
 
-@pytest.mark.parametrize(
-    ("info", "reason"),
-    [
-        (entry("../b_1_2_04_reshape_dance.py"), "leads out of the archive"),
-        (entry("x/../../b_1_2_04_reshape_dance.py"), "leads out of the archive"),
-        (entry("..\\b_1_2_04_reshape_dance.py"), "leads out of the archive"),
-        (entry("/etc/b_1_2_04_reshape_dance.py"), "has an absolute path"),
-        (entry("C:\\b_1_2_04_reshape_dance.py"), "has an absolute path"),
-        (entry("\\\\host\\b_1_2_04_reshape_dance.py"), "has an absolute path"),
-        (entry("b_1_2_04_\x1b[2Jreshape_dance.py"), "cannot be shown"),
-        (entry("b_1_2_04_\u202ereshape_dance.py"), "cannot be shown"),
-        (entry("b_1_2_" + "x" * 300 + ".py"), "too long"),
-        (entry("./."), "too long or empty"),
-        (entry("x/" * 50 + "b_1_2_04_reshape_dance.py"), "too long"),
-        (entry("b_1_2_04_reshape_dance.py", stat.S_IFLNK | 0o777), "is a link"),
-        (entry("b_1_2_04_reshape_dance.py", stat.S_IFIFO), "is no regular file"),
-        (entry("b_1_2_04_reshape_dance.py", stat.S_IFCHR), "is no regular file"),
-    ],
-)
+@pytest.mark.parametrize(("info", "reason"), [
+    (entry("../b_1_2_04_reshape_dance.py"), "leads out of the archive"),
+    (entry("x/../../b_1_2_04_reshape_dance.py"), "leads out of the archive"),
+    (entry("..\\b_1_2_04_reshape_dance.py"), "leads out of the archive"),
+    (entry("/etc/b_1_2_04_reshape_dance.py"), "has an absolute path"),
+    (entry("C:\\b_1_2_04_reshape_dance.py"), "has an absolute path"),
+    (entry("\\\\host\\b_1_2_04_reshape_dance.py"), "has an absolute path"),
+    (entry("b_1_2_04_\x1b[2Jreshape_dance.py"), "cannot be shown"),
+    (entry("b_1_2_04_\u202ereshape_dance.py"), "cannot be shown"),
+    (entry("b_1_2_" + "x" * 300 + ".py"), "too long"),
+    (entry("./."), "too long or empty"),
+    (entry("x/" * 50 + "b_1_2_04_reshape_dance.py"), "too long"),
+    (entry("b_1_2_04_reshape_dance.py", stat.S_IFLNK | 0o777), "is a link"),
+    (entry("b_1_2_04_reshape_dance.py", stat.S_IFIFO), "is no regular file"),
+    (entry("b_1_2_04_reshape_dance.py", stat.S_IFCHR), "is no regular file"),
+])  # fmt: skip
 def test_a_hostile_member_is_refused_and_the_others_are_taken(
     run: Collect, tmp_path: Path, there: There, info: zipfile.ZipInfo, reason: str
 ) -> None:
@@ -238,18 +235,15 @@ def test_tar_archives_are_read(run: Collect, tmp_path: Path, there: There, suffi
     assert there() == [PLACED]
 
 
-@pytest.mark.parametrize(
-    ("info", "reason"),
-    [
-        (tar_entry("../b_1_2_04_reshape_dance.py"), "leads out of the archive"),
-        (tar_entry("/tmp/b_1_2_04_reshape_dance.py"), "has an absolute path"),
-        (tar_entry("b_1_2_04_reshape_dance.py", tarfile.SYMTYPE, "/etc/passwd"), "is a link"),
-        (tar_entry("b_1_2_04_reshape_dance.py", tarfile.LNKTYPE, GOOD), "is a link"),
-        (tar_entry("b_1_2_04_reshape_dance.py", tarfile.CHRTYPE), "is no regular file"),
-        (tar_entry("b_1_2_04_reshape_dance.py", tarfile.FIFOTYPE), "is no regular file"),
-        (tar_entry("b_1_2_04_reshape_dance.py", tarfile.GNUTYPE_SPARSE), "is no regular file"),
-    ],
-)
+@pytest.mark.parametrize(("info", "reason"), [
+    (tar_entry("../b_1_2_04_reshape_dance.py"), "leads out of the archive"),
+    (tar_entry("/tmp/b_1_2_04_reshape_dance.py"), "has an absolute path"),
+    (tar_entry("b_1_2_04_reshape_dance.py", tarfile.SYMTYPE, "/etc/passwd"), "is a link"),
+    (tar_entry("b_1_2_04_reshape_dance.py", tarfile.LNKTYPE, GOOD), "is a link"),
+    (tar_entry("b_1_2_04_reshape_dance.py", tarfile.CHRTYPE), "is no regular file"),
+    (tar_entry("b_1_2_04_reshape_dance.py", tarfile.FIFOTYPE), "is no regular file"),
+    (tar_entry("b_1_2_04_reshape_dance.py", tarfile.GNUTYPE_SPARSE), "is no regular file"),
+])  # fmt: skip
 def test_a_hostile_member_of_a_tar_is_refused_and_the_others_are_taken(
     run: Collect, tmp_path: Path, there: There, info: tarfile.TarInfo, reason: str
 ) -> None:
@@ -290,14 +284,11 @@ def tar_with(path: Path, kind: bytes, header: str) -> None:
             archive.addfile(info, io.BytesIO(content))
 
 
-@pytest.mark.parametrize(
-    ("kind", "keys", "refused"),
-    [
-        pytest.param(tarfile.XGLTYPE, 200_000, True, id="of every member"),
-        pytest.param(tarfile.XHDTYPE, 200_000, True, id="of one member"),
-        pytest.param(tarfile.XGLTYPE, 5, False, id="as git archive writes it"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "keys", "refused"), [
+    pytest.param(tarfile.XGLTYPE, 200_000, True, id="of every member"),
+    pytest.param(tarfile.XHDTYPE, 200_000, True, id="of one member"),
+    pytest.param(tarfile.XGLTYPE, 5, False, id="as git archive writes it"),
+])  # fmt: skip
 def test_a_header_about_headers_may_not_be_long(
     run: Collect, tmp_path: Path, there: There, kind: bytes, keys: int, refused: bool
 ) -> None:

@@ -41,19 +41,16 @@ def test_an_odd_name_is_a_name(tiny: Course, tmp_path: Path, name: str) -> None:
     assert students(tiny, tmp_path) == [name]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(b"a\nb", id="a line break"),
-        pytest.param(b"\x1b[31mred", id="a terminal's colour"),
-        pytest.param(b"a\x7f", id="a delete"),
-        pytest.param(b"a\\b", id="a backslash"),
-        pytest.param(b"caf\xe9", id="Latin-1"),
-        pytest.param(b"x" * 121, id="121 letters"),
-        pytest.param("a\u202eb".encode(), id="a mark that turns the writing round"),
-        pytest.param(b"::error::ada", id="a command to a CI runner"),
-    ],
-)
+@pytest.mark.parametrize("name", [
+    pytest.param(b"a\nb", id="a line break"),
+    pytest.param(b"\x1b[31mred", id="a terminal's colour"),
+    pytest.param(b"a\x7f", id="a delete"),
+    pytest.param(b"a\\b", id="a backslash"),
+    pytest.param(b"caf\xe9", id="Latin-1"),
+    pytest.param(b"x" * 121, id="121 letters"),
+    pytest.param("a\u202eb".encode(), id="a mark that turns the writing round"),
+    pytest.param(b"::error::ada", id="a command to a CI runner"),
+])  # fmt: skip
 def test_a_name_that_could_break_something_is_refused_and_the_rest_is_graded(
     tiny: Course, tmp_path: Path, name: bytes
 ) -> None:

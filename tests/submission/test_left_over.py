@@ -53,21 +53,18 @@ def test_what_collect_can_lay_out_is_sent_there(named: Hand, handed_in: str, pat
     assert any(step in said[path] for step in (COLLECT, "Next: rename it", "Next: move it into a folder averages"))
 
 
-@pytest.mark.parametrize(
-    ("handed_in", "path", "reason"),
-    [
-        pytest.param("ada/", "ada", "is empty", id="an empty student"),
-        pytest.param("ada/averages/", "ada/averages", "is empty: every exercise counts as missing", id="assignment"),
-        pytest.param("ada/hw1/", "ada/hw1", "is an empty folder", id="another folder"),
-        pytest.param("ada/hw1/notes.md", "ada/hw1", "is no assignment of this course (there are: averages)", id="hw1"),
-        pytest.param("ada/notes.md", "ada/notes.md", "is of no assignment", id="a student's other file"),
-        pytest.param("notes.md", "notes.md", "is no student's folder", id="another file"),
-        pytest.param(".ada/averages/x.py", ".ada", "begins with a dot", id="a student with a dot"),
-        pytest.param("ada/.averages/x.py", "ada/.averages", "should be named averages", id="an assignment with a dot"),
-        pytest.param("ada/averages/helpers.py", "ada/averages/helpers.py", "has no exercise's name", id="a helper"),
-        pytest.param("ada/averages/.x.py", "ada/averages/.x.py", "has no exercise's name", id="a file with a dot"),
-    ],
-)
+@pytest.mark.parametrize(("handed_in", "path", "reason"), [
+    pytest.param("ada/", "ada", "is empty", id="an empty student"),
+    pytest.param("ada/averages/", "ada/averages", "is empty: every exercise counts as missing", id="assignment"),
+    pytest.param("ada/hw1/", "ada/hw1", "is an empty folder", id="another folder"),
+    pytest.param("ada/hw1/notes.md", "ada/hw1", "is no assignment of this course (there are: averages)", id="hw1"),
+    pytest.param("ada/notes.md", "ada/notes.md", "is of no assignment", id="a student's other file"),
+    pytest.param("notes.md", "notes.md", "is no student's folder", id="another file"),
+    pytest.param(".ada/averages/x.py", ".ada", "begins with a dot", id="a student with a dot"),
+    pytest.param("ada/.averages/x.py", "ada/.averages", "should be named averages", id="an assignment with a dot"),
+    pytest.param("ada/averages/helpers.py", "ada/averages/helpers.py", "has no exercise's name", id="a helper"),
+    pytest.param("ada/averages/.x.py", "ada/averages/.x.py", "has no exercise's name", id="a file with a dot"),
+])  # fmt: skip
 def test_the_rest_is_named_with_what_to_do(named: Hand, handed_in: str, path: str, reason: str) -> None:
     said = named(handed_in)
     assert list(said) == [path]
@@ -75,18 +72,10 @@ def test_the_rest_is_named_with_what_to_do(named: Hand, handed_in: str, path: st
     assert ". Next: " in said[path]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "running_mean.py",
-        "01_running_mean (1).ipynb",
-        "1_running_mean.py",
-        "01_Running_Mean.py",
-        "01-running-mean.py",
-        "01 running mean final.py",
-        "01_running_mean.PY",
-    ],
-)
+@pytest.mark.parametrize("name", [
+    "running_mean.py", "01_running_mean (1).ipynb", "1_running_mean.py", "01_Running_Mean.py", "01-running-mean.py",
+    "01 running mean final.py", "01_running_mean.PY",
+])  # fmt: skip
 def test_an_exercise_under_another_name_is_told_its_own(named: Hand, name: str) -> None:
     assert named(f"ada/averages/{name}") == {
         f"ada/averages/{name}": "should be named 01_running_mean.py or 01_running_mean.ipynb. "

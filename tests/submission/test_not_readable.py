@@ -52,14 +52,11 @@ def test_it_is_of_the_student_who_handed_it_in(run: Collect, zipped: Zipped, out
     assert said.endswith(f"Next: open it by hand, and put the files into {out}/B/{ONE}/; or ask for the files")
 
 
-@pytest.mark.parametrize(
-    ("name", "assignments"),
-    [
-        pytest.param("work.rar", [ONE], id="as what else is there"),
-        pytest.param("attention-in-practice.rar", ["attention_in_practice"], id="by its name"),
-        pytest.param("01_cross_attention (1).rar", ["attention_in_practice"], id="by an exercise's"),
-    ],
-)
+@pytest.mark.parametrize(("name", "assignments"), [
+    pytest.param("work.rar", [ONE], id="as what else is there"),
+    pytest.param("attention-in-practice.rar", ["attention_in_practice"], id="by its name"),
+    pytest.param("01_cross_attention (1).rar", ["attention_in_practice"], id="by an exercise's"),
+])  # fmt: skip
 def test_it_is_of_an_assignment(run: Collect, zipped: Zipped, out: Path, name: str, assignments: list[str]) -> None:
     run(zipped({f"ada_1_10_{FILE}": DANCE, f"bela_2_11_{name}": b"Rar!"}), roster=ROSTER)
     assert list(kept(out)["B"]) == assignments

@@ -46,41 +46,35 @@ def test_a_notebook_without_cells_is_an_empty_source() -> None:
     assert names_of(read_notebook(notebook()).source) == {}
 
 
-@pytest.mark.parametrize(
-    ("cell", "defines"),
-    [
-        pytest.param("%matplotlib inline\nx = 1", {"x": 1}, id="a line magic"),
-        pytest.param("%load_ext autoreload\n%autoreload 2\nx = 1", {"x": 1}, id="two line magics"),
-        pytest.param("!pip install einops\nx = 1", {"x": 1}, id="a shell line"),
-        pytest.param("!pip install \\\n    einops\nx = 1", {"x": 1}, id="a shell line that goes on in the next one"),
-        pytest.param("?print\nx = 1\nprint??", {"x": 1}, id="questions before and after a name"),
-        pytest.param("if True:\n    %time\nx = 1", {"x": 1}, id="a magic alone in a block"),
-        pytest.param("files = !ls\nx = 1", {"files": None, "x": 1}, id="a shell line that is assigned"),
-        pytest.param("where = %pwd\nx = 1", {"where": None, "x": 1}, id="a magic that is assigned"),
-        pytest.param("%%time\nx = 1", {"x": 1}, id="a timed cell"),
-        pytest.param("%%capture out\n%matplotlib inline\nx = 1", {"x": 1}, id="a line magic in a captured cell"),
-        pytest.param("%%bash\nrm -rf / && x=1", {}, id="a shell cell"),
-        pytest.param("%%bash --out files\nls | grep x", {}, id="a shell cell with options"),
-        pytest.param("%%html\n<b>x = 1</b>", {}, id="a page"),
-        pytest.param("%%writefile helper.py\nx = 1", {}, id="a cell that would write a file"),
-        pytest.param("\n\n%%bash\nls | grep x", {}, id="a shell cell after blank lines"),
-        pytest.param("x = (7\n% 4)", {"x": 3}, id="a line that begins with the operator %"),
-        pytest.param("x = (7\n%4)", {"x": 3}, id="the operator % without a blank"),
-        pytest.param("%pwd\nx = (7\n     % 4)", {"x": 3}, id="the operator % in a cell with a magic"),
-        pytest.param("%pwd\nx = (7\n     != 4)", {"x": True}, id="the operator != in a cell with a magic"),
-        pytest.param("x = '''\n%pwd\n!ls\n'''", {"x": "\n%pwd\n!ls\n"}, id="a text that looks like magics"),
-        pytest.param(
-            "%pwd\n!ls \\\n  -l\nx = '''Why?\n%d of\n!all'''\ny = !ls\nx?",
-            {"x": "Why?\n%d of\n!all", "y": None},
-            id="such a text among magics",
-        ),
-        pytest.param("%pwd\n" * 30 + "x = 1", {"x": 1}, id="many magics"),
-        pytest.param("    x = 1\n    if x:\n        y = 2", {"x": 1, "y": 2}, id="a cell pasted from further in"),
-        pytest.param("# is it right?\nx = 1  # is it?\n%pwd", {"x": 1}, id="remarks that ask"),
-        pytest.param("", {}, id="an empty cell"),
-        pytest.param("%%time", {}, id="nothing but a cell magic"),
-    ],
-)
+@pytest.mark.parametrize(("cell", "defines"), [
+    pytest.param("%matplotlib inline\nx = 1", {"x": 1}, id="a line magic"),
+    pytest.param("%load_ext autoreload\n%autoreload 2\nx = 1", {"x": 1}, id="two line magics"),
+    pytest.param("!pip install einops\nx = 1", {"x": 1}, id="a shell line"),
+    pytest.param("!pip install \\\n    einops\nx = 1", {"x": 1}, id="a shell line that goes on in the next one"),
+    pytest.param("?print\nx = 1\nprint??", {"x": 1}, id="questions before and after a name"),
+    pytest.param("if True:\n    %time\nx = 1", {"x": 1}, id="a magic alone in a block"),
+    pytest.param("files = !ls\nx = 1", {"files": None, "x": 1}, id="a shell line that is assigned"),
+    pytest.param("where = %pwd\nx = 1", {"where": None, "x": 1}, id="a magic that is assigned"),
+    pytest.param("%%time\nx = 1", {"x": 1}, id="a timed cell"),
+    pytest.param("%%capture out\n%matplotlib inline\nx = 1", {"x": 1}, id="a line magic in a captured cell"),
+    pytest.param("%%bash\nrm -rf / && x=1", {}, id="a shell cell"),
+    pytest.param("%%bash --out files\nls | grep x", {}, id="a shell cell with options"),
+    pytest.param("%%html\n<b>x = 1</b>", {}, id="a page"),
+    pytest.param("%%writefile helper.py\nx = 1", {}, id="a cell that would write a file"),
+    pytest.param("\n\n%%bash\nls | grep x", {}, id="a shell cell after blank lines"),
+    pytest.param("x = (7\n% 4)", {"x": 3}, id="a line that begins with the operator %"),
+    pytest.param("x = (7\n%4)", {"x": 3}, id="the operator % without a blank"),
+    pytest.param("%pwd\nx = (7\n     % 4)", {"x": 3}, id="the operator % in a cell with a magic"),
+    pytest.param("%pwd\nx = (7\n     != 4)", {"x": True}, id="the operator != in a cell with a magic"),
+    pytest.param("x = '''\n%pwd\n!ls\n'''", {"x": "\n%pwd\n!ls\n"}, id="a text that looks like magics"),
+    pytest.param("%pwd\n!ls \\\n  -l\nx = '''Why?\n%d of\n!all'''\ny = !ls\nx?", {"x": "Why?\n%d of\n!all", "y": None},
+        id="such a text among magics"),
+    pytest.param("%pwd\n" * 30 + "x = 1", {"x": 1}, id="many magics"),
+    pytest.param("    x = 1\n    if x:\n        y = 2", {"x": 1, "y": 2}, id="a cell pasted from further in"),
+    pytest.param("# is it right?\nx = 1  # is it?\n%pwd", {"x": 1}, id="remarks that ask"),
+    pytest.param("", {}, id="an empty cell"),
+    pytest.param("%%time", {}, id="nothing but a cell magic"),
+])  # fmt: skip
 def test_magics_are_skipped_and_python_is_kept(cell: str, defines: dict[str, object]) -> None:
     assert names_of(read_notebook(notebook(cell)).source) == defines
 
@@ -97,32 +91,29 @@ def test_a_cell_that_is_no_python_spoils_the_source_where_the_student_left_it() 
     assert error.value.lineno == 3
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("", id="an empty file"),
-        pytest.param("x = 1\n", id="a script with a notebook's name"),
-        pytest.param("[]", id="a list"),
-        pytest.param("null", id="null"),
-        pytest.param("{}", id="no cells"),
-        pytest.param('{"worksheets": [{"cells": []}]}', id="a notebook of ten years ago"),
-        pytest.param('{"cells": null}', id="cells that are null"),
-        pytest.param('{"cells": 3}', id="cells that are a number"),
-        pytest.param('{"cells": "code"}', id="cells that are a text"),
-        pytest.param('{"cells": [[]]}', id="a cell that is a list"),
-        pytest.param('{"cells": [{"source": "x"}]}', id="a cell of no type"),
-        pytest.param('{"cells": [{"cell_type": "code"}]}', id="a cell without a source"),
-        pytest.param(notebook(3), id="a source that is a number"),
-        pytest.param(notebook(None), id="a source that is null"),
-        pytest.param(notebook({"a": 1}), id="a source that is a mapping"),
-        pytest.param(notebook("x = 1")[:-1], id="a file that was cut off"),
-        pytest.param("[" * 100_000, id="brackets without end"),
-        pytest.param('{"cells": ' + "9" * 10_000 + "}", id="a number of ten thousand digits"),
-        pytest.param(notebook("x = '\ud800'"), id="half of a surrogate pair"),
-        pytest.param(notebook("x = 1\0"), id="a NUL that is escaped"),
-        pytest.param("<<<<<<< HEAD\n{}\n", id="a merge conflict"),
-    ],
-)
+@pytest.mark.parametrize("text", [
+    pytest.param("", id="an empty file"),
+    pytest.param("x = 1\n", id="a script with a notebook's name"),
+    pytest.param("[]", id="a list"),
+    pytest.param("null", id="null"),
+    pytest.param("{}", id="no cells"),
+    pytest.param('{"worksheets": [{"cells": []}]}', id="a notebook of ten years ago"),
+    pytest.param('{"cells": null}', id="cells that are null"),
+    pytest.param('{"cells": 3}', id="cells that are a number"),
+    pytest.param('{"cells": "code"}', id="cells that are a text"),
+    pytest.param('{"cells": [[]]}', id="a cell that is a list"),
+    pytest.param('{"cells": [{"source": "x"}]}', id="a cell of no type"),
+    pytest.param('{"cells": [{"cell_type": "code"}]}', id="a cell without a source"),
+    pytest.param(notebook(3), id="a source that is a number"),
+    pytest.param(notebook(None), id="a source that is null"),
+    pytest.param(notebook({"a": 1}), id="a source that is a mapping"),
+    pytest.param(notebook("x = 1")[:-1], id="a file that was cut off"),
+    pytest.param("[" * 100_000, id="brackets without end"),
+    pytest.param('{"cells": ' + "9" * 10_000 + "}", id="a number of ten thousand digits"),
+    pytest.param(notebook("x = '\ud800'"), id="half of a surrogate pair"),
+    pytest.param(notebook("x = 1\0"), id="a NUL that is escaped"),
+    pytest.param("<<<<<<< HEAD\n{}\n", id="a merge conflict"),
+])  # fmt: skip
 def test_what_is_no_notebook_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(NotebookError, match=r"^This is not a notebook that can be read: save it again from Jupyter\.$"):
         read_notebook(text)
@@ -142,16 +133,13 @@ def test_more_code_than_anybody_writes_is_refused_before_it_is_parsed() -> None:
         read_notebook(notebook(line * (CODE_LIMIT // 200), line * (CODE_LIMIT // 200), "x"))
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [
-        pytest.param("(" * 100_000, id="brackets without end"),
-        pytest.param("x = " + "-" * 100_000 + "1", id="signs without end"),
-        pytest.param("x" + ".x" * 90_000, id="dots without end"),
-        pytest.param("%\n" * 100_000, id="a hundred thousand magics"),
-        pytest.param("'''" + "\\\n" * 90_000, id="a text that never ends"),
-    ],
-)
+@pytest.mark.parametrize("cell", [
+    pytest.param("(" * 100_000, id="brackets without end"),
+    pytest.param("x = " + "-" * 100_000 + "1", id="signs without end"),
+    pytest.param("x" + ".x" * 90_000, id="dots without end"),
+    pytest.param("%\n" * 100_000, id="a hundred thousand magics"),
+    pytest.param("'''" + "\\\n" * 90_000, id="a text that never ends"),
+])  # fmt: skip
 def test_a_hostile_cell_does_not_break_the_reader(cell: str) -> None:
     assert read_notebook(notebook(cell)).source.endswith("\n")
 
@@ -172,13 +160,10 @@ def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_check
     assert without_engine(picture + "import manyheads\nx = 1\n") == picture + "\nx = 1\n"
 
 
-@pytest.mark.parametrize(
-    "cells",
-    [
-        pytest.param(["a=1;" * 40 + "\n%time x" * 21, "\n".join("a=1;" * 40 for _ in range(1100))], id="a long cell"),
-        pytest.param(["%pwd\n" * 19 + "x = 1\n"] * 1900, id="many cells"),
-    ],
-)
+@pytest.mark.parametrize("cells", [
+    pytest.param(["a=1;" * 40 + "\n%time x" * 21, "\n".join("a=1;" * 40 for _ in range(1100))], id="a long cell"),
+    pytest.param(["%pwd\n" * 19 + "x = 1\n"] * 1900, id="many cells"),
+])  # fmt: skip
 def test_cells_of_many_magics_are_not_parsed_once_for_each(monkeypatch: pytest.MonkeyPatch, cells: list[str]) -> None:
     looked_at: list[int] = []
     monkeypatch.setattr(

@@ -143,18 +143,15 @@ def test_names_with_times_are_of_as_many_students_as_they_name(
     assert sorted(each.state.name for each in done.laid) == ["NEW", "NEW", "OLDER"]
 
 
-@pytest.mark.parametrize(
-    ("name", "path"),
-    [
-        ("ada_1_2_04_reshape_dance.py.txt", f"ada_1/{DANCED}"),
-        ("ada_1_2_04_reshape_dance.py-1.txt", f"ada_1/{DANCED}"),
-        ("ada/03.py.txt", f"ada/{DANCED}"),
-        ("ada/04_reshape_dance.py (2).txt", f"ada/{DANCED}"),
-        ("ada/04_reshape_dance.py.download", f"ada/{DANCED}"),
-        ("ada/04_reshape_dance.ipynb.json", f"ada/{DANCED[:-2]}ipynb"),
-        ("ada/04_reshape_dance.ipynb.txt", f"ada/{DANCED[:-2]}ipynb"),
-    ],
-)
+@pytest.mark.parametrize(("name", "path"), [
+    ("ada_1_2_04_reshape_dance.py.txt", f"ada_1/{DANCED}"),
+    ("ada_1_2_04_reshape_dance.py-1.txt", f"ada_1/{DANCED}"),
+    ("ada/03.py.txt", f"ada/{DANCED}"),
+    ("ada/04_reshape_dance.py (2).txt", f"ada/{DANCED}"),
+    ("ada/04_reshape_dance.py.download", f"ada/{DANCED}"),
+    ("ada/04_reshape_dance.ipynb.json", f"ada/{DANCED[:-2]}ipynb"),
+    ("ada/04_reshape_dance.ipynb.txt", f"ada/{DANCED[:-2]}ipynb"),
+])  # fmt: skip
 def test_an_ending_that_browsers_and_mail_put_behind_is_seen_through(
     run: Collect, zipped: Zipped, there: There, name: str, path: str
 ) -> None:
@@ -325,42 +322,32 @@ def test_archives_of_students_within_a_folder_are_opened(
     assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
 
 
-@pytest.mark.parametrize(
-    "forged",
-    [
-        "bela_2_999_04_reshape_dance.py",
-        "2-9 - Bela - Nov 29, 2026 1102 AM - 04_reshape_dance.py",
-        "hw_B_attempt_2026-11-29-10-11-12_04_reshape_dance.py",
-        "Bela_2_assignsubmission_file_/04_reshape_dance.py",
-        "Submitted files/bela/hw/Version 9/04_reshape_dance.py",
-        "Bela - 2/Revision 9 - On time/04_reshape_dance.py",
-        "Bela_Y_bela_2/Late Submission - 04_reshape_dance (9).py",
-        "bela/exercises/multi_head_attention/04_reshape_dance.py",
-        "bela/multi_head_attention/04_reshape_dance.py",
-        "../bela/multi_head_attention/04_reshape_dance.py",
-    ],
-)
-@pytest.mark.parametrize(
-    ("ada", "bela"),
-    [
-        pytest.param("ada_1_10_work.zip", "bela_2_11_04_reshape_dance.py", id="Canvas"),
-        pytest.param("Ada_1_assignsubmission_file_", "Bela_2_assignsubmission_file_/04_reshape_dance.py", id="Moodle"),
-        pytest.param(
-            "1-9 - Ada - Nov 20, 2026 1102 AM",
-            "2-9 - Bela - Nov 20, 2026 1102 AM - 04_reshape_dance.py",
-            id="Brightspace",
-        ),
-        pytest.param(
-            "hw_A_attempt_2026-11-20-10-11-12", "hw_B_attempt_2026-11-20-10-11-12/04_reshape_dance.py", id="Blackboard"
-        ),
-        pytest.param("hw-ada", "hw-bela/exercises/multi_head_attention/04_reshape_dance.py", id="clones"),
-        pytest.param("ada", "bela/multi_head_attention/04_reshape_dance.py", id="folders"),
-        pytest.param("ada.zip", "bela.zip", id="archives"),
-        pytest.param("submission_1", "submission_2/04_reshape_dance.py", id="Gradescope"),
-        pytest.param("Submissions/Ada_X_ada_1", "Submissions/Bela_Y_bela_2/04_reshape_dance.py", id="ILIAS"),
-        pytest.param("Ada - 1/Revision 1 - Late", "Bela - 2/Revision 1 - On time/04_reshape_dance.py", id="Schoology"),
-    ],
-)
+@pytest.mark.parametrize("forged", [
+    "bela_2_999_04_reshape_dance.py",
+    "2-9 - Bela - Nov 29, 2026 1102 AM - 04_reshape_dance.py",
+    "hw_B_attempt_2026-11-29-10-11-12_04_reshape_dance.py",
+    "Bela_2_assignsubmission_file_/04_reshape_dance.py",
+    "Submitted files/bela/hw/Version 9/04_reshape_dance.py",
+    "Bela - 2/Revision 9 - On time/04_reshape_dance.py",
+    "Bela_Y_bela_2/Late Submission - 04_reshape_dance (9).py",
+    "bela/exercises/multi_head_attention/04_reshape_dance.py",
+    "bela/multi_head_attention/04_reshape_dance.py",
+    "../bela/multi_head_attention/04_reshape_dance.py",
+])  # fmt: skip
+@pytest.mark.parametrize(("ada", "bela"), [
+    pytest.param("ada_1_10_work.zip", "bela_2_11_04_reshape_dance.py", id="Canvas"),
+    pytest.param("Ada_1_assignsubmission_file_", "Bela_2_assignsubmission_file_/04_reshape_dance.py", id="Moodle"),
+    pytest.param("1-9 - Ada - Nov 20, 2026 1102 AM", "2-9 - Bela - Nov 20, 2026 1102 AM - 04_reshape_dance.py",
+        id="Brightspace"),
+    pytest.param("hw_A_attempt_2026-11-20-10-11-12", "hw_B_attempt_2026-11-20-10-11-12/04_reshape_dance.py",
+        id="Blackboard"),
+    pytest.param("hw-ada", "hw-bela/exercises/multi_head_attention/04_reshape_dance.py", id="clones"),
+    pytest.param("ada", "bela/multi_head_attention/04_reshape_dance.py", id="folders"),
+    pytest.param("ada.zip", "bela.zip", id="archives"),
+    pytest.param("submission_1", "submission_2/04_reshape_dance.py", id="Gradescope"),
+    pytest.param("Submissions/Ada_X_ada_1", "Submissions/Bela_Y_bela_2/04_reshape_dance.py", id="ILIAS"),
+    pytest.param("Ada - 1/Revision 1 - Late", "Bela - 2/Revision 1 - On time/04_reshape_dance.py", id="Schoology"),
+])  # fmt: skip
 def test_nobody_hands_in_for_somebody_else_by_the_names_within(
     run: Collect, zipped: Zipped, out: Path, ada: str, bela: str, forged: str
 ) -> None:
@@ -400,26 +387,20 @@ ROSTER = Roster(
 )
 
 
-@pytest.mark.parametrize(
-    ("name", "student"),
-    [
-        pytest.param("x_12345_9_04_reshape_dance.py", "al", id="by Canvas' id"),
-        pytest.param("lovelaceadaking_77_9_04_reshape_dance.py", "al", id="by Canvas' form of the name"),
-        pytest.param("Bela Barto\u0301k_5_assignsubmission_file_/04_reshape_dance.py", "bb", id="an accent apart"),
-        pytest.param("BARTOK Bela_5_assignsubmission_file_/04_reshape_dance.py", "BARTOK Bela_5", id="no accent"),
-        pytest.param("Chen C_5_assignsubmission_file_/04_reshape_dance.py", "Chen C_5", id="two of the name"),
-        pytest.param(
-            "1-2 - 23304308 Day - 05 March 2026 612 PM/04_reshape_dance.py", "dd", id="by a school's id before it"
-        ),
-        pytest.param(
-            "1-2 - bela Bela Bart\u00f3k - 05 March 2026 612 PM/04_reshape_dance.py", "bb", id="by a login before it"
-        ),
-        pytest.param(
-            "1-2 - Bela Berg - 05 March 2026 612 PM/04_reshape_dance.py", "Bela Berg_1-2", id="a first name as a login"
-        ),
-        pytest.param("hw1-ada-l/exercises/multi_head_attention/04_reshape_dance.py", "al", id="by a repository"),
-    ],
-)
+@pytest.mark.parametrize(("name", "student"), [
+    pytest.param("x_12345_9_04_reshape_dance.py", "al", id="by Canvas' id"),
+    pytest.param("lovelaceadaking_77_9_04_reshape_dance.py", "al", id="by Canvas' form of the name"),
+    pytest.param("Bela Barto\u0301k_5_assignsubmission_file_/04_reshape_dance.py", "bb", id="an accent apart"),
+    pytest.param("BARTOK Bela_5_assignsubmission_file_/04_reshape_dance.py", "BARTOK Bela_5", id="no accent"),
+    pytest.param("Chen C_5_assignsubmission_file_/04_reshape_dance.py", "Chen C_5", id="two of the name"),
+    pytest.param("1-2 - 23304308 Day - 05 March 2026 612 PM/04_reshape_dance.py", "dd",
+        id="by a school's id before it"),
+    pytest.param("1-2 - bela Bela Bart\u00f3k - 05 March 2026 612 PM/04_reshape_dance.py", "bb",
+        id="by a login before it"),
+    pytest.param("1-2 - Bela Berg - 05 March 2026 612 PM/04_reshape_dance.py", "Bela Berg_1-2",
+        id="a first name as a login"),
+    pytest.param("hw1-ada-l/exercises/multi_head_attention/04_reshape_dance.py", "al", id="by a repository"),
+])  # fmt: skip
 def test_a_roster_says_whose_a_file_is(run: Collect, zipped: Zipped, there: There, name: str, student: str) -> None:
     known = zipped(["x_12345_8_02_causal_mask.py"], "known.zip")  # a roster that knows nobody stops the command
     done = run(zipped([name]), known, roster=ROSTER)

@@ -32,26 +32,21 @@ def test_a_file_that_is_not_there_is_missing_and_no_fault(tmp_path: Path) -> Non
     assert read(tmp_path) == AttemptSource(f"{STEM}.py", missing=True)
 
 
-@pytest.mark.parametrize(
-    ("data", "source"),
-    [
-        pytest.param(b"x = 1\n", "x = 1\n", id="plain text as it is"),
-        pytest.param(b"", "", id="an empty file as nothing"),
-        pytest.param(b"\xef\xbb\xbfx = 1\n", "x = 1\n", id="a byte order mark is dropped"),
-        pytest.param(b"x = 1\r\ny = 2\r\n", "x = 1\ny = 2\n", id="Windows line ends"),
-        pytest.param(b"x = 1\ry = 2\r", "x = 1\ny = 2\n", id="old Mac line ends"),
-        pytest.param("é = '→'\n".encode(), "é = '→'\n", id="letters beyond ASCII"),
-        pytest.param(b"# coding: latin-1\n# \xe9\n", "# coding: latin-1\n# é\n", id="what a coding line says"),
-        pytest.param(
-            b"#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\nx = '\x93'\n",
-            "#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\nx = '“'\n",
-            id="what a coding line on the second line says",
-        ),
-        pytest.param("# coding: gbk\n# 头\n".encode("gbk"), "# coding: gbk\n# 头\n", id="letters of several bytes"),
-        pytest.param("# coding: ascii\n# é\n".encode(), "# coding: ascii\n# é\n", id="UTF-8 that says otherwise"),
-        pytest.param(b"x" * KIB * 1024, "x" * KIB * 1024, id="a file of exactly the largest size"),
-    ],
-)
+@pytest.mark.parametrize(("data", "source"), [
+    pytest.param(b"x = 1\n", "x = 1\n", id="plain text as it is"),
+    pytest.param(b"", "", id="an empty file as nothing"),
+    pytest.param(b"\xef\xbb\xbfx = 1\n", "x = 1\n", id="a byte order mark is dropped"),
+    pytest.param(b"x = 1\r\ny = 2\r\n", "x = 1\ny = 2\n", id="Windows line ends"),
+    pytest.param(b"x = 1\ry = 2\r", "x = 1\ny = 2\n", id="old Mac line ends"),
+    pytest.param("é = '→'\n".encode(), "é = '→'\n", id="letters beyond ASCII"),
+    pytest.param(b"# coding: latin-1\n# \xe9\n", "# coding: latin-1\n# é\n", id="what a coding line says"),
+    pytest.param(b"#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\nx = '\x93'\n",
+        "#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\nx = '“'\n",
+        id="what a coding line on the second line says"),
+    pytest.param("# coding: gbk\n# 头\n".encode("gbk"), "# coding: gbk\n# 头\n", id="letters of several bytes"),
+    pytest.param("# coding: ascii\n# é\n".encode(), "# coding: ascii\n# é\n", id="UTF-8 that says otherwise"),
+    pytest.param(b"x" * KIB * 1024, "x" * KIB * 1024, id="a file of exactly the largest size"),
+])  # fmt: skip
 def test_a_script_is_read(tmp_path: Path, data: bytes, source: str) -> None:
     (tmp_path / f"{STEM}.py").write_bytes(data)
     assert read(tmp_path) == AttemptSource(f"{STEM}.py", source)
@@ -78,45 +73,28 @@ def unix_socket(path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", [".py", ".ipynb"])
-@pytest.mark.parametrize(
-    ("make", "says"),
-    [
-        pytest.param(symlink, "not a link", id="a symbolic link"),
-        pytest.param(lambda path: path.symlink_to("/etc/passwd"), "not a link", id="a link to the grader's files"),
-        pytest.param(lambda path: path.symlink_to("nowhere"), "not a link", id="a link to nothing"),
-        pytest.param(lambda path: path.symlink_to(path.name), "not a link", id="a link to itself"),
-        pytest.param(hard_link, "is a hard link: hand in the file itself", id="a hard link"),
-        pytest.param(lambda path: os.mkfifo(path), "not a regular file", id="a FIFO that nobody writes to"),
-        pytest.param(unix_socket, "not a file that can be read", id="a socket"),
-        pytest.param(lambda path: path.mkdir(), "not a regular file", id="a folder"),
-        pytest.param(
-            lambda path: path.write_bytes(b"#" * (largest(path.name, KIB) * 1024 + 1)),
-            "larger than (16|128) KiB",
-            id="one byte more",
-        ),
-        pytest.param(
-            lambda path: os.truncate(_touch(path), 1 << 40), "larger than (16|128) KiB", id="a sparse terabyte"
-        ),
-        pytest.param(lambda path: path.write_bytes(b"x = 1\n\0"), "contains NUL bytes", id="a NUL byte"),
-        pytest.param(
-            lambda path: path.write_bytes("x = 1\n".encode("utf-16")), "is UTF-16 text.* save it as UTF-8", id="UTF-16"
-        ),
-        pytest.param(
-            lambda path: path.write_text("x = 1\n<<<<<<< HEAD\ny = 2\n=======\ny = 3\n>>>>>>> main\n"),
-            r"two versions that git could not merge \(line 2\)",
-            id="what git could not merge",
-        ),
-        pytest.param(lambda path: path.write_bytes(b"x = 1\n# \xe9\n"), r"not UTF-8 text \(line 2\)", id="Latin-1"),
-        *(
-            pytest.param(
-                lambda path, name=name: path.write_bytes(b"# coding: %s\n# \xe9\xff\n" % name),
-                r"not UTF-8 text \(line 2\)",
-                id=f"a coding line that says {name.decode()}",
-            )
-            for name in (b"utf-8", b"punycode", b"unicode_escape", b"rot13", b"..os", b"shift_jis", b"x" * 900)
-        ),
-    ],
-)
+@pytest.mark.parametrize(("make", "says"), [
+    pytest.param(symlink, "not a link", id="a symbolic link"),
+    pytest.param(lambda path: path.symlink_to("/etc/passwd"), "not a link", id="a link to the grader's files"),
+    pytest.param(lambda path: path.symlink_to("nowhere"), "not a link", id="a link to nothing"),
+    pytest.param(lambda path: path.symlink_to(path.name), "not a link", id="a link to itself"),
+    pytest.param(hard_link, "is a hard link: hand in the file itself", id="a hard link"),
+    pytest.param(lambda path: os.mkfifo(path), "not a regular file", id="a FIFO that nobody writes to"),
+    pytest.param(unix_socket, "not a file that can be read", id="a socket"),
+    pytest.param(lambda path: path.mkdir(), "not a regular file", id="a folder"),
+    pytest.param(lambda path: path.write_bytes(b"#" * (largest(path.name, KIB) * 1024 + 1)), "larger than (16|128) KiB",
+        id="one byte more"),
+    pytest.param(lambda path: os.truncate(_touch(path), 1 << 40), "larger than (16|128) KiB", id="a sparse terabyte"),
+    pytest.param(lambda path: path.write_bytes(b"x = 1\n\0"), "contains NUL bytes", id="a NUL byte"),
+    pytest.param(lambda path: path.write_bytes("x = 1\n".encode("utf-16")), "is UTF-16 text.* save it as UTF-8",
+        id="UTF-16"),
+    pytest.param(lambda path: path.write_text("x = 1\n<<<<<<< HEAD\ny = 2\n=======\ny = 3\n>>>>>>> main\n"),
+        r"two versions that git could not merge \(line 2\)", id="what git could not merge"),
+    pytest.param(lambda path: path.write_bytes(b"x = 1\n# \xe9\n"), r"not UTF-8 text \(line 2\)", id="Latin-1"),
+    *(pytest.param(lambda path, name=name: path.write_bytes(b"# coding: %s\n# \xe9\xff\n" % name),
+        r"not UTF-8 text \(line 2\)", id=f"a coding line that says {name.decode()}") for name in (b"utf-8", b"punycode",
+        b"unicode_escape", b"rot13", b"..os", b"shift_jis", b"x" * 900)),
+])  # fmt: skip
 def test_what_is_not_a_plain_text_file_is_refused_in_one_sentence(
     tmp_path: Path, make: Callable[[Path], object], says: str, ending: str
 ) -> None:
@@ -146,15 +124,12 @@ def test_what_stands_behind_a_link_is_never_read(tmp_path: Path) -> None:
     assert "answer" not in repr(read(tmp_path))
 
 
-@pytest.mark.parametrize(
-    "touched",
-    [
-        pytest.param(STUB, id="as it was"),
-        pytest.param(STUB + "\n# I shall use the notebook\n", id="with a remark"),
-        pytest.param(STUB.replace("\n", "\r\n"), id="with Windows line ends"),
-        pytest.param("\n" + STUB.replace("x):", "x):   ") + "\n\n", id="with blanks at line ends and around it"),
-    ],
-)
+@pytest.mark.parametrize("touched", [
+    pytest.param(STUB, id="as it was"),
+    pytest.param(STUB + "\n# I shall use the notebook\n", id="with a remark"),
+    pytest.param(STUB.replace("\n", "\r\n"), id="with Windows line ends"),
+    pytest.param("\n" + STUB.replace("x):", "x):   ") + "\n\n", id="with blanks at line ends and around it"),
+])  # fmt: skip
 def test_beside_an_untouched_stub_the_notebook_counts(tmp_path: Path, touched: str) -> None:
     (tmp_path / f"{STEM}.py").write_bytes(touched.encode())
     (tmp_path / f"{STEM}.ipynb").write_text(notebook("x = 1"))
@@ -178,14 +153,11 @@ def test_beside_an_untouched_notebook_a_script_counts_and_nothing_needs_to_be_sa
     assert (attempt.name, attempt.note) == (f"{STEM}.py", "")
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param(STUB.replace("raise", "return 1\n    raise"), id="one line more"),
-        pytest.param(STUB.replace("    raise", "  raise"), id="another indent"),
-        pytest.param("", id="nothing at all"),
-    ],
-)
+@pytest.mark.parametrize("other", [
+    pytest.param(STUB.replace("raise", "return 1\n    raise"), id="one line more"),
+    pytest.param(STUB.replace("    raise", "  raise"), id="another indent"),
+    pytest.param("", id="nothing at all"),
+])  # fmt: skip
 def test_code_that_differs_is_told_apart_from_the_stub(other: str) -> None:
     assert code_digest(other) != code_digest(STUB)
 
@@ -232,13 +204,10 @@ def test_the_digest_tells_attempts_apart_and_nothing_else(tmp_path: Path) -> Non
     assert len({attempt.digest, *(other.digest for other in others)}) == 7
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        pytest.param(f"{STEM}.py", "x = 1\n@\nraise LookupError\n", id="a script"),
-        pytest.param(f"{STEM}.ipynb", notebook("x = 1\n@"), id="a notebook"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text"), [
+    pytest.param(f"{STEM}.py", "x = 1\n@\nraise LookupError\n", id="a script"),
+    pytest.param(f"{STEM}.ipynb", notebook("x = 1\n@"), id="a notebook"),
+])  # fmt: skip
 def test_a_line_beyond_any_honest_one_is_not_read_and_the_student_is_told_why(
     tmp_path: Path, name: str, text: str
 ) -> None:

@@ -18,14 +18,11 @@ WRITTEN, OTHER = "def split_heads(x, n_head):\n    return x.mT\n", "def split_he
 STUB = 'def split_heads(x, n_head):\n    """To do."""\n    raise NotImplementedError\n'
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        pytest.param([f"ada/a/{FILE}", f"ada/b/{FILE}"], id="in two folders"),
-        pytest.param([f"ada/{FILE}", "ada/04_reshape_dance (1).py"], id="a browser's number"),
-        pytest.param(["ada/one.py", "ada/two.py"], id="of no name"),
-    ],
-)
+@pytest.mark.parametrize("names", [
+    pytest.param([f"ada/a/{FILE}", f"ada/b/{FILE}"], id="in two folders"),
+    pytest.param([f"ada/{FILE}", "ada/04_reshape_dance (1).py"], id="a browser's number"),
+    pytest.param(["ada/one.py", "ada/two.py"], id="of no name"),
+])  # fmt: skip
 def test_where_no_rule_says_which_counts_none_is_taken(
     run: Collect, zipped: Zipped, there: There, out: Path, names: Sequence[str]
 ) -> None:
@@ -46,19 +43,13 @@ def test_where_no_rule_says_which_counts_none_is_taken(
         assert (out / "ada" / DANCED).read_text() == OTHER
 
 
-@pytest.mark.parametrize(
-    ("files", "counts"),
-    [
-        pytest.param({f"ada/class/{FILE}": STUB, f"ada/{FILE}": WRITTEN}, WRITTEN, id="a stub does not"),
-        pytest.param({f"ada/{FILE}": WRITTEN, "ada/scratch.py": OTHER}, WRITTEN, id="the one with the exercise's name"),
-        pytest.param({f"ada/{FILE}": WRITTEN, f"ada/copy/{FILE}": WRITTEN}, WRITTEN, id="both are the same"),
-        pytest.param(
-            {f"ada/solutions/{DANCED}": OTHER, f"ada/main/exercises/{DANCED}": WRITTEN, f"ada/old/{DANCED}": OTHER},
-            WRITTEN,
-            id="of a whole repository the one in exercises",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("files", "counts"), [
+    pytest.param({f"ada/class/{FILE}": STUB, f"ada/{FILE}": WRITTEN}, WRITTEN, id="a stub does not"),
+    pytest.param({f"ada/{FILE}": WRITTEN, "ada/scratch.py": OTHER}, WRITTEN, id="the one with the exercise's name"),
+    pytest.param({f"ada/{FILE}": WRITTEN, f"ada/copy/{FILE}": WRITTEN}, WRITTEN, id="both are the same"),
+    pytest.param({f"ada/solutions/{DANCED}": OTHER, f"ada/main/exercises/{DANCED}": WRITTEN,
+        f"ada/old/{DANCED}": OTHER}, WRITTEN, id="of a whole repository the one in exercises"),
+])  # fmt: skip
 def test_where_a_rule_says_which_counts_that_one_is_taken(
     run: Collect, zipped: Zipped, out: Path, files: dict[str, str | bytes], counts: str
 ) -> None:
@@ -79,16 +70,11 @@ def test_the_time_is_a_rule_where_files_were_not_written_at_once(
     assert (there() == [f"ada/{DANCED}", f"bela/{DANCED}"], not done.not_taken) == (taken, taken)
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        pytest.param(
-            ["report/s1@ada@04_reshape_dance.py", "report/s2@bela@04_reshape_dance.py"], id="ids in the names"
-        ),
-        pytest.param(["ada@uni.edu_1_handin.py", "bela@uni.edu_1_handin.py"], id="no exercise's name"),
-        pytest.param([FILE, "bela_reshape_dance.py"], id="one of them has the exercise's name"),
-    ],
-)
+@pytest.mark.parametrize("names", [
+    pytest.param(["report/s1@ada@04_reshape_dance.py", "report/s2@bela@04_reshape_dance.py"], id="ids in the names"),
+    pytest.param(["ada@uni.edu_1_handin.py", "bela@uni.edu_1_handin.py"], id="no exercise's name"),
+    pytest.param([FILE, "bela_reshape_dance.py"], id="one of them has the exercise's name"),
+])  # fmt: skip
 def test_loose_files_of_several_students_are_not_taken_for_one(
     run: Collect, tmp_path: Path, there: There, names: Sequence[str]
 ) -> None:
@@ -102,14 +88,11 @@ def test_loose_files_of_several_students_are_not_taken_for_one(
     ]
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        pytest.param([f"lovelaceada_11_900_{FILE}", f"lovelaceada_22_901_{FILE}"], id="Canvas"),
-        pytest.param([f"Ada Lovelace_{n}_assignsubmission_file_/{FILE}" for n in (11, 22)], id="Moodle"),
-        pytest.param([f"Ada Lovelace_{n}_assignsubmission_file_{FILE}" for n in (11, 22)], id="flat Moodle"),
-    ],
-)
+@pytest.mark.parametrize("names", [
+    pytest.param([f"lovelaceada_11_900_{FILE}", f"lovelaceada_22_901_{FILE}"], id="Canvas"),
+    pytest.param([f"Ada Lovelace_{n}_assignsubmission_file_/{FILE}" for n in (11, 22)], id="Moodle"),
+    pytest.param([f"Ada Lovelace_{n}_assignsubmission_file_{FILE}" for n in (11, 22)], id="flat Moodle"),
+])  # fmt: skip
 def test_nobody_takes_anothers_place_by_having_their_name(
     run: Collect, zipped: Zipped, there: There, names: Sequence[str]
 ) -> None:

@@ -16,14 +16,11 @@ def read(tmp_path: Path, text: str | bytes) -> Roster:
     return read_roster(path)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "id,name,Canvas ID\nada,Ada Lovelace,12\n",
-        "\ufeffid;name;canvas_id\r\nada; Ada Lovelace ;12\r\n\r\n;;\r\n",
-        'canvas_id,Notes,ID,name\n12,"a, b",ada,Ada Lovelace\n',
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "id,name,Canvas ID\nada,Ada Lovelace,12\n",
+    "\ufeffid;name;canvas_id\r\nada; Ada Lovelace ;12\r\n\r\n;;\r\n",
+    'canvas_id,Notes,ID,name\n12,"a, b",ada,Ada Lovelace\n',
+])  # fmt: skip
 def test_columns_come_in_any_order_and_form(tmp_path: Path, text: str) -> None:
     assert read(tmp_path, text).students == (Student("ada", name="Ada Lovelace", canvas_id="12"),)
 
@@ -75,14 +72,11 @@ def test_the_lists_that_platforms_give_are_read_as_they_are(
     assert read(tmp_path, text).students == students
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param(CANVAS.encode("utf-16"), id="UTF-16"),
-        pytest.param(CANVAS.replace(", ", "~").replace(",", "\t").replace("~", ", ").encode("utf-16"), id="tabs"),
-        pytest.param(CANVAS.replace("\n", "\r\n").encode("utf-8-sig"), id="a BOM and CRLF"),
-    ],
-)
+@pytest.mark.parametrize("content", [
+    pytest.param(CANVAS.encode("utf-16"), id="UTF-16"),
+    pytest.param(CANVAS.replace(", ", "~").replace(",", "\t").replace("~", ", ").encode("utf-16"), id="tabs"),
+    pytest.param(CANVAS.replace("\n", "\r\n").encode("utf-8-sig"), id="a BOM and CRLF"),
+])  # fmt: skip
 def test_they_are_read_as_spreadsheets_save_them(tmp_path: Path, content: bytes) -> None:
     assert read(tmp_path, content).students == (LOVELACE, HOPPER)
 
@@ -97,19 +91,16 @@ def test_it_is_told_which_columns_were_read_as_what(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        pytest.param("name\nAda\n", "has no column `id`", id="no id"),
-        pytest.param("", "has no column `id`", id="empty"),
-        pytest.param("id\na/b\n", r":2: 'a/b' cannot be a folder's name", id="a slash"),
-        pytest.param("id,name\n,Ada\n", r":2: '' cannot be a folder's name", id="no id for one"),
-        pytest.param("id\nada\nAda\n", r":3: id 'Ada' stands in line 2, too", id="case alone apart"),
-        pytest.param("id\nZo\u00eb\nZoe\u0308\n", r":3: id .* stands in line 2, too", id="Unicode forms"),
-        pytest.param("id,email\na,x@y.z\nb,x@y.z\n", r":3: email 'x@y.z' stands in line 2, too", id="one e-mail twice"),
-        pytest.param(b"id\nZo\xeb\n", r"is not UTF-8\. Next: save it as CSV in UTF-8", id="Latin-1"),
-    ],
-)
+@pytest.mark.parametrize(("text", "says"), [
+    pytest.param("name\nAda\n", "has no column `id`", id="no id"),
+    pytest.param("", "has no column `id`", id="empty"),
+    pytest.param("id\na/b\n", r":2: 'a/b' cannot be a folder's name", id="a slash"),
+    pytest.param("id,name\n,Ada\n", r":2: '' cannot be a folder's name", id="no id for one"),
+    pytest.param("id\nada\nAda\n", r":3: id 'Ada' stands in line 2, too", id="case alone apart"),
+    pytest.param("id\nZo\u00eb\nZoe\u0308\n", r":3: id .* stands in line 2, too", id="Unicode forms"),
+    pytest.param("id,email\na,x@y.z\nb,x@y.z\n", r":3: email 'x@y.z' stands in line 2, too", id="one e-mail twice"),
+    pytest.param(b"id\nZo\xeb\n", r"is not UTF-8\. Next: save it as CSV in UTF-8", id="Latin-1"),
+])  # fmt: skip
 def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str | bytes, says: str) -> None:
     with pytest.raises(CourseFault, match=says) as caught:
         read(tmp_path, text)

@@ -85,15 +85,12 @@ def test_a_name_stands_in_a_cell(cells: list[tuple[str, object]], says: str) -> 
     assert where_it_stands(notebook(*cells), "mean") == says
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [
-        pytest.param({"cell_type": "markdown"}, id="no text"),
-        pytest.param({"cell_type": "markdown", "source": 7}, id="a number"),
-        pytest.param({"cell_type": "raw", "source": [None, {}]}, id="a list of no lines"),
-        pytest.param({"cell_type": 7, "source": "\ud800"}, id="a type that is none"),
-    ],
-)
+@pytest.mark.parametrize("cell", [
+    pytest.param({"cell_type": "markdown"}, id="no text"),
+    pytest.param({"cell_type": "markdown", "source": 7}, id="a number"),
+    pytest.param({"cell_type": "raw", "source": [None, {}]}, id="a list of no lines"),
+    pytest.param({"cell_type": 7, "source": "\ud800"}, id="a type that is none"),
+])  # fmt: skip
 def test_a_cell_that_is_no_code_may_hold_anything(cell: dict[str, object]) -> None:
     assert notebook(("code", "x = 1"), cell, ("markdown", DEF)).aside[0].names == ("mean",)
 

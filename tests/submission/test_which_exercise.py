@@ -14,26 +14,23 @@ from manyheads.submission.which_exercise import CODE_OF_ONE, Exercises, NotPlace
 from .conftest import DANCE, Collect, Zipped, zip_bytes
 
 
-@pytest.mark.parametrize(
-    ("name", "exercise"),
-    [
-        ("04_reshape_dance.py", "reshape_dance"),
-        ("04_reshape_dance (1).py", "reshape_dance"),
-        ("04_reshape_dance(12).py", "reshape_dance"),
-        ("04_reshape_dance-2.py", "reshape_dance"),
-        ("04_reshape_dance-1-2.py", "reshape_dance"),
-        ("04-reshape-dance.ipynb", "reshape_dance"),
-        ("4 Reshape Dance.py", "reshape_dance"),
-        ("reshape_dance.py", "reshape_dance"),
-        ("04_reshape_dance-Copy1.ipynb", "reshape_dance"),
-        ("04_reshape_dance - Copy.py", "reshape_dance"),
-        ("04_reshape_dance - Kopie (2).py", "reshape_dance"),
-        ("04_reshape_dance_final_v2.py", "reshape_dance"),
-        ("attention_scores-3.ipynb", "attention_scores"),
-        ("ada_lovelace_04_reshape_dance.py", "reshape_dance"),
-        ("hw reshape dance ada.py", "reshape_dance"),
-    ],
-)
+@pytest.mark.parametrize(("name", "exercise"), [
+    ("04_reshape_dance.py", "reshape_dance"),
+    ("04_reshape_dance (1).py", "reshape_dance"),
+    ("04_reshape_dance(12).py", "reshape_dance"),
+    ("04_reshape_dance-2.py", "reshape_dance"),
+    ("04_reshape_dance-1-2.py", "reshape_dance"),
+    ("04-reshape-dance.ipynb", "reshape_dance"),
+    ("4 Reshape Dance.py", "reshape_dance"),
+    ("reshape_dance.py", "reshape_dance"),
+    ("04_reshape_dance-Copy1.ipynb", "reshape_dance"),
+    ("04_reshape_dance - Copy.py", "reshape_dance"),
+    ("04_reshape_dance - Kopie (2).py", "reshape_dance"),
+    ("04_reshape_dance_final_v2.py", "reshape_dance"),
+    ("attention_scores-3.ipynb", "attention_scores"),
+    ("ada_lovelace_04_reshape_dance.py", "reshape_dance"),
+    ("hw reshape dance ada.py", "reshape_dance"),
+])  # fmt: skip
 def test_by_its_name(course: Course, name: str, exercise: str) -> None:
     assert Exercises(course).of(name, b"", Reading()).id == exercise
 
@@ -43,15 +40,12 @@ def notebook(source: str) -> bytes:
     return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "exercise"),
-    [
-        ("homework.py", b"def split_heads(x, n): ...\ndef merge_heads(y): ...\n", "reshape_dance"),
-        ("homework.py", b"class CausalSelfAttention: ...\ndef gpt2_attention(size): ...\n", "fused_qkv"),
-        ("Untitled3.ipynb", notebook("%matplotlib inline\nclass CausalAttention:\n    pass"), "self_attention"),
-        ("attention.py", "# ä\ndef mha_by_loop(mha, x): ...\n".encode("utf-8-sig"), "mha_by_loop"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "exercise"), [
+    ("homework.py", b"def split_heads(x, n): ...\ndef merge_heads(y): ...\n", "reshape_dance"),
+    ("homework.py", b"class CausalSelfAttention: ...\ndef gpt2_attention(size): ...\n", "fused_qkv"),
+    ("Untitled3.ipynb", notebook("%matplotlib inline\nclass CausalAttention:\n    pass"), "self_attention"),
+    ("attention.py", "# ä\ndef mha_by_loop(mha, x): ...\n".encode("utf-8-sig"), "mha_by_loop"),
+])  # fmt: skip
 def test_by_what_it_defines(course: Course, name: str, content: bytes, exercise: str) -> None:
     assert Exercises(course).of(name, content, Reading()).id == exercise
 
@@ -106,15 +100,11 @@ def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(
         Exercises(course).of("model.py", b"def helper(): ...\n", Reading())
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("homework.py", b"def split_heads(): ...\ndef causal_mask(): ...\n"),
-        ("multi_head_attention.py", b"def split_heads(): ...\n"),
-        ("Multi-Head-Attention (1).py", b""),
-    ],
-    ids=["by what it defines", "by its name", "by its name with more behind it"],
-)
+@pytest.mark.parametrize(("name", "content"), [
+    ("homework.py", b"def split_heads(): ...\ndef causal_mask(): ...\n"),
+    ("multi_head_attention.py", b"def split_heads(): ...\n"),
+    ("Multi-Head-Attention (1).py", b""),
+], ids=["by what it defines", "by its name", "by its name with more behind it"])  # fmt: skip
 def test_a_file_of_several_exercises_is_of_their_assignment(course: Course, name: str, content: bytes) -> None:
     found = Exercises(course).of(name, content, Reading())
     assert place_of(found) == (course.assignments[0], "multi_head_attention")

@@ -111,16 +111,11 @@ class School:
         return {
             "action": "synchronize",
             "number": number,
-            "pull_request": {
-                "number": number,
-                "head": about,
-                "user": {"login": login, "type": "Bot" if login.endswith("[bot]") else "User"},
-                "title": "",
-                "body": "",
-                **more,
-            },
+            "pull_request": {"number": number, "head": about,
+                "user": {"login": login, "type": "Bot" if login.endswith("[bot]") else "User"}, "title": "", "body": "",
+                **more},
             "repository": {"full_name": "school/class"},
-        }
+        }  # fmt: skip
 
     def run(self, event: Mapping[str, Any]) -> dict[str, JobRun]:
         """A run of the workflow that stands on the default branch."""

@@ -22,61 +22,43 @@ def contexts(well: bool = True) -> Contexts:
     )
 
 
-@pytest.mark.parametrize(
-    ("expression", "value"),
-    [
-        ("vars.GPU", "box"),
-        ("vars.MISSING", None),
-        ("vars.MISSING.deeper", None),
-        ("github.event.pull_request.number", 7),
-        ("needs.cpu.outputs.hygiene == 'clean'", True),
-        ("needs.cpu.outputs.hygiene == 'CLEAN'", True),
-        ("needs.cpu.outputs.hygiene != 'clean'", False),
-        ("vars.MISSING == ''", True),
-        ("vars.MISSING != ''", False),
-        ("vars.EMPTY != ''", False),
-        ("vars.GPU != ''", True),
-        ("vars.MISSING == 0", True),
-        ("'7' == 7", True),
-        ("'x' == 7", False),
-        ("true == 1", True),
-        ("'it''s'", "it's"),
-        ("vars.GPU || 'other'", "box"),
-        ("vars.EMPTY || 'other'", "other"),
-        ("vars.EMPTY && 'other'", ""),
-        ("vars.GPU && 'other'", "other"),
-        ("!vars.GPU", False),
-        ("!(vars.EMPTY || false)", True),
-        ("!cancelled() && needs.cpu.result != 'skipped'", True),
-        ("false && true || true", True),
-        ("true || true && false", True),
-        ("-1.5", -1.5),
-        ("null", None),
-    ],
-)
+@pytest.mark.parametrize(("expression", "value"), [
+    ("vars.GPU", "box"),
+    ("vars.MISSING", None),
+    ("vars.MISSING.deeper", None),
+    ("github.event.pull_request.number", 7),
+    ("needs.cpu.outputs.hygiene == 'clean'", True),
+    ("needs.cpu.outputs.hygiene == 'CLEAN'", True),
+    ("needs.cpu.outputs.hygiene != 'clean'", False),
+    ("vars.MISSING == ''", True),
+    ("vars.MISSING != ''", False),
+    ("vars.EMPTY != ''", False),
+    ("vars.GPU != ''", True),
+    ("vars.MISSING == 0", True),
+    ("'7' == 7", True),
+    ("'x' == 7", False),
+    ("true == 1", True),
+    ("'it''s'", "it's"),
+    ("vars.GPU || 'other'", "box"),
+    ("vars.EMPTY || 'other'", "other"),
+    ("vars.EMPTY && 'other'", ""),
+    ("vars.GPU && 'other'", "other"),
+    ("!vars.GPU", False),
+    ("!(vars.EMPTY || false)", True),
+    ("!cancelled() && needs.cpu.result != 'skipped'", True),
+    ("false && true || true", True),
+    ("true || true && false", True),
+    ("-1.5", -1.5),
+    ("null", None),
+])  # fmt: skip
 def test_an_expression_has_the_value_that_the_service_gives_it(expression: str, value: Any) -> None:
     assert evaluate(expression, contexts()) == value
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
-        "",
-        "vars.GPU =",
-        "vars.GPU == ",
-        "(vars.GPU",
-        "vars.GPU vars.GPU",
-        "contains(vars.GPU, 'b')",
-        "hashFiles()",
-        "secrets.KEY",
-        "vars.GPU < 3",
-        "vars['GPU']",
-        "vars.*",
-        'vars.GPU == "box"',
-        "needs.cpu == 'x'",
-        "$x",
-    ],
-)
+@pytest.mark.parametrize("expression", [
+    "", "vars.GPU =", "vars.GPU == ", "(vars.GPU", "vars.GPU vars.GPU", "contains(vars.GPU, 'b')", "hashFiles()",
+    "secrets.KEY", "vars.GPU < 3", "vars['GPU']", "vars.*", 'vars.GPU == "box"', "needs.cpu == 'x'", "$x",
+])  # fmt: skip
 def test_what_it_does_not_know_is_an_error(expression: str) -> None:
     with pytest.raises(UnknownExpression):
         evaluate(expression, contexts())
@@ -89,20 +71,17 @@ def test_in_a_text_every_expression_is_filled_in() -> None:
         fill("${{ needs.cpu }}", contexts())
 
 
-@pytest.mark.parametrize(
-    ("text", "well", "failed"),
-    [
-        (True, True, False),
-        ("vars.GPU", True, False),
-        ("${{ vars.GPU != '' }}", True, False),
-        ("vars.EMPTY", False, False),
-        ("always()", True, True),
-        ("failure()", False, True),
-        ("!cancelled()", True, True),
-        ("${{ !cancelled() && vars.GPU }}", True, True),
-        ("success() || failure()", True, True),
-    ],
-)
+@pytest.mark.parametrize(("text", "well", "failed"), [
+    (True, True, False),
+    ("vars.GPU", True, False),
+    ("${{ vars.GPU != '' }}", True, False),
+    ("vars.EMPTY", False, False),
+    ("always()", True, True),
+    ("failure()", False, True),
+    ("!cancelled()", True, True),
+    ("${{ !cancelled() && vars.GPU }}", True, True),
+    ("success() || failure()", True, True),
+])  # fmt: skip
 def test_a_condition_asks_that_all_went_well_unless_it_says_otherwise(text: str, well: bool, failed: bool) -> None:
     assert condition(text, contexts(True)) is well
     assert condition(text, contexts(False)) is failed

@@ -127,15 +127,10 @@ def test_ci_is_what_a_commit_must_pass_over_the_pythons_and_two_versions_of_torc
     assert matrix["python"][0] == oldest["python"]
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param(["zizmor", "--offline", "--quiet", "--persona", "auditor", "FILE"], id="zizmor"),
-        pytest.param(
-            ["check-jsonschema", "--quiet", "--builtin-schema", "vendor.github-workflows", "FILE"], id="schema"
-        ),
-    ],
-)
+@pytest.mark.parametrize("command", [
+    pytest.param(["zizmor", "--offline", "--quiet", "--persona", "auditor", "FILE"], id="zizmor"),
+    pytest.param(["check-jsonschema", "--quiet", "--builtin-schema", "vendor.github-workflows", "FILE"], id="schema"),
+])  # fmt: skip
 def test_the_audits_that_lint_runs_would_find_something(tmp_path: Path, command: list[str]) -> None:
     file = tmp_path / ".github" / "workflows" / "grade.yml"
     file.parent.mkdir(parents=True)

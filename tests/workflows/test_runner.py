@@ -121,15 +121,12 @@ def test_what_a_step_says_to_the_runner_is_noticed(service: Service, tmp_path: P
     assert jobs["one"].commands == [" ::error::no", "x##[warning]y"]
 
 
-@pytest.mark.parametrize(
-    "jobs",
-    [
-        pytest.param(job("{run: 'true', working-directory: x}"), id="a step's key"),
-        pytest.param(job("run: 'true'", more="    container: x\n"), id="a job's key"),
-        pytest.param(job("uses: a/other@1"), id="an action"),
-        pytest.param(job("run: 'echo ${{ inputs.x }}'"), id="a context"),
-    ],
-)
+@pytest.mark.parametrize("jobs", [
+    pytest.param(job("{run: 'true', working-directory: x}"), id="a step's key"),
+    pytest.param(job("run: 'true'", more="    container: x\n"), id="a job's key"),
+    pytest.param(job("uses: a/other@1"), id="an action"),
+    pytest.param(job("run: 'echo ${{ inputs.x }}'"), id="a context"),
+])  # fmt: skip
 def test_what_the_stand_in_does_not_know_is_an_error(service: Service, tmp_path: Path, jobs: str) -> None:
     with pytest.raises(UnknownExpression):
         run_of(jobs, service, tmp_path / "run")
