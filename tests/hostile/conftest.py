@@ -356,7 +356,6 @@ def classes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = shared / "hostile"
     folder.mkdir(exist_ok=True)
     items = request.session.items
-    asked = {item.path.stem for item in items} | {
-        item.callspec.params.get("output") for item in items if hasattr(item, "callspec")
-    }
-    return Classes(folder, [s for s in SECTIONS if {s, *(f"test_{part}" for part in s.split("+"))} & asked])
+    params = [item.callspec.params for item in items if hasattr(item, "callspec")]
+    asked = [param.get("output", param.get("run")) for param in params]
+    return Classes(folder, [section for section in SECTIONS if section in asked])
