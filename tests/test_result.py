@@ -11,31 +11,18 @@ import pytest
 from pydantic import ValidationError
 
 import manyheads.result
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, ProvedLine, Result, write_result
+from manyheads.result import Diagnosed, ProvedLine, Result, write_result
+from tests import make
 
 SCHEMA = json.loads(Path(manyheads.result.__file__).with_suffix(".schema.json").read_text(encoding="utf-8"))
 
 
 def result(student: str = "ada", **changes: object) -> Result:
-    checks = (
-        CheckResult(id="shape", title="gives as many", outcome="passed", score=1, max_score=1),
-        CheckResult(id="values", title="averages", outcome="failed", score=0, max_score=2.5, evidence="→", hint="?"),
-    )
+    checks = make.check("shape", 1, title="gives as many"), make.check("values", 0, 2.5, evidence="→", hint="?")
     named = (Diagnosed(id="counts_all", title="You divided by T.", hint="How many?", alternatives=("sum_not_mean",)),)
     lines = (ProvedLine(line=7, edit="a → b"), ProvedLine(line=9, cell=2, line_in_cell=4))
-    exercise = ExerciseResult(id="running_mean", score=1, max_score=3.5, checks=checks, diagnosis=named, lines=lines)
-    fields = {
-        "student": student,
-        "assignment": "averages",
-        "score": 1,
-        "max_score": 3.5,
-        "device": "cpu",
-        "isolation": "namespaces",
-        "seed": 0,
-        "versions": {"python": "3.11"},
-        "exercises": (exercise,),
-    }
-    return Result.model_validate({**fields, **changes})
+    exercise = make.exercise("running_mean", *checks, diagnosis=named, lines=lines)
+    return Result(**{**dict(make.result(student, exercise, versions={"python": "3.11"})), **changes})
 
 
 def errors(data: object) -> list[str]:

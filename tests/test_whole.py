@@ -12,13 +12,13 @@ import pytest
 from manyheads.report.pages.write import write_pages
 from manyheads.result import Result, write_result
 from manyheads.whole import write_whole
+from tests import make
 
 Write = Callable[[Path, int], object]
 
 
 def result(score: int) -> Result:
-    fields = {"student": "ada", "assignment": "a", "device": "cpu", "isolation": "namespaces", "versions": {}}
-    return Result(**fields, score=score, max_score=9, seed=0, exercises=())
+    return make.result("ada", score=score, max_score=9)
 
 
 WRITERS: dict[str, Write] = {

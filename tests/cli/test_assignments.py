@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Result, write_result
+from manyheads.result import Diagnosed, Result, write_result
+from tests import make
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 COURSE = """\
@@ -39,16 +40,13 @@ OVERRIDES = (
 def graded(student: str, assignment: str, **scores: float) -> Result:
     named = (Diagnosed(id="no_division", title="You did not divide.", hint="?", alternatives=("by_two",),
                        alternative_titles=("You divided by two.",)),)  # fmt: skip
-    exercises = tuple(
-        ExerciseResult(
-            id=id_, score=score, max_score=2, diagnosis=() if score == 2 else named,
-            checks=(CheckResult(id="values", title="has the values", outcome="passed" if score == 2 else "failed",
-                                score=score, max_score=2),),
+    exercises = [
+        make.exercise(
+            id_, make.check("values", score, 2, title="has the values"), diagnosis=() if score == 2 else named
         )
         for id_, score in scores.items()
-    )  # fmt: skip
-    return Result(student=student, assignment=assignment, score=sum(scores.values()), max_score=2 * len(scores),
-                  device="cpu", isolation="namespaces", seed=0, versions={}, exercises=exercises)  # fmt: skip
+    ]
+    return make.result(student, *exercises, assignment=assignment)
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.course.dates import moment
-from manyheads.result import CheckResult, ExerciseResult, HandedIn, Result, write_result
+from manyheads.result import HandedIn, Result, write_result
+from tests import make
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 COURSE = """\
@@ -39,18 +40,10 @@ SCORES = {"ada": 7.2, "bela": 9, "chen": 2.4, "dara": 0, "=ewa": 6.3}
 
 def graded(student: str) -> Result:
     """3 of 4 and 6 of 6, on the second day."""
-    checks = (
-        CheckResult(id="shape", title="has the shape", outcome="passed", score=1, max_score=1),
-        CheckResult(id="values", title="has the values", outcome="failed", score=2, max_score=3, evidence="1 differs"),
-    )
-    odd = CheckResult(id="odd", title="odd lengths", outcome="passed", score=6, max_score=6)
-    exercises = (
-        ExerciseResult(id="mean", score=3, max_score=4, checks=checks),
-        ExerciseResult(id="median", score=6, max_score=6, checks=(odd,)),
-    )
-    when = HandedIn(source="clones", time=moment("2026-12-03T12:00Z"))
-    return Result(student=student, assignment="averages", score=9, max_score=10, device="cpu", isolation="namespaces",
-                  seed=0, versions={}, exercises=exercises, handed_in=when)  # fmt: skip
+    values = make.check("values", 2, 3, title="has the values", evidence="1 differs")
+    mean = make.exercise("mean", make.check("shape", 1, title="has the shape"), values)
+    median = make.exercise("median", make.check("odd", 6, 6, title="odd lengths"))
+    return make.result(student, mean, median, handed_in=HandedIn(source="clones", time=moment("2026-12-03T12:00Z")))
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import pytest
 from manyheads.cli import last_check
 from manyheads.cli.last_check import exercise_meant, facts, keep, last_result
 from manyheads.course import CourseError, Exercise, load_course
-from manyheads.result import CheckResult, ExerciseResult
 from manyheads.submission import AttemptSource
+from tests import make
 
 REPOSITORY = Path(__file__).parents[2]
 TIMES = count(10**18)
@@ -124,7 +124,7 @@ def test_where_nothing_has_changed_status_does_not_import_torch(student_copy: Pa
 
 
 SOURCE = AttemptSource("01_running_mean.py", WRONG)
-RESULT = ExerciseResult(id="running_mean", score=2, max_score=4, checks=())
+RESULT = make.exercise("running_mean", score=2, max_score=4)
 
 
 def test_a_result_holds_good_for_its_own_text_alone(exercise: Exercise) -> None:
@@ -191,8 +191,7 @@ def test_of_what_was_checked_last_what_is_not_done_comes_first(two_means: Path) 
     course = load_course(two_means)
     first, second = course.exercises
     shutil.copy(first.fingerprints, second.fingerprints)
-    check = CheckResult(id="mean", title="is the mean", outcome="failed", score=0, max_score=1)
-    failed = ExerciseResult(id="mean", score=0, max_score=1, checks=(check,))
+    failed = make.exercise("mean", make.check("mean"))
     done = failed.model_copy(update={"checks": ()})
     with pytest.raises(CourseError, match=r"^trace which exercise\? None was checked here yet\. Next: course trace "):
         exercise_meant(course, None, "trace")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Result, write_result
+from manyheads.result import Diagnosed, write_result
+from tests import make
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 TINY = Path(__file__).parents[1] / "tiny_course"
@@ -20,15 +21,8 @@ def results(tmp_path: Path) -> Path:
     """The results of ada, who is right, and ben, who is not."""
     shutil.copy(TINY / "course.yaml", tmp_path)
     for student, score in (("ada", 2.0), ("ben", 0.0)):
-        check = CheckResult(
-            id="mean", title="averages", outcome="passed" if score else "failed", score=score, max_score=2
-        )
-        exercise = ExerciseResult(id="running_mean", score=score, max_score=2, checks=(check,))
-        write_result(
-            Result(student=student, assignment="averages", score=score, max_score=2, device="cpu",
-                   isolation="namespaces", seed=0, versions={}, exercises=(exercise,)),
-            tmp_path / "results",
-        )  # fmt: skip
+        check = make.check("mean", score, 2, title="averages")
+        write_result(make.result(student, make.exercise("running_mean", check)), tmp_path / "results")
     return tmp_path / "results"
 
 
@@ -121,15 +115,9 @@ def test_a_misconception_that_comes_back_is_told_on_the_terminal_and_on_the_clas
     run_course: Run, results: Path
 ) -> None:
     named = (Diagnosed(id="axis", title="You averaged over the wrong axis.", hint="Which one?"),)
-    check = CheckResult(id="mean", title="averages", outcome="failed", score=0, max_score=2)
-    exercises = tuple(
-        ExerciseResult(id=id_, score=0, max_score=2, checks=(check,), diagnosis=named)
-        for id_ in ("running_mean", "later")
-    )
-    write_result(
-        Result(student="ben", assignment="averages", score=0, max_score=4, device="cpu", isolation="namespaces",
-               seed=0, versions={}, exercises=exercises), results,
-    )  # fmt: skip
+    check = make.check("mean", 0, 2, title="averages")
+    exercises = [make.exercise(id_, check, diagnosis=named) for id_ in ("running_mean", "later")]
+    write_result(make.result("ben", *exercises), results)
     done = run_course("report", "results")
     rows = [line.split() for line in done.stdout.splitlines()]
     assert "1 You averaged over the wrong axis. 01 The running mean later".split() in rows

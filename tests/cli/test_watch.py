@@ -18,8 +18,9 @@ from manyheads.box.level import Box
 from manyheads.cli.options import Console
 from manyheads.cli.watch import _saves, _state, watch_exercises
 from manyheads.course import Course, Exercise, load_course
-from manyheads.result import CheckResult, ExerciseResult
+from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
+from tests import make
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "tiny_course"
@@ -113,8 +114,7 @@ def test_what_is_not_done_is_checked_once_at_the_start(folder: Path, monkeypatch
 
     def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Box) -> ExerciseResult:
         checked.append(exercise.id)
-        failed = CheckResult(id="values", title="", outcome="failed", score=0.0, max_score=1.0)
-        return ExerciseResult(id=exercise.id, score=0.0, max_score=1.0, checks=(failed,))
+        return make.exercise(exercise.id, make.check("values"))
 
     monkeypatch.setattr("manyheads.cli.watch.check_one", check_one)
     monkeypatch.setattr("manyheads.cli.watch._saves", lambda named, saved: iter(()))

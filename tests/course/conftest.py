@@ -10,7 +10,8 @@ import pytest
 from manyheads.course import load_course
 from manyheads.course.dates import moment
 from manyheads.course.decisions import NAME, Decisions
-from manyheads.result import CheckResult, ExerciseResult, HandedIn, Result
+from manyheads.result import ExerciseResult, HandedIn, Result
+from tests import make
 
 COURSE = """\
 title: Averages
@@ -50,22 +51,12 @@ def decide(course: Path) -> Callable[[str], Decisions]:
 
 def exercise(id_: str, *checks: tuple[str, float, float]) -> ExerciseResult:
     """Of these checks: id, score, points."""
-    found = tuple(
-        CheckResult(
-            id=name, title=f"the {name}", outcome="passed" if got == most else "failed", score=got, max_score=most
-        )
-        for name, got, most in checks
-    )
-    return ExerciseResult(id=id_, score=sum(c.score for c in found), max_score=sum(c.max_score for c in found),
-                          checks=found)  # fmt: skip
+    return make.exercise(id_, *(make.check(name, got, most, title=f"the {name}") for name, got, most in checks))
 
 
 def result(student: str = "ada", handed_in: str = "", late: bool = False) -> Result:
     """3 of 4, and 6 of 6."""
-    exercises = (
-        exercise("mean", ("shape", 1, 1), ("values", 2, 3)),
-        exercise("median", ("shape", 2, 2), ("odd", 4, 4)),
-    )
+    mean = exercise("mean", ("shape", 1, 1), ("values", 2, 3))
+    median = exercise("median", ("shape", 2, 2), ("odd", 4, 4))
     when = HandedIn(source="Canvas", time=moment(handed_in) if handed_in else None, late=late)
-    return Result(student=student, assignment="averages", score=9, max_score=10, device="cpu", isolation="namespaces",
-                  seed=0, versions={}, exercises=exercises, handed_in=when if handed_in or late else None)  # fmt: skip
+    return make.result(student, mean, median, handed_in=when if handed_in or late else None)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from manyheads.judge.changed_points import UNFINISHED, finish_changed_points, note_points, read_changed_points
-from manyheads.result import Adjustment, ExerciseResult, Result, with_total
+from manyheads.result import Adjustment, Result
+from tests import make
 
 
 def result(student: str = "ada", **scores: float | None) -> Result:
-    exercises = [ExerciseResult(id=id_, score=score, max_score=9, checks=()) for id_, score in scores.items()]
-    empty = Result(student=student, assignment="heads", score=0, max_score=0, device="cpu", isolation="namespaces",
-                   seed=7, versions={}, exercises=())  # fmt: skip
-    return with_total(empty, exercises)
+    exercises = [make.exercise(id_, score=score, max_score=9) for id_, score in scores.items()]
+    return make.result(student, *exercises, assignment="heads", seed=7)
 
 
 def test_other_points_are_noted_and_the_same_are_not(tmp_path: Path) -> None:

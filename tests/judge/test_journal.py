@@ -22,8 +22,9 @@ from manyheads.box.procstat import has_ended, pids
 from manyheads.course import load_course
 from manyheads.judge.journal import NAME, open_journal
 from manyheads.judge.judge_process import GradePlan
-from manyheads.result import ExerciseResult, Result
+from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
+from tests import make
 from tests.copies import copy_course
 from tests.warm import run_warm
 
@@ -235,9 +236,7 @@ def test_an_entry_is_good_for_the_result_that_it_was_written_with(
 
 
 def result_of(submission: Submission) -> Result:
-    exercise = ExerciseResult(id="running_mean", score=4, max_score=4, checks=())
-    return Result(student=submission.student, assignment="averages", score=4, max_score=4, device="cpu",
-                  isolation="namespaces", seed=0, versions={}, exercises=(exercise,))  # fmt: skip
+    return make.result(submission.student, make.exercise("running_mean", score=4, max_score=4))
 
 
 def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:

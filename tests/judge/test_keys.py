@@ -12,14 +12,13 @@ from manyheads.box.names import Level
 from manyheads.course import load_course
 from manyheads.judge.judge_process import GradePlan
 from manyheads.judge.keys import Keys, graded_from, keys_of
-from manyheads.result import Diagnosed, ExerciseResult
+from manyheads.result import Diagnosed
 from manyheads.submission import Submission
+from tests import make
 
 SECRET = b"secret"
-DIAGNOSED = ExerciseResult(
-    id="mean", score=0, max_score=4, checks=(),
-    diagnosis=(Diagnosed(id="no_division", title="?", hint="?", alternatives=("by_two",)),),
-)  # fmt: skip
+NAMED = Diagnosed(id="no_division", title="?", hint="?", alternatives=("by_two",))
+DIAGNOSED = make.exercise("mean", score=0, max_score=4, diagnosis=(NAMED,))
 
 
 @pytest.fixture

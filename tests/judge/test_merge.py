@@ -9,31 +9,16 @@ import pytest
 from manyheads.course import Assignment
 from manyheads.course.file import AssignmentRow, ExerciseRow
 from manyheads.judge.record_results import merged
-from manyheads.result import CheckResult, ExerciseResult, Result
+from manyheads.result import Result
+from tests import make
 
 ROWS = tuple(ExerciseRow(id=id_, title=id_, points=2, hint="?") for id_ in ("one", "two", "old"))
 ASSIGNMENT = Assignment(Path("course"), AssignmentRow(id="a", title="A", exercises=ROWS))
 
 
 def result(isolation: str = "namespaces", **scores: float) -> Result:
-    exercises = tuple(_exercise(id_, score) for id_, score in scores.items())
-    return Result(
-        student="ada",
-        assignment="a",
-        score=sum(scores.values()),
-        max_score=2 * len(scores),
-        device="cpu",
-        isolation=isolation,
-        seed=0,
-        versions={},
-        exercises=exercises,
-    )
-
-
-def _exercise(id_: str, score: float) -> ExerciseResult:
-    outcome = "passed" if score == 2 else "failed"
-    check = CheckResult(id="c", title="does", outcome=outcome, score=score, max_score=2)
-    return ExerciseResult(id=id_, score=score, max_score=2, checks=(check,))
+    exercises = [make.exercise(id_, make.check("c", score, 2)) for id_, score in scores.items()]
+    return make.result("ada", *exercises, assignment="a", isolation=isolation)
 
 
 def test_the_other_exercises_stay_in_the_courses_order() -> None:

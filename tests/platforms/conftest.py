@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.platforms.pull_request_files import Collected, PullRequest
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+from manyheads.result import Diagnosed, Outcome, Result
+from tests import make
 from tests.warm import run_warm
 from tests.workflows.hosted.service import Service
 
@@ -277,7 +278,7 @@ def collected() -> Collected:
 def make_result() -> MakeResult:
     """A result of the tiny course's four checks, a point each."""
 
-    def make(
+    def of(
         *outcomes: Outcome,
         evidence: str = "",
         hint: str = "Think.",
@@ -285,32 +286,13 @@ def make_result() -> MakeResult:
         note: str = "",
     ) -> Result:
         chosen = (outcomes or ("passed",)) + ("passed",) * (4 - len(outcomes or ("passed",)))
-        checks = tuple(
-            CheckResult(
-                id=f"c{i}",
-                title=f"does thing {i}",
-                outcome=outcome,
-                score=float(outcome == "passed"),
-                max_score=1,
-                evidence="" if outcome == "passed" else evidence,
-                hint="" if outcome == "passed" else hint,
-            )
-            for i, outcome in enumerate(chosen)
-        )
+        told = {"evidence": evidence, "hint": hint}
+        checks = [
+            make.check(f"c{i}", end == "passed", 1, end, title=f"does thing {i}", **({} if end == "passed" else told))
+            for i, end in enumerate(chosen)
+        ]
         score = None if "skipped" in outcomes else sum(c.score for c in checks)
-        exercise = ExerciseResult(
-            id="running_mean", score=score, max_score=4, checks=checks, diagnosis=diagnosis, note=note
-        )
-        return Result(
-            student="ada",
-            assignment="averages",
-            score=score,
-            max_score=4,
-            device="cpu",
-            isolation="namespaces",
-            seed=0,
-            versions={"torch": "2.13.0"},
-            exercises=(exercise,),
-        )
+        exercise = make.exercise("running_mean", *checks, score=score, diagnosis=diagnosis, note=note)
+        return make.result("ada", exercise, versions={"torch": "2.13.0"})
 
-    return make
+    return of

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.result import ExerciseResult, Result, write_result
+from manyheads.result import write_result
+from tests import make
 
 pytestmark = pytest.mark.journey
 
@@ -47,10 +48,8 @@ def test_feedback_comes_back_to_the_student(
     (page,) = (mine / "averages" / "feedback").rglob(f"{STEM}.html")
     assert "You divided by the length of x everywhere." in page.read_text(encoding="utf-8")
     (handed_in,) = (course / "submitted").glob("*/averages")
-    exercise = ExerciseResult(id="running_mean", score=1, max_score=4, checks=(), note="A page of our own.")
-    own = Result(student=handed_in.parent.name, assignment="averages", score=1, max_score=4, device="cpu",
-                 isolation="namespaces", seed=0, versions={}, exercises=(exercise,))  # fmt: skip
-    write_result(own, course / "results")
+    exercise = make.exercise("running_mean", score=1, max_score=4, note="A page of our own.")
+    write_result(make.result(handed_in.parent.name, exercise), course / "results")
     assert run_course("feedback", "results", "--out", ".", cwd=course).returncode == 0
     shutil.rmtree(mine / "averages" / "feedback")
     nbgrader(course, "release_feedback", "averages", root)

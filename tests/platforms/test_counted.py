@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from manyheads.platforms.nbgrader_writer import KnownCell, cell_scores, late_share
-from manyheads.result import Adjustment, CheckResult, ExerciseResult, Result
+from manyheads.result import Adjustment, ExerciseResult, Result
+from tests import make
 
 
 def cell(name: str, points: float, *checks: str) -> KnownCell:
@@ -18,17 +19,12 @@ CELLS = [cell("shape", 1, "shape"), cell("values", 3, "split", "merge"), cell("v
 
 def exercise(score: float, *adjustments: Adjustment, excused: bool = False) -> ExerciseResult:
     """1 of 1, 1 of 1, 0 of 2."""
-    points = {"shape": (1, 1), "split": (1, 1), "merge": (0, 2)}
-    checks = tuple(
-        CheckResult(id=id_, title=id_, outcome="passed" if got else "failed", score=got, max_score=most)
-        for id_, (got, most) in points.items()
-    )
-    return ExerciseResult(id="dance", score=score, max_score=4, checks=checks, adjustments=adjustments, excused=excused)
+    checks = make.check("shape", 1), make.check("split", 1), make.check("merge", 0, 2)
+    return make.exercise("dance", *checks, score=score, adjustments=adjustments, excused=excused)
 
 
 def result(own: ExerciseResult, score: float, most: float) -> Result:
-    return Result(student="ada", assignment="heads", score=score, max_score=most, device="cpu", isolation="namespaces",
-                  seed=0, versions={}, exercises=(own,))  # fmt: skip
+    return make.result("ada", own, assignment="heads", score=score, max_score=most)
 
 
 LATE = Adjustment(rule="late", words="late", before=2, after=1.6)

@@ -22,7 +22,8 @@ from manyheads.errors import CourseFault
 from manyheads.platforms.nbgrader_database import open_gradebook
 from manyheads.platforms.nbgrader_reader import read_gradebook
 from manyheads.platforms.nbgrader_writer import GradebookWriter
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Result
+from manyheads.result import Diagnosed, Result
+from tests import make
 
 pytestmark = pytest.mark.journey
 
@@ -34,17 +35,11 @@ COMMENT = ("running_mean-2", *NOTEBOOK)
 
 def result(student: str, values: float = 0.0, note: str = "") -> Result:
     """Of the tiny course: everything passed but, perhaps, the values."""
-    checks = tuple(
-        CheckResult(id=id_, title=f"the {id_}", outcome="passed" if full == 1 else "failed", score=full, max_score=1,
-                    evidence="" if full == 1 else "4 of 5 values differ")
-        for id_, full in ((id_, values if id_ == "values" else 1.0) for id_ in CHECKS)
-    )  # fmt: skip
+    points = {id_: values if id_ == "values" else 1.0 for id_ in CHECKS}
+    told = {id_: "" if got == 1 else "4 of 5 values differ" for id_, got in points.items()}
+    checks = [make.check(id_, got, title=f"the {id_}", evidence=told[id_]) for id_, got in points.items()]
     named = () if values == 1 else (Diagnosed(id="counts_all", title="You counted all.", hint="How many?"),)
-    exercise = ExerciseResult(
-        id="running_mean", score=3 + values, max_score=4, checks=checks, diagnosis=named, note=note
-    )
-    return Result(student=student, assignment="averages", score=3 + values, max_score=4, device="cpu",
-                  isolation="namespaces", seed=0, versions={}, exercises=(exercise,))  # fmt: skip
+    return make.result(student, make.exercise("running_mean", *checks, diagnosis=named, note=note))
 
 
 @pytest.fixture(scope="module")

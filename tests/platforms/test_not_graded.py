@@ -13,7 +13,8 @@ from manyheads.course import load_course
 from manyheads.platforms.nbgrader_database import open_gradebook
 from manyheads.platforms.nbgrader_reader import read_gradebook
 from manyheads.platforms.nbgrader_writer import GradebookWriter
-from manyheads.result import CheckResult, ExerciseResult, Outcome, Result, with_total
+from manyheads.result import Outcome, Result
+from tests import make
 
 pytestmark = pytest.mark.journey
 
@@ -25,16 +26,10 @@ CHECKS = ("shape", "values", "gradients", "refuses_nothing")
 
 def result(values: Outcome) -> Result:
     """Of the tiny course: everything passed but, perhaps, the values."""
-    checks = tuple(
-        CheckResult(id=id_, title=f"the {id_}", outcome=(ended := values if id_ == "values" else "passed"),
-                    score=float(ended == "passed"), max_score=1)
-        for id_ in CHECKS
-    )  # fmt: skip
+    ends = {id_: values if id_ == "values" else "passed" for id_ in CHECKS}
+    checks = [make.check(id_, float(end == "passed"), outcome=end) for id_, end in ends.items()]
     score = None if values == "skipped" else sum(check.score for check in checks)
-    exercise = ExerciseResult(id="running_mean", score=score, max_score=4, checks=checks)
-    empty = Result(student="ada", assignment="averages", score=0, max_score=0, device="cpu", isolation="namespaces",
-                   seed=0, versions={}, exercises=())  # fmt: skip
-    return with_total(empty, (exercise,))
+    return make.result("ada", make.exercise("running_mean", *checks, score=score))
 
 
 def points_of(grades: Gradebook) -> list[tuple[float | None, bool]]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+from tests import make
 
 
 @pytest.fixture(scope="session")
@@ -18,9 +19,7 @@ def made_up_class() -> Callable[[int], list[Result]]:
 
 def _made_up(student: str, chance: random.Random) -> Result:
     exercises = tuple(_exercise(f"exercise_{i}", chance) for i in range(8))
-    score, most = sum(e.score for e in exercises), sum(e.max_score for e in exercises)
-    return Result(student=student, assignment="heads", score=score, max_score=most, device="cpu",
-                  isolation="namespaces", seed=0, versions={"torch": "2.13.0"}, exercises=exercises)  # fmt: skip
+    return make.result(student, *exercises, assignment="heads", versions={"torch": "2.13.0"})
 
 
 def _exercise(id_: str, chance: random.Random) -> ExerciseResult:
@@ -39,5 +38,4 @@ def _exercise(id_: str, chance: random.Random) -> ExerciseResult:
     )  # fmt: skip
     named = chance.randrange(9) if wrong else 8
     diagnosis = (Diagnosed(id=f"misconception_{named}", title=f"You did number {named}.", hint="Look again."),)
-    return ExerciseResult(id=id_, score=sum(c.score for c in checks), max_score=7.5, checks=checks,
-                          diagnosis=diagnosis if named < 8 else ())  # fmt: skip
+    return make.exercise(id_, *checks, diagnosis=diagnosis if named < 8 else ())

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from manyheads.report.aggregate import NOT_IMPORTED, class_view
 from manyheads.report.overview import overviews
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+from manyheads.result import Diagnosed, Outcome, Result
 from manyheads.submission.standing import LOAD_ERROR
+from tests import make
 
 
 def graded(score: float, outcome: Outcome) -> Result:
-    check = CheckResult(id="split", title="splits", outcome=outcome, score=score, max_score=2)
-    exercise = ExerciseResult(id="dance", score=score, max_score=2, checks=(check,), diagnosis=())
-    return Result(
-        student="ada",
-        assignment="heads",
-        score=score,
-        max_score=2,
-        device="cpu",
-        isolation="namespaces",
-        seed=0,
-        versions={},
-        exercises=(exercise,),
-    )
+    check = make.check("split", score, 2, outcome=outcome)
+    return make.result("ada", make.exercise("dance", check), assignment="heads")
 
 
 def test_an_attempt_that_fails_a_check_without_a_name_is_unexplained() -> None:

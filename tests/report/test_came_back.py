@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from manyheads.report.aggregate import CameBack, came_back
 from manyheads.report.labels import Labels
-from manyheads.result import Diagnosed, ExerciseResult, Result
+from manyheads.result import Diagnosed, Result
 from manyheads.submission.unwritten import UNTOUCHED
+from tests import make
 
 LABELS = Labels({"first": "First", "second": "Second"}, {"a": ("01", "A"), "b": ("02", "B"), "c": ("01", "C")})
 TITLE = "You took the softmax over the queries."
 
 
 def result(student: str, assignment: str, **named: str) -> Result:
-    exercises = tuple(
-        ExerciseResult(
-            id=id_, score=0, max_score=1, checks=(),
-            diagnosis=(Diagnosed(id=misconception, title=TITLE, hint="Look."),) if misconception else (),
-        )
-        for id_, misconception in named.items()
-    )  # fmt: skip
-    return Result(student=student, assignment=assignment, score=0, max_score=1, device="cpu",
-                  isolation="namespaces", seed=0, versions={}, exercises=exercises)  # fmt: skip
+    found = {id_: (Diagnosed(id=name, title=TITLE, hint="Look."),) if name else () for id_, name in named.items()}
+    exercises = [make.exercise(id_, score=0, max_score=1, diagnosis=diagnosis) for id_, diagnosis in found.items()]
+    return make.result(student, *exercises, assignment=assignment)
 
 
 def test_it_is_counted_by_students_from_the_first_exercise_to_each_later_one() -> None:

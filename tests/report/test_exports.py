@@ -16,33 +16,26 @@ from manyheads.report.exports import FORMATS, gradescope_files
 from manyheads.result import (
     CheckResult,
     Diagnosed,
-    ExerciseResult,
     FunctionResult,
     Outcome,
     ProvedLine,
     Result,
     write_result,
 )
+from tests import make
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 VIEW = Diagnosed(id="wrong_view", title="You viewed straight to the shape.", hint="Which axis first?")
 
 
 def check(id_: str, score: float, most: float, outcome: Outcome = "failed", evidence: str = "head 0 differs"):
-    passed = score == most
-    return CheckResult(
-        id=id_, title=f"checks {id_}", outcome="passed" if passed else outcome, score=score, max_score=most,
-        evidence="" if passed else evidence, hint="" if passed else "Look again.",
-    )  # fmt: skip
+    told = {} if score == most else {"evidence": evidence, "hint": "Look again."}
+    return make.check(id_, score, most, outcome, title=f"checks {id_}", **told)
 
 
 def graded(student: str, *checks: CheckResult, note: str = "", named: tuple[Diagnosed, ...] = ()) -> Result:
-    score, most = sum(c.score for c in checks), sum(c.max_score for c in checks)
-    exercise = ExerciseResult(
-        id="reshape_dance", score=score, max_score=most, checks=checks, diagnosis=named, note=note
-    )
-    return Result(student=student, assignment="heads", score=score, max_score=most, device="cpu",
-                  isolation="namespaces", seed=0, versions={}, exercises=(exercise,))  # fmt: skip
+    exercise = make.exercise("reshape_dance", *checks, diagnosis=named, note=note)
+    return make.result(student, exercise, assignment="heads")
 
 
 ADA = graded("ada", check("split", 1.25, 1.25), check("merge", 2, 2))

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import load_course
-from manyheads.result import CheckResult, ExerciseResult, Result, write_result
+from manyheads.result import Result, write_result
 from manyheads.submission.collect_downloads import collect
+from tests import make
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 COURSE = """\
@@ -32,15 +33,9 @@ HOSTILE = ["=1+2", "+1", "-1", "@x", "＝1", "  =1", "report", "results", "index
 
 
 def graded(student: str) -> Result:
-    right = CheckResult(id="values", title="has the values", outcome="passed", score=4, max_score=4)
-    wrong = CheckResult(id="odd", title="odd lengths", outcome="failed", score=0, max_score=6,
-                        evidence="the middle is missed", hint="Sort.")  # fmt: skip
-    exercises = (
-        ExerciseResult(id="mean", score=4, max_score=4, checks=(right,)),
-        ExerciseResult(id="median", score=0, max_score=6, checks=(wrong,)),
-    )
-    return Result(student=student, assignment="averages", score=4, max_score=10, device="cpu", isolation="namespaces",
-                  seed=0, versions={}, exercises=exercises)  # fmt: skip
+    right = make.check("values", 4, 4, title="has the values")
+    wrong = make.check("odd", 0, 6, title="odd lengths", evidence="the middle is missed", hint="Sort.")
+    return make.result(student, make.exercise("mean", right), make.exercise("median", wrong))
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ import pytest
 
 from manyheads.report.class_rows import ClassList
 from manyheads.report.exports import FORMATS
-from manyheads.result import ExerciseResult, Result
+from manyheads.result import Result
 from manyheads.submission.roster import Roster, Student
+from tests import make
 
 ADA = Student("ada", "Ada Lovelace", "A", "ada@example.org", "alovelace", "S100", "12345")
 BELA = Student("bela", "Bela Bartók", "B", email="bela@example.org")
@@ -20,9 +21,7 @@ CLASS = Roster((ADA, BELA))
 
 
 def graded(student: str, assignment: str = "heads", score: float = 3) -> Result:
-    exercise = ExerciseResult(id=f"{assignment}_1", score=score, max_score=4, checks=())
-    return Result(student=student, assignment=assignment, score=score, max_score=4, device="cpu",
-                  isolation="namespaces", seed=0, versions={}, exercises=(exercise,))  # fmt: skip
+    return make.result(student, make.exercise(f"{assignment}_1", score=score, max_score=4), assignment=assignment)
 
 
 def rows(format_: str, results: list[Result], roster: Roster = CLASS, zero: bool = False) -> list[list[str]]:

@@ -12,7 +12,8 @@ from markdown_it import MarkdownIt
 
 from manyheads.report.labels import Labels
 from manyheads.report.markdown import escaped, one_line, results_section, text_block
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Result
+from manyheads.result import Diagnosed, FunctionResult, Result
+from tests import make
 
 ATTACKS = [
     pytest.param("@teacher look", id="a mention"),
@@ -72,19 +73,13 @@ class Page(HTMLParser):
 
 def result(text: str) -> Result:
     """A result in which every text that could be a student's is this one."""
-    check = CheckResult(id="c", title=text, outcome="failed", score=0, max_score=2, evidence=text, hint=text)
-    other = check.model_copy(update={"id": "d"})
+    checks = [make.check(id_, 0, 2, title=text, evidence=text, hint=text) for id_ in "cd"]
     named = Diagnosed(id="m", title=text, hint=text, alternatives=(text,))
-    whole = ExerciseResult(
-        id="reshape_dance", score=0, max_score=4, checks=(check, other), diagnosis=(named,), note=text
-    )
+    whole = make.exercise("reshape_dance", *checks, diagnosis=(named,), note=text)
     function = FunctionResult(name=text, state="wrong", check=text, evidence=text)
     waits = FunctionResult(name=f"{text}.", state="waiting", waits_for=text)
     exercise = whole.model_copy(update={"functions": (function, waits), "unseen": 1.0, "unseen_checks": (text,)})
-    return Result(
-        student=text, assignment="a", score=0, max_score=4, device="cpu", isolation="namespaces", seed=0,
-        versions={"torch": text}, exercises=(whole, exercise),
-    )  # fmt: skip
+    return make.result(text, whole, exercise, assignment="a", max_score=4, versions={"torch": text})
 
 
 @pytest.mark.parametrize("text", ATTACKS)
@@ -110,28 +105,19 @@ def test_what_is_broken_up_still_reads_the_same() -> None:
 
 
 def test_feedback_reads_as_in_a_terminal() -> None:
-    failed = CheckResult(
-        id="split", title="splits channels into heads", outcome="failed", score=0, max_score=2,
-        evidence="head 0, position 1 should hold channels 0…3 of position 1", hint="Look.", function="split_heads",
-    )  # fmt: skip
+    failed = make.check("split", 0, 2, title="splits channels into heads", hint="Look.", function="split_heads",
+        evidence="head 0, position 1 should hold channels 0…3 of position 1")  # fmt: skip
     title = "You viewed straight to (B, n_head, T, head_dim)."
     named = Diagnosed(id="wrong_view", title=title, hint="Which axis?", function="split_heads")
     passed = failed.model_copy(update={"id": "merge", "outcome": "passed", "score": 4, "max_score": 4, "evidence": ""})
-    right = ExerciseResult(id="causal_mask", score=4, max_score=4, checks=(passed,))
+    right = make.exercise("causal_mask", passed)
     functions = (
         FunctionResult(name="split_heads", state="wrong", check=failed.title, evidence=failed.evidence),
         FunctionResult(name="merge_heads", state="right"),
     )
-    wrong = ExerciseResult(
-        id="reshape_dance", score=4, max_score=6, checks=(failed, passed), diagnosis=(named,), functions=functions
-    )
-    empty = ExerciseResult(
-        id="fused_qkv", score=0, max_score=6, checks=(failed.model_copy(update={"outcome": "missing"}),)
-    )
-    whole = Result(
-        student="ada", assignment="mha", score=8, max_score=16, device="cpu", isolation="namespaces", seed=0,
-        versions={}, exercises=(right, wrong, empty),
-    )  # fmt: skip
+    wrong = make.exercise("reshape_dance", failed, passed, diagnosis=(named,), functions=functions)
+    empty = make.exercise("fused_qkv", failed.model_copy(update={"outcome": "missing"}), max_score=6)
+    whole = make.result("ada", right, wrong, empty, assignment="mha")
     titles = (
         ("causal_mask", "02", "The causal mask"),
         ("reshape_dance", "04", "The reshape dance"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from manyheads.report.aggregate import Ranked, ranked
 from manyheads.result import Diagnosed, ExerciseResult, Result
+from tests import make
 
 
 def named(id_: str, *alternatives: str, title: str = "") -> Diagnosed:
@@ -11,12 +12,8 @@ def named(id_: str, *alternatives: str, title: str = "") -> Diagnosed:
 
 
 def student(name: str, **exercises: tuple[Diagnosed, ...]) -> Result:
-    found = tuple(
-        ExerciseResult(id=id_, score=0, max_score=1, checks=(), diagnosis=diagnosis)
-        for id_, diagnosis in exercises.items()
-    )
-    return Result(student=name, assignment="heads", score=0, max_score=1, device="cpu", isolation="namespaces",
-                  seed=0, versions={}, exercises=found)  # fmt: skip
+    found = [make.exercise(id_, score=0, max_score=1, diagnosis=named) for id_, named in exercises.items()]
+    return make.result(name, *found, assignment="heads")
 
 
 def attempts_of(results: list[Result]) -> list[tuple[str, ExerciseResult]]:

@@ -22,24 +22,21 @@ from manyheads.report.markdown import feedback_markdown, one_exercise, results_s
 from manyheads.report.overview import overviews
 from manyheads.report.pages import student_page, write_pages
 from manyheads.report.terminal import class_exercises, class_table, exercise_report
-from manyheads.result import CheckResult, ExerciseResult, Result, with_total
+from manyheads.result import ExerciseResult, Result
+from tests import make
 
 FAILED_ITSELF = "The grader itself failed here; this is not your fault."
 
 
 def exercise(id_: str, score: float | None = 2) -> ExerciseResult:
     """Of 2 points. None: a check could not be run, and the other one passed."""
-    ran = CheckResult(id="split", title="does split", outcome="passed", score=1, max_score=1)
-    other = "skipped" if score is None else "passed" if score == 2 else "failed"
-    late = CheckResult(id="merge", title="does merge", outcome=other, score=(score or 1) - 1, max_score=1,
-                       evidence="" if score == 2 else FAILED_ITSELF)  # fmt: skip
-    return ExerciseResult(id=id_, score=score, max_score=2, checks=(ran, late))
+    evidence = "" if score == 2 else FAILED_ITSELF
+    late = make.check("merge", (score or 1) - 1, 1, "skipped" if score is None else "failed", evidence=evidence)
+    return make.exercise(id_, make.check("split", 1), late, score=score)
 
 
 def graded(student: str, *exercises: ExerciseResult) -> Result:
-    empty = Result(student=student, assignment="heads", score=0, max_score=0, device="cpu", isolation="namespaces",
-                   seed=7, versions={}, exercises=())  # fmt: skip
-    return with_total(empty, exercises)
+    return make.result(student, *exercises, assignment="heads", seed=7)
 
 
 ADA = graded("ada", exercise("dance"), exercise("mask", None))

@@ -8,17 +8,10 @@ from rich.console import Group
 from rich.text import Text
 
 from manyheads.report.notebook_html import checked, shown
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult
+from manyheads.result import Diagnosed, ExerciseResult, FunctionResult
+from tests import make
 
-CHECK = CheckResult(
-    id="view",
-    title="splits <b>channels</b>",
-    outcome="failed",
-    score=0,
-    max_score=2,
-    evidence="a & b",
-    hint="look <i>here</i>",
-)
+CHECK = make.check("view", 0, 2, title="splits <b>channels</b>", evidence="a & b", hint="look <i>here</i>")
 WRONG = Diagnosed(id="wrong_view", title="You viewed straight.", hint="view <never> moves", alternatives=())
 
 
@@ -46,7 +39,7 @@ class Reader(html.parser.HTMLParser):
 
 
 def result(*diagnosis: Diagnosed) -> ExerciseResult:
-    return ExerciseResult(id="reshape_dance", score=0, max_score=2, checks=(CHECK,), diagnosis=diagnosis)
+    return make.exercise("reshape_dance", CHECK, diagnosis=diagnosis)
 
 
 def test_a_hint_is_folded_away_and_nothing_is_markup() -> None:

@@ -33,6 +33,7 @@ from manyheads.result import (
 from manyheads.student.plot_content import compared
 from manyheads.submission import NotGraded
 from manyheads.submission.roster import Roster, Student
+from tests import make
 
 HOSTILE = """</style><script>document.title='taken'</script><img src=x onerror=alert(1)> "' & {{ 7 * 7 }} &lt;"""
 NAMES = ("ada", "..", "a/b", "a\\b", "index.html", "O'Hara", "100%#?&;", "Ærøskøbing", "陳", "x" * 300, "é" * 120, ".x", " x", "-rf")  # fmt: skip
@@ -71,24 +72,18 @@ class Seen(HTMLParser):
 
 
 def check(id_: str, score: float = 0, outcome: Outcome = "failed", evidence: str = "", hint: str = "") -> CheckResult:
-    ended = "passed" if score else outcome
-    return CheckResult(
-        id=id_, title=f"does {id_}", outcome=ended, score=score, max_score=2, evidence=evidence, hint=hint
-    )
+    return make.check(id_, score, 2, outcome, title=f"does {id_}", evidence=evidence, hint=hint)
 
 
 def exercise(
     *checks: CheckResult, id_: str = "dance", named: tuple[Diagnosed, ...] = (), note: str = ""
 ) -> ExerciseResult:
-    score, most = sum(c.score for c in checks), sum(c.max_score for c in checks)
-    return ExerciseResult(id=id_, score=score, max_score=most, checks=checks, diagnosis=named, note=note)
+    return make.exercise(id_, *checks, diagnosis=named, note=note)
 
 
-def graded(student: str, *exercises: ExerciseResult, isolation: str = "namespaces", **changed: object) -> Result:
-    score, most = sum(e.score for e in exercises), sum(e.max_score for e in exercises)
-    whole = {"student": student, "assignment": "heads", "score": score, "max_score": most, "device": "cpu", "seed": 3,
-             "isolation": isolation, "versions": {"torch": "2.13.0"}, "exercises": exercises}  # fmt: skip
-    return Result.model_validate(whole | changed)
+def graded(student: str, *exercises: ExerciseResult, **changed: object) -> Result:
+    own = {"assignment": "heads", "seed": 3, "versions": {"torch": "2.13.0"}}
+    return make.result(student, *exercises, **own | changed)
 
 
 VIEW = Diagnosed(id="wrong_view", title="You viewed straight.", hint="Which axis first?", alternatives=("mix_batch",))

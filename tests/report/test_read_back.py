@@ -15,8 +15,9 @@ import pytest
 from manyheads.report.class_rows import ClassList
 from manyheads.report.exports import FORMATS, gradescope_files
 from manyheads.report.labels import Labels
-from manyheads.result import CheckResult, ExerciseResult, Outcome, Result
+from manyheads.result import Outcome, Result
 from manyheads.submission.roster import Roster, Student
+from tests import make
 
 SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"
 FORMULAS = [
@@ -36,11 +37,8 @@ def score_of(name: str, assignment: str) -> float:
 
 
 def graded(name: str, assignment: str, outcome: Outcome = "failed") -> Result:
-    score = score_of(name, assignment)
-    checks = (CheckResult(id="c", title="has the values", outcome=outcome, score=score, max_score=1000, evidence=name),)
-    exercise = ExerciseResult(id=f"{assignment}_1", score=score, max_score=1000, checks=checks)
-    return Result(student=name, assignment=assignment, score=score, max_score=1000, device="cpu", isolation="namespaces",
-                  seed=0, versions={}, exercises=(exercise,))  # fmt: skip
+    check = make.check("c", score_of(name, assignment), 1000, outcome, title="has the values", evidence=name)
+    return make.result(name, make.exercise(f"{assignment}_1", check), assignment=assignment)
 
 
 CLASS = [graded(name, assignment) for name in NAMES for assignment in ("means", "sums", "two", "maxima")]

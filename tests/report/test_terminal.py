@@ -14,6 +14,7 @@ from manyheads.report.labels import Labels
 from manyheads.report.terminal import class_table, exercise_report, exercise_view
 from manyheads.report.words import points
 from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, ProvedLine, Result
+from tests import make
 
 
 def text(rendered: RenderableType, width: int = 100) -> str:
@@ -26,29 +27,16 @@ def text(rendered: RenderableType, width: int = 100) -> str:
 def check(
     id_: str, score: float, of: float, outcome: Outcome = "failed", evidence: str = "", hint: str = ""
 ) -> CheckResult:
-    outcome = "passed" if score == of else outcome
     title = {"split": "splits channels into heads", "merge": "is undone by merge"}.get(id_, id_)
-    return CheckResult(id=id_, title=title, outcome=outcome, score=score, max_score=of, evidence=evidence, hint=hint)
+    return make.check(id_, score, of, outcome, title=title, evidence=evidence, hint=hint)
 
 
 def exercise(*checks: CheckResult, diagnosis: tuple[Diagnosed, ...] = (), id_: str = "reshape_dance") -> ExerciseResult:
-    score, of = sum(c.score for c in checks), sum(c.max_score for c in checks)
-    return ExerciseResult(id=id_, score=score, max_score=of, checks=checks, diagnosis=diagnosis)
+    return make.exercise(id_, *checks, diagnosis=diagnosis)
 
 
 def graded(student: str, *exercises: ExerciseResult) -> Result:
-    score, of = sum(e.score for e in exercises), sum(e.max_score for e in exercises)
-    return Result(
-        student=student,
-        assignment="a",
-        score=score,
-        max_score=of,
-        device="cpu",
-        isolation="namespaces",
-        seed=0,
-        versions={},
-        exercises=exercises,
-    )
+    return make.result(student, *exercises, assignment="a")
 
 
 def rows_of(table: str) -> list[list[str]]:

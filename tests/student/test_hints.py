@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from manyheads.diagnosis.recording import Content, Words
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome
+from manyheads.result import Diagnosed, ExerciseResult, FunctionResult, Outcome
 from manyheads.student.hints import Hint, next_hint, next_step
+from tests import make
 
 
 @pytest.fixture
@@ -41,12 +42,12 @@ def two_functions(*, split: Outcome = "failed") -> ExerciseResult:
     """Both are wrong, each with a mistake of its own; that of the second stands first in the diagnosis."""
     named = {"merge": "missing", "split": "reversed"}
     checks = tuple(
-        CheckResult(id=name, title=name, outcome=end, score=0, max_score=1, evidence=f"{name} {end}.", function=name)
+        make.check(name, outcome=end, evidence=f"{name} {end}.", function=name)
         for name, end in (("split", split), ("merge", "failed"))
     )
     functions = tuple(FunctionResult(name=check.id, state="wrong", check=check.title) for check in checks)
     diagnosis = tuple(Diagnosed(id=id_, title=f"{id_}.", hint="", function=name) for name, id_ in named.items())
-    return ExerciseResult(id="dance", score=0, max_score=2, checks=checks, functions=functions, diagnosis=diagnosis)
+    return make.exercise("dance", *checks, functions=functions, diagnosis=diagnosis)
 
 
 def hint_on(result: ExerciseResult, note: Path) -> Hint:
@@ -68,5 +69,5 @@ def test_of_what_is_begun_it_is_about_what_the_stub_has_left(note: Path) -> None
     begun = FunctionResult(name="merge", state="unwritten", evidence="its forward is not written yet")
     functions = (FunctionResult(name="split", state="unwritten"), begun)
     checks = tuple(each.model_copy(update={"function": ""}) for each in two_functions().checks)
-    result = ExerciseResult(id="dance", score=0, max_score=2, checks=checks, functions=functions)
+    result = make.exercise("dance", *checks, functions=functions)
     assert hint_on(result, note).title == "merge: its forward is not written yet"

@@ -10,21 +10,18 @@ import torch
 
 from manyheads.box.level import Box
 from manyheads.course import Course
-from manyheads.result import CheckResult, ExerciseResult, Outcome, Result
+from manyheads.result import Outcome, Result
 from manyheads.student.plot_content import Band, compared
 from manyheads.student.wrong_pictures import MOST, Painter, drawable, most_informative
+from tests import make
 
 FILE = "01_running_mean.py"
 WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
 
 
 def graded(student: str, *outcomes: Outcome) -> Result:
-    checks = tuple(
-        CheckResult(id=f"c{i}", title="t", outcome=end, score=0, max_score=1) for i, end in enumerate(outcomes)
-    )
-    exercise = ExerciseResult(id="running_mean", score=0, max_score=4, checks=checks)
-    return Result(student=student, assignment="averages", score=0, max_score=4, device="cpu",
-                  isolation="namespaces", seed=0, versions={}, exercises=(exercise,))  # fmt: skip
+    checks = [make.check(f"c{i}", outcome=end) for i, end in enumerate(outcomes)]
+    return make.result(student, make.exercise("running_mean", *checks, max_score=4))
 
 
 def band(title: str, apart: float) -> Band:
