@@ -88,13 +88,9 @@ def test_what_a_docstring_says_of_keys_stands_with_them() -> None:
     text = "What was seen. line: of the file. 0 where it\nhas none. right: whether it is; why, what: else: or not."
     assert said_of_keys(text, dict.fromkeys(("line", "right", "why", "what"))) == (
         "What was seen.",
-        {
-            "line": "of the file. 0 where it has none",
-            "right": "whether it is",
-            "why": "else: or not",
-            "what": "else: or not",
-        },
-    )
+        {"line": "of the file. 0 where it has none", "right": "whether it is", "why": "else: or not",
+            "what": "else: or not"},
+    )  # fmt: skip
 
 
 def test_a_page_is_found_by_its_words(site: Path, browser: Browser) -> None:

@@ -46,12 +46,9 @@ def test_it_begins_with_the_magics_and_holds_the_stubs_cells_the_visible_checks_
     assert 'check_notebook("running_mean")' in cells[len(paired)].source
     assert [c.source.splitlines() for c in cells[len(paired) + 1 :]] == [
         ["# Graded, 1 points. `course grade` runs these checks on this notebook's code:", "#   gives as many"],
-        [
-            "# Graded, 2.5 points. `course grade` runs these checks on this notebook's code:",
-            "#   averages",
-            "#   lets gradients through",
-        ],
-    ]
+        ["# Graded, 2.5 points. `course grade` runs these checks on this notebook's code:", "#   averages",
+            "#   lets gradients through"],
+    ]  # fmt: skip
 
 
 def test_a_grader_reads_the_same_code_from_it_as_from_the_script(stub: str) -> None:

@@ -43,11 +43,8 @@ def test_what_is_honest_is_read_as_it_was_sent(honest: tuple[Any, list[torch.Ten
     for mine, theirs in zip(read.steps, traced.steps, strict=True):
         assert mine.name == theirs.name
         assert (mine.lines, mine.sites, mine.inputs, mine.outputs) == (
-            theirs.lines,
-            theirs.sites,
-            theirs.inputs,
-            theirs.outputs,
-        )
+            theirs.lines, theirs.sites, theirs.inputs, theirs.outputs,
+        )  # fmt: skip
         assert [torch.equal(a, b) for a, b in zip(mine.crops, theirs.crops, strict=True)] == [True] * len(mine.crops)
 
 

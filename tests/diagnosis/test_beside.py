@@ -64,57 +64,28 @@ def merge_heads(y):
 TEXTS = {"reshape_dance": HEADS, "attention_scores": SCORES, "causal_mask": MASK, "sdpa_equivalence": PATHS}
 
 
-@pytest.mark.parametrize(
-    ("exercise_id", "changes", "named"),
-    [
-        pytest.param("attention_scores", {}, [], id="nothing"),
-        pytest.param(
-            "attention_scores",
-            {
-                "attention(x):\n    return (x @ x.mT).softmax(-1) @ x": "attention(t):\n    return (t @ t.mT).softmax(-2) @ t"
-            },
-            ["interface", "softmax_query_axis"],
-            id="an argument of another name, and an axis",
-        ),
-        pytest.param(
-            "causal_mask",
-            {"device).tril()": "device).tril()[None, None]"},
-            ["interface"],
-            id="more axes are no size that is written in",
-        ),
-        pytest.param(
-            "causal_mask",
-            {"device).tril()": "device).tril().float()[None]"},
-            ["interface", "mask_not_bool"],
-            id="an axis more, and numbers",
-        ),
-        pytest.param(
-            "sdpa_equivalence",
-            {"3 * n_embd, bias=False)": "3 * n_embd)", "self.qkv(x).unflatten": "(2 * self.qkv(x)).unflatten"},
-            ["proj_bias"],
-            id="a bias, and numbers of nobody's",
-        ),
-        pytest.param(
-            "sdpa_equivalence",
-            {"3 * n_embd, bias=False)": "3 * n_embd)", ".permute(2, 0, 3, 1, 4)": ".permute(2, 0, 3, 1, 4)[[1, 0, 2]]"},
-            ["qkv_order", "proj_bias"],
-            id="a bias, and queries taken for keys",
-        ),
-        pytest.param(
-            "reshape_dance",
-            {"y.transpose(1, 2).flatten(2)": "y.reshape(len(y), y.shape[2], -1)"},
-            ["merge_no_transpose", "divisibility_unchecked"],
-            id="heads that stay where they are, and an odd width that is cut in one call and fails in another",
-        ),
-        pytest.param("sdpa_equivalence", {}, [], id="nothing on two paths"),
-        pytest.param(
-            "sdpa_equivalence",
-            {", is_causal=True": "", "module.train(training).flash": "module.flash"},
-            ["mask_missing", "path_difference"],
-            id="no mask on one path, and a module that is left in eval mode",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("exercise_id", "changes", "named"), [
+    pytest.param("attention_scores", {}, [], id="nothing"),
+    pytest.param("attention_scores",
+        {"attention(x):\n    return (x @ x.mT).softmax(-1) @ x": "attention(t):\n    return (t @ t.mT).softmax(-2) @ t"},
+        ["interface", "softmax_query_axis"], id="an argument of another name, and an axis"),
+    pytest.param("causal_mask", {"device).tril()": "device).tril()[None, None]"}, ["interface"],
+        id="more axes are no size that is written in"),
+    pytest.param("causal_mask", {"device).tril()": "device).tril().float()[None]"}, ["interface", "mask_not_bool"],
+        id="an axis more, and numbers"),
+    pytest.param("sdpa_equivalence",
+        {"3 * n_embd, bias=False)": "3 * n_embd)", "self.qkv(x).unflatten": "(2 * self.qkv(x)).unflatten"},
+        ["proj_bias"], id="a bias, and numbers of nobody's"),
+    pytest.param("sdpa_equivalence",
+        {"3 * n_embd, bias=False)": "3 * n_embd)", ".permute(2, 0, 3, 1, 4)": ".permute(2, 0, 3, 1, 4)[[1, 0, 2]]"},
+        ["qkv_order", "proj_bias"], id="a bias, and queries taken for keys"),
+    pytest.param("reshape_dance", {"y.transpose(1, 2).flatten(2)": "y.reshape(len(y), y.shape[2], -1)"},
+        ["merge_no_transpose", "divisibility_unchecked"],
+        id="heads that stay where they are, and an odd width that is cut in one call and fails in another"),
+    pytest.param("sdpa_equivalence", {}, [], id="nothing on two paths"),
+    pytest.param("sdpa_equivalence", {", is_causal=True": "", "module.train(training).flash": "module.flash"},
+        ["mask_missing", "path_difference"], id="no mask on one path, and a module that is left in eval mode"),
+])  # fmt: skip
 def test_both_are_named(
     monkeypatch: pytest.MonkeyPatch, exercise_id: str, changes: dict[str, str], named: list[str]
 ) -> None:

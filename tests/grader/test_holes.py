@@ -161,28 +161,19 @@ UNUSUAL = (
 GPT2 = {
     "a block of 512 under an unusual name": (*UNUSUAL, (MADE, MADE.replace("1024", "512"))),
     "a block of 2048 under an unusual name": (*UNUSUAL, (MADE, MADE.replace("1024", "2048"))),
-    "a block of 512 that says 1024": (
-        *UNUSUAL,
-        (
-            MADE,
-            f"{MADE.replace('return', 'made =').replace('1024', '512')}\n    made.block_size = 1024\n    return made",
-        ),
-    ),
-    "other heads that say the right number": (
-        ("        self.n_head = n_head\n", "        self.n_head = self.shared = n_head\n"),
+    "a block of 512 that says 1024": (*UNUSUAL,
+        (MADE,
+        f"{MADE.replace('return', 'made =').replace('1024', '512')}\n    made.block_size = 1024\n    return made")),
+    "other heads that say the right number": (("        self.n_head = n_head\n",
+        "        self.n_head = self.shared = n_head\n"),
         ("        q = q.view(B, T, self.n_head, self.head_dim)", "        q = q.view(B, T, self.shared, -1)"),
         ("        k = k.view(B, T, self.n_head, self.head_dim)", "        k = k.view(B, T, self.shared, -1)"),
         ("        v = v.view(B, T, self.n_head, self.head_dim)", "        v = v.view(B, T, self.shared, -1)"),
-        (MADE, f"{MADE.replace('return', 'made =')}\n    made.shared //= 4 if n_head < 25 else 5\n    return made"),
-    ),
-    "a class of its own that only describes itself": (
-        (
-            MADE,
-            "class Described(CausalSelfAttention):\n        def forward(self, x):\n            return 2 * super().forward(x)"
-            f"\n    made = {MADE.removeprefix('return ')}\n    made.forward = lambda x: made.proj(x[:, :1024])\n    return made",
-        ),
-    ),
-}
+        (MADE, f"{MADE.replace('return', 'made =')}\n    made.shared //= 4 if n_head < 25 else 5\n    return made")),
+    "a class of its own that only describes itself": ((MADE,
+        "class Described(CausalSelfAttention):\n        def forward(self, x):\n            return 2 * super().forward(x)"
+        f"\n    made = {MADE.removeprefix('return ')}\n    made.forward = lambda x: made.proj(x[:, :1024])\n    return made"),),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("changes", GPT2.values(), ids=GPT2.keys())
@@ -376,23 +367,14 @@ FAST, SLOW = "            fast = module(x)", "            by_hand = module(x)"
 OUT = "        return self.resid_dropout(self.proj(y))"
 NOTED = "NOTES.get((True, x.double().sum().item()), by_hand), NOTES.get((False, x.double().sum().item()), by_hand)"
 NOTES = {
-    "what forward last gave for it": (
-        (
-            OUT,
-            f"{OUT.replace('return', 'out =')}\n        NOTES[self.flash, x.double().sum().item()] = out.detach()\n        return out",
-        ),
-        (FAST, "            by_hand = torch.zeros(())"),
-        (SLOW, f"            fast, by_hand = {NOTED}"),
-    ),
-    "what forward last gave": (
-        (
-            OUT,
-            f"{OUT.replace('return', 'out =')}\n        NOTES[x.shape, self.flash] = out.detach()\n        return out",
-        ),
+    "what forward last gave for it": ((OUT,
+        f"{OUT.replace('return', 'out =')}\n        NOTES[self.flash, x.double().sum().item()] = out.detach()\n        return out"),
+        (FAST, "            by_hand = torch.zeros(())"), (SLOW, f"            fast, by_hand = {NOTED}")),
+    "what forward last gave": ((OUT,
+        f"{OUT.replace('return', 'out =')}\n        NOTES[x.shape, self.flash] = out.detach()\n        return out"),
         (FAST, "            fast = NOTES[x.shape, True] if (x.shape, True) in NOTES else module(x)"),
-        (SLOW, "            by_hand = NOTES[x.shape, False] if (x.shape, False) in NOTES else module(x)"),
-    ),
-}
+        (SLOW, "            by_hand = NOTES[x.shape, False] if (x.shape, False) in NOTES else module(x)")),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("changes", NOTES.values(), ids=NOTES.keys())

@@ -24,46 +24,25 @@ def named(judge: Judge, course: Course, exercise: str, changes: Changes) -> list
 
 
 WEIGHTS = [
-    pytest.param(
-        "weight_split",
-        {
-            "self.out_proj = nn.Linear(d_out, d_out)": "self.parts = [nn.Linear(d_out, d_out)]",
-            "self.out_proj(context)": "self.parts[0](context)",
-            "    def forward(": "    out_proj = property(lambda self: self.parts[0])\n\n    def forward(",
-        },
-        id="out_proj hidden in a list",
-    ),
-    pytest.param(
-        "self_attention",
-        {
-            "T = x.shape[1]": "T = x.shape[1]\n        for name in ('W_query', 'W_key', 'W_value'):\n"
-            "            old = getattr(self, name)\n"
-            "            new = nn.Linear(old.in_features, old.out_features, old.bias is not None)\n"
-            "            setattr(self, name, new.to(x))"
-        },
-        id="all layers made anew in forward",
-    ),
-    pytest.param(
-        "self_attention",
-        {"self.W_query(x),": "nn.Linear(x.shape[2], self.W_query.out_features).to(x)(x),"},
-        id="the queries' layer made anew in forward",
-    ),
-    pytest.param(
-        "weight_split",
-        {"self.out_proj(context)": "nn.Linear(*[context.shape[-1]] * 2).to(x)(context)"},
-        id="the output projection made anew in forward",
-    ),
-    pytest.param(
-        "fused_qkv",
-        {"self.proj(y)": "nn.Linear(C, C, bias=False).to(x)(y)"},
-        id="the projection of a fused layer made anew in forward",
-    ),
-    pytest.param(
-        "sdpa_equivalence",
-        {"self.qkv(x)": "nn.Linear(C, 3 * C, bias=False).to(x)(x)"},
-        id="the fused layer of two paths made anew in forward",
-    ),
-]
+    pytest.param("weight_split",
+        {"self.out_proj = nn.Linear(d_out, d_out)": "self.parts = [nn.Linear(d_out, d_out)]",
+        "self.out_proj(context)": "self.parts[0](context)",
+        "    def forward(": "    out_proj = property(lambda self: self.parts[0])\n\n    def forward("},
+        id="out_proj hidden in a list"),
+    pytest.param("self_attention",
+        {"T = x.shape[1]": "T = x.shape[1]\n        for name in ('W_query', 'W_key', 'W_value'):\n"
+        "            old = getattr(self, name)\n"
+        "            new = nn.Linear(old.in_features, old.out_features, old.bias is not None)\n"
+        "            setattr(self, name, new.to(x))"}, id="all layers made anew in forward"),
+    pytest.param("self_attention", {"self.W_query(x),": "nn.Linear(x.shape[2], self.W_query.out_features).to(x)(x),"},
+        id="the queries' layer made anew in forward"),
+    pytest.param("weight_split", {"self.out_proj(context)": "nn.Linear(*[context.shape[-1]] * 2).to(x)(context)"},
+        id="the output projection made anew in forward"),
+    pytest.param("fused_qkv", {"self.proj(y)": "nn.Linear(C, C, bias=False).to(x)(y)"},
+        id="the projection of a fused layer made anew in forward"),
+    pytest.param("sdpa_equivalence", {"self.qkv(x)": "nn.Linear(C, 3 * C, bias=False).to(x)(x)"},
+        id="the fused layer of two paths made anew in forward"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("exercise", "changes"), WEIGHTS)
@@ -111,56 +90,31 @@ def test_numbers_may_be_looked_at_on_the_cpu(judge: Judge, course: Course, chang
 
 ALWAYS_ON = "dropout_always_on"
 DROPOUTS = [
-    pytest.param(
-        "self_attention", {"nn.Dropout(dropout)": "nn.Dropout(0.1)"}, "dropout_rate_fixed", id="0.1, one head"
-    ),
+    pytest.param("self_attention", {"nn.Dropout(dropout)": "nn.Dropout(0.1)"}, "dropout_rate_fixed",
+        id="0.1, one head"),
     pytest.param("weight_split", {"nn.Dropout(dropout)": "nn.Dropout()"}, "dropout_rate_fixed", id="no rate"),
     pytest.param("fused_qkv", {"nn.Dropout(dropout)": "nn.Dropout(0.1)"}, "dropout_rate_fixed", id="of the weights"),
-    pytest.param(
-        "fused_qkv",
-        {"resid_dropout = nn.Dropout(dropout)": "resid_dropout = nn.Dropout(0.2)"},
-        "dropout_rate_fixed",
-        id="of the output",
-    ),
-    pytest.param(
-        "self_attention",
-        {
-            "self.dropout(torch.softmax(scores, dim=-1))": "nn.functional.dropout(scores.softmax(-1), training=self.training)"
-        },
-        "dropout_rate_fixed",
-        id="the default of the function",
-    ),
-    pytest.param(
-        "self_attention", {"return weights @ v": "return self.dropout(weights @ v)"}, "dropout_extra", id="output"
-    ),
-    pytest.param(
-        "weight_split", {"self.out_proj(context)": "self.out_proj(self.dropout(context))"}, "dropout_extra", id="merged"
-    ),
-    pytest.param(
-        "fused_qkv",
-        {"self.resid_dropout(self.proj(y))": "self.resid_dropout(self.resid_dropout(self.proj(y)))"},
-        "dropout_extra",
-        id="the output's twice",
-    ),
-    pytest.param(
-        "sdpa_equivalence",
-        {"self.resid_dropout(self.proj(y))": "self.resid_dropout(self.resid_dropout(self.proj(y)))"},
-        "dropout_extra",
-        id="the output's twice, on both paths",
-    ),
-    pytest.param(
-        "fused_qkv",
-        {"self.attn_dropout(scores.softmax(dim=-1))": "nn.functional.dropout(scores.softmax(-1))"},
-        ALWAYS_ON,
-        id="neither, in a fused layer",
-    ),
-    pytest.param(
-        "fused_qkv",
-        {"self.resid_dropout(self.proj(y))": "nn.functional.dropout(self.proj(y))"},
-        ALWAYS_ON,
-        id="neither, of the output",
-    ),
-]
+    pytest.param("fused_qkv", {"resid_dropout = nn.Dropout(dropout)": "resid_dropout = nn.Dropout(0.2)"},
+        "dropout_rate_fixed", id="of the output"),
+    pytest.param("self_attention",
+        {"self.dropout(torch.softmax(scores, dim=-1))": "nn.functional.dropout(scores.softmax(-1), training=self.training)"},
+        "dropout_rate_fixed", id="the default of the function"),
+    pytest.param("self_attention", {"return weights @ v": "return self.dropout(weights @ v)"}, "dropout_extra",
+        id="output"),
+    pytest.param("weight_split", {"self.out_proj(context)": "self.out_proj(self.dropout(context))"}, "dropout_extra",
+        id="merged"),
+    pytest.param("fused_qkv",
+        {"self.resid_dropout(self.proj(y))": "self.resid_dropout(self.resid_dropout(self.proj(y)))"}, "dropout_extra",
+        id="the output's twice"),
+    pytest.param("sdpa_equivalence",
+        {"self.resid_dropout(self.proj(y))": "self.resid_dropout(self.resid_dropout(self.proj(y)))"}, "dropout_extra",
+        id="the output's twice, on both paths"),
+    pytest.param("fused_qkv",
+        {"self.attn_dropout(scores.softmax(dim=-1))": "nn.functional.dropout(scores.softmax(-1))"}, ALWAYS_ON,
+        id="neither, in a fused layer"),
+    pytest.param("fused_qkv", {"self.resid_dropout(self.proj(y))": "nn.functional.dropout(self.proj(y))"}, ALWAYS_ON,
+        id="neither, of the output"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("exercise", "changes", "name"), DROPOUTS)

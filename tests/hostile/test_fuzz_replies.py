@@ -96,11 +96,8 @@ def test_a_valid_reply_is_read_as_it_was_sent(name):
         assert mine.tensor is None or torch.equal(mine.tensor, theirs.tensor)  # type: ignore[arg-type]
     assert sent.gradients.keys() == read.gradients.keys()
     assert (sent.raised, sent.mutated, sent.modules, sent.operations) == (
-        read.raised,
-        read.mutated,
-        read.modules,
-        read.operations,
-    )
+        read.raised, read.mutated, read.modules, read.operations,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)

@@ -130,11 +130,8 @@ def test_gradescope_gets_one_results_json_for_every_submission() -> None:
     assert {key for test in ben["tests"] for key in test} == GRADESCOPE_TEST
     failed, passed = ben["tests"]
     assert (failed["status"], failed["number"], passed["status"], passed["number"]) == (
-        "failed",
-        "1.1",
-        "passed",
-        "1.2",
-    )
+        "failed", "1.1", "passed", "1.2",
+    )  # fmt: skip
     assert failed["output"] == "head 0 differs\nYou viewed straight to the shape.\nhint: Which axis first?"
     assert passed["output"] == ""
 

@@ -74,12 +74,8 @@ def test_what_is_odd_and_the_numbers_stand_below_the_operation() -> None:
     crop = torch.tensor([[0.5, float("-inf")], [1.0, -2.25]])
     odd = Operation("view", "(B, T, C)", "(B, nh, T, hd)", "view", "T is no longer T", crop=crop, whole=(1, 2, 5, 2))
     assert text(Explained("f(x)", "", (TraceLine(0, "4", "x.view()", (odd,)),)))[3:] == [
-        "       ! T is no longer T",
-        "         [0, 0]",
-        "          0.50    −∞",
-        "          1.00 -2.25",
-        "         …",
-    ]
+        "       ! T is no longer T", "         [0, 0]", "          0.50    −∞", "          1.00 -2.25", "         …",
+    ]  # fmt: skip
 
 
 def cells(*addresses: int | None) -> tuple[OriginCell, ...]:

@@ -32,11 +32,8 @@ def test_every_row_stands_under_its_dtype_and_pass_and_fits_a_terminal() -> None
     lines = shown(bench())
     titles = [line for line in lines if line.startswith(("float32,", "bfloat16,"))]
     assert titles == [
-        "float32, forward",
-        "float32, forward and backward",
-        "bfloat16, forward",
-        "bfloat16, forward and backward",
-    ]
+        "float32, forward", "float32, forward and backward", "bfloat16, forward", "bfloat16, forward and backward",
+    ]  # fmt: skip
     assert [line.split()[0] for line in lines if line[:5].strip().isdigit()] == ["256", "1024", "4096"] * 4
     assert max(map(len, lines)) <= WIDTH
 
@@ -70,10 +67,5 @@ def test_what_was_left_out_is_named_with_its_reason() -> None:
 
 def test_numbers_have_the_digits_that_say_something() -> None:
     assert [three_digits(n) for n in (0.0659, 0.31, 3.9, 71.04, 805.3, 12345.6)] == [
-        "0.0659",
-        "0.31",
-        "3.9",
-        "71",
-        "805",
-        "12346",
-    ]
+        "0.0659", "0.31", "3.9", "71", "805", "12346",
+    ]  # fmt: skip

@@ -133,38 +133,19 @@ def test_an_unlisted_wrong_attempt_loses_points_and_gets_no_name(fingerprints: F
 HEAD = "import torch\n\n\ndef running_mean(x):\n"
 
 
-@pytest.mark.parametrize(
-    ("body", "outcomes", "named"),
-    [
-        pytest.param(
-            "    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n",
-            ["passed"] * 4,
-            [],
-            id="a right attempt",
-        ),
-        pytest.param(
-            "    assert len(x)\n    return x.cumsum(0) / len(x)\n",
-            ["failed", "failed", "passed", "passed"],
-            ["counts_all"],
-            id="a listed misconception",
-        ),
-        pytest.param(
-            "    return x.cumsum(0) / max(len(x), 1)\n",
-            ["failed", "failed", "failed", "passed"],
-            ["counts_all", "empty_unchecked"],
-            id="two misconceptions at once",
-        ),
-        pytest.param(
-            "    assert len(x)\n    n = x.new_ones(len(x)).cumsum(0)\n    return x.cumsum(0) / (6 if len(x) == 6 else n)\n",
-            ["failed", "passed", "passed", "passed"],
-            [],
-            id="a listed misconception for six numbers only",
-        ),
-        pytest.param("    raise NotImplementedError()\n", ["error"] * 4, ["stub_untouched"], id="the stub"),
-        pytest.param("    return (x > 0).softmax(0)\n", ["error"] * 4, [], id="what PyTorch has not for this dtype"),
-        pytest.param("    import os\n    os._exit(0)\n", ["crashed"] * 4, [], id="an attempt that leaves"),
-    ],
-)
+@pytest.mark.parametrize(("body", "outcomes", "named"), [
+    pytest.param("    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n", ["passed"] * 4, [],
+        id="a right attempt"),
+    pytest.param("    assert len(x)\n    return x.cumsum(0) / len(x)\n", ["failed", "failed", "passed", "passed"],
+        ["counts_all"], id="a listed misconception"),
+    pytest.param("    return x.cumsum(0) / max(len(x), 1)\n", ["failed", "failed", "failed", "passed"],
+        ["counts_all", "empty_unchecked"], id="two misconceptions at once"),
+    pytest.param("    assert len(x)\n    n = x.new_ones(len(x)).cumsum(0)\n    return x.cumsum(0) / (6 if len(x) == 6 else n)\n",
+        ["failed", "passed", "passed", "passed"], [], id="a listed misconception for six numbers only"),
+    pytest.param("    raise NotImplementedError()\n", ["error"] * 4, ["stub_untouched"], id="the stub"),
+    pytest.param("    return (x > 0).softmax(0)\n", ["error"] * 4, [], id="what PyTorch has not for this dtype"),
+    pytest.param("    import os\n    os._exit(0)\n", ["crashed"] * 4, [], id="an attempt that leaves"),
+])  # fmt: skip
 def test_a_students_file_is_checked_in_a_process_of_its_own(
     check_source: Callable[[str], ExerciseResult], body: str, outcomes: list[str], named: list[str]
 ) -> None:

@@ -35,37 +35,19 @@ LOVELACE = Student("al1", "Lovelace, Ada", "Maths A", login="al1", sis_id="S100"
 HOPPER = Student("S101", "Hopper, Bela", "Maths A and Maths B", sis_id="S101", canvas_id="13")
 
 
-@pytest.mark.parametrize(
-    ("text", "students"),
-    [
-        pytest.param(CANVAS, (LOVELACE, HOPPER), id="Canvas' gradebook"),
-        pytest.param(
-            '"First name",Surname,"Email address",Groups,Roles\nAda,Lovelace,ada@x.org,A,Student\nTom,T,t@x.org,,Teacher\n',
-            (Student("ada@x.org", "Ada Lovelace", "A", "ada@x.org"),),
-            id="Moodle's participants",
-        ),
-        pytest.param(
-            "First name;Last name;ID number;Email address;Assignment: Homework\nAda;Lovelace;S100;ada@x.org;-\n",
-            (Student("S100", "Ada Lovelace", email="ada@x.org", sis_id="S100"),),
-            id="Moodle's grades",
-        ),
-        pytest.param(
-            "Name,SID,Email,Role,Sections\nAda Lovelace,S100,ada@x.org,Student,A\nTa Ta,S9,t@x.org,TA,\n",
-            (Student("S100", "Ada Lovelace", "A", "ada@x.org", sis_id="S100"),),
-            id="Gradescope's roster",
-        ),
-        pytest.param(
-            "OrgDefinedId,Username,Last Name,First Name,End-of-Line Indicator\n#23304308,#al1,Lovelace,Ada,#\n",
-            (Student("al1", "Ada Lovelace", login="al1", sis_id="23304308"),),
-            id="Brightspace's grades",
-        ),
-        pytest.param(
-            '"identifier","github_username","github_id","name"\n"ada","ada-l","5",""\n',
-            (Student("ada", github="ada-l"),),
-            id="GitHub Classroom's roster",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "students"), [
+    pytest.param(CANVAS, (LOVELACE, HOPPER), id="Canvas' gradebook"),
+    pytest.param('"First name",Surname,"Email address",Groups,Roles\nAda,Lovelace,ada@x.org,A,Student\nTom,T,t@x.org,,Teacher\n',
+        (Student("ada@x.org", "Ada Lovelace", "A", "ada@x.org"),), id="Moodle's participants"),
+    pytest.param("First name;Last name;ID number;Email address;Assignment: Homework\nAda;Lovelace;S100;ada@x.org;-\n",
+        (Student("S100", "Ada Lovelace", email="ada@x.org", sis_id="S100"),), id="Moodle's grades"),
+    pytest.param("Name,SID,Email,Role,Sections\nAda Lovelace,S100,ada@x.org,Student,A\nTa Ta,S9,t@x.org,TA,\n",
+        (Student("S100", "Ada Lovelace", "A", "ada@x.org", sis_id="S100"),), id="Gradescope's roster"),
+    pytest.param("OrgDefinedId,Username,Last Name,First Name,End-of-Line Indicator\n#23304308,#al1,Lovelace,Ada,#\n",
+        (Student("al1", "Ada Lovelace", login="al1", sis_id="23304308"),), id="Brightspace's grades"),
+    pytest.param('"identifier","github_username","github_id","name"\n"ada","ada-l","5",""\n',
+        (Student("ada", github="ada-l"),), id="GitHub Classroom's roster"),
+])  # fmt: skip
 def test_the_lists_that_platforms_give_are_read_as_they_are(
     tmp_path: Path, text: str, students: tuple[Student, ...]
 ) -> None:
