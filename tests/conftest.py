@@ -29,7 +29,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 OF_ONE_KIND = re.compile(r"^pytestmark = pytest\.mark\.(\w+)", re.MULTILINE)  # its marker
 
-RunCourse = Callable[..., subprocess.CompletedProcess[str]]
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -154,7 +154,7 @@ def warm_judges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def run_course(tmp_path: Path) -> RunCourse:
+def run_course(tmp_path: Path) -> Run:
     """Run `course` with these arguments, in a folder without a course unless `cwd` says otherwise."""
 
     def run(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,12 +9,12 @@ import pytest
 from manyheads.authoring.skeletons import init_course
 from manyheads.authoring.templates import HERE
 from manyheads.course import CourseError
+from tests.conftest import Run
 
 pytestmark = pytest.mark.journey
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "tiny_course"
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def sources(folder: Path) -> dict[str, bytes]:

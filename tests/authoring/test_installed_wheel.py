@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from manyheads.authoring.packages import engine_wheel
+from tests.conftest import Run
 from tests.progress_lines import besides_progress
 
 REPOSITORY = Path(__file__).parents[2]
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 pytestmark = pytest.mark.journey
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,8 @@ from manyheads.box.loading import load
 from manyheads.box.process import ProcessBox
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Load
+from tests.conftest import Run
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 REFUSED = ["matplotlib.pyplot", "pytest", "yaml", "rich", "pydantic", "my_helpers", "scipy.special"]
 ALLOWED = ["math", "json", "torch.nn.functional", "numpy", "einops", "safetensors.torch", "sympy", "typing_extensions"]
 

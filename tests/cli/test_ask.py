@@ -6,16 +6,15 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import Run
+
 TINY = Path(__file__).parents[1] / "tiny_course"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 SCRIPT = "exercises/averages/01_running_mean.py"
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture

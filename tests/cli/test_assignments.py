@@ -6,8 +6,6 @@ import csv
 import io
 import json
 import re
-import subprocess
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,8 +13,8 @@ import pytest
 
 from manyheads.result import Diagnosed, Result, write_result
 from tests import make
+from tests.conftest import Run
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 COURSE = """\
 title: Numbers
 assignments:

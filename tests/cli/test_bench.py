@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
-
 import pytest
 import torch
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.conftest import Run
 
 
 def test_a_quick_run_fills_the_lessons_first_row(run_course: Run) -> None:

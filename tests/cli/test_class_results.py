@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +12,8 @@ import pytest
 from manyheads.course.dates import moment
 from manyheads.result import HandedIn, Result, write_result
 from tests import make
+from tests.conftest import Run
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 COURSE = """\
 title: Averages
 time_zone: UTC

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import jupytext
@@ -13,8 +11,8 @@ import nbformat
 import pytest
 
 from manyheads.submission.roster import FORM
+from tests.conftest import Run
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 MEAN = "def running_mean(x):\n    return x\n"
 
 

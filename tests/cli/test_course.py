@@ -17,7 +17,7 @@ import typer
 
 from manyheads import cli
 from manyheads.cli.app import app
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, Run
 from tests.progress_lines import besides_progress
 
 TINY = Path(__file__).parents[1] / "tiny_course"
@@ -25,8 +25,6 @@ RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encod
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def words(text: str) -> str:

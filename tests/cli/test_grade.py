@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
@@ -17,8 +16,8 @@ from manyheads.box.names import Device
 from manyheads.box.nvidia import Driver, Gpu, Places
 from manyheads.cli import grade as command
 from manyheads.result import Result
+from tests.conftest import Run
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 SCHEMA = Path(__file__).parents[2] / "manyheads" / "result.schema.json"
 CPUS = os.sched_getaffinity(0)
 ONE = "A GPU takes one attempt at a time: 1 judge at work."

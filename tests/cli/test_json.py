@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 import yaml
 
 import manyheads
+from tests.conftest import Run
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 SCHEMA = json.loads(Path(manyheads.__file__).with_name("evidence.schema.json").read_text(encoding="utf-8"))
@@ -22,8 +22,6 @@ RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encod
 WRONG = RIGHT.replace("mean()", "sum()")
 LINE = next(number for number, line in enumerate(WRONG.splitlines(), 1) if "sum()" in line)
 IDS = yaml.safe_load((TINY / "grader" / "texts.yaml").read_text(encoding="utf-8"))
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture

@@ -10,13 +10,14 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jupytext
 import pytest
 
+from tests.conftest import Run
 from tests.language_client import REPOSITORY, LanguageClient
 
 pytest.importorskip("pygls", reason="manyheads[editor] is not installed")
@@ -32,8 +33,6 @@ LINE = next(
 )  # from 0 on, as the protocol has it
 EXAMPLES = REPOSITORY / "examples" / "submitted"
 STUDENTS = sorted(path.name for path in EXAMPLES.iterdir() if path.name != "jun")  # whose loop has no end
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from manyheads.cli.last_check import exercise_meant, facts, keep, last_result
 from manyheads.course import CourseError, Exercise, load_course
 from manyheads.submission import AttemptSource
 from tests import make
+from tests.conftest import Run
 
 REPOSITORY = Path(__file__).parents[2]
 TIMES = count(10**18)
@@ -34,8 +35,6 @@ except SystemExit:
     pass
 print("torch" in sys.modules, file=sys.stderr)
 """
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture

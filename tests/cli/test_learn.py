@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import Run
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 DIVIDES_BY_ALL = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 SCRIPT = "exercises/averages/01_running_mean.py"
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 Ask = Callable[..., list[str]]
 
 

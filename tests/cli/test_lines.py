@@ -16,6 +16,7 @@ import jupytext
 import pytest
 
 from manyheads.authoring.templates import as_they_are
+from tests.conftest import Run
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "tiny_course"
@@ -26,8 +27,6 @@ LINE = next(number for number, line in enumerate(WRONG.splitlines(), 1) if "sum(
 TOLD = f"{SCRIPT}:{LINE}:5: error: running_mean: You summed without dividing"
 TASK = json.loads(dict(as_they_are("class"))[".vscode/tasks.json"])["tasks"][0]
 MATCHER = TASK["problemMatcher"]
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def cycle(output: IO[str]) -> list[str]:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.conftest import Run
+
 MEAN = "def running_mean(x):\n    return x\n"
 WORK = "bartokbela_12346_678902_work.rar"
 

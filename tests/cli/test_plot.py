@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,12 +9,11 @@ import pytest
 from manyheads.box.process import ProcessBox
 from manyheads.cli.app import app
 from manyheads.errors import CourseFault
+from tests.conftest import Run
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 SCRIPT = "exercises/averages/01_running_mean.py"
 WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture

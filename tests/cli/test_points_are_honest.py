@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.conftest import Run
+
 FIRST, SECOND = "running_mean", "last_mean"  # of 4 points each
 NEXT = "Nobody is graded. Next: course verify running_mean"
 

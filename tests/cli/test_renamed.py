@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.conftest import Run
+
 RIGHT = "right/running_mean/loop.py"
 
 

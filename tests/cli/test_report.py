@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from manyheads.result import Diagnosed, write_result
 from tests import make
+from tests.conftest import Run
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 TINY = Path(__file__).parents[1] / "tiny_course"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from manyheads.errors import CourseFault
 from manyheads.student.choose_example import examples
 from manyheads.student.follow import Followed, follow
 from manyheads.submission import AttemptSource
+from tests.conftest import Run
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 SCRIPT = "exercises/averages/01_running_mean.py"
@@ -31,8 +31,6 @@ def running_mean(x):
     print("half way " * 100_000)
     return x.cumsum(0) / torch.arange(1, len(x) + 1)  # [bold]per position[/bold]
 """
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def words(text: str) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,9 +12,9 @@ from manyheads.box.process import ProcessBox
 from manyheads.cli.app import app
 from manyheads.cli.train import train
 from manyheads.errors import CourseFault
+from tests.conftest import Run
 from tests.student.real import REPOSITORY, exercise_of, solution
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 ID = "fused_qkv"
 
 

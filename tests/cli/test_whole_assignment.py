@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.conftest import Run
+
 TINY = Path(__file__).parents[1] / "tiny_course"
 FIRST = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text()
 SECOND = FIRST.replace("running_mean", "last_mean")

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 
 from manyheads.course import Course, load_course
 from manyheads.result import Result
+from tests.conftest import Run
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -21,9 +21,6 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 @pytest.fixture(scope="module")
 def course(repository: Path) -> Course:
     return load_course(repository)
-
-
-Run = Callable[..., CompletedProcess[str]]
 
 
 @pytest.fixture

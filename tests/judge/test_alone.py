@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.conftest import Run
+
 MEAN = "def running_mean(x):\n    return x\n"
 HOLD = """
 import sys, time

@@ -48,8 +48,6 @@ CLASS = {
 SLOW = RIGHT.replace("    assert", "    import time\n\n    time.sleep(0.25)\n    assert")
 CHECKS = "grader/checks/test_running_mean.py"
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
-
 
 pytestmark = pytest.mark.journey
 

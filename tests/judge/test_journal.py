@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from manyheads.judge.judge_process import GradePlan
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
 from tests import make
+from tests.conftest import Run
 from tests.copies import copy_course
 from tests.warm import run_warm
 
@@ -44,7 +44,6 @@ CLASS = {
 LOOP = "import time\n\n\ndef running_mean(x):\n    while True:\n        time.sleep(0.01)\n"
 
 Results = dict[str, bytes]
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def hand_in(folder: Path, attempts: dict[str, str]) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,10 +11,10 @@ import pytest
 from nbgrader.api import Gradebook
 
 from manyheads.platforms.nbgrader_database import open_gradebook
+from tests.conftest import Run
 
 pytestmark = pytest.mark.journey
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 STEM = "01_running_mean"
 TINY = Path(__file__).parents[1] / "tiny_course"
 DATES = "time_zone: UTC\nlate: {per_day: 10%, at_most: 50%}\n"

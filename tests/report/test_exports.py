@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,8 +21,8 @@ from manyheads.result import (
     write_result,
 )
 from tests import make
+from tests.conftest import Run
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 VIEW = Diagnosed(id="wrong_view", title="You viewed straight to the shape.", hint="Which axis first?")
 
 

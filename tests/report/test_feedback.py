@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,8 @@ from manyheads.course import load_course
 from manyheads.result import Result, write_result
 from manyheads.submission.collect_downloads import collect
 from tests import make
+from tests.conftest import Run
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 COURSE = """\
 title: Averages
 assignments:
