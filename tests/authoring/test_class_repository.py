@@ -22,12 +22,11 @@ from manyheads.authoring.try_repository import standalone_command, try_out
 from manyheads.checks.local import namespace_of
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
+from tests.conftest import REPOSITORY, TINY
 from tests.copies import content
 
 pytestmark = pytest.mark.journey
 
-REPOSITORY = Path(__file__).parents[2]
-TINY = REPOSITORY / "tests" / "tiny_course"
 WHEEL = f"manyheads-{version('manyheads')}-py3-none-any.whl"
 SCRIPT = "exercises/averages/01_running_mean.py"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")

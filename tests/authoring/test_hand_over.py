@@ -14,9 +14,9 @@ import pytest
 from manyheads.authoring.class_repository import MANIFEST, hand_over
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
+from tests.conftest import TINY
 from tests.copies import content
 
-TINY = Path(__file__).parents[1] / "tiny_course"
 SCRIPT = "exercises/averages/01_running_mean.py"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 REFUSED = ": nothing is written"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from manyheads.authoring.release_exercises import released_files
 from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import current
 from manyheads.judge.catalogue import Catalogue
+from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.recorded
 
-REPOSITORY = Path(__file__).parents[2]
 EVERY = [exercise.id for exercise in load_course(REPOSITORY).assignments[0].exercises]
 QUICKLY_RECORDED = ["attention_scores", "causal_mask", "reshape_dance"]  # the others are `course verify`'s
 

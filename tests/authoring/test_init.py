@@ -9,12 +9,9 @@ import pytest
 from manyheads.authoring.skeletons import init_course
 from manyheads.authoring.templates import HERE
 from manyheads.course import CourseError
-from tests.conftest import Run
+from tests.conftest import TINY, Run
 
 pytestmark = pytest.mark.journey
-
-REPOSITORY = Path(__file__).parents[2]
-TINY = REPOSITORY / "tests" / "tiny_course"
 
 
 def sources(folder: Path) -> dict[str, bytes]:

@@ -13,10 +13,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.authoring.packages import engine_wheel
-from tests.conftest import Run
+from tests.conftest import REPOSITORY, Run
 from tests.progress_lines import besides_progress
-
-REPOSITORY = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.journey
 

@@ -15,8 +15,8 @@ import pytest
 
 from manyheads.authoring.packages import HASH_FILE, engine_wheel
 from tests.authoring.test_class_repository import WHEEL
+from tests.conftest import REPOSITORY
 
-REPOSITORY = Path(__file__).parents[2]
 CONTENT = ("grader/", "solutions/", "exercises/", "tests/", "examples/", ".course/")
 
 

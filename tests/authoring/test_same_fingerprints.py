@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,10 +11,9 @@ from manyheads.authoring.compare_recordings import MOST_UNDECIDED, same_fingerpr
 from manyheads.course import load_course
 from manyheads.diagnosis.recording import Content, Fingerprints, RecordedMutant
 from manyheads.diagnosis.recording_file import loaded, save
+from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.recorded
-
-REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import pytest
 
 from manyheads.authoring.stub import solution_parts, strip
 from manyheads.errors import CourseFault
+from tests.conftest import REPOSITORY
 
-REPOSITORY = Path(__file__).parents[2]
 SOLUTIONS = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("tests/tiny_course/solutions/*/*.py")])
 
 

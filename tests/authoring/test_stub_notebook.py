@@ -15,8 +15,8 @@ import pytest
 from manyheads.authoring.stub import strip
 from manyheads.authoring.stub_notebook import Group, stub_notebook
 from manyheads.submission.notebook import read_notebook
+from tests.conftest import REPOSITORY
 
-REPOSITORY = Path(__file__).parents[2]
 SOLUTIONS = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("tests/tiny_course/solutions/*/*.py")])
 GROUPS = (
     Group("shape", 1, ("gives as many",), ("shape",)),

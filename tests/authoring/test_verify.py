@@ -22,6 +22,7 @@ from manyheads.errors import CourseFault
 from manyheads.judge.catalogue import Catalogue
 from manyheads.judge.hidden_checks import GraderFault
 from tests.authoring.knobs import KNOBS
+from tests.conftest import TINY
 
 pytestmark = pytest.mark.recorded
 
@@ -47,7 +48,6 @@ FORM = "an attempt with wrong numbers keeps its points of form"
 LINE = "the line of a small fault is found"
 NO_LINE = "no line is told where nothing is wrong"
 
-TINY = Path(__file__).parents[1] / "tiny_course"
 YAML = "course.yaml"
 SOLUTION = "solutions/averages/01_running_mean.py"
 CHECKS = "grader/checks/test_running_mean.py"

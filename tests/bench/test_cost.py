@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from bench.cost import measured
@@ -13,8 +11,7 @@ from bench.names import text_of
 from bench.six_checks import RIGHT, SETUP, WRONG, WRONG_EARNS, plain
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
-
-REPOSITORY = Path(__file__).parents[2]
+from tests.conftest import REPOSITORY
 
 
 @pytest.mark.parametrize(("attempt", "points"), [(RIGHT, 18), (WRONG, WRONG_EARNS)], ids=["right", "wrong"])

@@ -20,8 +20,8 @@ from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 from manyheads.course import load_course
 from manyheads.judge.isolation_proof import prove
+from tests.conftest import TINY
 
-TINY = Path(__file__).parents[1] / "tiny_course"
 LIMITS = Limits(files_mib=4, processes=16)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-TINY = Path(__file__).parents[1] / "tiny_course"
+from tests.conftest import TINY
 
 
 @pytest.fixture

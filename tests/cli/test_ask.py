@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Run
+from tests.conftest import TINY, Run
 
-TINY = Path(__file__).parents[1] / "tiny_course"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 SCRIPT = "exercises/averages/01_running_mean.py"
 

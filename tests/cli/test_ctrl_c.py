@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[2]
-TINY = REPOSITORY / "tests" / "tiny_course"
+from tests.conftest import REPOSITORY, TINY
+
 PRESSES = """
 import os, signal, sys
 class Presses:

@@ -27,8 +27,8 @@ from manyheads.student.choose_example import examples
 from manyheads.student.explain_trace import explained
 from manyheads.student.follow import Source, follow
 from manyheads.submission import lines_of
+from tests.conftest import REPOSITORY
 
-REPOSITORY = Path(__file__).parents[2]
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
 
 

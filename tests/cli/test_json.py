@@ -13,9 +13,8 @@ import pytest
 import yaml
 
 import manyheads
-from tests.conftest import Run
+from tests.conftest import TINY, Run
 
-TINY = Path(__file__).parents[1] / "tiny_course"
 SCHEMA = json.loads(Path(manyheads.__file__).with_name("evidence.schema.json").read_text(encoding="utf-8"))
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")

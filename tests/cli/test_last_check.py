@@ -17,11 +17,9 @@ from manyheads.cli.last_check import exercise_meant, facts, keep, last_result
 from manyheads.course import CourseError, Exercise, load_course
 from manyheads.submission import AttemptSource
 from tests import make
-from tests.conftest import Run
+from tests.conftest import REPOSITORY, TINY, Run
 
-REPOSITORY = Path(__file__).parents[2]
 TIMES = count(10**18)
-TINY = REPOSITORY / "tests" / "tiny_course"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 SCRIPT = "exercises/averages/01_running_mean.py"

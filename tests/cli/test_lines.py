@@ -16,10 +16,8 @@ import jupytext
 import pytest
 
 from manyheads.authoring.templates import as_they_are
-from tests.conftest import Run
+from tests.conftest import REPOSITORY, TINY, Run
 
-REPOSITORY = Path(__file__).parents[2]
-TINY = REPOSITORY / "tests" / "tiny_course"
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("mean()", "sum()")

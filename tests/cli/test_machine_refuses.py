@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[2]
+from tests.conftest import REPOSITORY
+
 MEAN = "def running_mean(x):\n    return x\n"
 COURSE = [sys.executable, "-m", "manyheads"]
 

@@ -11,7 +11,6 @@ from manyheads.cli.app import app
 from manyheads.errors import CourseFault
 from tests.conftest import Run
 
-TINY = Path(__file__).parents[1] / "tiny_course"
 SCRIPT = "exercises/averages/01_running_mean.py"
 WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
 

@@ -9,9 +9,7 @@ import pytest
 
 from manyheads.result import Diagnosed, write_result
 from tests import make
-from tests.conftest import Run
-
-TINY = Path(__file__).parents[1] / "tiny_course"
+from tests.conftest import TINY, Run
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from manyheads.student.follow import Followed, follow
 from manyheads.submission import AttemptSource
 from tests.conftest import Run
 
-TINY = Path(__file__).parents[1] / "tiny_course"
 SCRIPT = "exercises/averages/01_running_mean.py"
 RIGHT = """\
 import torch

@@ -21,9 +21,8 @@ from manyheads.course import Course, Exercise, load_course
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
 from tests import make
+from tests.conftest import REPOSITORY, TINY
 
-REPOSITORY = Path(__file__).parents[2]
-TINY = REPOSITORY / "tests" / "tiny_course"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 SCRIPT = "exercises/averages/01_running_mean.py"

@@ -10,9 +10,8 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.conftest import Run
+from tests.conftest import TINY, Run
 
-TINY = Path(__file__).parents[1] / "tiny_course"
 FIRST = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text()
 SECOND = FIRST.replace("running_mean", "last_mean")
 WRONG = "import torch\n\ndef running_mean(x):\n    raise KeyError('no')\n"

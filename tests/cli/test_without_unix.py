@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import REPOSITORY, TINY
+
 pytestmark = pytest.mark.journey  # each starts an interpreter that has no Unix, and imports torch in it
 
-REPOSITORY = Path(__file__).parents[2]
-TINY = REPOSITORY / "tests" / "tiny_course"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 CRASHES = RIGHT.replace("    return torch", "    import ctypes\n    ctypes.string_at(0)\n    return torch")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from manyheads.box.level import Box
@@ -11,10 +9,10 @@ from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import read
 from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
+from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.journey  # some two hundred attempts
 
-REPOSITORY = Path(__file__).parents[2]
 COURSE = load_course(REPOSITORY)
 EXERCISES = [exercise for assignment in COURSE.assignments for exercise in assignment.exercises]
 

@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 from filelock import FileLock, Timeout
 
+from tests.conftest import TINY
 from tests.copies import copy_course
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
-TINY = REPOSITORY / "tests" / "tiny_course"
 RIGHT = TINY / "grader" / "right" / "running_mean" / "loop.py"
 PRELUDE = HERE / "attempts" / "wire_prelude.py"
 FILE = "01_running_mean.py"

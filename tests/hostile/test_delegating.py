@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import load_course
+from tests.conftest import REPOSITORY
 
-REPOSITORY = Path(__file__).parents[2]
 ATTEMPTS = sorted((Path(__file__).parent / "attempts" / "delegating").glob("*.py"))
 DELEGATES = [path.stem for path in ATTEMPTS if path.stem != "written_out"]
 EXERCISE, CHECK = "fused_qkv", "written_out"

@@ -16,11 +16,11 @@ import pytest
 
 from manyheads.course import load_course
 from manyheads.submission import find_submissions
+from tests.conftest import TINY
 
 from .conftest import Run, among_honest, grade
 
 FILE, NOTEBOOK = "01_running_mean.py", "01_running_mean.ipynb"
-TINY = Path(__file__).parents[1] / "tiny_course"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = "import torch\n\n\ndef running_mean(x):\n    return torch.zeros(())\n"
 PLANTED = "open('/tmp/manyheads_hostile', 'w').write('ran')\n"

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-TINY = Path(__file__).parents[1] / "tiny_course"
+from tests.conftest import TINY
+
 SOLUTION = TINY / "solutions" / "averages" / "01_running_mean.py"
 CHECKS = TINY / "grader" / "checks" / "test_running_mean.py"
 MUTANTS = TINY / "grader" / "misconceptions" / "running_mean.py"

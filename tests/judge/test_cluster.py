@@ -32,9 +32,9 @@ from manyheads.judge.journal import NAME
 from manyheads.judge.judge_process import GradePlan
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
+from tests.conftest import REPOSITORY
 from tests.copies import copy_course
 
-REPOSITORY = Path(__file__).parents[2]
 RIGHT = (
     "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
 )

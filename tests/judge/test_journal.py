@@ -24,13 +24,12 @@ from manyheads.judge.judge_process import GradePlan
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
 from tests import make
-from tests.conftest import Run
+from tests.conftest import REPOSITORY, Run
 from tests.copies import copy_course
 from tests.warm import run_warm
 
 pytestmark = pytest.mark.journey
 
-REPOSITORY = Path(__file__).parents[2]
 RIGHT = (
     "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
 )

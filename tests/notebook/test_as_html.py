@@ -13,10 +13,10 @@ from nbclient import NotebookClient
 
 from tests.axe import SCHEMES, violations
 from tests.browser import Browser
+from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.journey  # a kernel, nbconvert and a browser
 
-REPOSITORY = Path(__file__).parents[2]
 ASSIGNMENT = "multi_head_attention"
 STEMS = sorted(path.stem for path in (REPOSITORY / "solutions" / ASSIGNMENT).glob("*.py"))
 EXECUTED = "04_reshape_dance"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 from typing import Any
 
 import jupytext
@@ -12,10 +11,10 @@ import pytest
 from nbclient import NotebookClient
 
 from manyheads.course import Exercise, load_course
+from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.journey
 
-REPOSITORY = Path(__file__).parents[2]
 ENGINE = f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})"
 
 

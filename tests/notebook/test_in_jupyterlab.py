@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import jupytext
 import nbformat
@@ -12,11 +11,11 @@ import pytest
 
 from manyheads.course import load_course
 from tests.browser import Browser
+from tests.conftest import REPOSITORY
 from tests.jupyter import TOKEN, jupyter
 
 pytestmark = pytest.mark.soak
 
-REPOSITORY = Path(__file__).parents[2]
 WIDTH = 960  # of the window: about 600 are left for the notebook
 MAGICS = ("%check", "%course hint", "%course trace", "%course plot")
 NOTEBOOK = "jupyterapp.shell.currentWidget"

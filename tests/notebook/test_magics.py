@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
-TINY = Path(__file__).parents[1] / "tiny_course"
-REPOSITORY = Path(__file__).parents[2]
+from tests.conftest import REPOSITORY, TINY
+
 CELLS = {
     "setup": "import pathlib, torch\n_ = torch.manual_seed(1)",
     "wrong": "def running_mean(x):\n    if len(x) == 0:\n        raise ValueError\n    return x.cumsum(0) / len(x)  # <script>alert(1)</script>",

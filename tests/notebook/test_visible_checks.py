@@ -11,8 +11,7 @@ from manyheads.course import Course
 from manyheads.errors import CourseFault
 from manyheads.notebook import check_notebook
 from manyheads.notebook.visible_checks import VisibleCheckFailed
-
-REPOSITORY = Path(__file__).parents[2]
+from tests.conftest import REPOSITORY
 
 
 @pytest.fixture(autouse=True)

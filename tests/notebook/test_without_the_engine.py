@@ -11,9 +11,8 @@ import pytest
 from nbclient import NotebookClient
 
 from manyheads.submission.notebook import METADATA_KEY, read_notebook
+from tests.conftest import REPOSITORY, TINY
 
-REPOSITORY = Path(__file__).parents[2]
-TINY = REPOSITORY / "tests" / "tiny_course"
 NOTEBOOKS = sorted([*REPOSITORY.glob("exercises/*/*.ipynb"), *TINY.glob("exercises/*/*.ipynb")])
 RIGHT = "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n"
 SENTENCE = (

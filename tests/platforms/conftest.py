@@ -18,6 +18,7 @@ import pytest
 from manyheads.platforms.pull_request_files import Collected, PullRequest
 from manyheads.result import Diagnosed, Outcome, Result
 from tests import make
+from tests.conftest import REPOSITORY, TINY
 from tests.warm import run_warm
 from tests.workflows.hosted.service import Service
 
@@ -25,8 +26,6 @@ if importlib.util.find_spec("nbgrader") is None:  # to import it takes every wor
     pytest.skip("nbgrader is not installed", allow_module_level=True)
 
 
-REPOSITORY = Path(__file__).parents[2]
-TINY = REPOSITORY / "tests" / "tiny_course"
 STEM = "01_running_mean"
 RIGHT = "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
 WRONG = RIGHT.replace("x.new_ones(len(x)).cumsum(0)", "len(x)")

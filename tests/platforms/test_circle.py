@@ -13,11 +13,11 @@ import pytest
 
 from manyheads.result import write_result
 from tests import make
+from tests.conftest import TINY
 
 pytestmark = pytest.mark.journey
 
 STEM = "01_running_mean"
-TINY = Path(__file__).parents[1] / "tiny_course"
 
 
 @pytest.fixture(scope="module")

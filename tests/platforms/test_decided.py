@@ -11,12 +11,11 @@ import pytest
 from nbgrader.api import Gradebook
 
 from manyheads.platforms.nbgrader_database import open_gradebook
-from tests.conftest import Run
+from tests.conftest import TINY, Run
 
 pytestmark = pytest.mark.journey
 
 STEM = "01_running_mean"
-TINY = Path(__file__).parents[1] / "tiny_course"
 DATES = "time_zone: UTC\nlate: {per_day: 10%, at_most: 50%}\n"
 OVERRIDES = """\
 - {student: extended, due: 2026-03-09 09:00, by: Dr. X}

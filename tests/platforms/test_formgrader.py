@@ -15,6 +15,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from tests.browser import Browser
+from tests.conftest import TINY
 from tests.jupyter import TOKEN, jupyter
 
 pytestmark = [
@@ -23,7 +24,6 @@ pytestmark = [
 ]
 
 STEM = "01_running_mean"
-TINY = Path(__file__).parents[1] / "tiny_course"
 RAN = "window.ran=1"
 TRICKS = (
     f"[click](javascript:{RAN})",

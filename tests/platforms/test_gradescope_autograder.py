@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import TINY
 from tests.copies import copy_course
 
-TINY = Path(__file__).parents[1] / "tiny_course"
 RIGHT = TINY / "solutions" / "averages" / "01_running_mean.py"
 WRONG = next((TINY / "grader" / "wrong" / "running_mean").glob("*.py"))
 

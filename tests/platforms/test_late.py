@@ -11,11 +11,11 @@ import pytest
 
 from manyheads.course import load_course
 from manyheads.platforms.nbgrader_reader import read_gradebook
+from tests.conftest import TINY
 
 pytestmark = pytest.mark.journey
 
 STEM = "01_running_mean"
-TINY = Path(__file__).parents[1] / "tiny_course"
 RULE = '''
 from nbgrader.plugins import BasePlugin
 

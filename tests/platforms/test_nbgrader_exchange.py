@@ -16,10 +16,10 @@ import pytest
 
 from manyheads.platforms import nbgrader_exchange as exchange
 from manyheads.platforms.nbgrader_exchange import copy_regular_files
+from tests.conftest import TINY
 
 STEM = "01_running_mean"
 TIME = "2026-11-23 12:00:00 UTC"
-TINY = Path(__file__).parents[1] / "tiny_course"
 
 
 def submit(inbound: Path, student: str, *, secret: bool = True) -> Path:

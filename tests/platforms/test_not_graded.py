@@ -15,10 +15,10 @@ from manyheads.platforms.nbgrader_reader import read_gradebook
 from manyheads.platforms.nbgrader_writer import GradebookWriter
 from manyheads.result import Outcome, Result
 from tests import make
+from tests.conftest import TINY
 
 pytestmark = pytest.mark.journey
 
-TINY = Path(__file__).parents[1] / "tiny_course"
 STEM = "01_running_mean"
 NOTEBOOK = (STEM, "averages")
 CHECKS = ("shape", "values", "gradients", "refuses_nothing")

@@ -11,8 +11,8 @@ import pytest
 
 from manyheads.cli.app import app
 from manyheads.report.called import COMMANDS
+from tests.conftest import TINY
 
-TINY = Path(__file__).parents[1] / "tiny_course"
 BIN = Path(sys.executable).parent
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 from manyheads.box.worker.answers import Traced
 from manyheads.course import Course, Exercise, load_course
@@ -12,8 +11,7 @@ from manyheads.diagnosis.recording_file import read
 from manyheads.student.choose_example import examples
 from manyheads.student.example import Example
 from manyheads.student.explain_trace import Explained
-
-REPOSITORY = Path(__file__).parents[2]
+from tests.conftest import REPOSITORY
 
 FollowSource = Callable[..., list[tuple[Example, Traced]]]
 Explain = Callable[..., list[Explained]]

@@ -26,10 +26,10 @@ from manyheads.judge.attempt_runner import AttemptRunner
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_attempt
 from manyheads.submission import AttemptSource, code_digest
+from tests.conftest import TINY
 
 pytestmark = pytest.mark.recorded
 
-TINY = Path(__file__).parents[1] / "tiny_course"
 FILE = TINY / "exercises" / "averages" / "fingerprints" / "01_running_mean.safetensors"
 RIGHT = sorted([*TINY.glob("solutions/*/*.py"), *TINY.glob("grader/right/*/*.py")])
 IDS = ["counts_all", "sum_not_mean", "excludes_self", "sees_future", "only_last", "empty_unchecked", "gradient_cut"]

@@ -14,14 +14,13 @@ import torch
 
 from manyheads.authoring.class_repository import bundle, hand_over
 from manyheads.course import load_course
+from tests.conftest import REPOSITORY, TINY
 from tests.copies import copy_course
 from tests.workflows.hosted.actions import ACTIONS
 from tests.workflows.hosted.records import JobRun, Repository, StepRun, load_workflow
 from tests.workflows.hosted.runner import Run
 from tests.workflows.hosted.service import Service
 
-REPOSITORY = Path(__file__).parents[2]
-TINY = REPOSITORY / "tests" / "tiny_course"
 SCRIPT, NOTEBOOK = (f"exercises/averages/01_running_mean{end}" for end in (".py", ".ipynb"))
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
