@@ -1,10 +1,36 @@
-"""Results as the judge writes them, made in a line: what a test does not ask about is filled in."""
+"""What tests hand in, and results as the judge writes them: what a test does not ask about is filled in."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from manyheads.result import CheckResult, ExerciseResult, Outcome, Result, with_total
+from tests.conftest import TINY
+
+RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
+BY_SUMS = (
+    "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+)
+CLASS = {
+    "ada": BY_SUMS,
+    "ben": BY_SUMS.replace("x.new_ones(len(x)).cumsum(0)", "len(x)"),
+    "cat": "import os\n\n\ndef running_mean(x):\n    os._exit(0)\n",
+    "dan": "def running_mean(x:\n",
+    "eve": BY_SUMS.replace("x.cumsum(0)", "x.detach().cumsum(0)"),
+}
+
+
+def hand_in(folder: Path, attempts: Mapping[str, str | None]) -> Path:
+    """A folder of submissions to the tiny course. Each says whose it is: the same text would be judged once."""
+    for student, source in attempts.items():
+        path = folder / student / "averages" / "01_running_mean.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if source is not None:
+            path.write_text(f"{source}# {student}\n", encoding="utf-8")
+    return folder
 
 
 def check(id_: str, score: float = 0, most: float = 1, outcome: Outcome = "failed", **more: Any) -> CheckResult:

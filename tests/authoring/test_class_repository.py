@@ -24,13 +24,12 @@ from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
 from tests.conftest import REPOSITORY, TINY
 from tests.copies import content
+from tests.make import RIGHT, WRONG
 
 pytestmark = pytest.mark.journey
 
 WHEEL = f"manyheads-{version('manyheads')}-py3-none-any.whl"
 SCRIPT = "exercises/averages/01_running_mean.py"
-RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
-WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 
 
 def released(course: Course) -> list[Path]:

@@ -16,9 +16,9 @@ from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
 from tests.conftest import TINY
 from tests.copies import content
+from tests.make import RIGHT
 
 SCRIPT = "exercises/averages/01_running_mean.py"
-RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 REFUSED = ": nothing is written"
 
 

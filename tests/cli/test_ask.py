@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import TINY, Run
+from tests.make import RIGHT
 
-RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 SCRIPT = "exercises/averages/01_running_mean.py"
 
 

@@ -18,10 +18,9 @@ import typer
 from manyheads import cli
 from manyheads.cli.app import app
 from tests.conftest import REPOSITORY, TINY, Run
+from tests.make import RIGHT, WRONG
 from tests.progress_lines import besides_progress
 
-RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
-WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
 

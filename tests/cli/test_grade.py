@@ -17,6 +17,7 @@ from manyheads.box.nvidia import Driver, Gpu, Places
 from manyheads.cli import grade as command
 from manyheads.result import Result
 from tests.conftest import Run
+from tests.make import hand_in
 
 SCHEMA = Path(__file__).parents[2] / "manyheads" / "result.schema.json"
 CPUS = os.sched_getaffinity(0)
@@ -26,11 +27,9 @@ ONE = "A GPU takes one attempt at a time: 1 judge at work."
 @pytest.fixture
 def submitted(tmp_path: Path) -> Path:
     """A class of three."""
-    for student in ("ada", "bela", "chen"):
-        folder = tmp_path / "submitted" / student / "averages"
-        folder.mkdir(parents=True)
-        (folder / "01_running_mean.py").write_text("def running_mean(x):\n    return x\n")
-    return tmp_path / "submitted"
+    return hand_in(
+        tmp_path / "submitted", dict.fromkeys(("ada", "bela", "chen"), "def running_mean(x):\n    return x\n")
+    )
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import yaml
 
 import manyheads
 from tests.conftest import TINY, Run
+from tests.make import RIGHT
 
 SCHEMA = json.loads(Path(manyheads.__file__).with_name("evidence.schema.json").read_text(encoding="utf-8"))
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
-RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("mean()", "sum()")
 LINE = next(number for number, line in enumerate(WRONG.splitlines(), 1) if "sum()" in line)
 IDS = yaml.safe_load((TINY / "grader" / "texts.yaml").read_text(encoding="utf-8"))

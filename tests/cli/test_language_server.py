@@ -17,15 +17,15 @@ from typing import Any
 import jupytext
 import pytest
 
-from tests.conftest import TINY, Run
+from tests.conftest import Run
 from tests.language_client import REPOSITORY, LanguageClient
+from tests.make import RIGHT
 
 pytest.importorskip("pygls", reason="manyheads[editor] is not installed")
 
 pytestmark = pytest.mark.journey
 
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
-RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("mean()", "sum()")
 LINE = next(
     number for number, line in enumerate(WRONG.splitlines()) if "sum()" in line

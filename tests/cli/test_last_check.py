@@ -17,11 +17,10 @@ from manyheads.cli.last_check import exercise_meant, facts, keep, last_result
 from manyheads.course import CourseError, Exercise, load_course
 from manyheads.submission import AttemptSource
 from tests import make
-from tests.conftest import REPOSITORY, TINY, Run
+from tests.conftest import REPOSITORY, Run
+from tests.make import RIGHT, WRONG
 
 TIMES = count(10**18)
-RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
-WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 SCRIPT = "exercises/averages/01_running_mean.py"
 NOT_KEPT = "note: this result cannot be kept here, and course status will not know of it."
 TORCH_IMPORTED = """

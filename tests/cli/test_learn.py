@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import TINY, Run
+from tests.make import RIGHT
 
-RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 DIVIDES_BY_ALL = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 SCRIPT = "exercises/averages/01_running_mean.py"
 

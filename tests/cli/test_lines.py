@@ -16,10 +16,10 @@ import jupytext
 import pytest
 
 from manyheads.authoring.templates import as_they_are
-from tests.conftest import REPOSITORY, TINY, Run
+from tests.conftest import REPOSITORY, Run
+from tests.make import RIGHT
 
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
-RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("mean()", "sum()")
 LINE = next(number for number, line in enumerate(WRONG.splitlines(), 1) if "sum()" in line)
 TOLD = f"{SCRIPT}:{LINE}:5: error: running_mean: You summed without dividing"

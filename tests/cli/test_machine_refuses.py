@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY
+from tests.make import hand_in
 
 MEAN = "def running_mean(x):\n    return x\n"
 COURSE = [sys.executable, "-m", "manyheads"]
@@ -20,11 +21,7 @@ COURSE = [sys.executable, "-m", "manyheads"]
 
 @pytest.fixture
 def submitted(tmp_path: Path) -> Path:
-    for student in ("ada", "bela"):
-        path = tmp_path / "in" / student / "averages" / "01_running_mean.py"
-        path.parent.mkdir(parents=True)
-        path.write_text(f"{MEAN}# {student}\n")
-    return tmp_path / "in"
+    return hand_in(tmp_path / "in", dict.fromkeys(("ada", "bela"), MEAN))
 
 
 def grade(

@@ -22,9 +22,8 @@ from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
 from tests import make
 from tests.conftest import REPOSITORY, TINY
+from tests.make import RIGHT, WRONG
 
-RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
-WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 SCRIPT = "exercises/averages/01_running_mean.py"
 SECONDS = 60.0  # until a test gives up
 

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY, TINY
+from tests.make import RIGHT, WRONG
 
 pytestmark = pytest.mark.journey  # each starts an interpreter that has no Unix, and imports torch in it
 
-RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
-WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 CRASHES = RIGHT.replace("    return torch", "    import ctypes\n    ctypes.string_at(0)\n    return torch")
 LOOPS = RIGHT.replace(
     "    return torch", "    import time\n    while True:\n        time.sleep(0.01)\n    return torch"

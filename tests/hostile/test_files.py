@@ -17,11 +17,11 @@ import pytest
 from manyheads.course import load_course
 from manyheads.submission import find_submissions
 from tests.conftest import TINY
+from tests.make import RIGHT
 
 from .conftest import Run, among_honest, grade
 
 FILE, NOTEBOOK = "01_running_mean.py", "01_running_mean.ipynb"
-RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = "import torch\n\n\ndef running_mean(x):\n    return torch.zeros(())\n"
 PLANTED = "open('/tmp/manyheads_hostile', 'w').write('ran')\n"
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Run
+from tests.make import hand_in
 
 MEAN = "def running_mean(x):\n    return x\n"
 HOLD = """
@@ -25,11 +26,7 @@ with alone_in(Path(sys.argv[1]), []):
 
 @pytest.fixture
 def submitted(tmp_path: Path) -> Path:
-    for student in ("ada", "bela"):
-        path = tmp_path / "submitted" / student / "averages" / "01_running_mean.py"
-        path.parent.mkdir(parents=True)
-        path.write_text(MEAN)
-    return tmp_path / "submitted"
+    return hand_in(tmp_path / "submitted", dict.fromkeys(("ada", "bela"), MEAN))
 
 
 @pytest.fixture

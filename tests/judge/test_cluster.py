@@ -34,17 +34,9 @@ from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
 from tests.conftest import REPOSITORY
 from tests.copies import copy_course
+from tests.make import BY_SUMS as RIGHT
+from tests.make import CLASS, hand_in
 
-RIGHT = (
-    "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
-)
-CLASS = {
-    "ada": RIGHT,
-    "ben": RIGHT.replace("x.new_ones(len(x)).cumsum(0)", "len(x)"),
-    "cat": "import os\n\n\ndef running_mean(x):\n    os._exit(0)\n",
-    "dan": "def running_mean(x:\n",
-    "eve": RIGHT.replace("x.cumsum(0)", "x.detach().cumsum(0)"),
-}
 SLOW = RIGHT.replace("    assert", "    import time\n\n    time.sleep(0.25)\n    assert")
 CHECKS = "grader/checks/test_running_mean.py"
 
@@ -141,14 +133,6 @@ def cluster() -> Iterator[Cluster]:
         running.add("one")
         running.add("two")
         yield running
-
-
-def hand_in(folder: Path, attempts: dict[str, str]) -> Path:
-    for student, source in attempts.items():
-        path = folder / student / "averages" / "01_running_mean.py"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{source}# {student}\n", encoding="utf-8")  # the same text would be judged once
-    return folder
 
 
 def results_in(out: Path) -> dict[str, Result]:

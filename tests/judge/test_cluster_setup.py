@@ -17,7 +17,10 @@ from manyheads.judge.dask_worker import RunSetup, grade_here, prepare
 from manyheads.judge.judge_process import GradePlan
 from manyheads.judge.keys import files_key, keys_of
 from manyheads.submission import find_submissions
-from tests.judge.test_cluster import CHECKS, CLASS, RIGHT, Run, hand_in
+from tests.conftest import Run
+from tests.judge.test_cluster import CHECKS
+from tests.make import BY_SUMS as RIGHT
+from tests.make import CLASS, hand_in
 
 
 @pytest.mark.journey  # it waits a quarter of a minute for an answer

@@ -23,21 +23,17 @@ from manyheads.judge.hidden_checks import GraderFault
 from manyheads.judge.judge_process import GradePlan, start
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
+from tests import make
 from tests.conftest import TINY
 from tests.copies import copy_course
+from tests.make import BY_SUMS as RIGHT
+from tests.make import hand_in
 from tests.warm import fork_judges
 
 pytestmark = pytest.mark.usefixtures("warm_judges")
 
 SECRET = b"a secret of these tests' own: 0123456789"
-RIGHT = (
-    "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
-)
-CLASS = {
-    "ada": RIGHT,
-    "ben": RIGHT.replace("x.new_ones(len(x)).cumsum(0)", "len(x)"),
-    "cat": "import os\n\n\ndef running_mean(x):\n    os._exit(0)\n",
-    "dan": "def running_mean(x:\n",
+CLASS = make.CLASS | {
     "eve": None,
     "fay": "import time\n\n\ndef running_mean(x):\n    while True:\n        time.sleep(0.01)\n",
     "gus": "def running_mean(x):\n    raise NotImplementedError()\n",
@@ -45,18 +41,9 @@ CLASS = {
 SCORES = {"ada": 4, "ben": 2, "cat": 0, "dan": 0, "eve": 0, "fay": 0, "gus": 0}
 
 
-def hand_in(folder: Path, **attempts: str | None) -> Path:
-    for student, source in attempts.items():
-        path = folder / student / "averages" / "01_running_mean.py"
-        path.parent.mkdir(parents=True)
-        if source is not None:
-            path.write_text(f"{source}# {student}\n", encoding="utf-8")  # the same text would be judged once
-    return folder
-
-
 @pytest.fixture(scope="module")
 def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return hand_in(tmp_path_factory.mktemp("submitted"), **CLASS)
+    return hand_in(tmp_path_factory.mktemp("submitted"), CLASS)
 
 
 def grade(course: Path, submissions: list[Submission], jobs: int) -> dict[str, Result]:
@@ -173,7 +160,7 @@ def dying(folder: Path, how: str) -> None:
 def test_who_is_judged_when_a_judge(tiny_copy: Path, tmp_path: Path, how: str, jobs: int) -> None:
     """is not graded, where that happens again; the rest of the class is."""
     dying(tiny_copy, how)
-    submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", **OTHERS, dan=ONE_NUMBER))
+    submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", OTHERS | {"dan": ONE_NUMBER}))
     found = grade(tiny_copy, submissions, jobs)
     assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": None}
     (exercise,) = found["dan"].exercises
@@ -184,7 +171,7 @@ def test_who_is_judged_when_a_judge(tiny_copy: Path, tmp_path: Path, how: str, j
 
 def test_a_judge_gets_no_more_memory_than_its_bound(tiny_copy: Path, tmp_path: Path) -> None:
     dying(tiny_copy, f"pathlib.Path({str(tmp_path / 'had')!r}).write_text(str(len(bytes(16 << 30))))")
-    submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", **OTHERS, dan=ONE_NUMBER))
+    submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", OTHERS | {"dan": ONE_NUMBER}))
     found = grade(tiny_copy, submissions, 1)
     assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": 0}
     assert not (tmp_path / "had").exists()
@@ -195,7 +182,7 @@ def test_a_judge_that_is_killed_once_costs_nobody_anything(tiny_copy: Path, tmp_
         f"m = pathlib.Path({str(tmp_path / 'died')!r}); m.exists() or (m.touch(), os.kill(os.getpid(), signal.SIGKILL))"
     )
     dying(tiny_copy, once)
-    submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", **OTHERS, dan=ONE_NUMBER))
+    submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", OTHERS | {"dan": ONE_NUMBER}))
     found = grade(tiny_copy, submissions, 1)
     assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": 0}
 
@@ -224,7 +211,7 @@ def test_a_judge_that_the_kernel_ends_for_lack_of_memory_ends_no_run(
     tiny_copy: Path, tmp_path: Path, two_gib: Path
 ) -> None:
     dying(tiny_copy, "[b'x' * (1 << 28) for _ in range(12)]")
-    submitted = hand_in(tmp_path / "class", **OTHERS, dan=ONE_NUMBER)
+    submitted = hand_in(tmp_path / "class", OTHERS | {"dan": ONE_NUMBER})
     line = (
         f"echo $$ > {two_gib}/cgroup.procs && exec {sys.executable} -m manyheads grade {submitted} --jobs 1 --no-lines"
     )
@@ -269,7 +256,7 @@ def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(
 ) -> None:
     complaints: list[object] = []
     monkeypatch.setattr(threading, "excepthook", complaints.append)
-    folder = hand_in(tmp_path / "many", ada=RIGHT, ben=CLASS["fay"], **{f"waits{i}": RIGHT for i in range(7)})
+    folder = hand_in(tmp_path / "many", {"ada": RIGHT, "ben": CLASS["fay"]} | {f"waits{i}": RIGHT for i in range(7)})
     submissions, _ = find_submissions(load_course(tiny_copy), folder)
     run = grade_all(GradePlan(tiny_copy, SECRET), submissions, 1)
     assert next(run).result.student == "ada"  # ben loops, two are at the judge's door, the others wait

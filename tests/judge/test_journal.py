@@ -26,29 +26,15 @@ from manyheads.submission import Submission, find_submissions
 from tests import make
 from tests.conftest import REPOSITORY, Run
 from tests.copies import copy_course
+from tests.make import BY_SUMS as RIGHT
+from tests.make import CLASS, hand_in
 from tests.warm import run_warm
 
 pytestmark = pytest.mark.journey
 
-RIGHT = (
-    "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
-)
-CLASS = {
-    "ada": RIGHT,
-    "ben": RIGHT.replace("x.new_ones(len(x)).cumsum(0)", "len(x)"),
-    "cat": "import os\n\n\ndef running_mean(x):\n    os._exit(0)\n",
-    "dan": "def running_mean(x:\n",
-    "eve": RIGHT.replace("x.cumsum(0)", "x.detach().cumsum(0)"),
-}
 LOOP = "import time\n\n\ndef running_mean(x):\n    while True:\n        time.sleep(0.01)\n"
 
 Results = dict[str, bytes]
-
-
-def hand_in(folder: Path, attempts: dict[str, str]) -> Path:
-    for student, source in attempts.items():
-        hand_in_one(folder / student / "averages" / "01_running_mean.py", source, student)
-    return folder
 
 
 def hand_in_one(path: Path, source: str, student: str) -> None:

@@ -22,8 +22,6 @@ from tests.workflows.hosted.runner import Run
 from tests.workflows.hosted.service import Service
 
 SCRIPT, NOTEBOOK = (f"exercises/averages/01_running_mean{end}" for end in (".py", ".ipynb"))
-RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
-WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 KEY = "-----BEGIN OPENSSH PRIVATE KEY----- the key of the private course"
 WORKFLOWS = ".github/workflows"
 WORKFLOW = f"{WORKFLOWS}/grade.yml"

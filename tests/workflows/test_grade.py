@@ -9,8 +9,10 @@ import jupytext
 import pytest
 
 from manyheads.platforms.pull_request_texts import MARK
+from tests.conftest import REPOSITORY, TINY
+from tests.make import RIGHT, WRONG
 from tests.workflows.hosted.records import JobRun, StepRun
-from tests.workflows.school import DEVICE, KEY, NOTEBOOK, REPOSITORY, RIGHT, SCRIPT, TINY, WORKFLOW, WRONG, School, git
+from tests.workflows.school import DEVICE, KEY, NOTEBOOK, SCRIPT, WORKFLOW, School, git
 
 pytestmark = pytest.mark.journey
 
