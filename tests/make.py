@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console, RenderableType
 
 from manyheads.result import CheckResult, ExerciseResult, Outcome, Result, with_total
 from tests.conftest import TINY
@@ -50,3 +53,10 @@ def result(student: str, *exercises: ExerciseResult, assignment: str = "averages
     fields = {"student": student, "assignment": assignment, "score": 0, "max_score": 0, "device": "cpu", "seed": 0}
     empty = Result(**{**fields, "isolation": "namespaces", "versions": {}, "exercises": ()})
     return with_total(empty, exercises).model_copy(update=more)
+
+
+def printed(rendered: RenderableType, width: int = 100, soft_wrap: bool = False, **options: Any) -> list[str]:
+    """The lines that a terminal shows of this, without blanks at the ends."""
+    said = io.StringIO()
+    Console(file=said, width=width, highlight=False, **options).print(rendered, soft_wrap=soft_wrap)
+    return [line.rstrip() for line in said.getvalue().rstrip().splitlines()]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.box.process import ProcessBox
 from tests.conftest import TINY
 
 
@@ -17,3 +18,11 @@ def student_copy(tmp_path: Path) -> Path:
     shutil.copytree(TINY / "exercises", folder / "exercises")
     shutil.copy(TINY / "course.yaml", folder)
     return folder
+
+
+@pytest.fixture
+def here(student_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The student's folder, for a command that runs in this process: which has computed, so it may not be forked."""
+    monkeypatch.setattr("manyheads.box.forked.open_own_box", ProcessBox)
+    monkeypatch.chdir(student_copy)
+    return student_copy

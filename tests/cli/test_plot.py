@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box.process import ProcessBox
 from manyheads.cli.app import app
 from manyheads.errors import CourseFault
 from tests.conftest import Run
@@ -18,14 +17,6 @@ WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
 @pytest.fixture
 def student_copy(student_copy: Path) -> Path:
     (student_copy / SCRIPT).write_text(WRONG, encoding="utf-8")
-    return student_copy
-
-
-@pytest.fixture
-def here(student_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The student's folder, for a command that runs in this process: which has computed, so it may not be forked."""
-    monkeypatch.setattr("manyheads.box.forked.open_own_box", ProcessBox)
-    monkeypatch.chdir(student_copy)
     return student_copy
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from manyheads.box.level import Box
-from manyheads.box.process import ProcessBox
 from manyheads.cli.app import app
 from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
@@ -75,14 +74,6 @@ def test_an_exception_is_status_1_after_the_lines_that_led_to_it(run_course: Run
     assert "✗ view         (T)" in done.stdout
     assert "It raised RuntimeError on line 3: a reshape to a shape with another number of elements." in done.stdout
     assert done.stdout.endswith("Next: change the first line that surprises you, then: course check running_mean\n")
-
-
-@pytest.fixture
-def here(student_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The student's folder, for a command that runs in this process: which has computed, so it may not be forked."""
-    monkeypatch.setattr("manyheads.box.forked.open_own_box", ProcessBox)
-    monkeypatch.chdir(student_copy)
-    return student_copy
 
 
 def test_an_untouched_stub_has_nothing_to_follow(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

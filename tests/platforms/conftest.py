@@ -274,6 +274,16 @@ def collected() -> Collected:
 
 
 @pytest.fixture
+def submitted(collected: Collected, tmp_path: Path) -> Path:
+    """What `course ci collect` writes, with an attempt that is started."""
+    folder = tmp_path / "submitted"
+    (folder / "ada" / "averages").mkdir(parents=True)
+    (folder / "ada" / "averages" / "01_running_mean.py").write_text("x = 1\n")
+    (folder / "collected.json").write_text(collected.model_dump_json())
+    return folder
+
+
+@pytest.fixture
 def make_result() -> MakeResult:
     """A result of the tiny course's four checks, a point each."""
 

@@ -23,16 +23,6 @@ from manyheads.submission import Submission
 STUB = "exercises/averages/01_running_mean.py"
 
 
-@pytest.fixture
-def submitted(collected: Collected, tmp_path: Path) -> Path:
-    """What `course ci collect` writes, with an attempt that is started."""
-    folder = tmp_path / "submitted"
-    (folder / "ada" / "averages").mkdir(parents=True)
-    (folder / "ada" / "averages" / "01_running_mean.py").write_text("x = 1\n")
-    (folder / "collected.json").write_text(collected.model_dump_json())
-    return folder
-
-
 @pytest.mark.parametrize("name", ["collect", "grade", "report"])
 def test_help_shows_an_example_that_is_a_command(name: str) -> None:
     done = CliRunner().invoke(app, ["ci", name, "--help"], env={"COLUMNS": "200"})

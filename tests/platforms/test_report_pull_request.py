@@ -46,16 +46,6 @@ def environment(service: Service, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def submitted(collected: Collected, tmp_path: Path) -> Path:
-    """What was collected: one attempt."""
-    folder = tmp_path / "submitted"
-    (folder / "ada" / "averages").mkdir(parents=True)
-    (folder / "ada" / "averages" / "01_running_mean.py").write_text("x = 1\n")
-    (folder / "collected.json").write_text(collected.model_dump_json())
-    return folder
-
-
-@pytest.fixture
 def report(tiny: Course, environment: dict[str, str], submitted: Path, tmp_path: Path) -> Report:
     """What the step says that reports on the artifacts of a CPU job and a GPU job."""
     return lambda: write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")

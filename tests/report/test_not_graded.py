@@ -7,11 +7,10 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
 from manyheads.platforms.grade_pull_request import why_not_on_a_gpu
 from manyheads.platforms.pull_request_texts import Run, verdict
@@ -45,10 +44,7 @@ CAT = graded("cat", exercise("dance", None), exercise("mask", None))
 
 
 def shown(rendered: RenderableType, width: int = 80) -> list[str]:
-    console = Console(file=StringIO(), width=width, highlight=False)
-    console.print(rendered)
-    written = console.file.getvalue()  # type: ignore[attr-defined]
-    return [" ".join(line.split()) for line in written.splitlines() if line.strip()]
+    return [" ".join(line.split()) for line in make.printed(rendered, width) if line]
 
 
 def table(format_: str, results: Sequence[Result]) -> list[list[str]]:

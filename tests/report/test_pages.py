@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
-from io import StringIO
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 import torch
-from rich.console import Console
 
 from manyheads.errors import CourseFault
 from manyheads.judge.changed_points import ChangedPoints
@@ -100,10 +98,8 @@ CRASHED = exercise(check("split", outcome="crashed", evidence="ended by SIGSEGV"
 
 def words_of(result: ExerciseResult) -> list[str]:
     """What a terminal says about an attempt, in parts that a page may set apart."""
-    console = Console(file=StringIO(), width=400, highlight=False)
-    console.print(exercise_report(result))
-    written = console.file.getvalue()  # type: ignore[attr-defined]
-    return [part.strip() for line in written.splitlines() for part in re.split(r"\s{3,}|hint: ", line) if part.strip()]
+    parts = (part for line in make.printed(exercise_report(result), 400) for part in re.split(r"\s{3,}|hint: ", line))
+    return [part.strip() for part in parts if part.strip()]
 
 
 HALF = BAD.model_copy(

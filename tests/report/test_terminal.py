@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from io import StringIO
 
 import pytest
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
 from manyheads.report.aggregate import class_view
 from manyheads.report.class_rows import row_of
@@ -18,10 +17,7 @@ from tests import make
 
 
 def text(rendered: RenderableType, width: int = 100) -> str:
-    console = Console(file=StringIO(), width=width, highlight=False)
-    console.print(rendered)
-    written = console.file.getvalue()  # type: ignore[attr-defined]
-    return "\n".join(line.rstrip() for line in written.splitlines())
+    return "\n".join(make.printed(rendered, width))
 
 
 def check(

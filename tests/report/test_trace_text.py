@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
 import torch
-from rich.console import Console
 
 from manyheads.report.trace_text import LEGEND, crop_lines, trace_report
 from manyheads.student.explain_trace import Explained, Operation, Repeated, TraceLine
 from manyheads.student.origins import OriginBlock, OriginCell, OriginPicture
+from tests import make
 
 VIEW = Operation("view", "(B, T, C)", "(B, T, nh, hd)", "view")
 TURN = Operation("transpose", "(B, T, nh, hd)", "(B, nh, T, hd)", "view, not contiguous")
 
 
 def text(explained: Explained, **options: object) -> list[str]:
-    console = Console(file=io.StringIO(), width=100, highlight=False, color_system=None, **options)  # type: ignore[arg-type]
-    console.print(trace_report(explained), soft_wrap=True)
-    assert isinstance(console.file, io.StringIO)
-    return [line.rstrip() for line in console.file.getvalue().rstrip().splitlines()]
+    return make.printed(trace_report(explained), soft_wrap=True, color_system=None, **options)
 
 
 def test_a_line_its_operations_and_the_verdict() -> None:
