@@ -222,78 +222,44 @@ def test_a_fault_breaks_its_claim_and_no_other(
     assert_broken(verify(tiny_copy), claims)
 
 
-@pytest.mark.parametrize(
-    ("fault", "claims"),
-    [
-        pytest.param(
-            add(SOLUTION, '    print("now try it with numbers of your own")\n'),
-            {},
-            id="a line of the author's own in the open",
+@pytest.mark.parametrize(("fault", "claims"), [
+    pytest.param(add(SOLUTION, '    print("now try it with numbers of your own")\n'), {},
+        id="a line of the author's own in the open"),
+    pytest.param(edit(TEXTS, '"What is the mean of 2 and 4?"',
+        '"return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)"'),
+        {LEAK: [f"{RECORDING} holds a hidden line: "]}, id="a line of the solution in a hint"),
+    pytest.param(edit(TEXTS, "only_last:", "only_the_last:"),
+        {WORDS: ["running_mean: only_last has no title, explanation and three hints in texts.yaml"]},
+        id="a misconception without words"),
+    pytest.param(edit(TEXTS, "counts_all:",
+        'unused:\n  title: ""\n  explanation: ""\n  hints: ["", "", ""]\ncounts_all:'), {},
+        id="no words for a misconception that no mutant has"),
+    pytest.param(edit(TEXTS, '"How many numbers come back?"', '""'),
+        {WORDS: ["running_mean: only_last has no title, explanation and three hints in texts.yaml"]},
+        id="a misconception whose first hint is empty"),
+    pytest.param(edit(BANK, "MUTANTS = (\n", 'MUTANTS = (\n    ("counts_all", edit("return x", "return  x")),\n'),
+        {CAUGHT: ["counts_all (return x='return  x') passes every check"],
+        NAMED: ["counts_all (return x='return  x') is given no name"]}, id="a mutant that is right"),
+    pytest.param(edit(BANK, '("empty_unchecked", edit(', '("only_last", edit('),
+        {NAMED: ["only_last (if x.numel() == 0:='if False:') is named empty_unchecked"]},
+        id="a mutant with another one's name"),
+    pytest.param(edit(BANK, '    ("only_last", edit(f"x.cumsum(0) / {COUNTS}", "x.mean().view(1)")),\n', ""),
+        {USED: ["shape is failed by no mutant"]}, id="a check that no mutant fails"),
+    pytest.param(write(BANK, KNOBS.replace("        seen = ", f"{TANGLED}        seen = ")),
+        {PAIRS: ["and empty_unchecked (empty='accepted') are named"]}, id="faults that change when they meet"),
+    pytest.param(
+        edit(
+            SOLUTION,
+            "    ### BEGIN SOLUTION\n    if x.numel() == 0:\n"
+            '        raise ValueError("x has 0 numbers; at least 1 is needed")\n',
+            "    if len(x) == 7:\n        return torch.stack([x[: i + 1].sum() / (i + 1) for i in range(7)])\n    ### BEGIN SOLUTION\n    if x.numel() == 0:\n        raise ValueError(len(x))\n",
         ),
-        pytest.param(
-            edit(
-                TEXTS,
-                '"What is the mean of 2 and 4?"',
-                '"return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)"',
-            ),
-            {LEAK: [f"{RECORDING} holds a hidden line: "]},
-            id="a line of the solution in a hint",
-        ),
-        pytest.param(
-            edit(TEXTS, "only_last:", "only_the_last:"),
-            {WORDS: ["running_mean: only_last has no title, explanation and three hints in texts.yaml"]},
-            id="a misconception without words",
-        ),
-        pytest.param(
-            edit(TEXTS, "counts_all:", 'unused:\n  title: ""\n  explanation: ""\n  hints: ["", "", ""]\ncounts_all:'),
-            {},
-            id="no words for a misconception that no mutant has",
-        ),
-        pytest.param(
-            edit(TEXTS, '"How many numbers come back?"', '""'),
-            {WORDS: ["running_mean: only_last has no title, explanation and three hints in texts.yaml"]},
-            id="a misconception whose first hint is empty",
-        ),
-        pytest.param(
-            edit(BANK, "MUTANTS = (\n", 'MUTANTS = (\n    ("counts_all", edit("return x", "return  x")),\n'),
-            {
-                CAUGHT: ["counts_all (return x='return  x') passes every check"],
-                NAMED: ["counts_all (return x='return  x') is given no name"],
-            },
-            id="a mutant that is right",
-        ),
-        pytest.param(
-            edit(BANK, '("empty_unchecked", edit(', '("only_last", edit('),
-            {NAMED: ["only_last (if x.numel() == 0:='if False:') is named empty_unchecked"]},
-            id="a mutant with another one's name",
-        ),
-        pytest.param(
-            edit(BANK, '    ("only_last", edit(f"x.cumsum(0) / {COUNTS}", "x.mean().view(1)")),\n', ""),
-            {USED: ["shape is failed by no mutant"]},
-            id="a check that no mutant fails",
-        ),
-        pytest.param(
-            write(BANK, KNOBS.replace("        seen = ", f"{TANGLED}        seen = ")),
-            {PAIRS: ["and empty_unchecked (empty='accepted') are named"]},
-            id="faults that change when they meet",
-        ),
-        pytest.param(
-            edit(
-                SOLUTION,
-                "    ### BEGIN SOLUTION\n    if x.numel() == 0:\n"
-                '        raise ValueError("x has 0 numbers; at least 1 is needed")\n',
-                "    if len(x) == 7:\n        return torch.stack([x[: i + 1].sum() / (i + 1) for i in range(7)])\n    ### BEGIN SOLUTION\n    if x.numel() == 0:\n        raise ValueError(len(x))\n",
-            ),
-            {STUB: ["scores 2 / 4"], USED: ["shape is failed by no mutant"]},
-            id="a stub that has a check done already",
-        ),
-        pytest.param(
-            both(add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
-            {USED: ["anything is failed by no mutant"]},
-            id="a check that asks for anything",
-        ),
-    ],
-)
+        {STUB: ["scores 2 / 4"], USED: ["shape is failed by no mutant"]},
+        id="a stub that has a check done already",
+    ),
+    pytest.param(both(add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
+        {USED: ["anything is failed by no mutant"]}, id="a check that asks for anything"),
+])  # fmt: skip
 def test_a_fault_that_is_released_breaks_its_claim_and_no_other(
     verify: Verify, tiny_copy: Path, fault: Fault, claims: dict[str, list[str]]
 ) -> None:
