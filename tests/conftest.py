@@ -21,11 +21,8 @@ from manyheads.box.level import Box, Level, open_box
 from manyheads.course import Assignment, Course, Exercise, load_course
 from manyheads.judge.catalogue import Catalogue
 from tests.browser import Browser, installed_browser
-from tests.copies import copy_course, with_last_mean
+from tests.make import REPOSITORY, TINY, copy_course, with_last_mean
 from tests.warm import fork_judges, run_warm, start_for_all, use
-
-TINY = Path(__file__).parent / "tiny_course"
-REPOSITORY = Path(__file__).parents[1]
 
 OF_ONE_KIND = re.compile(r"^pytestmark = pytest\.mark\.(\w+)", re.MULTILINE)  # its marker
 

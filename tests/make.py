@@ -1,8 +1,9 @@
-"""What tests hand in, and results as the judge writes them: what a test does not ask about is filled in."""
+"""What tests are made of: copies of courses, attempts, and results with what a test does not ask about filled in."""
 
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 from rich.console import Console, RenderableType
 
 from manyheads.result import CheckResult, ExerciseResult, Outcome, Result, with_total
-from tests.conftest import TINY
+
+REPOSITORY = Path(__file__).parents[1]
+TINY = REPOSITORY / "tests" / "tiny_course"
 
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
@@ -24,6 +27,51 @@ CLASS = {
     "dan": "def running_mean(x:\n",
     "eve": BY_SUMS.replace("x.cumsum(0)", "x.detach().cumsum(0)"),
 }
+# A box of another test that is proved at this moment has its canary in the course's folder.
+NOT_OF_THE_COURSE = shutil.ignore_patterns("__pycache__", ".course", ".git", ".canary-*")
+
+
+def copy_course(source: Path, target: Path) -> Path:
+    """A course of one's own, to write to."""
+    return shutil.copytree(source, target, ignore=NOT_OF_THE_COURSE)
+
+
+def with_last_mean(folder: Path) -> Path:
+    """Add a second exercise to a copy of the tiny course: the first one under another name, not released."""
+    for first in (
+        "solutions/averages/01_running_mean.py",
+        "exercises/averages/01_running_mean.py",
+        "grader/checks/test_running_mean.py",
+        "grader/misconceptions/running_mean.py",
+    ):
+        text = (folder / first).read_text(encoding="utf-8").replace("running_mean", "last_mean")
+        (folder / first.replace("01_running", "02_last").replace("running", "last")).write_text(text, encoding="utf-8")
+    course = folder / "course.yaml"
+    text = course.read_text(encoding="utf-8")
+    row = text[text.index("      - id: running_mean") :]
+    course.write_text(text + row.replace("running", "last"), encoding="utf-8")
+    return folder
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder, by its path there, without what git and Python keep."""
+    files = (p for p in sorted(folder.rglob("*")) if p.is_file() and not {".git", "__pycache__"} & {*p.parts})
+    return {str(p.relative_to(folder)): p.read_bytes() for p in files}
+
+
+def edited(text: str, *pairs: tuple[str, str]) -> str:
+    """The text with each second of a pair in place of the first, which must be there."""
+    for old, new in pairs:
+        assert old in text, f"{old!r} is not in the text"
+        text = text.replace(old, new)
+    return text
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    """Put another text in place of one that stands in a file once."""
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1, text
+    path.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def hand_in(folder: Path, attempts: Mapping[str, str | None]) -> Path:

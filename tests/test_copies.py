@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.copies import copy_course
+from tests.make import copy_course
 
 
 def test_what_a_run_has_there_for_a_moment_is_not_copied(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.copies import copy_course
+from tests.make import copy_course
 
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "tests" / "tiny_course"

@@ -15,6 +15,7 @@ from manyheads.authoring.release_exercises import write_release
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis import load_bank
 from manyheads.judge.catalogue import Catalogue
+from tests.make import replace
 
 pytestmark = pytest.mark.recorded
 
@@ -26,12 +27,6 @@ TEXTS = "grader/texts.yaml"
 def page_of(folder: Path) -> str:
     """The page of the tiny course's exercise."""
     return misconception_pages(load_course(folder))["misconceptions-running_mean"]
-
-
-def replace(folder: Path, name: str, old: str, new: str) -> None:
-    text = (folder / name).read_text(encoding="utf-8")
-    assert text.count(old) == 1, text
-    (folder / name).write_text(text.replace(old, new), encoding="utf-8")
 
 
 def rows(page: str) -> dict[str, list[str]]:
@@ -98,7 +93,7 @@ def test_a_row_says_what_the_mutants_do(tiny_copy: Path) -> None:
         id="that are not caught alike"),
 ])  # fmt: skip
 def test_mutants_of_one_misconception_share_a_row(tiny_copy: Path, second: str, caught: str) -> None:
-    replace(tiny_copy, BANK, "MUTANTS = (\n", f'MUTANTS = (\n    ("only_last", {second}),\n')
+    replace(tiny_copy / BANK, "MUTANTS = (\n", f'MUTANTS = (\n    ("only_last", {second}),\n')
     course = load_course(tiny_copy)
     write_release(course, Catalogue(course))
     assert rows(page_of(tiny_copy))["only_last"][1:] == ["2", caught]
@@ -106,7 +101,7 @@ def test_mutants_of_one_misconception_share_a_row(tiny_copy: Path, second: str, 
 
 def test_words_are_shown_as_they_are(tiny_copy: Path) -> None:
     title = "x | *all* of `x`, a_b_c, <b>[1]</b> \\ and more."
-    replace(tiny_copy, TEXTS, '"You returned the last mean only."', json.dumps(title))
+    replace(tiny_copy / TEXTS, '"You returned the last mean only."', json.dumps(title))
     line = next(line for line in page_of(tiny_copy).splitlines() if line.startswith("| [`only_last`]"))
     shown = MarkdownIt().enable("table").render(f"| a | b | c | d |\n| --- | --- | --- | --- |\n{line}")
     assert "<td>x | *all* of `x`, a_b_c, &lt;b&gt;[1]&lt;/b&gt; \\ and more. <em>How many" in shown

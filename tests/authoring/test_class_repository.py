@@ -22,9 +22,7 @@ from manyheads.authoring.try_repository import standalone_command, try_out
 from manyheads.checks.local import namespace_of
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
-from tests.conftest import REPOSITORY, TINY
-from tests.copies import content
-from tests.make import RIGHT, WRONG
+from tests.make import REPOSITORY, RIGHT, TINY, WRONG, content
 
 pytestmark = pytest.mark.journey
 

@@ -14,9 +14,7 @@ import pytest
 from manyheads.authoring.class_repository import MANIFEST, hand_over
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
-from tests.conftest import TINY
-from tests.copies import content
-from tests.make import RIGHT
+from tests.make import RIGHT, TINY, content
 
 SCRIPT = "exercises/averages/01_running_mean.py"
 REFUSED = ": nothing is written"

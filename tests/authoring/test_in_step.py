@@ -8,7 +8,7 @@ from manyheads.authoring.release_exercises import released_files
 from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import current
 from manyheads.judge.catalogue import Catalogue
-from tests.conftest import REPOSITORY
+from tests.make import REPOSITORY
 
 pytestmark = pytest.mark.recorded
 

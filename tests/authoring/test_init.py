@@ -9,7 +9,8 @@ import pytest
 from manyheads.authoring.skeletons import init_course
 from manyheads.authoring.templates import HERE
 from manyheads.course import CourseError
-from tests.conftest import TINY, Run
+from tests.conftest import Run
+from tests.make import TINY
 
 pytestmark = pytest.mark.journey
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.authoring.packages import engine_wheel
-from tests.conftest import REPOSITORY, Run
+from tests.conftest import Run
+from tests.make import REPOSITORY
 from tests.progress_lines import besides_progress
 
 pytestmark = pytest.mark.journey

@@ -15,7 +15,7 @@ import pytest
 
 from manyheads.authoring.packages import HASH_FILE, engine_wheel
 from tests.authoring.test_class_repository import WHEEL
-from tests.conftest import REPOSITORY
+from tests.make import REPOSITORY
 
 CONTENT = ("grader/", "solutions/", "exercises/", "tests/", "examples/", ".course/")
 

@@ -14,7 +14,7 @@ from manyheads.course import CourseError, load_course
 from manyheads.diagnosis.recording_file import read_kill_matrix
 from manyheads.errors import CourseFault
 from manyheads.judge.catalogue import Catalogue
-from tests.copies import content
+from tests.make import content, replace
 
 pytestmark = pytest.mark.recorded
 
@@ -140,18 +140,12 @@ def test_without_a_mutant_it_is_said_that_one_is_needed(tiny_copy: Path, text: s
 BANK = "grader/misconceptions/running_mean.py"
 
 
-def replace(folder: Path, name: str, old: str, new: str) -> None:
-    text = (folder / name).read_text(encoding="utf-8")
-    assert text.count(old) == 1, text
-    (folder / name).write_text(text.replace(old, new), encoding="utf-8")
-
-
 @pytest.mark.parametrize(("change", "is_run_again"), [
-    pytest.param(lambda folder: replace(folder, "grader/texts.yaml", "How many numbers come back?", "How many?"), False,
+    pytest.param(lambda folder: replace(folder / "grader/texts.yaml", "How many numbers come back?", "How many?"), False,
         id="words"),
-    pytest.param(lambda folder: replace(folder, BANK, "MUTANTS", "# likely first\nMUTANTS"), False, id="a remark"),
-    pytest.param(lambda folder: replace(folder, BANK, '"len(x)"', '"len(x) + 0"'), True, id="a mutant"),
-    pytest.param(lambda folder: replace(folder, "grader/checks/test_running_mean.py", "integer(5, 9)", "integer(6, 9)"),
+    pytest.param(lambda folder: replace(folder / BANK, "MUTANTS", "# likely first\nMUTANTS"), False, id="a remark"),
+    pytest.param(lambda folder: replace(folder / BANK, '"len(x)"', '"len(x) + 0"'), True, id="a mutant"),
+    pytest.param(lambda folder: replace(folder / "grader/checks/test_running_mean.py", "integer(5, 9)", "integer(6, 9)"),
         True, id="a check"),
     pytest.param(lambda folder: (folder / FILES[2]).write_text("{}"), True, id="a record that cannot be read"),
 ])  # fmt: skip

@@ -11,7 +11,7 @@ from manyheads.authoring.compare_recordings import MOST_UNDECIDED, same_fingerpr
 from manyheads.course import load_course
 from manyheads.diagnosis.recording import Content, Fingerprints, RecordedMutant
 from manyheads.diagnosis.recording_file import loaded, save
-from tests.conftest import REPOSITORY
+from tests.make import REPOSITORY
 
 pytestmark = pytest.mark.recorded
 

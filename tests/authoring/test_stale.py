@@ -25,7 +25,8 @@ from manyheads.diagnosis import load_bank
 from manyheads.diagnosis.recording import Fingerprints
 from manyheads.diagnosis.recording_file import loaded, save
 from manyheads.judge.catalogue import Catalogue
-from tests.copies import content
+from tests import make
+from tests.make import content
 
 pytestmark = pytest.mark.journey
 
@@ -71,12 +72,7 @@ def append(name: str, text: str) -> Callable[[Path], object]:
 
 
 def replace(name: str, old: str, new: str) -> Callable[[Path], object]:
-    def change(folder: Path) -> None:
-        text = (folder / name).read_text(encoding="utf-8")
-        assert old in text
-        (folder / name).write_text(text.replace(old, new, 1), encoding="utf-8")
-
-    return change
+    return lambda folder: make.replace(folder / name, old, new)
 
 
 def test_where_nothing_changed_nothing_is_made_and_the_files_are_the_same(released: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.authoring.stub import solution_parts, strip
 from manyheads.errors import CourseFault
-from tests.conftest import REPOSITORY
+from tests.make import REPOSITORY
 
 SOLUTIONS = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("tests/tiny_course/solutions/*/*.py")])
 

@@ -22,7 +22,7 @@ from manyheads.errors import CourseFault
 from manyheads.judge.catalogue import Catalogue
 from manyheads.judge.hidden_checks import GraderFault
 from tests.authoring.knobs import KNOBS
-from tests.conftest import TINY
+from tests.make import TINY, replace
 
 pytestmark = pytest.mark.recorded
 
@@ -91,13 +91,7 @@ def release(folder: Path) -> None:
 
 def edit(name: str, old: str, new: str) -> Fault:
     """Replace a text that stands in the file once."""
-
-    def fault(folder: Path) -> None:
-        text = (folder / name).read_text(encoding="utf-8")
-        assert text.count(old) == 1, text
-        (folder / name).write_text(text.replace(old, new), encoding="utf-8")
-
-    return fault
+    return lambda folder: replace(folder / name, old, new)
 
 
 def add(name: str, text: str) -> Fault:

@@ -17,8 +17,7 @@ from manyheads.authoring.release_exercises import write_release
 from manyheads.box.procstat import has_ended
 from manyheads.course import CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
-from tests.conftest import REPOSITORY
-from tests.copies import content
+from tests.make import REPOSITORY, content
 
 pytestmark = pytest.mark.journey
 

@@ -11,7 +11,7 @@ from bench.names import text_of
 from bench.six_checks import RIGHT, SETUP, WRONG, WRONG_EARNS, plain
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
-from tests.conftest import REPOSITORY
+from tests.make import REPOSITORY
 
 
 @pytest.mark.parametrize(("attempt", "points"), [(RIGHT, 18), (WRONG, WRONG_EARNS)], ids=["right", "wrong"])

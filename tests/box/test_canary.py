@@ -20,7 +20,7 @@ from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 from manyheads.course import load_course
 from manyheads.judge.isolation_proof import prove
-from tests.conftest import TINY
+from tests.make import TINY
 
 LIMITS = Limits(files_mib=4, processes=16)
 

@@ -16,7 +16,7 @@ from manyheads.box.worker.limits import Limits
 from manyheads.course import Course, load_course
 from manyheads.judge.isolation_proof import prove
 from tests.box.test_attempt_process import answer
-from tests.copies import copy_course
+from tests.make import copy_course
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.box.process import ProcessBox
-from tests.conftest import TINY
+from tests.make import TINY
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import TINY, Run
-from tests.make import RIGHT
+from tests.conftest import Run
+from tests.make import RIGHT, TINY
 
 SCRIPT = "exercises/averages/01_running_mean.py"
 

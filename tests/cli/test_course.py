@@ -17,8 +17,8 @@ import typer
 
 from manyheads import cli
 from manyheads.cli.app import app
-from tests.conftest import REPOSITORY, TINY, Run
-from tests.make import RIGHT, WRONG
+from tests.conftest import Run
+from tests.make import REPOSITORY, RIGHT, TINY, WRONG
 from tests.progress_lines import besides_progress
 
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"

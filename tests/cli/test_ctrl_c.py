@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY, TINY
+from tests.make import REPOSITORY, TINY
 
 PRESSES = """
 import os, signal, sys

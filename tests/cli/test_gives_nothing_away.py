@@ -27,7 +27,7 @@ from manyheads.student.choose_example import examples
 from manyheads.student.explain_trace import explained
 from manyheads.student.follow import Source, follow
 from manyheads.submission import lines_of
-from tests.conftest import REPOSITORY
+from tests.make import REPOSITORY
 
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
 

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 import manyheads
-from tests.conftest import TINY, Run
-from tests.make import RIGHT
+from tests.conftest import Run
+from tests.make import RIGHT, TINY
 
 SCHEMA = json.loads(Path(manyheads.__file__).with_name("evidence.schema.json").read_text(encoding="utf-8"))
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"

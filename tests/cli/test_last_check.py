@@ -17,8 +17,8 @@ from manyheads.cli.last_check import exercise_meant, facts, keep, last_result
 from manyheads.course import CourseError, Exercise, load_course
 from manyheads.submission import AttemptSource
 from tests import make
-from tests.conftest import REPOSITORY, Run
-from tests.make import RIGHT, WRONG
+from tests.conftest import Run
+from tests.make import REPOSITORY, RIGHT, WRONG
 
 TIMES = count(10**18)
 SCRIPT = "exercises/averages/01_running_mean.py"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import TINY, Run
-from tests.make import RIGHT
+from tests.conftest import Run
+from tests.make import RIGHT, TINY
 
 DIVIDES_BY_ALL = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 SCRIPT = "exercises/averages/01_running_mean.py"

@@ -16,8 +16,8 @@ import jupytext
 import pytest
 
 from manyheads.authoring.templates import as_they_are
-from tests.conftest import REPOSITORY, Run
-from tests.make import RIGHT
+from tests.conftest import Run
+from tests.make import REPOSITORY, RIGHT
 
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 WRONG = RIGHT.replace("mean()", "sum()")

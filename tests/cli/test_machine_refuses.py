@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY
-from tests.make import hand_in
+from tests.make import REPOSITORY, hand_in
 
 MEAN = "def running_mean(x):\n    return x\n"
 COURSE = [sys.executable, "-m", "manyheads"]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Run
+from tests.make import replace
 
 FIRST, SECOND = "running_mean", "last_mean"  # of 4 points each
 NEXT = "Nobody is graded. Next: course verify running_mean"
@@ -31,14 +32,8 @@ def checks_of(course: Path) -> Path:
     return course / "grader" / "checks" / "test_running_mean.py"
 
 
-def edit(path: Path, old: str, new: str) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), encoding="utf-8")
-
-
 def rename_a_check(course: Path) -> None:
-    edit(checks_of(course), "def test_shape(", "def checks_shape(")
+    replace(checks_of(course), "def test_shape(", "def checks_shape(")
 
 
 def empty(course: Path) -> None:
@@ -46,14 +41,14 @@ def empty(course: Path) -> None:
 
 
 def fail_by_itself(course: Path) -> None:
-    edit(checks_of(course), "    x, g = draw(6), draw(6)", "    x = 1 / 0")
+    replace(checks_of(course), "    x, g = draw(6), draw(6)", "    x = 1 / 0")
 
 
 def die_at_ada(course: Path) -> None:
     """As a judge does that the kernel kills: whatever ada hands in, at one of this exercise's checks."""
     kill = "import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     seen = "    if not attempt.call('running_mean', draw(6)).reply.outputs:\n        "
-    edit(checks_of(course), "    x, g =", f"{seen}{kill.replace('    os', '        os')}    x, g =")
+    replace(checks_of(course), "    x, g =", f"{seen}{kill.replace('    os', '        os')}    x, g =")
 
 
 def result_of(out: Path, student: str = "ada") -> dict:  # type: ignore[type-arg]
@@ -129,7 +124,7 @@ def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_m
 def test_a_judge_that_dies_at_one_student_costs_the_others_nothing(
     run_course: Run, two_means: Path, submitted: Path
 ) -> None:
-    edit(submitted / "ada" / "averages" / "01_running_mean.py", "def running_mean(", "def something_else(")
+    replace(submitted / "ada" / "averages" / "01_running_mean.py", "def running_mean(", "def something_else(")
     die_at_ada(two_means)
     done = run_course("grade", submitted, "--no-lines", "--jobs", "1", cwd=two_means)
     assert done.returncode == 1

@@ -9,7 +9,8 @@ import pytest
 
 from manyheads.result import Diagnosed, write_result
 from tests import make
-from tests.conftest import TINY, Run
+from tests.conftest import Run
+from tests.make import TINY
 
 
 @pytest.fixture

@@ -21,8 +21,7 @@ from manyheads.course import Course, Exercise, load_course
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
 from tests import make
-from tests.conftest import REPOSITORY, TINY
-from tests.make import RIGHT, WRONG
+from tests.make import REPOSITORY, RIGHT, TINY, WRONG
 
 SCRIPT = "exercises/averages/01_running_mean.py"
 SECONDS = 60.0  # until a test gives up

@@ -10,7 +10,8 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.conftest import TINY, Run
+from tests.conftest import Run
+from tests.make import TINY
 
 FIRST = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text()
 SECOND = FIRST.replace("running_mean", "last_mean")

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY, TINY
-from tests.make import RIGHT, WRONG
+from tests.make import REPOSITORY, RIGHT, TINY, WRONG
 
 pytestmark = pytest.mark.journey  # each starts an interpreter that has no Unix, and imports torch in it
 

@@ -9,7 +9,7 @@ from manyheads.diagnosis.bank import load_bank
 from manyheads.diagnosis.pair_answers import brief
 from manyheads.diagnosis.recording_file import read
 from tests.diagnosis.told_at_home import COURSE, RIGHT, checked, exercise
-from tests.edited import edited
+from tests.make import edited
 
 QUERIES = ("softmax(-1)", "softmax(-2)")
 MERGED = ("y.transpose(1, 2).flatten(2)", "y.reshape(len(x), T, -1)")

@@ -17,7 +17,7 @@ from manyheads.diagnosis.comparison import compared
 from manyheads.diagnosis.fingerprint import FACETS, PLAIN, ReplyFingerprint, fingerprint_of
 from manyheads.diagnosis.recording import ASPECTS, Content, Fingerprints, RecordedMutant
 from manyheads.diagnosis.recording_file import FORMAT, loaded, read, save
-from tests.conftest import REPOSITORY
+from tests.make import REPOSITORY
 
 from .test_same_reply import OTHERS, REPLY
 

@@ -16,7 +16,7 @@ from manyheads.diagnosis.recording_file import read
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_attempt
 from tests.diagnosis.told_at_home import SCORES
-from tests.edited import edited
+from tests.make import edited
 
 COURSE = load_course(Path(__file__).parents[2])
 HEADS = """from torch import nn

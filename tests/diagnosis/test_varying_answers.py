@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.diagnosis.told_at_home import RIGHT, checked, exercise
-from tests.edited import edited
+from tests.make import edited
 
 
 @pytest.mark.parametrize(("old", "new", "named"), [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from manyheads.course import Exercise
 from manyheads.diagnosis.edit_search import Bounds
-from tests.edited import edited
+from tests.make import edited
 
 NO_SEARCH = Bounds(seconds=0.0)  # for the line, which takes longer than all else
 

@@ -9,7 +9,7 @@ from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import read
 from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
-from tests.conftest import REPOSITORY
+from tests.make import REPOSITORY
 
 pytestmark = pytest.mark.journey  # some two hundred attempts
 

@@ -20,8 +20,7 @@ from typing import Any
 import pytest
 from filelock import FileLock, Timeout
 
-from tests.conftest import TINY
-from tests.copies import copy_course
+from tests.make import TINY, copy_course
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]

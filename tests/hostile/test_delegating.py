@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import load_course
-from tests.conftest import REPOSITORY
+from tests.make import REPOSITORY
 
 ATTEMPTS = sorted((Path(__file__).parent / "attempts" / "delegating").glob("*.py"))
 DELEGATES = [path.stem for path in ATTEMPTS if path.stem != "written_out"]

@@ -16,8 +16,7 @@ import pytest
 
 from manyheads.course import load_course
 from manyheads.submission import find_submissions
-from tests.conftest import TINY
-from tests.make import RIGHT
+from tests.make import RIGHT, TINY
 
 from .conftest import Run, among_honest, grade
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import TINY
+from tests.make import TINY
 
 SOLUTION = TINY / "solutions" / "averages" / "01_running_mean.py"
 CHECKS = TINY / "grader" / "checks" / "test_running_mean.py"

@@ -32,10 +32,8 @@ from manyheads.judge.journal import NAME
 from manyheads.judge.judge_process import GradePlan
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
-from tests.conftest import REPOSITORY
-from tests.copies import copy_course
 from tests.make import BY_SUMS as RIGHT
-from tests.make import CLASS, hand_in
+from tests.make import CLASS, REPOSITORY, copy_course, hand_in
 
 SLOW = RIGHT.replace("    assert", "    import time\n\n    time.sleep(0.25)\n    assert")
 CHECKS = "grader/checks/test_running_mean.py"

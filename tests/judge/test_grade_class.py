@@ -24,10 +24,8 @@ from manyheads.judge.judge_process import GradePlan, start
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
 from tests import make
-from tests.conftest import TINY
-from tests.copies import copy_course
 from tests.make import BY_SUMS as RIGHT
-from tests.make import hand_in
+from tests.make import TINY, copy_course, hand_in
 from tests.warm import fork_judges
 
 pytestmark = pytest.mark.usefixtures("warm_judges")

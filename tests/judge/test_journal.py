@@ -24,10 +24,9 @@ from manyheads.judge.judge_process import GradePlan
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
 from tests import make
-from tests.conftest import REPOSITORY, Run
-from tests.copies import copy_course
+from tests.conftest import Run
 from tests.make import BY_SUMS as RIGHT
-from tests.make import CLASS, hand_in
+from tests.make import CLASS, REPOSITORY, copy_course, hand_in
 from tests.warm import run_warm
 
 pytestmark = pytest.mark.journey

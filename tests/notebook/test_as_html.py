@@ -13,7 +13,7 @@ from nbclient import NotebookClient
 
 from tests.axe import SCHEMES, violations
 from tests.browser import Browser
-from tests.conftest import REPOSITORY
+from tests.make import REPOSITORY
 
 pytestmark = pytest.mark.journey  # a kernel, nbconvert and a browser
 

@@ -11,7 +11,7 @@ import pytest
 from nbclient import NotebookClient
 
 from manyheads.course import Exercise, load_course
-from tests.conftest import REPOSITORY
+from tests.make import REPOSITORY
 
 pytestmark = pytest.mark.journey
 

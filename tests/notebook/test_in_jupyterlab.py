@@ -11,8 +11,8 @@ import pytest
 
 from manyheads.course import load_course
 from tests.browser import Browser
-from tests.conftest import REPOSITORY
 from tests.jupyter import TOKEN, jupyter
+from tests.make import REPOSITORY
 
 pytestmark = pytest.mark.soak
 

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tests.conftest import REPOSITORY, TINY
+from tests.make import REPOSITORY, TINY
 
 CELLS = {
     "setup": "import pathlib, torch\n_ = torch.manual_seed(1)",

@@ -11,7 +11,7 @@ from manyheads.course import Course
 from manyheads.errors import CourseFault
 from manyheads.notebook import check_notebook
 from manyheads.notebook.visible_checks import VisibleCheckFailed
-from tests.conftest import REPOSITORY
+from tests.make import REPOSITORY
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 from nbclient import NotebookClient
 
 from manyheads.submission.notebook import METADATA_KEY, read_notebook
-from tests.conftest import REPOSITORY, TINY
+from tests.make import REPOSITORY, TINY
 
 NOTEBOOKS = sorted([*REPOSITORY.glob("exercises/*/*.ipynb"), *TINY.glob("exercises/*/*.ipynb")])
 RIGHT = "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n"

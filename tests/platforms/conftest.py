@@ -18,7 +18,7 @@ import pytest
 from manyheads.platforms.pull_request_files import Collected, PullRequest
 from manyheads.result import Diagnosed, Outcome, Result
 from tests import make
-from tests.conftest import REPOSITORY, TINY
+from tests.make import REPOSITORY, TINY
 from tests.warm import run_warm
 from tests.workflows.hosted.service import Service
 

@@ -13,7 +13,7 @@ import pytest
 
 from manyheads.result import write_result
 from tests import make
-from tests.conftest import TINY
+from tests.make import TINY
 
 pytestmark = pytest.mark.journey
 

@@ -11,7 +11,8 @@ import pytest
 from nbgrader.api import Gradebook
 
 from manyheads.platforms.nbgrader_database import open_gradebook
-from tests.conftest import TINY, Run
+from tests.conftest import Run
+from tests.make import TINY
 
 pytestmark = pytest.mark.journey
 

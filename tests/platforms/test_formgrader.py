@@ -15,8 +15,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from tests.browser import Browser
-from tests.conftest import TINY
 from tests.jupyter import TOKEN, jupyter
+from tests.make import TINY
 
 pytestmark = [
     pytest.mark.soak,

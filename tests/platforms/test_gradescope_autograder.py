@@ -17,8 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import TINY
-from tests.copies import copy_course
+from tests.make import TINY, copy_course
 
 RIGHT = TINY / "solutions" / "averages" / "01_running_mean.py"
 WRONG = next((TINY / "grader" / "wrong" / "running_mean").glob("*.py"))

@@ -11,7 +11,7 @@ import pytest
 
 from manyheads.course import load_course
 from manyheads.platforms.nbgrader_reader import read_gradebook
-from tests.conftest import TINY
+from tests.make import TINY
 
 pytestmark = pytest.mark.journey
 

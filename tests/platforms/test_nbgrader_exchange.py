@@ -16,7 +16,7 @@ import pytest
 
 from manyheads.platforms import nbgrader_exchange as exchange
 from manyheads.platforms.nbgrader_exchange import copy_regular_files
-from tests.conftest import TINY
+from tests.make import TINY
 
 STEM = "01_running_mean"
 TIME = "2026-11-23 12:00:00 UTC"

@@ -15,7 +15,7 @@ from manyheads.platforms.nbgrader_reader import read_gradebook
 from manyheads.platforms.nbgrader_writer import GradebookWriter
 from manyheads.result import Outcome, Result
 from tests import make
-from tests.conftest import TINY
+from tests.make import TINY
 
 pytestmark = pytest.mark.journey
 

@@ -11,7 +11,7 @@ import pytest
 
 from manyheads.cli.app import app
 from manyheads.report.called import COMMANDS
-from tests.conftest import TINY
+from tests.make import TINY
 
 BIN = Path(sys.executable).parent
 

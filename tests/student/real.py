@@ -11,7 +11,7 @@ from manyheads.diagnosis.recording_file import read
 from manyheads.student.choose_example import examples
 from manyheads.student.example import Example
 from manyheads.student.explain_trace import Explained
-from tests.conftest import REPOSITORY
+from tests.make import REPOSITORY
 
 FollowSource = Callable[..., list[tuple[Example, Traced]]]
 Explain = Callable[..., list[Explained]]

@@ -26,7 +26,7 @@ from manyheads.judge.attempt_runner import AttemptRunner
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_attempt
 from manyheads.submission import AttemptSource, code_digest
-from tests.conftest import TINY
+from tests.make import TINY
 
 pytestmark = pytest.mark.recorded
 

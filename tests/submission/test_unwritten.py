@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.submission.notebook import CODE_LIMIT
 from manyheads.submission.unwritten import LeftOver, is_unwritten, left_over_raise, unwritten_names
-from tests.conftest import REPOSITORY
+from tests.make import REPOSITORY
 
 STUBS = sorted(REPOSITORY.glob("exercises/*/*.py"))
 WRITTEN = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("grader/right/*/*.py")])

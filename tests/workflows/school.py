@@ -14,8 +14,7 @@ import torch
 
 from manyheads.authoring.class_repository import bundle, hand_over
 from manyheads.course import load_course
-from tests.conftest import REPOSITORY, TINY
-from tests.copies import copy_course
+from tests.make import REPOSITORY, TINY, copy_course
 from tests.workflows.hosted.actions import ACTIONS
 from tests.workflows.hosted.records import JobRun, Repository, StepRun, load_workflow
 from tests.workflows.hosted.runner import Run

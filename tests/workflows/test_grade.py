@@ -9,8 +9,7 @@ import jupytext
 import pytest
 
 from manyheads.platforms.pull_request_texts import MARK
-from tests.conftest import REPOSITORY, TINY
-from tests.make import RIGHT, WRONG
+from tests.make import REPOSITORY, RIGHT, TINY, WRONG
 from tests.workflows.hosted.records import JobRun, StepRun
 from tests.workflows.school import DEVICE, KEY, NOTEBOOK, SCRIPT, WORKFLOW, School, git
 
