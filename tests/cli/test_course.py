@@ -18,7 +18,7 @@ import typer
 from manyheads import cli
 from manyheads.cli.app import app
 from tests.conftest import Run
-from tests.make import REPOSITORY, RIGHT, TINY, WRONG
+from tests.make import REPOSITORY, RIGHT, TINY, WRONG, hand_in
 from tests.progress_lines import besides_progress
 
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
@@ -116,7 +116,7 @@ def test_wrong_usage_is_status_2_and_a_next_command(
 
 
 def test_results_are_not_written_into_a_file(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
-    hand_in(tmp_path / "submitted", ada=RIGHT)
+    hand_in(tmp_path / "submitted", {"ada": RIGHT})
     done = run_course("grade", tmp_path / "submitted", "--out", tiny_copy / "course.yaml", cwd=tiny_copy)
     assert (done.returncode, done.stdout) == (2, "")
     assert "is a file" in words(done.stderr.replace("│", " "))
@@ -187,7 +187,7 @@ def test_damaged_fingerprints_are_status_2(run_course: Run, student_copy: Path) 
 def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(
     run_course: Run, tiny_copy: Path, tmp_path: Path, command: str
 ) -> None:
-    hand_in(tmp_path / "submitted", ada=RIGHT)
+    hand_in(tmp_path / "submitted", {"ada": RIGHT})
     arguments = ["grade", tmp_path / "submitted"] if command == "grade" else ["verify"]
     done = run_course(*arguments, cwd=tiny_copy, env={"PATH": ""})
     assert done.returncode == 2
@@ -255,14 +255,6 @@ def test_a_file_that_cannot_be_checked_is_status_1_and_says_why(
 # An instructor's
 
 
-def hand_in(submitted: Path, **attempts: str) -> Path:
-    for student, source in attempts.items():
-        path = submitted / student / "averages" / "01_running_mean.py"
-        path.parent.mkdir(parents=True)
-        path.write_text(source, encoding="utf-8")
-    return submitted
-
-
 def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(run_course: Run, tiny_copy: Path) -> None:
     paths = [tiny_copy / name for name in (SCRIPT, NOTEBOOK, FINGERPRINTS)]
     before = [path.read_bytes() for path in paths]
@@ -300,7 +292,7 @@ def test_verify_shows_every_claim_and_then_the_one_that_broke(run_course: Run, t
 
 
 def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
-    submitted = hand_in(tmp_path / "submitted", ada=RIGHT, ben=WRONG, **{"[bold]c": WRONG})
+    submitted = hand_in(tmp_path / "submitted", {"ada": RIGHT, "ben": WRONG, "[bold]c": WRONG})
     os.mkdir(submitted / "d\ne")
     (submitted / "eve" / "averages").mkdir(parents=True)
     (submitted / "eve" / "averages" / "running_mean (1).py").write_text(RIGHT)
@@ -332,7 +324,7 @@ def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_c
 def test_a_check_that_fails_by_itself_is_status_2_and_named(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
     path = tiny_copy / "grader" / "checks" / "test_running_mean.py"
     path.write_text(path.read_text().replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"))
-    done = run_course("grade", hand_in(tmp_path / "submitted", ada=RIGHT), cwd=tiny_copy)
+    done = run_course("grade", hand_in(tmp_path / "submitted", {"ada": RIGHT}), cwd=tiny_copy)
     assert done.returncode == 2
     assert words(done.stdout).endswith(
         "course: a fault of the grader's own: values: ZeroDivisionError: division by zero. Next: course verify"
