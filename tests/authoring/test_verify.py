@@ -24,8 +24,6 @@ from manyheads.judge.hidden_checks import GraderFault
 from tests.authoring.knobs import KNOBS
 from tests.make import TINY, replace
 
-pytestmark = pytest.mark.recorded
-
 POINTS = "the checks' points sum to course.yaml's"
 WORDS = "every misconception has its words"
 RELEASED = "exercises/ is exactly what solutions/ yields"
@@ -126,6 +124,7 @@ def broken(claims: list[Claim]) -> dict[str, list[str]]:
     return {claim.says.split(" (")[0]: list(claim.failures) for claim in claims if not claim.kept}
 
 
+@pytest.mark.recorded
 def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, tiny_copy: Path) -> None:
     claims = verify(tiny_copy, pairs=None)
     assert broken(claims) == {}
