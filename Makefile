@@ -5,8 +5,7 @@
 #              AVX2, with MKL's compatible code, with two threads
 # make verify  set up, then hold the course to its own promises
 # make docs    set up, then make a site of docs/ in .cache/docs/site; a link or an anchor that leads nowhere is an error
-# make bench   set up, then measure what grading costs, beside the floor, pytest and nbgrader (a quarter of an hour;
-#              docs/performance.md has the tables)
+# make bench   set up, then measure what grading costs, beside the floor, pytest and nbgrader (a quarter of an hour)
 # make gpu     set up, then run on a GPU all that needs one: what it offers, its tests, its measurements as Markdown
 #
 # TORCH_INDEX  the wheel index to take torch from, for instance PyTorch's CPU one

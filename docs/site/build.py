@@ -94,7 +94,7 @@ def made_pages() -> dict[str, str]:
             "result", "A result", "What `course grade` writes: `results/<student>/<assignment>.json`."
         ),
         "evidence": schema_page(
-            "evidence", "Evidence", "What `course check`, `hint`, `trace`, `status` and `ask` print with `--json`."
+            "evidence", "Evidence", "What `course check` and `course status` print with `--json`."
         ),
         "checks": CHECKS,
         **misconception_pages(load_course(ROOT)),
