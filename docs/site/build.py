@@ -93,9 +93,7 @@ def made_pages() -> dict[str, str]:
         "results": schema_page(
             "result", "A result", "What `course grade` writes: `results/<student>/<assignment>.json`."
         ),
-        "evidence": schema_page(
-            "evidence", "Evidence", "What `course check` and `course status` print with `--json`."
-        ),
+        "evidence": schema_page("evidence", "Evidence", "What `course check` and `course status` print with `--json`."),
         "checks": CHECKS,
         **misconception_pages(load_course(ROOT)),
     }

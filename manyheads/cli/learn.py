@@ -152,26 +152,23 @@ def _rung(exercise: Exercise, source: AttemptSource, result: ExerciseResult | No
     return Rung(*named, state, result.score or 0.0, most, asked, tuple(function_reports(result)), result.unseen)
 
 
-# Write a picture to a file.
+# `course plot`: a page with the expected values, yours and the difference.
 
 PLOTS = "plots"  # in the course's folder, ignored by git
 
 
-def write_picture(path: Path, data: bytes) -> None:
+def _write(path: Path, page: str) -> None:
     """Write the file; of folders the course's own is made, and no other. Raises CourseFault."""
     try:
         if path.parent.name == PLOTS:
             path.parent.mkdir(exist_ok=True)
-        path.write_bytes(data)
+        path.write_text(page, encoding="utf-8")
     except FileNotFoundError:
         raise CourseFault(
             f"there is no folder {path.parent} to draw in. Next: mkdir -p {quote(str(path.parent))}"
         ) from None
     except OSError as error:
-        raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: pass --out FILE.png") from None
-
-
-# `course plot`: a picture of the expected values, yours and the difference.
+        raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: pass --out FILE.html") from None
 
 
 def plot(
@@ -179,7 +176,7 @@ def plot(
     function: Annotated[str | None, typer.Argument(help="One function or class of it [default: all].")] = None,
     course: CourseOption = None,
     *,
-    out: Annotated[Path | None, typer.Option("--out", help="The PNG to write [default: plots/EXERCISE.png].")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The page to write [default: plots/EXERCISE.html].")] = None,
 ) -> None:
     """Draw your answers beside the expected ones, head by head, and what your heads attend to.
 
@@ -187,7 +184,7 @@ def plot(
     """
     loaded = course_of(course)
     wanted, _, followed = follow_own_attempt(loaded, exercise, function, "plot", by_head=True)
-    from ..report.figures import png
+    from ..report.pages.write import pictures_page
     from ..student.plot_content import summary
     from ..student.sentence import every_band
 
@@ -197,8 +194,8 @@ def plot(
     if followed.ended:
         console.tell(f"✗ {followed.ended}", style="bold red")
     if shown:
-        path = out or loaded.root / PLOTS / f"{wanted.id}.png"
-        write_picture(path, png(shown, f"{wanted.title}: expected, yours, difference"))
+        path = out or loaded.root / PLOTS / f"{wanted.id}.html"
+        _write(path, pictures_page(f"{wanted.title}: expected, yours, difference", shown))
         console.say(f"Drawn in {path}")
     console.print(f"Next: course check {wanted.id}")
     if followed.ended:

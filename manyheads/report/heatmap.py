@@ -10,8 +10,6 @@ import torch
 
 from ..student.plot_content import HIDDEN, NONE, Band, Panel, is_none, summary
 
-# What PNG and SVG pictures share: a panel's heading, its scale, and the numbers in its cells.
-
 FEW = 8  # numbers are written into cells if there are at most this many in a row
 
 
@@ -58,8 +56,6 @@ def limits(band: Band, panel: Panel) -> tuple[float, float]:
         return (-largest, largest) if largest > NONE else (-1.0, 1.0)
     return (float(values.min()), float(values.max())) if values.numel() else (0.0, 1.0)
 
-
-# A band of heatmaps as SVG within a page: without script, style or network, and with a description in words.
 
 # Colours from one end of the scale to the other, which colour-blind readers can read.
 _COLOURS = {

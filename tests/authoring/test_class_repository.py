@@ -186,7 +186,7 @@ def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
         text=True,
         check=True,
     ).stdout.splitlines()
-    assert says[0].split() == ["EXTRAS=[plot,editor]", "sh", "tools/build-venv", '"python3"', '".venv"', '""']
+    assert says[0].split() == ["EXTRAS=[editor]", "sh", "tools/build-venv", '"python3"', '".venv"', '""']
     assert says[-1].startswith(".venv/bin/course check running_mean || [ $? -eq 1 ]")  # a mistake is no fault of make's
 
 

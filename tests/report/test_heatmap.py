@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from manyheads.report.heatmap import Colour, colour, ink, svg
+from manyheads.report.pages.write import pictures_page
 from manyheads.student.plot_content import Band, Kind, Panel, compared
 
 SCORES = torch.tensor([[1.0, float("-inf")], [float("nan"), -2.0]])
@@ -98,3 +99,14 @@ def test_rows_and_columns_with_names_have_them_all() -> None:
     names = tuple("a<b" * 5)
     shown = Band("heads", (Panel("head 0", torch.rand(15, 15), "weights"),), "query", "key", names)
     assert [text for text in texts(shown) if text in names] == [*names, *names]
+
+
+def test_a_page_has_every_picture_and_says_in_words_what_cannot_be_drawn() -> None:
+    words = ("The", "keys", "were", "here")
+    labelled = Band("what heads attend to", (Panel("head 0", torch.eye(4), "weights"),), "", "", words)
+    missing = Panel("yours", None, note="your code raised ValueError"), Panel("yours − expected", None, "difference")
+    page = pictures_page("a <title>", [labelled, Band("scores", (Panel("expected", SCORES), *missing), "", "")])
+    assert page.count("<svg") == 2
+    assert "<figcaption>scores: your code raised ValueError</figcaption>" in page
+    assert "<title>a &lt;title&gt;</title>" in page
+    assert ">keys</text>" in page

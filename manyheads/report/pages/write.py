@@ -96,6 +96,12 @@ def student_page(student: str, results: Sequence[Result], labels: Labels = IDS) 
     return pages.get_template("student.html.j2").render(student=student, results=_in_order(results, labels))
 
 
+def pictures_page(title: str, bands: Sequence[Band]) -> str:
+    """Return the page of `course plot`."""
+    pictures = [picture(band) for band in bands]
+    return environment().get_template("plot.html.j2").render(title=title, pictures=pictures, generator="course plot")
+
+
 def _in_order(results: Sequence[Result], labels: Labels) -> list[Result]:
     return [result for _, own in labels.by_assignment(results) for result in own]
 
