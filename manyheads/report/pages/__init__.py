@@ -1,4 +1,4 @@
-"""Results as self-contained HTML pages: one file each, without network and scripts."""
+"""Results as self-contained HTML pages: one file each, which loads nothing."""
 
 from .write import pages_folder, student_page, write_pages
 
