@@ -93,7 +93,7 @@ class _Watching:
         undone = (e for e in self.named if not self.done.get(e.id))
         following = current if not self.done[current.id] else next(undone, None)
         if following is None:
-            return "All done. What you save is checked again. Ctrl-C ends this."
+            return "Done. What you save is checked again. Ctrl-C ends this."
         title = "" if following == current else f"{following.title}, in "
         return f"Next: {title}{from_here(following.script)}. Save it, and it is checked. Ctrl-C ends this."
 

@@ -36,7 +36,7 @@ from ..student.question import answer_lines, question_lines, read_letters
 from ..submission import read_file
 from .visible_checks import source_of
 
-_OF_ONE = ("check", "hint", "trace", "plot", "ask", "train")  # commands that are about one exercise: here, the notebook's
+_OF_ONE = ("check", "hint", "trace", "plot", "ask", "train")  # commands about one exercise: here, the notebook's
 
 
 @dataclass(frozen=True)

@@ -61,10 +61,7 @@ def examples_named(
             f"Next: tell your instructor, whose next command is: course verify {exercise.id}"
         )
     if not chosen:
-        what, known = (
-            command.removeprefix("course ").removeprefix("%"),
-            ", ".join(dict.fromkeys(e.target for e in every)),
-        )
+        what, known = command.removeprefix("course "), ", ".join(dict.fromkeys(e.target for e in every))
         raise CourseFault(
             f"{exercise.id} has no {function!r} to {what}; it has: {known}. Next: {command} {exercise.id}"
         )
@@ -84,7 +81,7 @@ def _rank(example: Example, layers: set[int], by_head: bool) -> tuple[int, ...]:
     names = (ambiguity >= SAME, unusual or _is_extreme(example.call), ambiguity) if by_head else (ambiguity, unusual)
     last = (_left_out(example), _elements(example.call))
     shows = chunks_of(example) if by_head else ()
-    dull = (by_head and not heads, Layer.FINITE in layers, _is_made_up(example.call), *shows)
+    dull = (by_head and not heads, Layer.FINITE in layers, _is_made_up(example.call), _too_large(example), *shows)
     return (not example.compares_values, *dull, *names, *last)
 
 
@@ -92,6 +89,13 @@ def _left_out(example: Example) -> int:
     """Return how many tensors the signature names that the call does not give: what is done with those cannot be seen in it."""
     named = [p.name for p in example.signature.call if p.shape is not None] if example.signature else []
     return sum(example.arguments.get(name) is None for name in named)
+
+
+def _too_large(example: Example) -> int:
+    """Return how many whole numbers exceed every axis of the tensors: one block of that size holds all, and no other is seen."""
+    given = example.arguments.values()
+    longest = max((size for value in given if isinstance(value, Tensor) for size in value.shape), default=0)
+    return sum(longest < value for value in given if isinstance(value, int))
 
 
 def _is_made_up(call: Call) -> bool:

@@ -29,9 +29,6 @@ from .function_results import describe_exception
 TABLES, TIMES = (8, 41, 41), 8
 
 
-# What an attempt returned for an example, in words, and whether it is right.
-
-
 def is_right(example: Example, reply: Reply) -> bool:
     """Return whether the attempt returned what the example asks for, in every output."""
     if reply.raised is not None:
@@ -58,9 +55,6 @@ def returned(example: Example, output: Output) -> tuple[str, bool]:
     return f"{what}: {'the right numbers' if right else 'the right shape, other numbers'}", right
 
 
-# Show the call that an attempt gets wrong: the easiest one to understand tells nothing where it happens to be right.
-
-
 def most_telling(example: Example, ask: Callable[[Call], Reply]) -> Example:
     """Return the example, or the first of those in its place that the attempt does not get right.
 
@@ -70,9 +64,6 @@ def most_telling(example: Example, ask: Callable[[Call], Reply]) -> Example:
         return example
     wrong = (other for other in (example, *example.instead) if not is_right(other, ask(cast(other.call, "float32"))))
     return next(wrong, example)
-
-
-# Run an attempt on examples in a process of its own, and trace it.
 
 
 @dataclass(frozen=True)
@@ -120,9 +111,6 @@ def follow(
         if connection is not None:
             connection.close()
     return Followed(tuple(shown))
-
-
-# The lines of an attempt by number.
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def save(folder: Path, text: str) -> None:
     new.replace(folder / SCRIPT)
 
 
-DONE = r"All done. What you save is checked again. Ctrl-C ends this"
+DONE = r"Done. What you save is checked again. Ctrl-C ends this"
 
 
 def test_every_save_is_checked(folder: Path) -> None:

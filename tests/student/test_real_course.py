@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.diagnosis.recording_file import read
 from manyheads.student.axes import SAME
+from manyheads.student.choose_example import examples
 from manyheads.student.explain_trace import Explained, Operation, Repeated
 from manyheads.student.follow import TABLES, TIMES
 from manyheads.student.plot_content import all_bands, summary
@@ -45,6 +47,14 @@ def test_the_reference_is_followed_and_right(explain: Explain, id_: str) -> None
         assert operations(told)
         assert not [op.warning for op in operations(told) if op.warning]
         assert (told.raised, told.dropped) == ("", 0)
+
+
+@pytest.mark.parametrize("by_head", [False, True])
+def test_a_call_with_blocks_has_several_of_them(by_head: bool) -> None:
+    tiled = next(exercise for exercise in course().exercises if exercise.id == "tiled_attention")
+    for example in examples(tiled, read(tiled.fingerprints), by_head=by_head):
+        sizes = example.axes.sizes
+        assert all(sizes[block] < sizes["T"] for block in ("bq", "bk") if block in sizes)
 
 
 @pytest.mark.parametrize("id_", IDS)
