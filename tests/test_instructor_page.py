@@ -46,7 +46,7 @@ def test_every_command_for_an_instructor_runs_in_its_order(
     run_course: Callable[..., subprocess.CompletedProcess[str]], course: Path
 ) -> None:
     every = commands()
-    assert len(every) > 15
+    assert len(every) >= 15
     for command in every:
         if command == ["verify"]:
             command = ["verify", "--seeds", "1", "--pairs", "1"]  # the same, with less to try

@@ -74,7 +74,7 @@ def test_nbgrader_releases_every_file_to_the_byte(course: Course, repository: Pa
     theirs, ours = (root / "exercises" / assignment for root in (course.root, repository))
     expected = sorted(p.relative_to(ours) for p in ours.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     assert sorted(path.relative_to(theirs) for path in theirs.rglob("*") if path.is_file()) == expected
-    assert {"heads", "fingerprints", "figures"} <= {path.parent.name for path in expected}
+    assert {"fingerprints", "figures"} <= {path.parent.name for path in expected}
     for path in expected:
         assert (theirs / path).read_bytes() == (ours / path).read_bytes(), path
 
