@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 import torch
 from torch import Tensor
@@ -12,13 +12,14 @@ from torch import Tensor
 from ..box.worker.messages import Call
 from ..checks.implementation import LocalRunner
 from ..diagnosis.agree import is_comparable
-from ..diagnosis.bank import Bank
-from ..diagnosis.fingerprint import ReplyFingerprint
+from ..diagnosis.bank import Bank, Mutant, Namespace
+from ..diagnosis.fingerprint import Facet, ReplyFingerprint
 from ..diagnosis.pair_answers import Pairs, Sketches, brief, no_pairs
 from ..diagnosis.recording import RecordedMutant
-from ..diagnosis.table import VALUES, combined
 from .mutant_answers import Replies
 
+MEMBERS = 3  # how many members of a class are tried in combination with another fault
+VALUES: tuple[Facet, ...] = ("outputs", "gradients")  # by which classes are told apart
 _VARIES, _UNKNOWN = -1, -2  # in place of a value: decided by rounding; an exception of unknown kind
 
 
@@ -119,7 +120,7 @@ def recorded_pairs(bank: Bank, calls: Sequence[Call], classes: Classes, probes: 
     returned = classes.returned[:, list(probes)].tolist()
     for a, b in combinations(range(len(classes.members)), 2):
         both = (speaks[a] & speaks[b]).nonzero().flatten().tolist()
-        made = next(combined(bank, classes.members[a], classes.members[b]), None) if both else None
+        made = next(_combined(bank, classes.members[a], classes.members[b]), None) if both else None
         if made is None:
             continue
         # Prefer a probe on which neither raises, then one without gradients, of which nothing is kept and which cost as much
@@ -134,3 +135,16 @@ def recorded_pairs(bank: Bank, calls: Sequence[Call], classes: Classes, probes: 
     first, second, probe = (torch.tensor(column, dtype=torch.int16) for column in columns)
     parts = (torch.cat([getattr(row, name) for row in replies]) for name in ("structure", "numbers", "scales"))
     return Pairs(first, second, probe, Sketches(*parts))
+
+
+def _combined(
+    bank: Bank, first: Sequence[int], second: Sequence[int]
+) -> Iterator[tuple[tuple[Mutant, Mutant], Namespace]]:
+    """Yield combinations of the first members of two classes, if their faults can be combined: most likely first.
+
+    Members of a class answer alike alone, but perhaps not in combination with another fault.
+    """
+    for a, b in product(first[:MEMBERS], second[:MEMBERS]):
+        pair = bank.mutants[a], bank.mutants[b]
+        if (namespace := bank.combine(*pair)) is not None:
+            yield pair, namespace

@@ -6,18 +6,15 @@ import dataclasses
 import hashlib
 import sys
 import types
-from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from shlex import quote
-from typing import Any, TypeVar
 
 from torch import Tensor
 
 from ..box.connection import AttemptEnded
 from ..box.worker.answers import Reply
-from ..box.worker.limits import MIB
 from ..box.worker.messages import Call
 from ..errors import CourseFault
 from .explain import is_dtype_fault, is_refusal
@@ -38,129 +35,6 @@ def _tensors(reply: Reply) -> list[Tensor]:
 def bytes_of(reply: Reply) -> int:
     """Return the size of its tensors."""
     return sum(tensor.nbytes for tensor in _tensors(reply))
-
-
-# A reply of more bytes is not kept: a mask of a fixed size meets many pairs, each of which answers with megabytes then.
-LARGE = MIB // 4
-Kept = TypeVar("Kept")
-
-
-@dataclass
-class _Known:
-    """What one piece of trusted code has answered. owner: lives as long as this, so that its id stays its own."""
-
-    owner: object
-    replies: dict[int, tuple[Reply, int]] = field(default_factory=dict)  # by the call's id, with its changes so far
-
-
-class Replays:
-    """What trusted code (the reference, mutants) answered to calls that are made for one attempt after another."""
-
-    def __init__(self, held: Container[int] = (), hold: Callable[[Call], Call] = lambda call: call) -> None:
-        """held: the ids of these calls, which must live as long as this object. Replies to others are not kept.
-
-        hold: gives for a call the equal one that is held from now on.
-        """
-        self.bytes = 0  # of all tensors that are kept
-        self.large_bytes = 0  # of all replies so far that were too large to be kept
-        self.hold = hold
-        self._held = held
-        self._known: dict[Hashable, _Known] = {}  # by whose they are: the id of a namespace, or a pair of mutants
-        self._kept: dict[tuple[Hashable, int], tuple[Any, int]] = {}  # with its bytes, by whose it is and the call's id
-
-    def reply(self, runner: LocalRunner, call: Call, whose: Hashable = None) -> Reply:
-        """Return the runner's reply, computed once for each call that is held, unless it is LARGE.
-
-        whose: in place of the runner's namespace, where that is made anew each time.
-        """
-        if id(call) not in self._held:
-            return LocalRunner.execute(runner, call)
-        replies = self._of(runner, whose).replies
-        reply, changes = replies.get(id(call), (None, 0))
-        if reply is None or changes != changes_in(reply):
-            reply = LocalRunner.execute(runner, call)
-            if (size := bytes_of(reply)) <= LARGE:
-                replies[id(call)] = (reply, changes_in(reply))
-                self.bytes += size
-            else:
-                self.large_bytes += size
-        return reply
-
-    def known_calls(self, runner: LocalRunner, whose: Hashable = None) -> Container[int]:
-        """Return the ids of the calls to which the runner's reply is known."""
-        known = self._known.get(id(runner.namespace) if whose is None else whose)
-        return known.replies if known is not None else ()
-
-    def _of(self, runner: LocalRunner, whose: Hashable) -> _Known:
-        key = id(runner.namespace) if whose is None else whose
-        if key not in self._known:
-            self._known[key] = _Known(runner.namespace if whose is None else whose)
-        return self._known[key]
-
-    def kept(self, whose: Hashable, call: Call, make: Callable[[], tuple[Kept, int]]) -> Kept:
-        """Return what `make` makes of this call, with its bytes: made once for each call that is held."""
-        if id(call) not in self._held:
-            return make()[0]
-        key = (whose, id(call))
-        if key not in self._kept:
-            self._kept[key] = make()
-            self.bytes += self._kept[key][1]
-        kept: Kept = self._kept[key][0]
-        return kept
-
-    def forget_calls(self, calls: Collection[int]) -> None:
-        """Forget all replies to the calls with these ids, which end."""
-        for known in self._known.values():
-            for gone in known.replies.keys() & set(calls):
-                del known.replies[gone]
-        self._known = {key: known for key, known in self._known.items() if known.replies}
-        self._kept = {key: kept for key, kept in self._kept.items() if key[1] not in calls}
-        self.bytes = sum(bytes_of(reply) for known in self._known.values() for reply, _ in known.replies.values())
-        self.bytes += sum(size for _, size in self._kept.values())
-
-
-@dataclass(frozen=True)
-class ReplayRunner(LocalRunner):
-    """A local runner that computes only what nobody has asked this code before. whose: as for `Replays.reply`."""
-
-    replays: Replays = field(default_factory=Replays)
-    whose: Hashable = None
-
-    def of(self, namespace: Mapping[str, object], whose: Hashable = None) -> ReplayRunner:
-        """Return a runner for other code, which must live as long as this one's."""
-        return ReplayRunner(namespace, self.device, only_values=True, replays=self.replays, whose=whose)
-
-    def execute(self, call: Call) -> Reply:
-        """Return the reply."""
-        return self.replays.reply(self, call, self.whose)
-
-    def known_calls(self) -> Container[int]:
-        """Return the ids of the calls to which the reply need not be computed."""
-        return self.replays.known_calls(self, self.whose)
-
-
-@dataclass(frozen=True)
-class CachedRunner(ReplayRunner):
-    """One for the reference, and for one diagnosis, which asks it the same calls many times, whether they are held or not."""
-
-    known: dict[int, tuple[Call, Reply]] = field(
-        default_factory=dict
-    )  # by the id of the call, which is kept so that the id stays valid
-    large_before: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "large_before", self.replays.large_bytes)
-
-    @property
-    def large_bytes(self) -> int:
-        """Of all replies since this runner was made that were too large to be kept: its own, and those of what is `of` it."""
-        return self.replays.large_bytes - self.large_before
-
-    def execute(self, call: Call) -> Reply:
-        """Return the reply, computed once for each call."""
-        if id(call) not in self.known:
-            self.known[id(call)] = (call, super().execute(call))
-        return self.known[id(call)][1]
 
 
 class LocalRecordingRunner:

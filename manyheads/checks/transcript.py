@@ -46,13 +46,3 @@ class RecordingRunner(BatchRunner, Protocol):
 
     check: str  # the id of the check that calls `execute`
     transcript: list[Exchange]
-
-
-def replies_of(subject: BatchRunner, calls: Sequence[Call], check: str = "") -> list[Reply]:
-    """Return the replies to these calls. Raises AttemptEnded if a call ended the attempt's process."""
-    replies = []
-    for answer in subject.execute_all([Question(check, call) for call in calls]):
-        if isinstance(answer, AttemptEnded):
-            raise answer
-        replies.append(answer)
-    return replies

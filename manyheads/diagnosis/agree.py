@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import torch
 from torch import Tensor
 
 from ..box.worker.answers import Output, Raised, Reply
@@ -12,8 +9,6 @@ from ..box.worker.messages import Build, Call, DeviceArgument
 from ..checks.asserts import TOLERANCE, difference
 from ..checks.explain import is_refusal, kind_of
 from ..checks.projection import FLOOR
-
-HUGE = 1e6  # for numbers around 1: the result of a division by a rounding error that should be 0
 
 
 def is_comparable(call: Call) -> bool:
@@ -33,30 +28,6 @@ def agree(a: Reply, b: Reply) -> bool:
     if len(a.outputs) != len(b.outputs) or not all(map(_same_output, a.outputs, b.outputs)):
         return False
     return a.gradients.keys() == b.gradients.keys() and (_are_undefined(b) or _same_gradients(a, b))
-
-
-def agree_except_huge(a: Reply, b: Reply) -> bool:
-    """As `agree`, but a huge number equals NaN: in a division by almost 0, rounding decides which of the two results."""
-    if len(a.outputs) != len(b.outputs) or a.gradients.keys() != b.gradients.keys():
-        return False
-    return agree(a, b) or agree(_without_huge(a, b), _without_huge(b, a))
-
-
-def _without_huge(mine: Reply, other: Reply) -> Reply:
-    """`mine`, with NaN wherever both replies have a huge number or NaN."""
-    pairs = zip(mine.outputs, other.outputs, strict=True)
-    outputs = [replace(m, tensor=_nan_where_both_are_huge(m.tensor, o.tensor)) for m, o in pairs]
-    gradients = {name: _nan_where_both_are_huge(g, other.gradients[name]) for name, g in mine.gradients.items()}
-    return replace(mine, outputs=tuple(outputs), gradients=gradients)
-
-
-def _nan_where_both_are_huge(mine: Tensor | None, other: Tensor | None) -> Tensor | None:
-    if mine is None or other is None or mine.shape != other.shape:
-        return mine
-    if not mine.is_floating_point() or not other.is_floating_point():
-        return mine
-    huge = ~(mine.abs() < HUGE) & ~(other.abs() < HUGE)
-    return mine.masked_fill(huge & ~(mine * other < 0), torch.nan)
 
 
 def _is_on_meta_or_training(call: Call) -> bool:

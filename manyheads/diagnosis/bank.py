@@ -86,14 +86,6 @@ class Bank:
             return None
         return self.make(**first.change, **second.change)
 
-    def anew(self, first: Mutant, second: Mutant | None = None) -> Namespace | None:
-        """Return a mutant's names, or both faults together, that nobody has called yet; None as for `combine`."""
-        if second is not None:
-            return self.combine(first, second)
-        if isinstance(first.change, Edit):
-            return namespace_of_source(first.source, self.reference[0])
-        return self.make(**first.change) if self.make is not None else None
-
 
 @lru_cache(maxsize=64)
 def load_bank(exercise: Exercise) -> Bank:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ..result import Diagnosed
-from .bank import MisconceptionText, Mutant, Namespace
+from .bank import MisconceptionText
 from .recording import Words
 
 AllWords = Mapping[str, MisconceptionText] | Mapping[str, Words]  # by the ids of misconceptions
@@ -15,14 +15,10 @@ MOST_ALTERNATIVES = 1  # of a name for which nothing but exceptions speaks
 
 @dataclass(frozen=True)
 class Fault:
-    """A misconception that explains an attempt's values, alone or with others, and those that would do in its place.
-
-    namespace: of a mutant that explains them; empty where mutants are recorded.
-    """
+    """A misconception that explains an attempt's values, alone or with others, and those that would do in its place."""
 
     id: str
     alternatives: tuple[str, ...] = ()
-    namespace: Namespace = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -33,17 +29,12 @@ class Fault:
 Faults = tuple[Fault, ...] | None  # that explain values; None where nothing does
 
 
-def fault_of(mutant: Mutant, ids: Iterable[str] = ()) -> Fault:
-    """Return the fault of a mutant, with the others of these ids as alternatives."""
-    return Fault(mutant.id, tuple(dict.fromkeys(id_ for id_ in ids if id_ != mutant.id)), mutant.namespace)
-
-
 def without(id_: str, faults: Iterable[Fault]) -> Faults:
     """Return the faults where something speaks against this misconception; None where one of them has no alternative."""
     left = [(fault, [each for each in fault.ids if each != id_]) for fault in faults]
     if not all(ids for _, ids in left):
         return None
-    return tuple(Fault(ids[0], tuple(ids[1:]), fault.namespace) for fault, ids in left)
+    return tuple(Fault(ids[0], tuple(ids[1:])) for fault, ids in left)
 
 
 def says_little(faults: Iterable[Fault], only_raises: bool) -> bool:

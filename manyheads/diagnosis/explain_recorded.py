@@ -7,13 +7,12 @@ from dataclasses import replace
 
 from ..checks.transcript import target_of
 from .diagnosis import Fault, function_by_function, says_little, without
-from .equal_sizes import WRONG_AXIS
 from .fixed_sizes import HARD_CODED, has_written_size
 from .proofs import the_only_near
 from .recorded_answers import Answered
 from .recorded_pairs import explaining_pair
 from .recording import RecordedMutant, facets_of
-from .same_places import due_to_acceptance, has_foreign_size
+from .same_places import WRONG_AXIS, due_to_acceptance, has_foreign_size
 from .varying_answers import due_to_chance
 
 

@@ -13,8 +13,6 @@ from itertools import islice
 
 from ..box.worker.answers import Raised
 from ..checks.explain import is_refusal
-from ..checks.implementation import Runner
-from ..checks.transcript import Exchange, target_of
 from ..submission.unwritten import statements_of
 
 REFUSES = "refuses_allowed"
@@ -37,23 +35,6 @@ class Guard:
     line: int
     divides: bool
     inverted: bool = False
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A call with allowed arguments that a guard refused."""
-
-    exchange: Exchange
-    guard: Guard
-
-
-def refused_by_guards(exchanges: Iterable[Exchange], reference: Runner, source: str) -> list[Refused]:
-    """Return the calls that the reference answers, and a guard of the attempt refuses."""
-    allowed = [e for e in exchanges if e.reply.raised and reference.execute(e.call).raised is None]
-    guards = guards_of(
-        source, {i: (target_of(e.call), e.reply.raised) for i, e in enumerate(allowed) if e.reply.raised}
-    )
-    return [Refused(allowed[i], guard) for i, guard in guards.items()]
 
 
 def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int, Guard]:

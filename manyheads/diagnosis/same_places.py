@@ -21,6 +21,8 @@ from .proofs import learns_more
 from .recorded_answers import Answered
 from .recording import Fingerprints, RecordedMutant, facets_of, is_silent
 
+WRONG_AXIS = "size_wrong_axis"
+
 # A size in an exception that the call does not contain: then it was written in, and not read off a wrong axis.
 
 _UNFIT = re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")

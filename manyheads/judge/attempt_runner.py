@@ -115,6 +115,7 @@ class AttemptRunner:
         self._connection: Connection | None = None
         self._lines = source.source.count("\n") + 1
         self._ends = 0  # how often the process has ended
+        self._ahead: dict[int, Reply | None] = {}  # replies to calls that were asked ahead, by the call's id
         self._one_by_one = False  # whether calls are no longer sent in batches
         self._spent = 0.0
         self._received = 0  # bytes of all replies
@@ -155,7 +156,12 @@ class AttemptRunner:
 
     def execute(self, call: Call) -> Reply:
         """Return the attempt's reply, in float64 if the attempt can compute in float64, else in float32."""
-        return self._final_reply(Question(self.check, call))
+        known = self._ahead.pop(id(call), None) if self.dtype == "float64" or call.dtype else None
+        return self._final_reply(Question(self.check, call), known)
+
+    def ask_ahead(self, calls: Sequence[Call]) -> None:
+        """Put these calls in one message. `execute` gives the replies; a call of which none came is asked alone."""
+        self._ahead = dict(zip(map(id, calls), self._ask_batch(calls, self.dtype), strict=True))
 
     def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
         """Return a reply to each question, or the AttemptEnded of a call that ended the process.

@@ -1,39 +1,15 @@
-"""Keep a course's hidden checks, references and diagnosis tables, and run the checks on trusted code."""
+"""Run a course's hidden checks on trusted code: the reference and the mutants, in the judge's own process."""
 
 from __future__ import annotations
-
-from functools import cache
 
 from ..checks.draw import Drawn
 from ..checks.implementation import LocalRunner, Runner
 from ..checks.local import LocalRecordingRunner, namespace_of
 from ..checks.outcome import CheckOutcome
 from ..course import Course, Exercise
-from ..diagnosis.bank import load_bank
-from ..diagnosis.recording_file import checks_failed_by, current
-from ..diagnosis.table import Table, table_of, table_without_recording
 from .hidden_checks import CheckRun
 from .memory import Memory, RememberingRunner
 from .run_checks import HiddenChecks
-
-# The diagnosis table of each exercise, read from its recording when it is needed.
-
-
-class Tables:
-    """The tables of a course's exercises, and for each misconception the checks that its mutants fail: each read once."""
-
-    def __init__(self) -> None:
-        self.of = cache(_table)
-        self.checks_failed_by = cache(checks_failed_by)
-
-
-def _table(exercise: Exercise) -> Table:
-    """Return the exercise's table. Where its recording is missing or stale, every mutant is replayed instead."""
-    recording = current(exercise)
-    return table_of(recording) if recording else table_without_recording(load_bank(exercise))
-
-
-# Run a course's hidden checks on trusted code: the reference and the mutants, in the judge's own process.
 
 
 class Catalogue:
@@ -43,7 +19,6 @@ class Catalogue:
         """Collect every check. Raises GraderFault."""
         self._course = course
         self._checks = HiddenChecks([e.checks for e in course.exercises])
-        self.tables = Tables()
 
     def checks(self, exercise: Exercise) -> list[CheckOutcome]:
         """Return the checks of an exercise, as outcomes without an attempt."""

@@ -12,7 +12,6 @@ from functools import lru_cache
 from ..box.worker.answers import Raised
 from ..box.worker.messages import Build, Call
 from ..checks.explain import is_left_open, is_undefined, says_unwritten
-from ..checks.outcome import CheckOutcome
 from ..checks.sanitize import sanitize
 from ..checks.transcript import Exchange, target_of
 from ..diagnosis.agree import asks_for_a_gpu, is_comparable
@@ -62,7 +61,6 @@ def uses(source: str, name: str) -> frozenset[str]:
 
 IsRight = Callable[[Exchange], bool]
 STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so
-_NOT_ASKED = ("timeout", "crashed", "skipped")  # of the rest: what came before may have used up the attempt's time
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
     for each in seen:
         used = uses(source, each.name) if in_question else frozenset[str]()
         needed = {*used, _undefined_name(each)}
-        others = [n for n in functions if n in needed and functions[n].state not in _FINE]
+        others = [n for n in functions if n in needed and functions[n].state not in FINE]
         waits_for, is_explained = next(iter(others), ""), each.name in explained
         is_waiting = bool(others) and not is_explained and not _stopped_before(each, source, others)
         state = _state(each, unwritten, is_waiting, is_explained)
@@ -175,7 +173,7 @@ def with_own_mistake(wrong: Sequence[str], source: str) -> list[str]:
     return [name for name in wrong if len(wrong) == 1 or not {*wrong} & uses(source, name)]
 
 
-_FINE = ("right", "unseen", "so_far")
+FINE = ("right", "unseen", "so_far")
 
 
 def _state(seen: Seen, unwritten: Collection[str], is_waiting: bool, is_explained: bool) -> State:
@@ -218,35 +216,6 @@ def asked_alone(exchanges: Sequence[Exchange]) -> str:
     """Return the function that a check asks; "" where it asks several."""
     targets = {target_of(e.call) for e in exchanges}
     return targets.pop() if len(targets) == 1 else ""
-
-
-def seen_by_checks(
-    names: Sequence[str],
-    outcomes: Sequence[CheckOutcome],
-    places: Mapping[str, str],
-    transcript: Sequence[Exchange],
-    rest: Sequence[tuple[str, CheckOutcome]],
-) -> list[Seen]:
-    """Return what the hidden checks have seen of these functions.
-
-    Args:
-        names: of the functions.
-        outcomes: of all checks.
-        places: the function of each check, by the check's id.
-        transcript: what the checks asked, and the replies.
-        rest: functions that a check asked after it had stopped at another, and how it ended for each.
-    """
-    failed: dict[str, CheckOutcome] = {}
-    for outcome in outcomes:
-        if outcome.outcome not in ("passed", "skipped"):
-            failed.setdefault(places.get(outcome.id, ""), outcome)
-    for name, outcome in rest:
-        if outcome.outcome not in ("passed", *_NOT_ASKED):
-            failed.setdefault(name, outcome)
-    unknown = {name: places.get(o.id, "") for name, o in rest if o.outcome in _NOT_ASKED}
-    seen = [seen_in(name, transcript) for name in names]
-    seen = [replace(each, is_wrong=each.name in failed, stopped_at=unknown.get(each.name, "")) for each in seen]
-    return [each.told(o.title, o.evidence, o.raised) if (o := failed.get(each.name)) else each for each in seen]
 
 
 def seen_in(name: str, asked: Iterable[Exchange | Comparison]) -> Seen:

@@ -6,7 +6,7 @@ import platform
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -17,23 +17,23 @@ from ..checks.local import namespace_of
 from ..checks.outcome import DIED, FAILED_ITSELF, CheckOutcome
 from ..checks.sanitize import sanitize
 from ..course import Assignment, Course, Exercise
-from ..diagnosis import Bank, diagnose, load_bank
-from ..diagnosis.diagnosis import Diagnosis, naming
+from ..diagnosis import load_bank
+from ..diagnosis.agree import agree
+from ..diagnosis.diagnosis import naming
 from ..diagnosis.edit_search import Bounds
-from ..diagnosis.table import Table
+from ..diagnosis.recording_file import current
 from ..errors import CourseFault
 from ..result import ExerciseResult, Outcome, ProvedLine, Result, total_of
 from ..submission import AttemptSource, Submission, code_digest, read_exercise
 from ..submission.standing import told_of_file
 from .attempt_runner import AttemptRunner
-from .catalogue import Tables
-from .function_verdicts import Conversation, by_function
+from .function_results import Functions
 from .hidden_checks import CheckRun, GraderFault, points_fault
 from .memory import Memory, RememberingRunner
-from .other_functions import Rest, ask_the_rest, past_unwritten
 from .prove_line import GRADED, Failure, RunChecks, prove_lines
 from .run_checks import HiddenChecks
 from .stopped_parts import are_the_cause, as_note, explain_import, stopped_parts
+from .tell_failed import ask_public_calls, functions_asked, places_of, with_hidden_checks
 from .verdict import Verdict, all_ended, of_the_file
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
@@ -68,7 +68,7 @@ class Judge:
         self._course, self._box, self._settings = course, box, settings
         files = [e.checks for a in course.assignments for e in self.selected(a)]
         self._checks = HiddenChecks(files, settings.device)
-        self._tables = Tables()
+        self._recording = cache(current)  # each read once
         self._verdicts: dict[tuple[str, int, str], Verdict] = {}  # by exercise, seed and text
         self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
         self._versions = versions()  # read once, because that takes a millisecond
@@ -189,9 +189,6 @@ class Judge:
                 verdict = of_the_file(all_ended(unattempted, "error", note), naming(bank.texts, "load_error"))
                 return replace(verdict, is_certain=is_certain)
             seen, ended, dtype = list(attempt.transcript), dict(attempt.ended), attempt.dtype
-            rest = ask_the_rest(self._checks, path, asking, names, outcomes)
-            later = attempt.transcript[len(seen) :]
-            diagnosis = self._diagnose(exercise, bank, attempt, reference, outcomes, rest, source)
         except AttemptEnded as end:
             outcome: Outcome = "timeout" if end.end is End.TIMEOUT else "crashed"
             return Verdict(all_ended(unattempted, outcome, f"While the file was imported: {end}"))
@@ -199,31 +196,23 @@ class Judge:
             attempt.close()
         self.faults += [o.fault for o in outcomes if o.fault]
         lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, run)
-        diagnosis = diagnosis.of_one_mistake() if lines else diagnosis
-        conversation = Conversation(seen, ended, source.source, rest, later)
-        failed_by = partial(self._tables.checks_failed_by, exercise)
-        functions = by_function(bank, reference, memory.replays, outcomes, diagnosis, conversation, failed_by)
-        return Verdict(outcomes, functions, lines, as_note(note), is_certain)
+        places = places_of(outcomes, seen, ended, lambda e: agree(e.reply, reference.execute(e.call)))
+        told = functions_asked(names, seen, ended)
+        if any(o.outcome != "passed" for o in outcomes):
+            told = self._told(exercise, source, limits, memory) or told
+            told = replace(told, diagnosis=told.diagnosis.of_one_mistake()) if lines else told
+            told = with_hidden_checks(told, outcomes, places, source.source, bank.texts, exercise)
+        return Verdict(outcomes, told, places, lines, as_note(note), is_certain)
 
-    def _diagnose(
-        self,
-        exercise: Exercise,
-        bank: Bank,
-        attempt: AttemptRunner,
-        reference: RememberingRunner,
-        outcomes: Sequence[CheckOutcome],
-        rest: Rest,
-        source: AttemptSource,
-    ) -> Diagnosis:
-        if not self._settings.diagnoses:
-            return Diagnosis()
+    def _told(self, exercise: Exercise, source: AttemptSource, limits: Limits, memory: Memory) -> Functions | None:
+        """Return what the answers to public calls show; None where nothing current is recorded of them."""
+        recording = self._recording(exercise) if self._settings.diagnoses else None
+        if recording is None:
+            return None
         started = time.perf_counter()
-        table = partial(self._table, exercise, reference.memory)
-        outcomes, seen = past_unwritten(outcomes, rest, attempt.transcript)
-        replays, failed = reference.memory.replays, partial(self._tables.checks_failed_by, exercise)
-        diagnosis = diagnose(bank, table, attempt, reference, outcomes, seen, source.source, replays, failed)
+        told = ask_public_calls(recording, self._box, limits, source, exercise, memory)
         self.seconds_diagnosing += time.perf_counter() - started
-        return diagnosis
+        return told
 
     def _lines(
         self, failure: Failure, limits: Limits, reference: RememberingRunner, run: RunChecks
@@ -256,13 +245,6 @@ class Judge:
         while others and memory.size + sum(other.size for other in others) > REMEMBERED:
             others.pop().forget()
         return memory
-
-    def _table(self, exercise: Exercise, memory: Memory) -> Table:
-        """Return the table of the exercise, whose probes every attempt that is diagnosed gets."""
-        table = self._tables.of(exercise)
-        for call in table.calls:
-            memory.hold_as_it_is(call)
-        return table
 
 
 def versions() -> dict[str, str]:

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
-from ..checks.explain import kind_of
-from ..checks.implementation import LocalRunner
-from ..checks.local import ReplayRunner, Replays
-from ..checks.outcome import CheckOutcome
-from ..checks.transcript import Exchange, target_of
-from ..diagnosis.agree import agree, is_comparable
-from ..diagnosis.bank import Bank
 from ..diagnosis.diagnosis import AllWords, Diagnosis
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED
 from .function_states import uses, with_own_mistake
-
-LOOKED_AT = 4  # of the calls that a function answered wrongly
-A_NUMBER = 1.7  # for a family of mutants: where it shows itself does not depend on the number
 
 Mutant = TypeVar("Mutant")
 Asked = TypeVar("Asked")
@@ -32,18 +22,16 @@ class Ways(Generic[Mutant, Asked]):
 
     mutants: of a misconception, by its id. calls: by a function, and whether the attempt answered them rightly, as far as
     they can be compared. alike: whether a mutant answers a call as the attempt did. differs: whether it does so wrongly.
-    looked_at: at how many wrong calls to look, where one is enough.
     """
 
     mutants: Callable[[str], Iterable[Mutant]]
     calls: Mapping[tuple[str, bool], Sequence[Asked]]
     alike: Callable[[Mutant, Asked], bool]
     differs: Callable[[Mutant, Asked], bool]
-    looked_at: int | None = None
 
     def is_seen(self, id_: str, function: str) -> bool:
         """Return whether a mutant answers one of the function's wrong calls as the attempt did."""
-        return any(self.alike(m, c) for m in self.mutants(id_) for c in self._wrong(function)[: self.looked_at])
+        return any(self.alike(m, c) for m in self.mutants(id_) for c in self._wrong(function))
 
     def is_all(self, id_: str, function: str) -> bool:
         """Return whether one mutant answers every call of the function as the attempt did."""
@@ -55,7 +43,7 @@ class Ways(Generic[Mutant, Asked]):
 
     def can_show(self, id_: str, function: str) -> bool:
         """Return whether a mutant answers one of them wrongly: of two faults in one function neither answers as both do."""
-        return any(self.differs(m, c) for m in self.mutants(id_) for c in self._wrong(function)[: self.looked_at])
+        return any(self.differs(m, c) for m in self.mutants(id_) for c in self._wrong(function))
 
     def _wrong(self, function: str) -> Sequence[Asked]:
         return self.calls.get((function, False), ())
@@ -131,50 +119,6 @@ def _place(id_: str, wrong: Sequence[str], proven: Mapping[str, Set[str]], ways:
         ),
         "",
     )
-
-
-def proven_in(outcomes: Iterable[tuple[str, CheckOutcome]]) -> dict[str, set[str]]:
-    """By the id of each misconception that failed checks prove by themselves, the functions where they failed.
-
-    outcomes: each with the function where the check ended.
-    """
-    found: dict[str, set[str]] = {}
-    for place, outcome in outcomes:
-        kind = kind_of(outcome.raised) if outcome.raised is not None else None
-        for name in (outcome.suspect, kind.misconception if kind else None):
-            if name and outcome.outcome != "passed":
-                found.setdefault(name, set()).update({place} - {""})
-    return found
-
-
-def ways_of(
-    bank: Bank,
-    reference: LocalRunner,
-    replays: Replays,
-    exchanges: Sequence[Exchange],
-    is_right: Callable[[Exchange], bool],
-) -> Ways[LocalRunner, Exchange]:
-    """Return how the bank's misconceptions show themselves in functions. asked: the calls, with the attempt's replies."""
-    calls: dict[tuple[str, bool], list[Exchange]] = {}
-    for exchange in exchanges:
-        if is_comparable(exchange.call):
-            calls.setdefault((target_of(exchange.call), is_right(exchange)), []).append(exchange)
-    return Ways(
-        mutants=lambda id_: _mutants(bank, id_, replays),
-        calls=calls,
-        alike=lambda mutant, exchange: agree(exchange.reply, mutant.execute(exchange.call)),
-        differs=lambda mutant, e: not agree(mutant.execute(e.call), reference.execute(e.call)),
-        looked_at=LOOKED_AT,
-    )
-
-
-def _mutants(bank: Bank, id_: str, replays: Replays) -> Iterator[LocalRunner]:
-    for mutant in bank.mutants:
-        if mutant.id == id_:
-            yield ReplayRunner(mutant.namespace, only_values=True, replays=replays)
-    for family in bank.families:
-        if family.id == id_:
-            yield LocalRunner(family.make(**family.knobs(A_NUMBER)), only_values=True)
 
 
 def _with_titles(diagnosis: Sequence[Diagnosed], words: AllWords) -> tuple[Diagnosed, ...]:

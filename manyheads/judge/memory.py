@@ -1,7 +1,7 @@
 """What a judge remembers of earlier attempts at one exercise, so that equal work is done once.
 
 All attempts of a run get the same inputs, and most of them answer most calls with the same bytes. So a call is packed once,
-equal bytes are read once, the reference and the mutants answer a call once, and a check that got the same replies as before
+equal bytes are read once, the reference answers a call once, and a check that got the same replies as before
 does what it did before: it makes the same next call, or ends with the same outcome. Nothing depends on whose attempt it is.
 """
 
@@ -18,7 +18,7 @@ from ..box.worker.limits import MIB
 from ..box.worker.messages import Call
 from ..checks.cast import cast
 from ..checks.implementation import LocalRunner
-from ..checks.local import Replays, changes_in
+from ..checks.local import bytes_of, changes_in
 from ..checks.outcome import CheckOutcome
 
 LIMIT = 64 * MIB  # of calls and replies as they are sent: beyond it, what was met but once is forgotten
@@ -59,12 +59,13 @@ class Memory:
         self._sizes: dict[int, int] = {}  # in bytes, of calls and replies by their ids
         self._bytes = 0
         self._met_again: set[int] = set()  # ids of calls and replies, since something was forgotten
-        self.replays = Replays(self._held, self.hold)
+        self._answers: dict[int, tuple[Reply, int]] = {}  # of trusted code, with their changes, by the call's id
+        self._answers_bytes = 0
 
     @property
     def size(self) -> int:
         """How many bytes are remembered."""
-        return self._bytes + self.replays.bytes
+        return self._bytes + self._answers_bytes
 
     def begin_attempt(self) -> None:
         """Forget what is rare if all has become too much, and all if most is not rare.
@@ -90,7 +91,8 @@ class Memory:
         self._first = {check: step for check, step in self._first.items() if self._keep(step)}
         self._sizes = {place: size for place, size in self._sizes.items() if place in self._read or place in self._held}
         self._bytes = sum(self._sizes.values()) + sum(map(len, self._packed.values()))
-        self.replays.forget_calls(rare)
+        self._answers = {place: known for place, known in self._answers.items() if place not in rare}
+        self._answers_bytes = sum(bytes_of(reply) for reply, _ in self._answers.values())
 
     def _keep(self, step: Step) -> bool:
         """Return whether the step's own call is kept, and then of what comes after it only what is kept, too."""
@@ -155,6 +157,17 @@ class Memory:
         self._sizes[id(kept)] = size
         self._bytes += size
 
+    def answer(self, runner: LocalRunner, call: Call) -> Reply:
+        """Return what trusted code, the same for all of this memory, answers: computed once for equal calls."""
+        call = self.hold(call)
+        reply, changes = self._answers.get(id(call), (None, 0))
+        if reply is None or changes != changes_in(reply):
+            reply = LocalRunner.execute(runner, call)
+            if bytes_of(reply) <= LARGE:
+                self._answers[id(call)] = (reply, changes_in(reply))
+                self._answers_bytes += bytes_of(reply)
+        return reply
+
     def pack(self, call: Call, dtype: str) -> bytes:
         """Return the message that asks for this call, in this dtype unless the call has one."""
         key = (id(call), dtype)
@@ -183,4 +196,4 @@ class RememberingRunner(LocalRunner):
 
     def execute(self, call: Call) -> Reply:
         """Return the reply, computed once for all equal calls."""
-        return self.memory.replays.reply(self, self.memory.hold(call))
+        return self.memory.answer(self, call)

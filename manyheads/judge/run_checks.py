@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -108,7 +108,6 @@ class HiddenChecks:
         self._checks = collect_checks(files, device)
         self._hang_seconds = hang_seconds
         self._kinds: dict[Path, ReturnKinds] = {}
-        self._asks: dict[Path, dict[str, set[str]]] = {}
 
     def unattempted(self, file: Path) -> list[CheckOutcome]:
         """Return the outcomes of a file's checks while no attempt has been judged; empty where it was not collected."""
@@ -119,19 +118,6 @@ class HiddenChecks:
         checks = [check for check in self._checks[file] if not only or check.id in only]
         with watchdog(self._hang_seconds):
             return run_checks(checks, run, self._kinds.setdefault(file, {}))
-
-    def asks(self, file: Path, run: CheckRun, only: Collection[str]) -> Mapping[str, Set[str]]:
-        """Return the functions that these checks ask, by the check's id. They are run once, with the reference.
-
-        run: with the reference in place of an attempt.
-        """
-        known = self._asks.setdefault(file, {})
-        if new := [id_ for id_ in only if id_ not in known]:
-            known.update((id_, set()) for id_ in new)
-            self.run(file, run, new)
-            for exchange in run.attempt.transcript:
-                known[exchange.check].add(target_of(exchange.call))
-        return {id_: known[id_] for id_ in only}
 
 
 def run_checks(checks: Sequence[Check], run: CheckRun, kinds: ReturnKinds) -> list[CheckOutcome]:

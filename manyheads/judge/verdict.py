@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from ..checks.sanitize import sanitize
 from ..course import Exercise
 from ..diagnosis.diagnosis import NOTHING, Diagnosis
 from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine
-from .function_verdicts import ByFunction
+from .function_results import Functions
 from .locate import with_start
 
 
@@ -19,12 +19,14 @@ from .locate import with_start
 class Verdict:
     """What is found about one attempt.
 
+    places: the function of each check, by the check's id; "" where it asks several and passed.
     note: what the student should know about parts of the file.
     is_certain: whether no process ended while it was loaded; else the machine may have had its part in it.
     """
 
     outcomes: Sequence[CheckOutcome]
-    by_function: ByFunction = field(default_factory=ByFunction)
+    told: Functions = field(default_factory=Functions)
+    places: Mapping[str, str] = field(default_factory=dict)
     lines: tuple[ProvedLine, ...] = ()
     note: str = ""
     is_certain: bool = True
@@ -34,7 +36,7 @@ class Verdict:
 
         note: what the student should know of the file that was read.
         """
-        checks = tuple(_check_result(o, self.by_function.places.get(o.id, "")) for o in self.outcomes)
+        checks = tuple(_check_result(o, self.places.get(o.id, "")) for o in self.outcomes)
         known: dict[str, Any] = {
             "id": exercise.id,
             "max_score": sum(c.max_score for c in checks),
@@ -46,16 +48,16 @@ class Verdict:
         return ExerciseResult(
             **known,
             score=sum(c.score for c in checks),
-            diagnosis=with_start(self.by_function.diagnosis.named, exercise.hint),
-            also=self.by_function.diagnosis.also,
+            diagnosis=with_start(self.told.diagnosis.named, exercise.hint),
+            also=self.told.diagnosis.also,
             lines=self.lines,
-            functions=self.by_function.functions,
+            functions=self.told.functions,
         )
 
 
 def of_the_file(outcomes: Sequence[CheckOutcome], diagnosis: Diagnosis = NOTHING) -> Verdict:
     """Return a verdict on the whole file, of which no function could be asked."""
-    return Verdict(outcomes, ByFunction(diagnosis=diagnosis))
+    return Verdict(outcomes, Functions(diagnosis=diagnosis))
 
 
 def all_ended(unattempted: Sequence[CheckOutcome], outcome: Outcome, sentence: str) -> list[CheckOutcome]:

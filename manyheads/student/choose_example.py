@@ -17,11 +17,11 @@ from ..course import Exercise
 from ..course.shapes import Axis, Signature
 from ..diagnosis.comparison import Expected
 from ..diagnosis.recording import Fingerprints, returns_several
-from ..diagnosis.resize import asks_again
 from ..errors import CourseFault
-from .axes import SAME, Axes, axes_of
+from ..judge.axes import SAME, Axes, axes_of
 from .example import Example
 from .heads import chunks_of
+from .resize import asks_again
 
 _LARGE = 6.0
 INSTEAD = 8  # how many substitutes an example has

@@ -10,7 +10,7 @@ from torch import Tensor
 from ..box.worker.messages import Build, Call
 from ..checks.transcript import target_of
 from ..course.shapes import Axis, Signature
-from .axes import Axes
+from ..judge.axes import Axes
 
 SHOWN = 3  # how many calls of a sequence a title names
 

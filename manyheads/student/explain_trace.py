@@ -11,11 +11,11 @@ from torch import Tensor
 from ..box.worker.answers import Step, TensorInfo, Traced
 from ..checks.answer import Answer
 from ..checks.outcome import CheckFailed
+from ..judge.axes import Axes
+from ..judge.function_results import describe_exception
 from ..submission.source_text import printable
-from .axes import Axes
 from .example import Example
 from .follow import Source, returned
-from .function_results import describe_exception
 from .origins import OriginPicture, origins
 
 # Fold loops: in a sequence of steps, replace repetitions by one round and a count.

@@ -18,11 +18,11 @@ from ..checks.explain import explain, is_undefined
 from ..checks.outcome import CheckFailed
 from ..checks.sanitize import sanitize
 from ..diagnosis.fingerprint import tensor_fingerprint
+from ..judge.function_results import describe_exception
 from ..judge.stopped_parts import stopped_parts
 from ..submission import AttemptSource
 from ..submission.source_text import printable
 from .example import Example
-from .function_results import describe_exception
 
 # How much of each operation's output a picture needs: all heads of the first sequence, also if they are computed one after
 # the other. 41: the characters of the lesson's sentence.

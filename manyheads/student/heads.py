@@ -15,7 +15,7 @@ from torch import Tensor
 from ..box.worker.answers import Step, Traced
 from ..box.worker.messages import Returned
 from ..course.shapes import Axis
-from .axes import Axes
+from ..judge.axes import Axes
 from .example import Example, by_name
 
 _ROUNDING = 1e-3

@@ -17,13 +17,14 @@ from ..diagnosis.edit_search import Bounds, OutOfTime
 from ..diagnosis.fingerprint import fingerprint_beside
 from ..diagnosis.recording import Fingerprints, differs
 from ..judge.attempt_runner import AttemptRunner
+from ..judge.function_results import describe_exception
 from ..judge.prove_line import Failure, IsRight, Questions, mending_edits
+from ..judge.public_checks import visible_results
 from ..judge.stopped_parts import are_the_cause, as_note, stopped_parts
 from ..result import ExerciseResult, Outcome, ProvedLine
 from ..submission import AttemptSource, proved_line
 from ..submission.standing import told_of_file
-from .check_attempt import check_and_diagnose, told_of, unloadable, visible_results
-from .function_results import describe_exception
+from .check_attempt import check_and_diagnose, told_of, unloadable
 
 # The line at which a student's own attempt goes wrong: one edit of it, after which every visible check passes.
 

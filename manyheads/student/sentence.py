@@ -15,7 +15,7 @@ from ..box.worker.answers import Traced
 from ..box.worker.messages import Call
 from ..course import CourseError, Exercise
 from ..errors import restore
-from .axes import axes_of
+from ..judge.axes import axes_of
 from .example import Example
 from .heads import weights_of
 from .plot_content import Band, Panel, all_bands

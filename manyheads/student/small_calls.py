@@ -20,10 +20,10 @@ from ..box.worker.messages import Build, Call, TraceCall
 from ..checks.cast import cast, map_call
 from ..checks.transcript import target_of
 from ..course import Exercise
-from ..diagnosis.resize import layouts
+from ..judge.axes import axes_of
 from ..submission import AttemptSource
-from .axes import axes_of
 from .example import Example
+from .resize import layouts
 
 CROP = (24, 24, 24, 24)  # the numbers of a traced tensor, all of them where a call is small
 SECONDS = 2.0  # for all edits of one call: each needs some milliseconds

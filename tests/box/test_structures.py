@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from manyheads.diagnosis.explain_parts import by_name
 from torch import Tensor
 
 from manyheads.box.worker import wire
@@ -19,7 +20,6 @@ from manyheads.box.worker.messages import Build, Call, FollowUp, Returned
 from manyheads.box.worker.structure import outputs_of
 from manyheads.checks.cast import cast
 from manyheads.checks.implementation import Implementation, LocalRunner
-from manyheads.diagnosis.explain_parts import by_name
 
 PAIR = Form("tuple", ("y", "state"), (Form(), Form("opaque")))
 NAMED = Form("tuple", ("mean", "last"), (Form(), Form()))

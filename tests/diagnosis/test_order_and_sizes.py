@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 
 import pytest
 import torch
+from manyheads.diagnosis.explain_parts import takes_another_order
 from torch import Tensor
 
 from manyheads.box.worker.messages import Build, Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.transcript import Exchange
-from manyheads.diagnosis.explain_parts import takes_another_order
 from manyheads.diagnosis.fixed_sizes import has_fixed_size
 
 

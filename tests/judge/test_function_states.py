@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from manyheads.judge.function_verdicts import to_tell
 
 from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.box.worker.messages import Call
@@ -12,7 +13,6 @@ from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange
 from manyheads.judge.function_states import Seen, failed_in, function_results
-from manyheads.judge.function_verdicts import to_tell
 
 RIGHT, WRONG = Reply((Output("right"),)), Reply((Output("wrong"),))
 

@@ -7,7 +7,7 @@ import torch
 
 from manyheads.box.worker.messages import Build, Call, StandIn
 from manyheads.course.shapes import parse_signature
-from manyheads.student.axes import SAME, Axes, axes_of
+from manyheads.judge.axes import SAME, Axes, axes_of
 
 SPLIT = parse_signature("(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)")
 MODULE = parse_signature("(n_embd: nh * hd, n_head: nh, block_size)(x: (B, T, C)) -> (B, T, C)")

@@ -11,7 +11,7 @@ from manyheads.box.worker.answers import Traced
 from manyheads.box.worker.messages import Build, Call, FollowUp, Returned, TraceCall
 from manyheads.box.worker.tracing import trace
 from manyheads.course.shapes import parse_signature
-from manyheads.student.axes import Axes
+from manyheads.judge.axes import Axes
 from manyheads.student.example import Example
 from manyheads.student.follow import TABLES, TIMES
 from manyheads.student.heads import chunks_of, sides_of, weights_by_call

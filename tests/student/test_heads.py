@@ -8,7 +8,7 @@ from torch import Tensor
 
 from manyheads.box.worker.messages import Call, TraceCall
 from manyheads.box.worker.tracing import trace
-from manyheads.student.axes import Axes
+from manyheads.judge.axes import Axes
 from manyheads.student.follow import TABLES, TIMES
 from manyheads.student.heads import weights_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.diagnosis.recording_file import read
-from manyheads.student.axes import SAME
+from manyheads.judge.axes import SAME
 from manyheads.student.choose_example import examples
 from manyheads.student.explain_trace import Explained, Operation, Repeated
 from manyheads.student.follow import TABLES, TIMES

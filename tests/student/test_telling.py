@@ -7,7 +7,7 @@ from torch import Tensor
 
 from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.box.worker.messages import Call
-from manyheads.student.axes import Axes
+from manyheads.judge.axes import Axes
 from manyheads.student.example import Example
 from manyheads.student.follow import most_telling
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from manyheads.box.worker.answers import Step, TensorInfo
-from manyheads.student.axes import Axes
+from manyheads.judge.axes import Axes
 from manyheads.student.explain_trace import view_warning
 
 AXES = Axes({"B": 2, "T": 5, "C": 12, "nh": 3, "hd": 4})

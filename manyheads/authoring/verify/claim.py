@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...checks.local import LocalRecordingRunner, namespace_of
 from ...checks.outcome import CheckOutcome
 from ...course import Exercise
-from ...diagnosis import Bank, diagnose
+from ...diagnosis import Bank
+from ...diagnosis.agree import agree
+from ...diagnosis.recording_file import read
 from ...judge.catalogue import Catalogue
 from ...judge.grade_submission import REMEMBERED
 from ...judge.memory import Memory, RememberingRunner
+from ...judge.public_checks import answer_public_calls
+from ...judge.tell_failed import places_of, with_hidden_checks
 from ...result import Diagnosed
 from ..release_steps import INPUTS
 
@@ -76,25 +80,20 @@ class TrialRun:
         # All trials are asked the same calls: what the reference and the mutants answer to them is remembered.
         self._memory = Memory(REMEMBERED)
         self._reference = RememberingRunner(namespace_of(exercise.solution), only_values=True, memory=self._memory)
-        self._table = catalogue.tables.of(exercise)
+        self._recording = read(exercise.fingerprints)
 
     def run(self, namespace: Namespace) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
         """Return the outcomes of the checks, and the names."""
         subject = LocalRecordingRunner(namespace)
         outcomes = self._catalogue.run(self._exercise, subject, self._reference, INPUTS, self._exercise.id)
-        for call in self._table.calls:
-            self._memory.hold_as_it_is(call)
-        found = diagnose(
-            self._bank,
-            lambda: self._table,
-            subject,
-            self._reference,
-            outcomes,
-            [replace(exchange, call=self._memory.hold(exchange.call)) for exchange in subject.transcript],
-            replays=self._memory.replays,
-            checks_failed_by=lambda: self._catalogue.tables.checks_failed_by(self._exercise),
+        if all(outcome.outcome == "passed" for outcome in outcomes):
+            return outcomes, ()
+        told = answer_public_calls(
+            self._recording, LocalRecordingRunner(namespace), None, self._exercise, is_wrong=True
         )
-        return outcomes, found.named
+        places = places_of(outcomes, subject.transcript, {}, lambda e: agree(e.reply, self._reference.execute(e.call)))
+        told = with_hidden_checks(told, outcomes, places, "", self._bank.texts, self._exercise)
+        return outcomes, told.diagnosis.named
 
 
 def behaviour_of(outcomes: Sequence[CheckOutcome]) -> Behaviour:

@@ -15,13 +15,13 @@ from ..checks.transcript import target_of
 from ..course.shapes import Signature
 from ..diagnosis.broken_aspect import first_broken, groups_of
 from ..diagnosis.comparison import Comparison
-from ..diagnosis.diagnosis import Diagnosis
+from ..diagnosis.diagnosis import NOTHING, Diagnosis
 from ..diagnosis.proofs import proven_by_answer
 from ..diagnosis.recording import Fingerprints, PublicCheck, differs, is_silent, matches
-from ..judge.function_states import Seen, function_results, place_to_tell, seen_in, written_and_wrong
-from ..judge.locate import Ways, with_functions
 from ..result import CheckResult, FunctionResult
 from .axes import Signatures, axes_of
+from .function_states import Seen, function_results, place_to_tell, seen_in, written_and_wrong
+from .locate import Ways, with_functions
 
 # Describe an exception of a student's code to the student, on the student's own machine.
 
@@ -62,9 +62,9 @@ class FunctionFailure:
 class Functions:
     """What is known of each function; the checks and the misconceptions, each with the function that it belongs to."""
 
-    functions: tuple[FunctionResult, ...]
-    checks: tuple[CheckResult, ...]
-    diagnosis: Diagnosis
+    functions: tuple[FunctionResult, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
+    diagnosis: Diagnosis = NOTHING
 
 
 def functions_of(

@@ -1,0 +1,170 @@
+"""Put an exercise's recorded, public calls to an attempt: what its visible checks, its functions and its mistakes are.
+
+`course check` and `course grade` ask the same calls in the same order, and say the same of the answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ..box.connection import AttemptEnded, End
+from ..checks.local import LocalRecordingRunner
+from ..checks.sanitize import sanitize
+from ..checks.transcript import target_of
+from ..course import Exercise
+from ..diagnosis.broken_aspect import first_broken, groups_of
+from ..diagnosis.comparison import Comparison, compared
+from ..diagnosis.diagnose_recorded import diagnose_from_recordings
+from ..diagnosis.diagnosis import Diagnosis, named, naming
+from ..diagnosis.dropout_extremes import settled
+from ..diagnosis.recording import Fingerprints, PublicCheck
+from ..result import CheckResult, Outcome
+from ..submission.standing import INTERFACE
+from ..submission.unwritten import UNTOUCHED, is_unwritten
+from .advice import in_another_order
+from .attempt_runner import AttemptRunner
+from .axes import Signatures
+from .function_results import Functions, arguments_due, evidence_of, functions_of
+
+Attempt = AttemptRunner | LocalRecordingRunner
+
+
+def answer_public_calls(
+    fingerprints: Fingerprints,
+    attempt: Attempt,
+    source: str | None,
+    exercise: Exercise | None = None,
+    *,
+    is_wrong: bool = False,
+) -> Functions:
+    """Return the results of the visible checks, the state of each function, and what is named.
+
+    Args:
+        fingerprints: the exercise's recording.
+        attempt: asked the public calls; where a visible check fails, all of them.
+        source: its text; None where that is not at hand.
+        exercise: its row of course.yaml; None where only the recorded checks are known.
+        is_wrong: whether a hidden check failed: then a mistake is looked for, though every visible check passes.
+    """
+    if isinstance(attempt, AttemptRunner):
+        attempt.ask_ahead([fingerprints.calls[i] for i in _in_order(fingerprints, whole=is_wrong)])
+    signatures = {name: exercise.signatures(name) for name in exercise.shapes} if exercise else {}
+    seen: dict[int, Comparison] = {}
+    checks = list(_checks(fingerprints, attempt, seen))
+    outcomes = {check.outcome for check in checks}
+    diagnosis = Diagnosis()
+    if source is not None and "passed" not in outcomes and is_unwritten(source):
+        diagnosis = naming(fingerprints.content.words, UNTOUCHED)
+    elif is_wrong or outcomes - {"passed"}:
+        _ask_the_rest(fingerprints, attempt, seen)
+        by_name = _right_by_name(fingerprints, attempt, seen, source or "", signatures)
+        diagnosis = diagnose_from_recordings(fingerprints, {**seen, **by_name}, source or "")
+        if by_name:
+            first = named(fingerprints.content.words, INTERFACE)
+            diagnosis = replace(diagnosis, named=(first, *diagnosis.named))
+    asked_in_single = attempt.in_single if isinstance(attempt, AttemptRunner) else frozenset[int]()
+    in_single = {i for i in seen if id(fingerprints.calls[i]) in asked_in_single}
+    results = sorted(checks, key=lambda check: check.outcome == "passed")
+    return functions_of(fingerprints, seen, results, diagnosis, source or "", in_single, signatures)
+
+
+def _in_order(fingerprints: Fingerprints, *, whole: bool) -> list[int]:
+    """Return the calls of the visible checks that are asked first, by layer; or these, and then all others."""
+    checks = sorted((c for c in fingerprints.content.visible if not c.is_last), key=lambda c: c.layer)
+    first = [i for check in checks for i in check.asked]
+    rest = (i for check in fingerprints.content.checks for i in check.calls) if whole else ()
+    return list(dict.fromkeys([*first, *rest]))
+
+
+def _checks(fingerprints: Fingerprints, attempt: Attempt, seen: dict[int, Comparison]) -> Iterator[CheckResult]:
+    """Yield the results of the visible checks; of those that are asked last only where all before them pass."""
+    visible, passed = fingerprints.content.visible, True
+    first, last = ([c for c in visible if c.is_last is is_last] for is_last in (False, True))
+    for check in (*sorted(first, key=lambda c: c.layer), *last):
+        if passed or not check.is_last:
+            result = _check(fingerprints, check, attempt, seen)
+            passed = passed and result.outcome == "passed"
+            yield result
+
+
+def visible_results(fingerprints: Fingerprints, attempt: AttemptRunner, ids: Sequence[str]) -> Iterator[CheckResult]:
+    """Yield the results of the visible checks with these ids, one after the other; of all where there are none."""
+    seen: dict[int, Comparison] = {}
+    for check in sorted(fingerprints.content.visible, key=lambda c: c.layer):
+        if not ids or check.id in ids:
+            yield _check(fingerprints, check, attempt, seen)
+
+
+def _check(
+    fingerprints: Fingerprints, check: PublicCheck, attempt: Attempt, seen: dict[int, Comparison]
+) -> CheckResult:
+    """Return one visible check, aspect by aspect."""
+    attempt.check = check.id
+    targets = list(dict.fromkeys(target_of(fingerprints.calls[index]) for index in check.calls))
+    asked = {}
+    try:
+        for index in check.asked:
+            asked[index] = seen[index] = _see(fingerprints, index, attempt)
+    except AttemptEnded as ended:
+        call = attempt.ended.get(check.id) if isinstance(attempt, AttemptRunner) else None
+        place = target_of(call) if call else ""
+        return check_result(check, "timeout" if ended.end is End.TIMEOUT else "crashed", str(ended), place)
+    if broken := first_broken(groups_of(check, asked), asked):
+        evidence, raised = evidence_of(broken.error)
+        place = target_of(fingerprints.calls[broken.calls[-1]])  # of which the others are only what it is held against
+        return check_result(check, "failed" if raised is None else "error", evidence, place)
+    return check_result(check, "passed", "", targets[0] if len(targets) == 1 else "")
+
+
+def _ask_the_rest(fingerprints: Fingerprints, attempt: Attempt, seen: dict[int, Comparison]) -> None:
+    """Put the calls that decide no visible check: a diagnosis has more to go by."""
+    with contextlib.suppress(AttemptEnded):
+        for check in fingerprints.content.checks:
+            for index in check.calls:
+                if index not in seen:
+                    seen[index] = _see(fingerprints, index, attempt)
+
+
+def _right_by_name(
+    fingerprints: Fingerprints, attempt: Attempt, seen: Mapping[int, Comparison], source: str, signatures: Signatures
+) -> dict[int, Comparison]:
+    """Return the calls of functions that take their arguments in another order, and are right where they are passed by name."""
+    found: dict[int, Comparison] = {}
+    due = {name: arguments_due(listed) for name, listed in signatures.items()}
+    for name in (name for name, names in due.items() if in_another_order(source, name, names)):
+        calls = {i: each for i, each in seen.items() if target_of(each.call) == name and each.right.raised is None}
+        again: dict[int, Comparison] = {}
+        with contextlib.suppress(AttemptEnded):
+            again = {i: _by_name(attempt, each, due[name]) for i, each in calls.items()}
+        if all(each.found.agrees(each.right, ("outputs",)) for each in again.values()):
+            found |= {i: replace(each, call=calls[i].call, found=each.right) for i, each in again.items()}
+    return found
+
+
+def _by_name(attempt: Attempt, seen: Comparison, names: Sequence[str]) -> Comparison:
+    """Return the call with its arguments passed by name, without gradients, which are reported by position."""
+    kwargs = {**dict(zip(names, seen.call.args, strict=False)), **seen.call.kwargs}
+    call = replace(seen.call, args=(), kwargs=kwargs, cotangent=None, second=False)
+    return compared(call, seen.right, seen.expected, settled(call, attempt.execute(call)))
+
+
+def _see(fingerprints: Fingerprints, index: int, attempt: Attempt) -> Comparison:
+    call, right = fingerprints.calls[index], fingerprints.content.right(index)
+    return compared(call, right, fingerprints.expected[index], settled(call, attempt.execute(call)))
+
+
+def check_result(check: PublicCheck, outcome: Outcome, evidence: str, function: str = "") -> CheckResult:
+    """Return the result of a visible check."""
+    passed = outcome == "passed"
+    return CheckResult(
+        id=check.id,
+        title=check.title,
+        outcome=outcome,
+        score=check.points if passed else 0.0,
+        max_score=check.points,
+        evidence=sanitize(evidence),
+        hint="" if passed else check.hint,
+        function=function,
+    )

@@ -1,0 +1,137 @@
+"""What is told of an attempt that failed hidden checks: what its answers to public calls show, as at home, and what those checks prove."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..box.connection import AttemptEnded
+from ..box.level import Box
+from ..box.worker.limits import Limits
+from ..box.worker.messages import Call
+from ..checks.outcome import CheckOutcome
+from ..checks.sanitize import sanitize
+from ..checks.transcript import Exchange, target_of
+from ..course import Exercise
+from ..diagnosis.diagnosis import AllWords, Diagnosis, named
+from ..diagnosis.proofs import can_cause
+from ..diagnosis.recording import Fingerprints
+from ..diagnosis.recording_file import checks_failed_by
+from ..result import FunctionResult
+from ..submission import AttemptSource
+from .attempt_runner import AttemptRunner
+from .function_results import Functions
+from .function_states import FINE, IsRight, asked_alone, failed_in, uses
+from .memory import Memory
+from .public_checks import answer_public_calls
+from .require_answer import Withdrawn
+
+
+def ask_public_calls(
+    recording: Fingerprints, box: Box, limits: Limits, source: AttemptSource, exercise: Exercise, memory: Memory
+) -> Functions | None:
+    """Return what the attempt's answers to the public calls show; None where it does not answer them.
+
+    They are put to a process of their own, which has met no hidden input and can put none into a message. So what is told
+    of its answers needs no guard.
+    """
+    for call in recording.calls:
+        memory.hold_as_it_is(call)
+    attempt = AttemptRunner(box, source, limits, memory=memory)
+    try:
+        if attempt.load() is not None:
+            return None
+        return answer_public_calls(recording, attempt, source.source, exercise, is_wrong=True)
+    except AttemptEnded:
+        return None
+    finally:
+        attempt.close()
+
+
+def places_of(
+    outcomes: Sequence[CheckOutcome], transcript: Sequence[Exchange], ended: Mapping[str, Call], is_right: IsRight
+) -> dict[str, str]:
+    """Return the function of each check, by the check's id; "" where it asks several and passed.
+
+    transcript: what the checks asked. ended: the call that ended the process, by the id of the check.
+    """
+    asked: dict[str, list[Exchange]] = {}
+    for exchange in transcript:
+        asked.setdefault(exchange.check, []).append(exchange)
+
+    def place(outcome: CheckOutcome) -> str:
+        own = asked.get(outcome.id, [])
+        if outcome.outcome == "passed":
+            return asked_alone(own)
+        if isinstance(outcome, Withdrawn):
+            return outcome.place
+        return failed_in(own, ended.get(outcome.id), is_right)
+
+    return {outcome.id: place(outcome) for outcome in outcomes}
+
+
+def functions_asked(
+    names: Mapping[str, object], transcript: Sequence[Exchange], ended: Mapping[str, Call]
+) -> Functions:
+    """Return the functions that the checks asked, in the order of the reference, as right."""
+    targets = {*(target_of(e.call) for e in transcript), *map(target_of, ended.values())}
+    return Functions(tuple(FunctionResult(name=name, state="right") for name in names if name in targets))
+
+
+def with_hidden_checks(
+    told: Functions,
+    outcomes: Sequence[CheckOutcome],
+    places: Mapping[str, str],
+    source: str,
+    words: AllWords,
+    exercise: Exercise,
+) -> Functions:
+    """Return what is told, with what only the hidden checks show.
+
+    A function that fails one of them and passes what is public is wrong. A misconception that a failed check proves by
+    itself stands with the others; beside them, where it can not be why the checks fail.
+    """
+    failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
+    first: dict[str, CheckOutcome] = {}
+    for outcome in failed:
+        first.setdefault(places.get(outcome.id, ""), outcome)
+    functions: list[FunctionResult] = []
+    for each in told.functions:
+        if each.name in first and each.state in FINE:
+            used = uses(source, each.name)
+            others = [other.name for other in functions if other.name in used and other.state not in FINE]
+            each = _wrong(each, first[each.name], next(iter(others), ""))
+        functions.append(each)
+    return replace(
+        told, functions=tuple(functions), diagnosis=_with_suspects(told.diagnosis, failed, places, words, exercise)
+    )
+
+
+def _wrong(function: FunctionResult, outcome: CheckOutcome, waits_for: str) -> FunctionResult:
+    state = "waiting" if waits_for else "wrong"
+    return FunctionResult(
+        name=function.name,
+        state=state,
+        waits_for=waits_for,
+        check=outcome.title,
+        evidence=sanitize(outcome.evidence),
+    )
+
+
+def _with_suspects(
+    diagnosis: Diagnosis,
+    failed: Sequence[CheckOutcome],
+    places: Mapping[str, str],
+    words: AllWords,
+    exercise: Exercise,
+) -> Diagnosis:
+    known = {id_ for each in diagnosis.every for id_ in (each.id, *each.alternatives)}
+    proven = {o.suspect: places.get(o.id, "") for o in reversed(failed) if o.suspect and o.suspect not in known}
+    new = tuple(named(words, id_).model_copy(update={"function": place}) for id_, place in reversed([*proven.items()]))
+    if not new:
+        return diagnosis
+    unexplained = {o.id for o in failed if not o.suspect}
+    every = {o.id for o in failed}
+    if diagnosis.named or can_cause([*proven], unexplained, every, lambda: checks_failed_by(exercise)):
+        return replace(diagnosis, named=(*diagnosis.named, *new))
+    return replace(diagnosis, also=(*diagnosis.also, *new))
