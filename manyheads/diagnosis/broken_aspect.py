@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -13,7 +13,6 @@ from .comparison import Comparison
 from .metamorphic import Pair, fills_with_a_number, is_dropped_at_another_rate, leaks_a_share
 from .recording import Ask, Aspect, Fingerprints, PublicCheck
 
-_BESIDE = ("attributes", "mutated", "fused")  # facets that no wrong number changes
 # What the numbers can tell of a broken aspect that mutants of several misconceptions break.
 _BY_NUMBERS: Mapping[Aspect, tuple[str, Callable[[Sequence[Comparison]], bool]]] = {
     "dropped": ("dropout_rate_fixed", lambda calls: is_dropped_at_another_rate(pairs_of(calls))),
@@ -75,27 +74,6 @@ def _added(calls: Sequence[Comparison]) -> list[Pair]:
         if isinstance(given := next(iter(call.call.args), None), Tensor)
         and given.shape == expected.shape == found.shape
     ]
-
-
-def proven_beside(
-    fingerprints: Fingerprints, seen: Mapping[int, Comparison], explained: Collection[str]
-) -> dict[int, str]:
-    """By the number of a call.
-
-    The misconception that a broken facet of its answer means, where none of the mutants of the misconceptions that
-    explain an attempt's numbers breaks it. Then it is a second mistake.
-    """
-    mutants = [mutant for mutant in fingerprints.content.mutants if mutant.id in explained]
-    asks = (ask for check in fingerprints.content.visible if not check.is_last for ask in check.asks)
-    found: dict[int, str] = {}
-    for ask in (other for other in asks if other.means and other.aspect in _BESIDE):
-        for (i,) in ask.calls:
-            right = fingerprints.content.right(i)
-            answers = [fingerprints.content.answer(mutant, i) for mutant in mutants]
-            innocent = all(answer is not None and answer.agrees(right, (ask.aspect,)) for answer in answers)
-            if innocent and i in seen and is_broken(ask.aspect, [seen[i]]):
-                found.setdefault(i, ask.means)
-    return found
 
 
 @dataclass(frozen=True)

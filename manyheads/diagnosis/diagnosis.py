@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ..result import Diagnosed
@@ -40,21 +40,6 @@ def without(id_: str, faults: Iterable[Fault]) -> Faults:
 def says_little(faults: Iterable[Fault], only_raises: bool) -> bool:
     """Return whether nothing but exceptions is wrong, and several mistakes end in them: then no name is likely."""
     return only_raises and any(len(fault.alternatives) > MOST_ALTERNATIVES for fault in faults)
-
-
-def function_by_function(
-    functions: Sequence[str], explain: Callable[[str, Sequence[str]], Iterable[Fault] | None]
-) -> tuple[Fault, ...]:
-    """Return what explains each function alone, where nothing explains all. Of a single one its answers are all answers.
-
-    functions: in the order of their definitions. explain: what explains one, and does not contradict those before it, which it
-    may call.
-    """
-    found: dict[str, Fault] = {}
-    for place, function in enumerate(functions if len(functions) > 1 else ()):
-        for fault in explain(function, functions[:place]) or ():
-            found.setdefault(fault.id, fault)
-    return tuple(found.values())
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
-from itertools import islice
 from typing import TypeVar
 
 from ..box.worker.answers import Raised, Reply
 from ..checks.explain import kind_of
 from ..checks.transcript import target_of
-from .bank import Mutant
 from .comparison import Comparison
 from .fingerprint import TWIN, ReplyFingerprint
 from .other_device import fault_of_device
@@ -18,8 +16,6 @@ from .recording import Fingerprints, RecordedMutant
 # What an exception proves by itself.
 
 MUTATED = "input_mutated"
-DOUBTS = 4  # the most calls on which a pair may answer otherwise than its only fault that changes something
-EDGE, FEW = 12, 6  # one in 12 calls, and one in 6 wrong ones, may differ in an edge case of a mistake
 
 
 def proven_by(raised: Raised | None, mutates: bool) -> str:
@@ -96,34 +92,6 @@ def _name_of_all(
     answers = ((mutant.id, content.answer(mutant, index)) for mutant in mutants)
     names = {id_ for id_, each in answers if each is not None and answers_so(right, each)}
     return names.pop() if len(names) == 1 else ""
-
-
-# Which mutant explains all but a few calls: at home and in grading alike.
-
-Named = TypeVar("Named", bound=Mutant | RecordedMutant)
-Asked = TypeVar("Asked")
-
-
-def the_only_near(
-    mutants: Iterable[Named], calls: Sequence[Asked], wrong: int, is_missed: Callable[[Named, Asked], bool]
-) -> Named | None:
-    """Return a mutant that explains all but a few calls, and nearly all wrong answers; None where several misconceptions do.
-
-    One mistake written in two ways differs in edge cases: where a size is 1, or a sum is close to 0.
-
-    Args:
-        mutants: those that are tried.
-        calls: what the attempt was asked.
-        wrong: how many of them it answered wrongly, and with no exception: those alone are too little evidence.
-        is_missed: whether a mutant answers a call otherwise than the attempt did.
-    """
-    allowed = min(len(calls) // EDGE, wrong // FEW)
-    near: dict[str, Named] = {}
-    for mutant in mutants if allowed else ():
-        missed = (call for call in calls if is_missed(mutant, call))
-        if mutant.id not in near and len([*islice(missed, allowed + 1)]) <= allowed:
-            near[mutant.id] = mutant
-    return next(iter(near.values())) if len(near) == 1 else None
 
 
 # Whether misconceptions that are proved can be why something else is wrong.

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, field
 from ..box.worker.messages import Call
 from ..checks.draw import Drawn
 from .agree import has_own_weights
-from .comparison import Comparison, Expected
+from .comparison import Expected
 from .fingerprint import FACETS, PLAIN, Facet, ReplyFingerprint
 from .pair_answers import Pairs, no_pairs
 
@@ -191,6 +191,17 @@ class Fingerprints:
             for i in check.calls
         }
 
+    @cached_property
+    def _silent(self) -> dict[int, tuple[bool, ...]]:
+        return {}
+
+    def silent_replies(self, call: int) -> tuple[bool, ...]:
+        """Return of each recorded reply to a call whether it is as the reference's, in what its check asks of it."""
+        if call not in self._silent:
+            right, facets = self.content.right(call), facets_of(self, call)
+            self._silent[call] = tuple(each.agrees(right, facets) for each in self.content.replies[call])
+        return self._silent[call]
+
 
 def returns_several(call: Call) -> bool:
     """Return whether a reply to this call has several outputs in one run."""
@@ -215,16 +226,3 @@ def facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:
     facets = fingerprints.facets[index]
     is_fused = fingerprints.content.right(index).fused
     return tuple(facet for facet in facets if facet not in ("softmax", "square")) if is_fused else facets
-
-
-def matches(fingerprints: Fingerprints, mutant: int, index: int, seen: Comparison) -> bool:
-    """Return whether a mutant, by its number, answers this call as the attempt does; or as chance will have it."""
-    known = fingerprints.content.answer(fingerprints.content.mutants[mutant], index)
-    return known is None or known.agrees(seen.found, facets_of(fingerprints, index))
-
-
-def is_silent(fingerprints: Fingerprints, mutant: int, index: int) -> bool:
-    """Return whether a mutant answers this call as the reference does; or as chance will have it."""
-    content = fingerprints.content
-    known = content.answer(content.mutants[mutant], index)
-    return known is None or known.agrees(content.right(index), facets_of(fingerprints, index))

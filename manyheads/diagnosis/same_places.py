@@ -18,8 +18,7 @@ from .comparison import Comparison
 from .dropout_extremes import is_of_copies
 from .fingerprint import Facet, ReplyFingerprint
 from .proofs import learns_more
-from .recorded_answers import Answered
-from .recording import Fingerprints, RecordedMutant, facets_of, is_silent
+from .recording import Fingerprints, RecordedMutant, facets_of
 
 WRONG_AXIS = "size_wrong_axis"
 
@@ -113,29 +112,14 @@ def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Comparison], 
     return dict.fromkeys(found, names.pop()) if len(names) == 1 else {}
 
 
-def due_to_acceptance(answered: Answered) -> tuple[frozenset[int], str]:
-    """Return the calls that an attempt does not refuse where the reference does, and answers one of them at least.
-
-    And the misconception that does this and nothing else, "" where there is none, or several. What comes there another
-    mistake may have made.
-    """
-    content = answered.content
-    let_in = frozenset(i for i, e in answered.wrong.items() if e.right.raised == "refused")
-    accepts = any(answered.wrong[i].reply.raised is None for i in let_in)
-
-    def accepts_alone(number: int, mutant: RecordedMutant) -> bool:
-        answers = (content.answer(mutant, i) for i in let_in)
-        lets_in = all(answer is not None and answer.raised != "refused" for answer in answers)
-        return lets_in and all(answered.is_silent(number, i) for i in answered.asked - let_in)
-
-    names = {mutant.id for m, mutant in enumerate(content.mutants) if accepts and accepts_alone(m, mutant)}
-    return let_in, names.pop() if len(names) == 1 else ""
-
-
 def _is_about(fingerprints: Fingerprints, name: str, calls: Collection[int]) -> bool:
     """Return whether more than a few mutants of a misconception are wrong in these calls."""
-    mutants = [number for number, each in enumerate(fingerprints.content.mutants) if each.id == name]
-    here = [m for m in mutants if not any(is_silent(fingerprints, m, i) for i in calls)]
+    mutants = [each for each in fingerprints.content.mutants if each.id == name]
+    here = [
+        mutant
+        for mutant in mutants
+        if all((p := mutant.answers[i]) is not None and not fingerprints.silent_replies(i)[p] for i in calls)
+    ]
     return len(here) > FEW * len(mutants)
 
 

@@ -5,7 +5,7 @@ Its numbers say nothing of a mutant's. But where it is wrong, and where by chanc
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Set
 from itertools import combinations
 
 import torch
@@ -15,67 +15,67 @@ from ..box.worker.messages import Build, Call
 from ..checks.transcript import target_of
 from .comparison import Comparison
 from .dropout_extremes import is_of_copies
-from .recorded_answers import Answered
-from .recording import Fingerprints, RecordedMutant, differs, facets_of
+from .row import Row
 
 SAME = 1e-6  # of the largest number
 
 
-def proven_by_chance(fingerprints: Fingerprints, seen: Mapping[int, Comparison]) -> dict[int, str]:
+def proven_by_chance(row: Row) -> dict[int, str]:
     """By the number of a call that chance answers.
 
     The misconception of all mutants that are wrong in the same calls as the attempt, and in these by chance; in another
     function, which may work around it, chance may be at work for them alone. Nothing where there are several such
-    misconceptions, or none, nor where most calls are wrong: then many are wrong in the same ones, whatever their mistake.
+    misconceptions, or none. Where most calls are wrong, all that is known of the mutants must be as the attempt, but for the
+    numbers.
     """
-    asked = {i for check in fingerprints.content.checks for i in check.calls}
-    calls = {i: each for i, each in seen.items() if i in asked and not _is_of_dropout(each)}
+    calls = {i: each for i, each in row.written.items() if i in row.asked and not _is_of_dropout(each)}
     by_chance = _by_chance(calls)
-    wrong = by_chance | {i for i, each in calls.items() if differs(fingerprints, i, each.found)}
-    if not by_chance or 2 * len(wrong) > len(calls):
-        return {}
-    mutants = (m for m in fingerprints.content.mutants if _is_wrong_alike(fingerprints, m, calls, wrong, by_chance))
-    names = {mutant.id for mutant in mutants}
+    wrong = by_chance | (row.wrong.keys() & calls.keys())
+    is_alike = _is_wrong_alike if 2 * len(wrong) <= len(calls) else _is_built_alike
+    numbers = range(len(row.content.mutants) if by_chance else 0)
+    names = {row.id(m) for m in numbers if is_alike(row, m, calls, wrong, by_chance)}
     return dict.fromkeys(sorted(by_chance), names.pop()) if len(names) == 1 else {}
 
 
-def due_to_chance(answered: Answered) -> tuple[frozenset[int], str]:
+def _is_built_alike(
+    row: Row, mutant: int, calls: Mapping[int, Comparison], wrong: Set[int], by_chance: Set[int]
+) -> bool:
+    """Return whether chance is at work in one of these calls, and all answers are as the attempt's but for their numbers."""
+    answers = row.content.mutants[mutant].answers
+    known = {i: row.content.replies[i][place] for i in wrong if (place := answers[i]) is not None}
+    return any(answers[i] is None for i in by_chance) and all(
+        row.structure(i, each) == row.structure(i, calls[i].found) for i, each in known.items()
+    )
+
+
+def due_to_chance(row: Row) -> tuple[frozenset[int], str]:
     """Return the calls that only the attempt lets chance decide, and the misconception that does this and nothing else.
 
     The latter is "" where there is none, or several. Beside it another mistake may explain all other calls.
     """
-    calls = {i: each for i, each in answered.written.items() if i in answered.asked}
+    calls = {i: each for i, each in row.written.items() if i in row.asked}
     by_chance = _by_chance({i: each for i, each in calls.items() if not _is_of_dropout(each)})
     plain = [i for i, each in calls.items() if not is_of_copies(each.call)]
-    mutants = enumerate(answered.mutants) if by_chance else ()
-    decided = [(_decided_alone(answered, m, plain), mutant.id) for m, mutant in mutants]
-    fitting = [(each, name) for each, name in decided if by_chance <= each]
+    fitting = []
+    for m in range(len(row.content.mutants) if by_chance else 0):
+        decided = frozenset(i for i in plain if row.content.mutants[m].answers[i] is None)
+        if by_chance <= decided and all(row.silent(m, i) for i in plain):
+            fitting.append((decided, row.id(m)))
     fewest = min((each for each, _ in fitting), key=len, default=frozenset[int]())  # of some calls nothing shows it
     names = {name for _, name in fitting}
     return fewest, names.pop() if len(names) == 1 else ""
 
 
-def _decided_alone(answered: Answered, mutant: int, calls: Collection[int]) -> frozenset[int]:
-    """Return the calls that chance decides for a mutant, if on all others it answers as the reference does; else none."""
-    if not all(answered.is_silent(mutant, i) for i in calls):
-        return frozenset()
-    return frozenset(i for i in calls if answered.mutants[mutant].answers[i] is None)
-
-
 def _is_wrong_alike(
-    fingerprints: Fingerprints,
-    mutant: RecordedMutant,
-    calls: Mapping[int, Comparison],
-    wrong: set[int],
-    by_chance: set[int],
+    row: Row, mutant: int, calls: Mapping[int, Comparison], wrong: Set[int], by_chance: Set[int]
 ) -> bool:
     functions = {target_of(calls[index].call) for index in by_chance}
     for index, each in calls.items():
-        answer = fingerprints.content.answer(mutant, index)
-        if answer is None and index not in wrong and target_of(each.call) not in functions:
+        varies = row.content.mutants[mutant].answers[index] is None
+        if varies and index not in wrong and target_of(each.call) not in functions:
             continue
-        right = answer is not None and answer.agrees(each.right, facets_of(fingerprints, index))
-        if right is (index in wrong) or (index in by_chance and answer is not None and not is_of_copies(each.call)):
+        right = not varies and row.silent(mutant, index)
+        if right is (index in wrong) or (index in by_chance and not varies and not is_of_copies(each.call)):
             return False
     return True
 

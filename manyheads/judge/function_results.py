@@ -17,7 +17,8 @@ from ..diagnosis.broken_aspect import first_broken, groups_of
 from ..diagnosis.comparison import Comparison
 from ..diagnosis.diagnosis import NOTHING, Diagnosis
 from ..diagnosis.proofs import proven_by_answer
-from ..diagnosis.recording import Fingerprints, PublicCheck, differs, is_silent, matches
+from ..diagnosis.recording import Fingerprints, PublicCheck, differs
+from ..diagnosis.row import Row
 from ..result import CheckResult, FunctionResult
 from .axes import Signatures, axes_of
 from .function_states import Seen, function_results, place_to_tell, seen_in, written_and_wrong
@@ -220,13 +221,14 @@ def _ways(fingerprints: Fingerprints, seen: Mapping[int, Comparison]) -> Ways[in
     for i, each in seen.items():
         if i in fingerprints.facets:
             calls.setdefault((target_of(each.call), not differs(fingerprints, i, each.found)), []).append(i)
+    row = Row(fingerprints, seen, seen, {*seen})
 
     def is_wrong(mutant: int, call: int) -> bool:  # else mutants are not compared
-        return call in fingerprints.facets and not is_silent(fingerprints, mutant, call)
+        return call in fingerprints.facets and not row.silent(mutant, call)
 
     return Ways(
         mutants=lambda id_: [m for m, mutant in enumerate(fingerprints.content.mutants) if mutant.id == id_],
         calls=calls,
-        alike=lambda mutant, call: is_wrong(mutant, call) and matches(fingerprints, mutant, call, seen[call]),
+        alike=lambda mutant, call: is_wrong(mutant, call) and row.explains(mutant, call),
         differs=is_wrong,
     )

@@ -210,7 +210,7 @@ class Judge:
         if recording is None:
             return None
         started = time.perf_counter()
-        told = ask_public_calls(recording, self._box, limits, source, exercise, memory)
+        told = ask_public_calls(recording, self._box, limits, source, exercise, memory, load_bank(exercise))
         self.seconds_diagnosing += time.perf_counter() - started
         return told
 

@@ -14,9 +14,10 @@ from ..checks.local import LocalRecordingRunner
 from ..checks.sanitize import sanitize
 from ..checks.transcript import target_of
 from ..course import Exercise
+from ..diagnosis.bank import Bank
 from ..diagnosis.broken_aspect import first_broken, groups_of
 from ..diagnosis.comparison import Comparison, compared
-from ..diagnosis.diagnose_recorded import diagnose_from_recordings
+from ..diagnosis.diagnose import diagnose
 from ..diagnosis.diagnosis import Diagnosis, named, naming
 from ..diagnosis.dropout_extremes import settled
 from ..diagnosis.recording import Fingerprints, PublicCheck
@@ -36,6 +37,7 @@ def answer_public_calls(
     attempt: Attempt,
     source: str | None,
     exercise: Exercise | None = None,
+    bank: Bank | None = None,
     *,
     is_wrong: bool = False,
 ) -> Functions:
@@ -46,6 +48,7 @@ def answer_public_calls(
         attempt: asked the public calls; where a visible check fails, all of them.
         source: its text; None where that is not at hand.
         exercise: its row of course.yaml; None where only the recorded checks are known.
+        bank: the exercise's mutants, in grading.
         is_wrong: whether a hidden check failed: then a mistake is looked for, though every visible check passes.
     """
     if isinstance(attempt, AttemptRunner):
@@ -60,7 +63,7 @@ def answer_public_calls(
     elif is_wrong or outcomes - {"passed"}:
         _ask_the_rest(fingerprints, attempt, seen)
         by_name = _right_by_name(fingerprints, attempt, seen, source or "", signatures)
-        diagnosis = diagnose_from_recordings(fingerprints, {**seen, **by_name}, source or "")
+        diagnosis = diagnose(fingerprints, {**seen, **by_name}, source or "", bank)
         if by_name:
             first = named(fingerprints.content.words, INTERFACE)
             diagnosis = replace(diagnosis, named=(first, *diagnosis.named))

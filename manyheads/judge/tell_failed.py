@@ -13,6 +13,7 @@ from ..checks.outcome import CheckOutcome
 from ..checks.sanitize import sanitize
 from ..checks.transcript import Exchange, target_of
 from ..course import Exercise
+from ..diagnosis.bank import Bank
 from ..diagnosis.diagnosis import AllWords, Diagnosis, named
 from ..diagnosis.proofs import can_cause
 from ..diagnosis.recording import Fingerprints
@@ -28,7 +29,13 @@ from .require_answer import Withdrawn
 
 
 def ask_public_calls(
-    recording: Fingerprints, box: Box, limits: Limits, source: AttemptSource, exercise: Exercise, memory: Memory
+    recording: Fingerprints,
+    box: Box,
+    limits: Limits,
+    source: AttemptSource,
+    exercise: Exercise,
+    memory: Memory,
+    bank: Bank,
 ) -> Functions | None:
     """Return what the attempt's answers to the public calls show; None where it does not answer them.
 
@@ -41,7 +48,7 @@ def ask_public_calls(
     try:
         if attempt.load() is not None:
             return None
-        return answer_public_calls(recording, attempt, source.source, exercise, is_wrong=True)
+        return answer_public_calls(recording, attempt, source.source, exercise, bank, is_wrong=True)
     except AttemptEnded:
         return None
     finally:
@@ -125,13 +132,16 @@ def _with_suspects(
     words: AllWords,
     exercise: Exercise,
 ) -> Diagnosis:
+    """Return the diagnosis with the misconceptions that failed checks prove, but for those that follow from what is named."""
     known = {id_ for each in diagnosis.every for id_ in (each.id, *each.alternatives)}
-    proven = {o.suspect: places.get(o.id, "") for o in reversed(failed) if o.suspect and o.suspect not in known}
-    new = tuple(named(words, id_).model_copy(update={"function": place}) for id_, place in reversed([*proven.items()]))
-    if not new:
-        return diagnosis
+    failed_by = checks_failed_by(exercise)
+    follows = {check for each in diagnosis.named for checks in failed_by.get(each.id, ()) for check in checks}
+    proven: dict[str, str] = {}
+    for outcome in failed:
+        if outcome.suspect and outcome.suspect not in known and outcome.id not in follows:
+            proven.setdefault(outcome.suspect, places.get(outcome.id, ""))
+    new = tuple(named(words, id_).model_copy(update={"function": place}) for id_, place in proven.items())
     unexplained = {o.id for o in failed if not o.suspect}
-    every = {o.id for o in failed}
-    if diagnosis.named or can_cause([*proven], unexplained, every, lambda: checks_failed_by(exercise)):
+    if diagnosis.named or can_cause([*proven], unexplained, {o.id for o in failed}, lambda: failed_by):
         return replace(diagnosis, named=(*diagnosis.named, *new))
     return replace(diagnosis, also=(*diagnosis.also, *new))

@@ -89,7 +89,7 @@ class TrialRun:
         if all(outcome.outcome == "passed" for outcome in outcomes):
             return outcomes, ()
         told = answer_public_calls(
-            self._recording, LocalRecordingRunner(namespace), None, self._exercise, is_wrong=True
+            self._recording, LocalRecordingRunner(namespace), None, self._exercise, self._bank, is_wrong=True
         )
         places = places_of(outcomes, subject.transcript, {}, lambda e: agree(e.reply, self._reference.execute(e.call)))
         told = with_hidden_checks(told, outcomes, places, "", self._bank.texts, self._exercise)

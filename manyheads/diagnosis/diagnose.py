@@ -1,31 +1,36 @@
-"""Name the misconceptions that an attempt's answers show, held against recorded answers of mutants."""
+"""Name the misconceptions that an attempt's answers show, held against the recorded answers of mutants."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
+from functools import partial
 
 from ..checks.explain import is_unfinished
 from ..checks.transcript import target_of
 from ..submission.unwritten import UNTOUCHED, unwritten_names
-from .broken_aspect import proven_beside, proven_by_aspect
+from .bank import Bank
+from .broken_aspect import proven_by_aspect
 from .comparison import Comparison
 from .diagnosis import Diagnosis, Fault, in_order
 from .dropout_extremes import is_of_copies
-from .explain_recorded import explain, explain_functions, explain_nearly, without_unwritten_sizes
+from .explain import MadePair, explain, explain_functions, explain_nearly
 from .fingerprint import has_no_numbers
 from .fixed_sizes import HARD_CODED, has_written_size
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
 from .other_device import looks_at_no_numbers, on_another_device
+from .pairs import made_pair
 from .parameters import proven_by_parameters, that_follow, without_more
-from .proofs import can_cause, proven_by, proven_by_answer
+from .proofs import MUTATED, can_cause, proven_by, proven_by_answer
 from .ranks import lines_that_turn_all_axes, proven_by_rank
-from .recorded_answers import Answered
-from .recording import Fingerprints, differs, facets_of, is_silent
+from .recording import Fingerprints, differs
+from .row import Row
 from .same_places import proven_by_place
 from .varying_answers import proven_by_chance
 
 
-def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comparison], source: str) -> Diagnosis:
+def diagnose(
+    fingerprints: Fingerprints, seen: Mapping[int, Comparison], source: str, bank: Bank | None = None
+) -> Diagnosis:
     """Name what exceptions and facets prove, then the mutants that answer as the attempt does.
 
     What reaches a function that is not written yet says nothing of those that are: it is named last, and explains nothing.
@@ -34,102 +39,102 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
         fingerprints: the exercise's recording.
         seen: the replies, by the number of the recorded call.
         source: the attempt's text, "" where it is not at hand.
+        bank: the exercise's mutants, of which two can be made in one; None at home, where they are not.
     """
-    case = _Case(fingerprints, seen, source)
-    explained = explain(case.answered, case.raised.keys())
-    explained = explained or explain_nearly(case.answered) or explain_functions(case.answered)
-    explained = without_unwritten_sizes(explained, case.answered, source)
+    case = _Case(fingerprints, seen, source, bank)
+    explained = case.explain(case.row) or explain_nearly(case.row)
+    explained = explained or explain_functions(case.row, case.proofs, case.made_pair)
     explained = _behind_guards(case, explained)
     explained = explained or _beside_parameters(case)
-    if explained:
-        beside = proven_beside(fingerprints, case.written, {fault.id for fault in explained})
-        case.proven = {**beside, **case.proven}
-    else:
+    if not explained:
         _prove_more(case)
+    elif case.dropped:
+        by_aspect = proven_by_aspect(
+            fingerprints, {i: e for i, e in case.row.written.items() if is_of_copies(e.call) or i in case.row.wrong}
+        )
+        case.proven |= {i: name for i, name in by_aspect.items() if i in case.dropped}
     return _diagnosis(case, explained)
 
 
 class _Case:
     """An attempt's replies, and what of them is to be explained.
 
-    unfinished: the calls that reach a function which is not written. written: the others, by their numbers.
-    asked: the calls that are compared with mutants'. unexplained: those in which the attempt differs from the reference.
-    raised, answers: the misconception that an exception, or an answer, proves by itself; raised is part of proven.
-    parameters: the same of parameters that are missing or too many. hides_layers: whether it computes with weights of its own.
+    unfinished: the calls that reach a function which is not written. row: the others. raised, answers: the misconception that an
+    exception, or an answer, proves by itself, by the call; both are part of proven. parameters: the same of parameters that are
+    missing or too many. hides_layers: whether it computes with weights of its own.
     """
 
-    def __init__(self, fingerprints: Fingerprints, seen: Mapping[int, Comparison], source: str) -> None:
+    def __init__(
+        self, fingerprints: Fingerprints, seen: Mapping[int, Comparison], source: str, bank: Bank | None
+    ) -> None:
         self.fingerprints, self.source = fingerprints, source
+        self.made_pair: MadePair = partial(made_pair, bank=bank) if bank is not None else lambda row: ()
         self.empty = unwritten_names(source)
         self.mutates = any(comparison.reply.mutated for comparison in seen.values())
         self.unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or target_of(e.call) in self.empty}
         written = {i: e for i, e in seen.items() if i not in self.unfinished}
         idle = {i for i, e in written.items() if _says_no_more(e, written.values())}
-        self.written = {i: e for i, e in written.items() if i not in idle}
+        written = {i: e for i, e in written.items() if i not in idle}
         calls = {call for check in fingerprints.content.checks for call in check.calls}
-        self.asked: Set[int] = calls - idle - self.unfinished.keys()
-        self.raised = {i: name for i, e in self.written.items() if (name := _proven(e, self.mutates))}
-        answers = {i: proven_by_answer(fingerprints, i, e) for i, e in self.written.items() if i not in self.raised}
+        wrong = {i: e for i, e in written.items() if differs(fingerprints, i, e.found)}
+        self.row = Row(fingerprints, written, wrong, calls - idle - self.unfinished.keys())
+        self.raised = {i: name for i, e in written.items() if (name := _proven(e, self.mutates))}
+        answers = {i: proven_by_answer(fingerprints, i, e) for i, e in written.items() if i not in self.raised}
         self.answers = {i: name for i, name in answers.items() if name}
-        self.proven = {**proven_by_chance(fingerprints, self.written), **self.raised, **self.answers}
-        self.unexplained: Mapping[int, Comparison] = {
-            i: e for i, e in self.written.items() if differs(fingerprints, i, e.found)
-        }
-        self._leave_out(i for i, e in self.unexplained.items() if self._ends_before_it_can_refuse(e))
-        if any(not is_of_copies(comparison.call) for comparison in self.unexplained.values()):
-            self._leave_out(_of_several_faults(fingerprints, self.unexplained))
+        self.proven = {**proven_by_chance(self.row), **self.raised, **self.answers}
+        self.dropped = _dropped_otherwise(self.row)
         self.parameters: dict[int, str] = {}
         self.hides_layers = False
 
     @property
-    def answered(self) -> Answered:
-        """What is to be explained by mutants."""
-        return Answered(self.fingerprints, self.written, self.unexplained, self.asked)
+    def proofs(self) -> list[Set[int]]:
+        """What is set aside: dropout that no mutant makes; what exceptions prove, too; what anything proves."""
+        return [self.dropped, self.dropped | self.raised.keys(), self.dropped | self.proven.keys()]
 
-    def _leave_out(self, calls: Iterable[int]) -> None:
-        left = self.answered.without(frozenset(calls))
-        self.unexplained, self.asked = left.wrong, left.asked
-
-    def _ends_before_it_can_refuse(self, seen: Comparison) -> bool:
-        """Return whether what is due is a refusal, and an exception came that proves a mistake in other calls, too."""
-        raised = seen.reply.raised if seen.right.raised == "refused" else None
-        return raised is not None and proven_by(raised, self.mutates) in {*self.raised.values()}
+    def explain(self, row: Row) -> Sequence[Fault]:
+        """Return what explains all of it."""
+        return explain(row, self.proofs, self.made_pair)
 
     def without_turned(self) -> dict[int, Comparison]:
         """Return the calls of functions that are written, without those that stopped at a `.T`."""
         turned = lines_that_turn_all_axes(self.source)
-        return {i: e for i, e in self.written.items() if not (e.reply.raised and e.reply.raised.line in turned)}
+        return {i: e for i, e in self.row.written.items() if not (e.reply.raised and e.reply.raised.line in turned)}
+
+
+def _dropped_otherwise(row: Row) -> Set[int]:
+    """Return the wrong calls with dropout at work that no mutant answers as the attempt does.
+
+    What another mistake leaves of the numbers may be in them, too, and the other calls tell them apart.
+    """
+    copies = {i for i, e in row.wrong.items() if is_of_copies(e.call)}
+    return {i for i in copies if not any(row.is_as(m, i) for m in range(len(row.content.mutants)))}
 
 
 def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
     """Return what explains the calls that a guard lets through, where it refuses allowed inputs and no name says more."""
-    refused = _refused_by_guards(case.written, case.source)
-    follows = any(i not in case.raised and case.written[i].right.raised is None for i in case.proven)
+    written, wrong = case.row.written, case.row.wrong
+    refused = _refused_by_guards(written, case.source)
+    follows = any(i not in case.raised and written[i].right.raised is None for i in case.proven)
     if not refused or follows:
         return explained
-    others = [i for i in case.unexplained if i not in case.answers]
-    if _is_of_more(explained, refused, others, case.answers.values()):
+    if _is_of_more(explained, refused, [i for i in wrong if i not in case.answers], case.answers.values()):
         return explained
     case.proven |= dict.fromkeys(refused, REFUSES)
     case.raised |= dict.fromkeys(refused, REFUSES)
     # A guard the wrong way round lets through what it should refuse, which then fails somewhere else.
     inverted = any(guard.inverted for guard in refused.values())
     let_through = {
-        i
-        for i, e in case.unexplained.items()
-        if inverted and e.reply.raised and "refused" == e.right.raised != e.found.raised
+        i for i, e in wrong.items() if inverted and e.reply.raised and "refused" == e.right.raised != e.found.raised
     }
-    left = case.answered.without(refused.keys() | let_through)
-    return explain(left, case.raised.keys()) if left.wrong else ()
+    return case.explain(case.row.without(refused.keys() | let_through))
 
 
 def _beside_parameters(case: _Case) -> Sequence[Fault]:
     """Return what explains the values as though no parameter were too many, where those prove a mistake."""
-    case.parameters = proven_by_parameters(case.fingerprints, case.written)
-    beside = without_more(case.written, case.parameters)
-    differing = {i: e for i, e in beside.items() if i in case.unexplained and differs(case.fingerprints, i, e.found)}
-    left = Answered(case.fingerprints, beside, differing, case.asked)
-    explained = explain(left, case.raised.keys()) if differing else ()
+    case.parameters = proven_by_parameters(case.fingerprints, case.row.written)
+    beside = without_more(case.row.written, case.parameters)
+    wrong = {i: e for i, e in beside.items() if i in case.row.wrong and differs(case.fingerprints, i, e.found)}
+    explained = case.explain(Row(case.fingerprints, beside, wrong, case.row.asked))
     if explained:
         case.proven = {**case.parameters, **case.proven}
     return explained
@@ -137,16 +142,17 @@ def _beside_parameters(case: _Case) -> Sequence[Fault]:
 
 def _prove_more(case: _Case) -> None:
     """Take down what ranks, places and aspects prove where nobody's numbers are the attempt's."""
+    row = case.row
     placed = {
-        **proven_by_place(case.fingerprints, case.written, case.asked),
-        **proven_by_aspect(case.fingerprints, case.written),
+        **proven_by_place(case.fingerprints, row.written, row.asked),
+        **proven_by_aspect(case.fingerprints, row.written),
     }
     fixed = has_written_size(case.source)
     shown = {
-        **proven_by_rank(case.without_turned(), case.unexplained),
+        **proven_by_rank(case.without_turned(), row.wrong),
         **{i: name for i, name in placed.items() if fixed or name != HARD_CODED},
     }
-    following = that_follow(case.written, case.parameters, case.raised)
+    following = that_follow(row.written, case.parameters, case.raised)
     case.hides_layers = bool(following)
     case.raised = {i: name for i, name in case.raised.items() if i not in following}
     left = {i: name for i, name in case.proven.items() if i not in following}
@@ -155,23 +161,23 @@ def _prove_more(case: _Case) -> None:
 
 def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
     """Return the names; where what is proved cannot be the cause of what is wrong, and nothing explains that, beside it."""
-    fingerprints = case.fingerprints
     unwritten = [
         UNTOUCHED if target_of(e.call) in case.empty else _proven(e, case.mutates) for e in case.unfinished.values()
     ]
-    last = list(filter(None, unwritten))
     ids = list(dict.fromkeys(case.proven.values()))
     # Of mutants with the same answers the proof tells which it is.
     faults = [fault for fault in explained if set(ids).isdisjoint(fault.ids)]
-    wrong = case.unexplained.keys()
+    wrong = case.row.wrong.keys()
     # What a guard keeps from being run need not be explained, nor the numbers of weights that nobody gave it.
     is_cause = (
         bool(explained)
         or REFUSES in ids
         or case.hides_layers
-        or can_cause(ids, wrong - case.proven.keys(), wrong, lambda: _differing(fingerprints, wrong, case.asked))
+        or can_cause(ids, wrong - case.proven.keys(), wrong, lambda: _differing(case.row))
     )
-    return in_order(fingerprints.content.words, case.raised.values(), faults, ids, last, is_cause)
+    words = case.fingerprints.content.words
+    causes = [*case.raised.values(), *(MUTATED for name in ids if name == MUTATED)]  # before the gradient that it cuts
+    return in_order(words, causes, faults, ids, filter(None, unwritten), is_cause)
 
 
 def _refused_by_guards(written: Mapping[int, Comparison], source: str) -> dict[int, Guard]:
@@ -190,17 +196,17 @@ def _is_of_more(
     return not refused.keys() >= {*unexplained}
 
 
-def _differing(fingerprints: Fingerprints, wrong: Set[int], asked: Set[int]) -> dict[str, list[set[int]]]:
+def _differing(row: Row) -> dict[str, list[set[int]]]:
     """For each misconception the calls, of those that are asked, that each of its mutants answers as the reference does not.
 
     Not those that the attempt refuses, as it should: what comes after that is not seen. What chance decides may be the
     mistake's doing where the attempt is wrong.
     """
-    content, found = fingerprints.content, dict[str, list[set[int]]]()
-    told = [i for i in asked if i in wrong or content.right(i).raised != "refused"]
-    for m, mutant in enumerate(content.mutants):
-        calls = {i for i in told if (i in wrong if mutant.answers[i] is None else not is_silent(fingerprints, m, i))}
-        found.setdefault(mutant.id, []).append(calls)
+    found = dict[str, list[set[int]]]()
+    told = [i for i in row.asked if i in row.wrong or row.content.right(i).raised != "refused"]
+    for m in range(len(row.content.mutants)):
+        calls = {i for i in told if (i in row.wrong if row.varies(m, i) else not row.silent(m, i))}
+        found.setdefault(row.id(m), []).append(calls)
     return found
 
 
@@ -225,16 +231,3 @@ def _says_no_more(seen: Comparison, others: Collection[Comparison]) -> bool:
     alike = [e for e in others if target_of(e.call) == target_of(seen.call) and e.right.raised is None]
     with_numbers = [e.reply.raised is not None for e in alike if not has_no_numbers(e.right)]
     return 2 * sum(with_numbers) > len(with_numbers)
-
-
-def _of_several_faults(fingerprints: Fingerprints, unexplained: Mapping[int, Comparison]) -> set[int]:
-    """Return the calls with dropout at work that no mutant answers as the attempt does.
-
-    What another fault leaves of the numbers may be in them, too, and the other calls tell them apart.
-    """
-    replies = fingerprints.content.replies
-    return {
-        i
-        for i, e in unexplained.items()
-        if is_of_copies(e.call) and not any(reply.agrees(e.found, facets_of(fingerprints, i)) for reply in replies[i])
-    }

@@ -1,0 +1,98 @@
+"""Which mutants, or which pair of them, answer the recorded calls as an attempt does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence, Set
+from itertools import islice
+
+from ..checks.transcript import target_of
+from .diagnosis import Fault, says_little
+from .pairs import explaining_pair
+from .row import Row
+from .same_places import WRONG_AXIS, has_foreign_size
+from .varying_answers import due_to_chance
+
+EDGE, FEW = 12, 6  # one in 12 calls, and one in 6 wrong ones, may differ in an edge case of a mistake
+MadePair = Callable[[Row], Sequence[Fault]]  # two mutants in one, made where they are at hand
+
+
+def explain(row: Row, proofs: Iterable[Set[int]], made_pair: MadePair) -> Sequence[Fault]:
+    """Return what explains the whole attempt: mutants, or two of them in one.
+
+    proofs: calls that prove a mistake of their own, which need be no mutant's; they are set aside.
+    """
+    rows = [row, *(row.without(calls) for calls in proofs if calls & row.asked)]
+    rows = [each for each in rows if each.wrong]
+    for explanation in (cover, explaining_pair, made_pair):
+        for each in rows:
+            if faults := explanation(each):
+                return faults
+        calls, name = due_to_chance(row) if explanation is cover else ((), "")
+        if name and (faults := cover(row.without(calls))):
+            return [*faults, Fault(name)]
+    return ()
+
+
+def explain_functions(row: Row, proofs: Iterable[Set[int]], made_pair: MadePair) -> Sequence[Fault]:
+    """Return what explains each function alone, where nothing explains all, and does not contradict an earlier one.
+
+    Functions come in the order of the recorded calls, which is that of their definitions. Of a single one its answers are all
+    answers.
+    """
+    targets = [target_of(call) for call in row.recording.calls]
+    functions = list(dict.fromkeys(targets))
+    says_something = {i for i, e in row.written.items() if e.reply.outputs and e.reply.raised is None}
+    found: dict[str, Fault] = {}
+    for place, function in enumerate(functions if len(functions) > 1 else ()):
+        own = {i for i in row.asked if targets[i] == function}
+        earlier = {i for i in row.asked & says_something if targets[i] in functions[:place]}
+        faults = cover(row.of(own | earlier), own)
+        faults = faults or explain(row.of(own), proofs, made_pair)
+        for fault in faults:
+            found.setdefault(fault.id, fault)
+    return tuple(found.values())
+
+
+def explain_nearly(row: Row) -> Sequence[Fault]:
+    """Return the only misconception that explains all but a few calls, and nearly all wrong answers.
+
+    One mistake written in two ways differs in edge cases: where a size is 1, or a sum is close to 0. Exceptions alone are too
+    little evidence.
+    """
+    calls = sorted(row.asked & row.written.keys())
+    wrong = sum(each.reply.raised is None for each in row.wrong.values())
+    allowed = min(len(calls) // EDGE, wrong // FEW)
+    near = set[str]()
+    for m in range(len(row.content.mutants) if allowed else 0):
+        missed = (i for i in calls if not row.is_as(m, i))
+        if row.id(m) not in near and len([*islice(missed, allowed + 1)]) <= allowed:
+            near.add(row.id(m))
+    return [Fault(near.pop())] if len(near) == 1 else []
+
+
+def cover(row: Row, own: Set[int] | None = None) -> Sequence[Fault]:
+    """Return mutants that together explain all calls that are wrong, or those of `own`; the one that explains most first.
+
+    Not a mutant that is wrong elsewhere, or in another way.
+    """
+    wrong = {i: e for i, e in row.wrong.items() if own is None or i in own}
+    impossible = {WRONG_AXIS} if has_foreign_size(wrong.values()) else set[str]()
+    mutants = [m for m in range(len(row.content.mutants)) if row.id(m) not in impossible and row.allows(m)]
+    explains = {m: _explained(row, m, wrong.keys()) for m in mutants}
+    unknown = {m: sum(row.varies(m, i) for i in row.asked) for m in mutants}
+    left, faults = set(wrong), list[Fault]()
+    while left:
+        best = max(mutants, key=lambda m: (len(explains[m] & left), -unknown[m]), default=None)
+        if best is None or not explains[best] & left:
+            return []  # something remains that nothing explains: name nothing
+        same = dict.fromkeys(row.id(m) for m in mutants if explains[m] == explains[best])
+        faults.append(Fault(row.id(best), tuple(id_ for id_ in same if id_ != row.id(best))))
+        left -= explains[best]
+    only_raises = all(comparison.reply.raised for comparison in wrong.values())
+    return [] if says_little(faults, only_raises) else faults
+
+
+def _explained(row: Row, mutant: int, calls: Set[int]) -> frozenset[int]:
+    """Return which of these calls a mutant explains; none if what it answers is known of none of them."""
+    explained = frozenset(i for i in calls if row.explains(mutant, i))
+    return explained if any(not row.varies(mutant, i) for i in explained) else frozenset()

@@ -1,0 +1,188 @@
+"""Name two mistakes at once, where no mistake alone explains an attempt's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+from torch import Tensor
+
+from ..checks.implementation import LocalRunner
+from ..checks.local import as_an_attempts
+from .bank import Bank
+from .comparison import Comparison
+from .diagnosis import Fault
+from .dropout_extremes import settled
+from .fingerprint import ReplyFingerprint, fingerprint_beside
+from .pair_answers import Sketches, brief, brief_numbers
+from .recording import facets_of
+from .row import Row
+
+DOUBTS = 4  # the most calls on which a pair may answer otherwise than its only mutant that changes something
+VISIBLE = 1e-3  # of an answer's norm: the least distance from the reference's of which rounding is no part that counts
+CLOSE = 0.01  # of that distance
+MOST_ALTERNATIVES = 2  # where more would do beside the mistake that is sure, none of them is told
+MADE = 60  # the most pairs that are made for one attempt
+
+Pair = tuple[int, int]
+
+
+def explaining_pair(row: Row) -> Sequence[Fault]:
+    """Return the two misconceptions that together explain all calls on which the attempt differs from the reference.
+
+    One, where of the other too many would do; or none.
+
+    Where both mutants change something, one answer of both together is recorded, which must be the attempt's; where one of
+    them changes nothing, the other answers as the attempt does, but for a few calls: the other may be what lets it be seen.
+    """
+    doubts = [(_doubts(row, pair), pair) for pair in _that_agree(row)]
+    found = sorted((n, pair) for n, pair in doubts if n is not None and n <= DOUBTS)
+    if found:
+        return _common(row, [pair for n, pair in found if n <= found[0][0] + 1])
+    return [Fault(row.id(m), _others(row, m)) for m in _apart(row)]
+
+
+def made_pair(row: Row, bank: Bank) -> Sequence[Fault]:
+    """Return two misconceptions whose mutants in one answer every call as the attempt does; they are made and run.
+
+    Where one of the two changes nothing, the other answers as the attempt does. Somewhere both change something: else each
+    explains its part by itself.
+    """
+    for first, second in _candidates(row):
+        namespace = bank.combine(bank.mutants[first], bank.mutants[second])
+        if namespace is not None and _answers_alike(row, LocalRunner(namespace), (first, second)):
+            return [Fault(row.id(m), _others(row, m)) for m in (first, second)]
+    return []
+
+
+def _candidates(row: Row) -> list[Pair]:
+    """Return the pairs that may explain all wrong answers together, those that explain most alone first."""
+    calls, wrong, heads = sorted(row.asked), row.wrong.keys(), dict[tuple[str, tuple[int | None, ...]], int]()
+    for m, mutant in enumerate(row.content.mutants):
+        heads.setdefault((mutant.id, tuple(mutant.answers[i] for i in calls)), m)
+    speaks = {m: {i for i in calls if not row.silent(m, i)} for m in heads.values()}
+    speaks = {m: those for m, those in speaks.items() if those and those <= wrong}
+    explains = {m: {i for i in those if row.explains(m, i)} for m, those in speaks.items()}
+    found = []
+    for a, b in combinations(speaks, 2):
+        both, either = speaks[a] & speaks[b], speaks[a] | speaks[b]
+        if row.id(a) == row.id(b) or not both or not either >= wrong:
+            continue
+        if speaks[a] - both <= explains[a] and speaks[b] - both <= explains[b]:
+            found.append((-len(explains[a] | explains[b]), (a, b)))
+    return [pair for _, pair in sorted(found)[:MADE]]
+
+
+def _answers_alike(row: Row, runner: LocalRunner, pair: Pair) -> bool:
+    """Return whether trusted code answers as the attempt does, the wrong calls first."""
+    for i in sorted(row.asked & row.written.keys(), key=lambda i: (i not in row.wrong, i)):
+        if any(row.varies(m, i) for m in pair):  # chance decides
+            continue
+        call, right, mine = row.recording.calls[i], row.content.right(i), row.written[i].found
+        reply = as_an_attempts(runner, call, runner.execute(call))
+        if not fingerprint_beside(right, call, settled(call, reply)).agrees(mine, facets_of(row.recording, i)):
+            return False
+    return True
+
+
+def _common(row: Row, pairs: Sequence[Pair]) -> list[Fault]:
+    """Return what these pairs have in common, the likeliest first: all of the first pair, if what differs in them are few mistakes."""
+    kinds = list(dict.fromkeys(frozenset(row.id(m) for m in pair) for pair in pairs))
+    shared = frozenset[str].intersection(*kinds)
+    rest = list(dict.fromkeys(id_ for kind in kinds for id_ in sorted(kind - shared)))
+    faults = list[Fault]()
+    for m in pairs[0] if shared else ():
+        others = [] if row.id(m) in shared else [id_ for id_ in rest if id_ != row.id(m)]
+        if len(others) <= MOST_ALTERNATIVES:
+            faults.append(Fault(row.id(m), tuple(dict.fromkeys([*others, *_others(row, m)]))))
+    return faults
+
+
+def _others(row: Row, mutant: int) -> tuple[str, ...]:
+    """Return the other misconceptions of which a mutant answers every call alike."""
+    one = row.content.mutants[mutant]
+    return tuple(dict.fromkeys(o.id for o in row.content.mutants if o.answers == one.answers and o.id != one.id))
+
+
+def _that_agree(row: Row) -> Iterator[Pair]:
+    """Yield pairs whose recorded answer together is the attempt's, and that of no mutant alone."""
+    pairs = row.recording.pairs
+    pairs = pairs.at(pairs.answers.numbers.abs().sum(1) > 0)  # many end in the same exception
+    for index in pairs.probe.unique().tolist():
+        seen = row.wrong.get(index)
+        if seen is None or not _has_weights(seen.found, seen.right) or _return_alike(seen.found, seen.right):
+            continue
+        here = pairs.at(pairs.probe == index)
+        agree = _agree(here.answers, seen)
+        if not agree.any() or any(_return_alike(reply, seen.found) for reply in row.content.replies[index]):
+            continue
+        for pair in zip(here.first[agree].tolist(), here.second[agree].tolist(), strict=True):
+            answers = [row.content.answer(row.content.mutants[m], index) for m in pair]
+            has_weights = all(known is not None and _has_weights(known, seen.right) for known in answers)
+            if has_weights and row.id(pair[0]) != row.id(pair[1]):
+                yield pair
+
+
+def _agree(answers: Sketches, seen: Comparison) -> Tensor:
+    """Return (N,) bool: which of these answers of pairs are the attempt's.
+
+    How far one is from the attempt's is held against how far that is from the reference's: where mistakes hardly show, the
+    answers of all are near it. If rounding is a part of that which counts, nothing agrees.
+    """
+    mine = brief(seen.reply)
+    right = brief_numbers([output.projections for output in seen.right.outputs if output.projections])
+    apart = (mine.numbers - right).abs().max()
+    near = ((answers.numbers - mine.numbers).abs() <= CLOSE * apart).all(1)
+    return answers.agree_with(mine) & near & (apart >= VISIBLE * mine.scales[0])
+
+
+def _return_alike(a: ReplyFingerprint, b: ReplyFingerprint) -> bool:
+    """Return whether both return the same tensors: of a pair's answer no gradients are recorded."""
+    return bool(a.outputs and b.outputs) and a.agrees(b, ("outputs",))
+
+
+def _has_weights(fingerprint: ReplyFingerprint, right: ReplyFingerprint) -> bool:
+    """Return whether a module has most of the parameters that it is given: what it answers with others is no evidence."""
+    keys = right.parameters.keys()
+    return 2 * len(keys & fingerprint.parameters.keys()) >= len(keys)
+
+
+def _doubts(row: Row, pair: Pair) -> int | None:
+    """On how many calls, of those on which one mutant alone changes something, it does not answer as the attempt.
+
+    None where the attempt is right and the pair is not, or the other way round.
+    """
+    doubts = 0
+    for index in row.asked:
+        if any(row.varies(m, index) for m in pair):  # chance decides
+            continue
+        speaking = [m for m in pair if not row.silent(m, index)]
+        if len(speaking) < 2 and bool(speaking) != (index in row.wrong):
+            return None
+        doubts += len(speaking) == 1 and not row.explains(speaking[0], index)
+    return doubts
+
+
+def _apart(row: Row) -> Sequence[int]:
+    """Return two mutants: the first has the attempt's numbers, the second all else of its answers; or none.
+
+    As where one mistake changes the numbers, and the other how they come about: a gradient that is cut, an argument that is
+    changed, a fixed dtype.
+    """
+    content, calls = row.content, sorted(row.asked)
+    right = {i: content.right(i) for i in calls}
+    found = right | {i: each.found for i, each in row.wrong.items() if i in right}
+    known = [{i: answer for i in calls if (answer := content.answer(m, i)) is not None} for m in content.mutants]
+    calm = [m for m, each in enumerate(known) if _has_numbers_of(each, right)]
+    firsts = [m for m, each in enumerate(known) if m not in calm and _has_numbers_of(each, found)]
+    for second in calm:
+        mine, theirs, best = ([row.structure(i, of[i]) for i in known[second]] for of in (known[second], found, right))
+        if mine == theirs != best:
+            return next(((first, second) for first in firsts if row.id(first) != row.id(second)), ())
+    return ()
+
+
+def _has_numbers_of(known: Mapping[int, ReplyFingerprint], fingerprints: Mapping[int, ReplyFingerprint]) -> bool:
+    """Return whether a mutant returns these numbers, wherever both return something; and that is most calls."""
+    both = [i for i, each in known.items() if not each.raised and not fingerprints[i].raised]
+    return 2 * len(both) > len(fingerprints) and all(known[i].agrees(fingerprints[i], ("outputs",)) for i in both)

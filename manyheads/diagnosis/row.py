@@ -1,0 +1,87 @@
+"""An attempt as a row of the matrix: its answers to the recorded calls, beside those of the recorded mutants."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Set
+from dataclasses import dataclass, field, replace
+
+from .comparison import Comparison
+from .fingerprint import ReplyFingerprint
+from .recording import Content, Fingerprints, facets_of
+
+_NUMBERS = ("outputs", "gradients", "argument_gradients")
+
+
+@dataclass(frozen=True)
+class Row:
+    """An attempt's answers to recorded calls. Calls and mutants are told by their numbers.
+
+    written: the answers of functions that are written. wrong: those of them that are to be explained, in which it differs
+    from the reference. asked: the calls on which a mutant may differ from the reference only as the attempt does.
+    """
+
+    recording: Fingerprints
+    written: Mapping[int, Comparison]
+    wrong: Mapping[int, Comparison]
+    asked: Set[int]
+    _alike: dict[int, list[bool]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def content(self) -> Content:
+        """What is known of the answers."""
+        return self.recording.content
+
+    def without(self, calls: Collection[int]) -> Row:
+        """Return the same without these calls."""
+        wrong = {i: each for i, each in self.wrong.items() if i not in calls}
+        return replace(self, wrong=wrong, asked=self.asked - set(calls))
+
+    def of(self, calls: Set[int]) -> Row:
+        """Return the same, asked these calls alone."""
+        return self.without(self.asked - calls)
+
+    def id(self, mutant: int) -> str:
+        """Return the misconception of a mutant."""
+        return self.content.mutants[mutant].id
+
+    def silent(self, mutant: int, call: int) -> bool:
+        """Return whether a mutant answers a call as the reference does; or as chance will have it."""
+        place = self.content.mutants[mutant].answers[call]
+        return not place or self.recording.silent_replies(call)[place]
+
+    def varies(self, mutant: int, call: int) -> bool:
+        """Return whether a mutant's answer says nothing: chance decides it, or both raise something that nobody knows."""
+        place = self.content.mutants[mutant].answers[call]
+        if place is None:
+            return True
+        seen = self.written.get(call)
+        return self.content.replies[call][place].raised == "other" and seen is not None and seen.found.raised == "other"
+
+    def explains(self, mutant: int, call: int) -> bool:
+        """Return whether a mutant answers a call that is to be explained as the attempt does; or as chance will have it."""
+        if call not in self.wrong:
+            return False
+        return self.varies(mutant, call) or self.is_as(mutant, call)
+
+    def is_as(self, mutant: int, call: int) -> bool:
+        """Return whether a mutant is known to answer a call as the attempt does."""
+        place = self.content.mutants[mutant].answers[call]
+        return place is not None and self._is_alike(call, place)
+
+    def structure(self, call: int, reply: ReplyFingerprint) -> tuple[object, ...]:
+        """Return what of a reply to a call is compared, but for its numbers."""
+        if reply.raised:
+            return (reply.raised,)
+        facets = (f for f in facets_of(self.recording, call) if f not in _NUMBERS)
+        cut = frozenset(name for name, gradient in reply.gradients.items() if gradient is None)
+        return (cut, *(repr(getattr(reply, facet)) for facet in facets))
+
+    def allows(self, mutant: int) -> bool:
+        """Return whether a mutant answers every call that is asked as the attempt or as the reference does."""
+        return all(self.silent(mutant, i) or self.explains(mutant, i) for i in self.asked)
+
+    def _is_alike(self, call: int, place: int) -> bool:
+        if call not in self._alike:
+            mine, facets = self.written[call].found, facets_of(self.recording, call)
+            self._alike[call] = [each.agrees(mine, facets) for each in self.content.replies[call]]
+        return self._alike[call][place]
