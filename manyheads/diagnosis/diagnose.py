@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
-from functools import partial
 
 from ..checks.explain import is_unfinished
 from ..checks.transcript import target_of
@@ -13,12 +12,11 @@ from .broken_aspect import proven_by_aspect
 from .comparison import Comparison
 from .diagnosis import Diagnosis, Fault, in_order
 from .dropout_extremes import is_of_copies
-from .explain import MadePair, explain, explain_functions, explain_nearly
+from .explain import explain, explain_by_made_pair, explain_functions, explain_nearly
 from .fingerprint import has_no_numbers
 from .fixed_sizes import HARD_CODED, has_written_size
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
 from .other_device import looks_at_no_numbers, on_another_device
-from .pairs import made_pair
 from .parameters import proven_by_parameters, that_follow, without_more
 from .proofs import MUTATED, can_cause, proven_by, proven_by_answer
 from .ranks import lines_that_turn_all_axes, proven_by_rank
@@ -41,11 +39,13 @@ def diagnose(
         source: the attempt's text, "" where it is not at hand.
         bank: the exercise's mutants, of which two can be made in one; None at home, where they are not.
     """
-    case = _Case(fingerprints, seen, source, bank)
-    explained = case.explain(case.row) or explain_nearly(case.row)
-    explained = explained or explain_functions(case.row, case.proofs, case.made_pair)
+    case = _Case(fingerprints, seen, source)
+    explained = explain(case.row, case.proofs) or explain_nearly(case.row)
+    explained = explained or explain_functions(case.row, case.proofs)
     explained = _behind_guards(case, explained)
     explained = explained or _beside_parameters(case)
+    if bank is not None and not explained and not case.parameters:
+        explained = explain_by_made_pair(case.row, case.proofs, bank)
     if not explained:
         _prove_more(case)
     elif case.dropped:
@@ -64,11 +64,8 @@ class _Case:
     missing or too many. hides_layers: whether it computes with weights of its own.
     """
 
-    def __init__(
-        self, fingerprints: Fingerprints, seen: Mapping[int, Comparison], source: str, bank: Bank | None
-    ) -> None:
+    def __init__(self, fingerprints: Fingerprints, seen: Mapping[int, Comparison], source: str) -> None:
         self.fingerprints, self.source = fingerprints, source
-        self.made_pair: MadePair = partial(made_pair, bank=bank) if bank is not None else lambda row: ()
         self.empty = unwritten_names(source)
         self.mutates = any(comparison.reply.mutated for comparison in seen.values())
         self.unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or target_of(e.call) in self.empty}
@@ -90,10 +87,6 @@ class _Case:
     def proofs(self) -> list[Set[int]]:
         """What is set aside: dropout that no mutant makes; what exceptions prove, too; what anything proves."""
         return [self.dropped, self.dropped | self.raised.keys(), self.dropped | self.proven.keys()]
-
-    def explain(self, row: Row) -> Sequence[Fault]:
-        """Return what explains all of it."""
-        return explain(row, self.proofs, self.made_pair)
 
     def without_turned(self) -> dict[int, Comparison]:
         """Return the calls of functions that are written, without those that stopped at a `.T`."""
@@ -126,7 +119,7 @@ def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
     let_through = {
         i for i, e in wrong.items() if inverted and e.reply.raised and "refused" == e.right.raised != e.found.raised
     }
-    return case.explain(case.row.without(refused.keys() | let_through))
+    return explain(case.row.without(refused.keys() | let_through), case.proofs)
 
 
 def _beside_parameters(case: _Case) -> Sequence[Fault]:
@@ -134,7 +127,7 @@ def _beside_parameters(case: _Case) -> Sequence[Fault]:
     case.parameters = proven_by_parameters(case.fingerprints, case.row.written)
     beside = without_more(case.row.written, case.parameters)
     wrong = {i: e for i, e in beside.items() if i in case.row.wrong and differs(case.fingerprints, i, e.found)}
-    explained = case.explain(Row(case.fingerprints, beside, wrong, case.row.asked))
+    explained = explain(Row(case.fingerprints, beside, wrong, case.row.asked), case.proofs)
     if explained:
         case.proven = {**case.parameters, **case.proven}
     return explained

@@ -2,55 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import partial
 from itertools import islice
 
 from ..checks.transcript import target_of
+from .bank import Bank
 from .diagnosis import Fault, says_little
-from .pairs import explaining_pair
+from .pairs import explaining_pair, made_pair
 from .row import Row
 from .same_places import WRONG_AXIS, has_foreign_size
 from .varying_answers import due_to_chance
 
 EDGE, FEW = 12, 6  # one in 12 calls, and one in 6 wrong ones, may differ in an edge case of a mistake
-MadePair = Callable[[Row], Sequence[Fault]]  # two mutants in one, made where they are at hand
 
 
-def explain(row: Row, proofs: Iterable[Set[int]], made_pair: MadePair) -> Sequence[Fault]:
-    """Return what explains the whole attempt: mutants, or two of them in one.
+def explain(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
+    """Return what explains the whole attempt: mutants, or a recorded pair of them.
 
     proofs: calls that prove a mistake of their own, which need be no mutant's; they are set aside.
     """
+    rows = beside(row, proofs)
+    if faults := _first(cover, rows):
+        return faults
+    calls, name = due_to_chance(row)
+    if name and (faults := cover(row.without(calls))):
+        return [*faults, Fault(name)]
+    return _first(explaining_pair, rows)
+
+
+def beside(row: Row, proofs: Iterable[Set[int]]) -> list[Row]:
+    """Return the row, and what is left of it beside each of the proofs, where something is left to be explained."""
     rows = [row, *(row.without(calls) for calls in proofs if calls & row.asked)]
-    rows = [each for each in rows if each.wrong]
-    for explanation in (cover, explaining_pair, made_pair):
-        for each in rows:
-            if faults := explanation(each):
-                return faults
-        calls, name = due_to_chance(row) if explanation is cover else ((), "")
-        if name and (faults := cover(row.without(calls))):
-            return [*faults, Fault(name)]
-    return ()
+    return [each for each in rows if each.wrong]
 
 
-def explain_functions(row: Row, proofs: Iterable[Set[int]], made_pair: MadePair) -> Sequence[Fault]:
-    """Return what explains each function alone, where nothing explains all, and does not contradict an earlier one.
+def explain_functions(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
+    """Return what explains each function alone, where nothing explains all, and does not contradict an earlier one."""
+    found: dict[str, Fault] = {}
+    for own, earlier in _functions(row):
+        faults = cover(row.of(own | earlier), own) or explain(row.of(own | (earlier - row.wrong.keys())), proofs)
+        for fault in faults:
+            found.setdefault(fault.id, fault)
+    return tuple(found.values())
 
-    Functions come in the order of the recorded calls, which is that of their definitions. Of a single one its answers are all
-    answers.
+
+def explain_by_made_pair(row: Row, proofs: Iterable[Set[int]], bank: Bank) -> Sequence[Fault]:
+    """Return two mutants that in one answer as the attempt does; else such a pair for one of its functions."""
+    rows = [row, *(row.of(own | (earlier - row.wrong.keys())) for own, earlier in _functions(row))]
+    return _first(partial(made_pair, bank=bank), [each for one in rows for each in beside(one, proofs)])
+
+
+def _first(explains: Callable[[Row], Sequence[Fault]], rows: Iterable[Row]) -> Sequence[Fault]:
+    return next(filter(None, map(explains, rows)), ())
+
+
+def _functions(row: Row) -> Iterator[tuple[Set[int], Set[int]]]:
+    """Yield the calls of each function, and of those before it, which it may call; nothing where there is only one.
+
+    Functions come in the order of the recorded calls, which is that of their definitions.
     """
     targets = [target_of(call) for call in row.recording.calls]
     functions = list(dict.fromkeys(targets))
     says_something = {i for i, e in row.written.items() if e.reply.outputs and e.reply.raised is None}
-    found: dict[str, Fault] = {}
     for place, function in enumerate(functions if len(functions) > 1 else ()):
         own = {i for i in row.asked if targets[i] == function}
-        earlier = {i for i in row.asked & says_something if targets[i] in functions[:place]}
-        faults = cover(row.of(own | earlier), own)
-        faults = faults or explain(row.of(own), proofs, made_pair)
-        for fault in faults:
-            found.setdefault(fault.id, fault)
-    return tuple(found.values())
+        yield own, {i for i in row.asked & says_something if targets[i] in functions[:place]}
 
 
 def explain_nearly(row: Row) -> Sequence[Fault]:

@@ -63,10 +63,11 @@ def _candidates(row: Row) -> list[Pair]:
     speaks = {m: {i for i in calls if not row.silent(m, i)} for m in heads.values()}
     speaks = {m: those for m, those in speaks.items() if those and those <= wrong}
     explains = {m: {i for i in those if row.explains(m, i)} for m, those in speaks.items()}
+    told = {i for i, e in row.wrong.items() if e.found.raised is None}  # many mistakes end in the same exception
     found = []
     for a, b in combinations(speaks, 2):
         both, either = speaks[a] & speaks[b], speaks[a] | speaks[b]
-        if row.id(a) == row.id(b) or not both or not either >= wrong:
+        if row.id(a) == row.id(b) or not both & told or not either >= wrong:
             continue
         if speaks[a] - both <= explains[a] and speaks[b] - both <= explains[b]:
             found.append((-len(explains[a] | explains[b]), (a, b)))
