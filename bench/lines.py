@@ -17,7 +17,7 @@ from manyheads.authoring.verify.line_claims import Fault, LineBench
 from manyheads.box.level import Box, open_box
 from manyheads.box.names import Level
 from manyheads.course import Course, Exercise, load_course
-from manyheads.diagnosis.edit_search import Bounds
+from manyheads.lines.find_lines import Bounds
 
 FAULTS, SECONDS = 30, 60.0
 

@@ -37,10 +37,10 @@ from manyheads.checks.edit import Edit, EditError
 from manyheads.checks.transcript import target_of
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis import Bank, Mutant, load_bank
-from manyheads.diagnosis.edit_search import Bounds
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.judge.process_ties import usable
+from manyheads.lines.find_lines import Bounds
 from manyheads.result import ExerciseResult
 from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource

@@ -20,9 +20,9 @@ from ..course import Assignment, Course, Exercise
 from ..diagnosis import load_bank
 from ..diagnosis.agree import agree
 from ..diagnosis.diagnosis import naming
-from ..diagnosis.edit_search import Bounds
 from ..diagnosis.recording_file import current
 from ..errors import CourseFault
+from ..lines.find_lines import Bounds
 from ..result import ExerciseResult, Outcome, ProvedLine, Result, total_of
 from ..submission import AttemptSource, Submission, code_digest, read_exercise
 from ..submission.standing import told_of_file

@@ -8,11 +8,9 @@ next can only waste the look: what is told is proved in a process that has run n
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-
-from torch import Tensor
 
 from ..box.connection import AttemptEnded, Connection, End
 from ..box.level import Box
@@ -20,14 +18,14 @@ from ..box.replies import read_reply
 from ..box.worker import wire
 from ..box.worker.answers import Reply
 from ..box.worker.limits import Limits
-from ..box.worker.messages import Build, Call
+from ..box.worker.messages import Call
 from ..checks.explain import is_left_open, says_unwritten
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange, target_of
 from ..diagnosis.agree import agree, is_comparable
-from ..diagnosis.edit_candidates import candidates
-from ..diagnosis.edit_search import Bounds, OutOfTime, find_lines
-from ..diagnosis.edit_text import Edit
+from ..lines.candidates import candidates
+from ..lines.code_parts import Edit
+from ..lines.find_lines import Bounds, OutOfTime, find_lines
 from ..result import CheckResult, ProvedLine
 from ..submission import AttemptSource, proved_line
 from ..submission.unwritten import is_unwritten
@@ -35,9 +33,10 @@ from .attempt_runner import AttemptRunner
 from .memory import Memory, RememberingRunner
 
 GRADED = Bounds(seconds=2.0)
-RunChecks = Callable[[AttemptRunner, Sequence[str]], list[CheckOutcome]]  # of all checks, or of those with these ids
-_SEARCHED = ("passed", "failed", "error", "skipped")  # how checks end where it makes sense to search
 ASKED = 8  # of the calls that went wrong, the most that an edited attempt is asked at a look
+_SEARCHED = ("passed", "failed", "error", "skipped")  # how checks end where it makes sense to search
+IsRight = Callable[[Reply], bool]
+RunChecks = Callable[[AttemptRunner, Sequence[str]], list[CheckOutcome]]  # of all checks, or of those with these ids
 
 
 @dataclass(frozen=True)
@@ -69,150 +68,95 @@ class Failure:
         return bool(self.failed) and not (is_over or is_unfinished or is_unwritten(self.source.source))
 
 
-IsRight = Callable[[Reply], bool]
-
-
-@dataclass(frozen=True)
-class Questions:
-    """What edited attempts are asked.
-
-    is_right: of a call whether a reply to it is right; None for one that shows nothing by itself. passes: whether these
-    checks pass, all of them where none are given. It raises OutOfTime and AttemptEnded.
-    """
-
-    is_right: Callable[[Call], IsRight | None]
-    passes: Callable[[AttemptRunner, Sequence[str]], bool]
-
-
-def mending_edits(
-    box: Box, limits: Limits, failure: Failure, questions: Questions, bounds: Bounds, memory: Memory | None = None
-) -> tuple[Edit, ...]:
-    """Return an edit for each line where one makes every check pass; empty where there are none, or too many.
-
-    limits: of an edited attempt. memory: of earlier attempts.
-    """
-    if not failure.can_be_mended:
-        return ()
-    asked = failure.asked
-    edited = EditedAttempts(box, limits, failure, questions, bounds.seconds, memory)
-    raised_on = {e.reply.raised.line for e in asked if e.reply.raised is not None and e.reply.raised.line}
-    edits = candidates(failure.source.source, {target_of(e.call) for e in asked}, raised_on)
-    if failure.source.cells:  # the lines at which cells begin must stay
-        edits = [e for e in edits if e.after.count("\n") == e.before.count("\n")]
-    try:
-        return find_lines(edits, edited, bounds)
-    finally:
-        edited.close()
-
-
-def _size_of(call: Call) -> tuple[bool, int]:
-    """By which small calls come first, and those that ask for gradients last."""
-    builds = [v for v in call.given if isinstance(v, Build)]
-    values = [*call.given, *(t for b in builds for t in (b.state or {}).values())]
-    return call.cotangent is not None, sum(v.numel() for v in values if isinstance(v, Tensor))
-
-
+@dataclass
 class EditedAttempts:
-    """Edited attempts of one failure. Between looks, their process stays."""
+    """Edited attempts of one failure. Between looks, their process stays.
 
-    def __init__(
-        self, box: Box, limits: Limits, failure: Failure, questions: Questions, seconds: float, memory: Memory | None
-    ) -> None:
-        self._box, self._limits, self._failure, self._questions = box, limits, failure, questions
-        self._memory = memory
+    is_right: of a call whether a reply to it is right; None for one that shows nothing by itself. do_pass: whether these
+    checks pass, all of them where none are given. It raises OutOfTime and AttemptEnded. memory: of earlier attempts.
+    """
+
+    box: Box
+    limits: Limits
+    failure: Failure
+    is_right: Callable[[Call], IsRight | None]
+    do_pass: Callable[[AttemptRunner, Sequence[str]], bool]
+    memory: Memory | None = None
+
+    def mended(self, bounds: Bounds) -> tuple[Edit, ...]:
+        """Return an edit for each line where one makes every check pass; empty where there are none, or too many."""
+        if not self.failure.can_be_mended:
+            return ()
+        source, asked = self.failure.source, self.failure.asked
+        memory = self.memory or Memory()
+        packed = [(e, memory.pack(e.call, self.failure.dtype)) for e in asked]
+        # Small calls are asked first, and those that ask for gradients last.
+        packed.sort(key=lambda each: (each[0].call.cotangent is not None, len(each[1])))
+        judged = ((e, data, self.is_right(e.call)) for e, data in packed)
+        wrong = ((data, is_right) for e, data, is_right in judged if is_right is not None and not is_right(e.reply))
+        self._wrong = list(islice(wrong, ASKED))
         self._connection: Connection | None = None
-        self._wrong = list(islice(self._answered_wrongly(), ASKED))
-        self._deadline = time.monotonic() + seconds
+        self._deadline = time.monotonic() + bounds.seconds
+        raised_on = {e.reply.raised.line for e in asked if e.reply.raised is not None and e.reply.raised.line}
+        edits = candidates(source.source, {target_of(e.call) for e in asked}, raised_on)
+        if source.cells:  # the lines at which cells begin must stay
+            edits = [e for e in edits if e.after.count("\n") == e.before.count("\n")]
+        try:
+            return find_lines(edits, self._look, self._passes, bounds)
+        except (OutOfTime, AttemptEnded):  # which a text that does not come back raises
+            return ()
+        finally:
+            if self._connection is not None:
+                self._connection.close()
 
-    def _answered_wrongly(self) -> Iterator[tuple[bytes, IsRight]]:
-        """Yield calls that the attempt answered wrongly, as they are sent, and whether a reply is right; small ones first."""
-        memory = self._memory or Memory()
-        for each in sorted(self._failure.asked, key=lambda e: _size_of(e.call)):
-            is_right = self._questions.is_right(each.call)
-            if is_right is not None and not is_right(each.reply):
-                yield memory.pack(each.call, self._failure.dtype), is_right
-
-    def look(self, texts: Sequence[str]) -> list[bool]:
+    def _look(self, texts: Sequence[str]) -> list[bool]:
         """Return whether each answers what the attempt answered wrongly: the smallest such call, then others.
 
         Without such calls, whether the checks pass that failed.
         """
         if not self._wrong:
-            return [self._ended_well(self._mends, text) for text in texts]
+            return [self._passes(text, self.failure.failed) for text in texts]
         first = self._answer(texts, self._wrong[:1])
-        return [
-            ok and self._ended_well(lambda one: all(self._answer_together([one], self._wrong)), text)
-            for ok, text in zip(first, texts, strict=True)
-        ]
-
-    def passes(self, text: str) -> bool:
-        """Return whether every check passes, in a process of its own."""
-        return self._ended_well(self._is_done, text)
-
-    def close(self) -> None:
-        """End the process."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def _ended_well(self, holds: Callable[[str], bool], text: str) -> bool:
-        """Return whether this holds of the text; not where its process ended. Raises OutOfTime."""
-        try:
-            return holds(text)
-        except AttemptEnded as ended:
-            if ended.end is End.TIMEOUT:
-                raise OutOfTime from None
-            return False
+        return [ok and all(self._answer([text], self._wrong)) for ok, text in zip(first, texts, strict=True)]
 
     def _answer(self, texts: Sequence[str], calls: Sequence[tuple[bytes, IsRight]]) -> list[bool]:
         """Return whether each text answers these calls rightly. Asked together; one by one if that goes wrong."""
+        asked, source = [packed for packed, _ in calls], self.failure.source
+        packed = [each for text in texts for each in (wire.encode(replace(source, source=text).load()), *asked)]
+        left = self._left()
         try:
-            return self._answer_together(texts, calls)
+            connection, self._connection = self._connection or self.box.attempt(self.limits), None
+            replies = iter(connection.ask_all(packed, read_reply, left))
         except AttemptEnded as ended:
             if ended.end is End.TIMEOUT:
-                raise OutOfTime from None
-            return [self._ended_well(lambda one: all(self._answer_together([one], calls)), text) for text in texts]
-
-    def _answer_together(self, texts: Sequence[str], calls: Sequence[tuple[bytes, IsRight]]) -> list[bool]:
-        asked, source = [packed for packed, _ in calls], self._failure.source
-        packed = [each for text in texts for each in (wire.encode(replace(source, source=text).load()), *asked)]
-        connection = self._take_connection()
-        replies = iter(connection.ask_all(packed, read_reply, self._left()))
+                raise
+            return [len(texts) > 1 and all(self._answer([text], calls)) for text in texts]
         self._connection, connection.received = connection, 0
-        found = []
+        answers = []
         for _ in texts:
             loaded, mine = next(replies), [next(replies) for _ in calls]
             right = (is_right(reply) for (_, is_right), reply in zip(calls, mine, strict=True))
-            found.append(loaded.raised is None and all(right))
-        return found
+            answers.append(loaded.raised is None and all(right))
+        return answers
 
-    def _mends(self, text: str) -> bool:
-        attempt = self._edited(text)
-        try:
-            failed = self._failure.failed
-            mends = (self._questions.passes(attempt, ids) for ids in (failed[:1], failed[1:]) if ids)
-            return attempt.load_into(self._take_connection()) is None and all(mends)
-        finally:
-            self._connection = attempt.release()
-
-    def _is_done(self, text: str) -> bool:
-        attempt = self._edited(text)
-        try:
-            return attempt.load() is None and self._questions.passes(attempt, ())
-        finally:
-            attempt.close()
-
-    def _take_connection(self) -> Connection:
-        self._left()
-        connection, self._connection = self._connection, None
-        return connection or self._box.attempt(self._limits)
-
-    def _edited(self, text: str) -> AttemptRunner:
-        left, limits = self._left(), self._limits
+    def _passes(self, text: str, look_at: Sequence[str] = ()) -> bool:
+        """Return whether every check passes, in a process of its own; or those to look at, in the one that stays."""
+        left, limits, source = self._left(), self.limits, replace(self.failure.source, source=text)
         per_call, whole = min(left, limits.seconds_per_call), min(left, limits.seconds_per_attempt)
         short = replace(limits, seconds_per_call=per_call, seconds_per_attempt=whole)
-        source, dtype = replace(self._failure.source, source=text), self._failure.dtype
-        return AttemptRunner(self._box, source, short, dtype=dtype, memory=self._memory)
+        attempt = AttemptRunner(self.box, source, short, dtype=self.failure.dtype, memory=self.memory)
+        try:
+            connection = self._connection or self.box.attempt(limits) if look_at else None
+            raised = attempt.load_into(connection) if connection else attempt.load()
+            return raised is None and self.do_pass(attempt, look_at)
+        except AttemptEnded as ended:
+            if ended.end is End.TIMEOUT:
+                raise
+            return False
+        finally:
+            if look_at:
+                self._connection = attempt.release()
+            attempt.close()
 
     def _left(self) -> float:
         """Return the seconds that are left. Raises OutOfTime."""
@@ -236,11 +180,11 @@ def prove_lines(
         right = reference.execute(call)
         return lambda reply: agree(reply, right)
 
-    def passes(attempt: AttemptRunner, ids: Sequence[str]) -> bool:
+    def do_pass(attempt: AttemptRunner, ids: Sequence[str]) -> bool:
         outcomes = run_checks(attempt, ids)
         if any(o.outcome == "timeout" for o in outcomes):
             raise OutOfTime
         return all(o.outcome == "passed" or o.id in skipped for o in outcomes)
 
-    found = mending_edits(box, limits, failure, Questions(is_right, passes), bounds, reference.memory)
-    return tuple(proved_line(failure.source, edit.line, edit.described) for edit in found)
+    edits = EditedAttempts(box, limits, failure, is_right, do_pass, reference.memory).mended(bounds)
+    return tuple(proved_line(failure.source, edit.line, edit.described) for edit in edits)

@@ -26,10 +26,9 @@ from ..box.worker.limits import Limits
 from ..checks.cast import map_call
 from ..checks.transcript import target_of
 from ..course import Exercise
-from ..diagnosis.edit_candidates import candidates
-from ..diagnosis.edit_text import Edit
-from ..diagnosis.reached_parts import name_of
 from ..diagnosis.recording import Fingerprints
+from ..lines.candidates import candidates
+from ..lines.code_parts import Edit, name_of
 from ..submission import AttemptSource, lines_of, proved_line
 from ..submission.source_text import printable
 from ..submission.unwritten import DEFINITIONS, tree_of

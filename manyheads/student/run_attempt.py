@@ -13,14 +13,14 @@ from ..box.worker.messages import Call
 from ..checks.cast import cast
 from ..course import Exercise
 from ..diagnosis.dropout_extremes import settled
-from ..diagnosis.edit_search import Bounds, OutOfTime
 from ..diagnosis.fingerprint import fingerprint_beside
 from ..diagnosis.recording import Fingerprints, differs
 from ..judge.attempt_runner import AttemptRunner
 from ..judge.function_results import describe_exception
-from ..judge.prove_line import Failure, IsRight, Questions, mending_edits
+from ..judge.prove_line import EditedAttempts, Failure, IsRight
 from ..judge.public_checks import visible_results
 from ..judge.stopped_parts import are_the_cause, as_note, stopped_parts
+from ..lines.find_lines import Bounds, OutOfTime
 from ..result import ExerciseResult, Outcome, ProvedLine
 from ..submission import AttemptSource, proved_line
 from ..submission.standing import told_of_file
@@ -43,7 +43,7 @@ def prove_own_lines(
         index, right = places[id(call)], fingerprints.content.right(places[id(call)])
         return lambda reply: not differs(fingerprints, index, fingerprint_beside(right, call, settled(call, reply)))
 
-    def passes(edited: AttemptRunner, ids: Sequence[str]) -> bool:
+    def do_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
         for check in visible_results(fingerprints, edited, ids):
             if check.outcome == "timeout":
                 raise OutOfTime
@@ -51,8 +51,8 @@ def prove_own_lines(
                 return False
         return True
 
-    found = mending_edits(box, limits, failure, Questions(is_right, passes), bounds)
-    return tuple(proved_line(failure.source, edit.line) for edit in found)
+    edits = EditedAttempts(box, limits, failure, is_right, do_pass).mended(bounds)
+    return tuple(proved_line(failure.source, edit.line) for edit in edits)
 
 
 # On which line a call that did not come back was: it is made once more, with an alarm in the attempt's own process.

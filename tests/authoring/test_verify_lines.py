@@ -9,7 +9,7 @@ import pytest
 from manyheads.authoring.verify.line_claims import LineBench, Told, verify_lines
 from manyheads.box.level import Box
 from manyheads.course import Course, Exercise
-from manyheads.diagnosis.edit_search import Bounds
+from manyheads.lines.find_lines import Bounds
 from manyheads.result import ProvedLine
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from manyheads.box.level import Box
-from manyheads.diagnosis.edit_search import Bounds
 from manyheads.diagnosis.recording_file import read
+from manyheads.lines.find_lines import Bounds
 from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
 from tests.diagnosis.told_at_home import COURSE, checked, exercise

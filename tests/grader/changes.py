@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from manyheads.course import Exercise
-from manyheads.diagnosis.edit_search import Bounds
+from manyheads.lines.find_lines import Bounds
 from tests.make import edited
 
 NO_SEARCH = Bounds(seconds=0.0)  # for the line, which takes longer than all else

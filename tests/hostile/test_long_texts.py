@@ -10,11 +10,11 @@ from itertools import count
 import pytest
 
 from manyheads.box.worker.answers import Raised
-from manyheads.diagnosis.edit_candidates import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.diagnosis.fixed_sizes import has_written_size, written_sizes
 from manyheads.diagnosis.guards import guards_of
 from manyheads.judge.advice import advice, did_you_mean, of_another_kind
 from manyheads.judge.function_states import Seen, function_results, named_in
+from manyheads.lines.candidates import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import AttemptSource
 from manyheads.submission.notebook import CODE_LIMIT, without_engine
 from manyheads.submission.read import LINE_LIMIT

@@ -6,8 +6,8 @@ import pytest
 
 from manyheads.box.level import Box
 from manyheads.course import Assignment, Course, Exercise
-from manyheads.diagnosis.edit_search import Bounds
 from manyheads.diagnosis.recording_file import read
+from manyheads.lines.find_lines import Bounds
 from manyheads.result import ProvedLine
 from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource

@@ -10,10 +10,10 @@ from typing import Literal
 
 from ...box.level import Box
 from ...course import Course, Exercise
-from ...diagnosis.edit_candidates import candidates
-from ...diagnosis.edit_search import Bounds
-from ...diagnosis.edit_text import Edit
 from ...judge.grade_submission import Judge, Settings
+from ...lines.candidates import candidates
+from ...lines.code_parts import Edit
+from ...lines.find_lines import Bounds
 from ...result import ProvedLine
 from ...submission import AttemptSource
 from .claim import SECRET, Claim

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -41,42 +42,32 @@ def told(judge: Judge, exercise: Exercise, text: str) -> list[tuple[int, str]]:
     return [(each.line, each.edit) for each in graded(judge, exercise, text).lines]
 
 
-def test_a_right_attempt_has_no_such_line(judge: Judge, running_mean: Exercise) -> None:
-    result = graded(judge, running_mean, RIGHT)
-    assert (result.is_done, result.lines) == (True, ())
+TWO = RIGHT.replace("counts =", "start = 0\n    counts =").replace("arange(1,", "arange(start + 0,")
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "line"),
-    [
-        pytest.param("arange(1,", "arange(0,", 7, id="a number"),
-        pytest.param("cumsum(0) / counts", "cumsum(0) * counts", 8, id="an operator"),
-        pytest.param("x.cumsum(0) /", "x.cumsum(0).detach() /", 8, id="a call that cuts the gradient"),
-        pytest.param("return x.cumsum", "x.cumsum", 8, id="a return forgotten"),
-        pytest.param("== 0", "!= 0", 5, id="a comparison, which refuses what it should not"),
-        pytest.param("cumsum(0)", "cumsum(1)", 8, id="an axis that is not there"),
-        pytest.param("return x.cumsum(0)", "return x.cumsum(0).clone().clamp_(9)", 8, id="a call that spoils the values"),
-    ],
-)  # fmt: skip
-def test_the_line_of_a_mistake_is_told(judge: Judge, running_mean: Exercise, right: str, wrong: str, line: int) -> None:
-    assert [number for number, _ in told(judge, running_mean, RIGHT.replace(right, wrong))] == [line]
+@pytest.mark.parametrize(("text", "lines"), [
+    pytest.param(RIGHT, [], id="nothing is wrong"),
+    pytest.param(RIGHT.replace("arange(1,", "arange(0,"), [7], id="a number"),
+    pytest.param(RIGHT.replace("cumsum(0) / counts", "cumsum(0) * counts"), [8], id="an operator"),
+    pytest.param(RIGHT.replace("x.cumsum(0) /", "x.cumsum(0).detach() /"), [8], id="a call that cuts the gradient"),
+    pytest.param(RIGHT.replace("return x.cumsum", "x.cumsum"), [8], id="a return forgotten"),
+    pytest.param(RIGHT.replace("== 0", "!= 0"), [5], id="a comparison, which refuses what it should not"),
+    pytest.param(RIGHT.replace("cumsum(0)", "cumsum(1)"), [8], id="an axis that is not there"),
+    pytest.param(RIGHT.replace("cumsum(0)", "cumsum(0).clone().clamp_(9)"), [8], id="a call that spoils the values"),
+    pytest.param(TWO, [7, 8], id="two lines that could be mended"),
+    pytest.param(TWO.replace("start = 0", "start = 0\n    more = 0").replace("start +", "start + more +"), [], id="three lines"),
+    pytest.param(RIGHT.replace("arange(1,", "arange(0,").replace("== 0", "== 9"), [], id="two mistakes"),
+])  # fmt: skip
+def test_the_lines_where_one_edit_mends_all_are_told(
+    judge: Judge, running_mean: Exercise, text: str, lines: list[int]
+) -> None:
+    assert [line for line, _ in told(judge, running_mean, text)] == lines
 
 
 def test_the_instructor_is_told_the_edit(judge: Judge, running_mean: Exercise) -> None:
     assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == [
         (7, "counts = torch.arange(0, len(x) + 1, dtype=x.dtype) → counts = torch.arange(1, len(x) + 1, dtype=x.dtype)")
     ]
-
-
-def test_two_lines_that_could_be_mended_are_both_told_and_of_three_none(judge: Judge, running_mean: Exercise) -> None:
-    two = RIGHT.replace("counts =", "start = 0\n    counts =").replace("arange(1,", "arange(start + 0,")
-    assert [line for line, _ in told(judge, running_mean, two)] == [7, 8]
-    three = two.replace("start = 0", "start = 0\n    more = 0").replace("start +", "start + more +")
-    assert told(judge, running_mean, three) == []
-
-
-def test_two_mistakes_have_no_line(judge: Judge, running_mean: Exercise) -> None:
-    assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,").replace("== 0", "== 9")) == []
 
 
 @pytest.mark.parametrize("text", [
@@ -95,13 +86,14 @@ def test_nothing_is_searched_where_it_makes_no_sense(tiny: Course, box: Box, run
     assert found == counted.attempts
 
 
-def test_without_lines_none_is_searched(tiny: Course, box: Box, running_mean: Exercise) -> None:
-    judge = Judge(tiny, box, Settings(secret=b"secret", lines=False))
-    assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == []
-
-
-def test_a_search_without_time_tells_nothing(tiny: Course, box: Box, running_mean: Exercise) -> None:
-    judge = Judge(tiny, box, Settings(secret=b"secret", bounds=replace(GRADED, seconds=0.0)))
+@pytest.mark.parametrize("settings", [
+    pytest.param({"lines": False}, id="no lines wanted"),
+    pytest.param({"bounds": replace(GRADED, seconds=0.0)}, id="no time"),
+])  # fmt: skip
+def test_a_search_that_may_not_be_tells_nothing(
+    tiny: Course, box: Box, running_mean: Exercise, settings: dict[str, Any]
+) -> None:
+    judge = Judge(tiny, box, Settings(secret=b"secret", **settings))
     assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == []
 
 

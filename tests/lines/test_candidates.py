@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from manyheads.diagnosis.edit_candidates import candidates
-from manyheads.diagnosis.edit_text import Edit
+from manyheads.lines.candidates import MOST, candidates
+from manyheads.lines.code_parts import Edit
 
 MODULE = """\
 import torch
@@ -99,27 +99,22 @@ def test_a_layer_is_tried_in_place_of_another_and_a_size_in_place_of_another() -
     assert "        return self.key(size) / size" not in tried, "a size where a tensor is needed"
 
 
-def test_only_what_the_failed_calls_reach_is_edited() -> None:
-    source = "def one(q):\n    return two(q) * 1\n\ndef two(q):\n    return q * 2\n\ndef three(q):\n    return q * 3\n"
-    assert {edit.line for edit in edits(source, "one")} == {2, 5}
-    assert {edit.line for edit in edits(source, "three")} == {8}
-    assert {edit.line for edit in edits(source, "none of them")} == {2, 5, 8}
+FUNCTIONS = "def one(q):\n    return two(q) * 1\n\ndef two(q):\n    return q * 2\n\ndef three(q):\n    return q * 3\n"
+CLASSES = "class One:\n    def forward(self, q):\n        return q * 1\n\nclass Two(One):\n    def forward(self, q):\n        return q * 2\n"
 
 
-def test_of_classes_only_those_are_edited_that_the_failed_calls_reach() -> None:
-    source = "class One:\n    def forward(self, q):\n        return q * 1\n\nclass Two(One):\n    def forward(self, q):\n        return q * 2\n"
-    assert {edit.line for edit in edits(source, "One")} == {3}
-    assert {edit.line for edit in edits(source, "Two")} == {3, 7}
+@pytest.mark.parametrize(("source", "target", "lines"), [
+    (FUNCTIONS, "one", {2, 5}), (FUNCTIONS, "three", {8}), (FUNCTIONS, "none of them", {2, 5, 8}),
+    (CLASSES, "One", {3}), (CLASSES, "Two", {3, 7}),
+])  # fmt: skip
+def test_only_what_the_failed_calls_reach_is_edited(source: str, target: str, lines: set[int]) -> None:
+    assert {edit.line for edit in edits(source, target)} == lines
 
 
 def test_what_is_no_code_stays() -> None:
     source = 'def f(q: "Tensor[1]" = 2):\n    """1 and 2."""\n    raise ValueError(f"{q} is 3")\n'
     assert {edit.after.count('"""1 and 2."""') for edit in edits(source)} == {1}
     assert all('raise ValueError(f"{q} is 3")' in edit.after and '"Tensor[1]"' in edit.after for edit in edits(source))
-
-
-def test_below_main_nothing_is_edited() -> None:
-    assert edits('if __name__ == "__main__":\n    print(1 + 1)\n') == []
 
 
 def test_an_edit_tells_its_line_of_the_file_as_it_was_handed_in() -> None:
@@ -148,16 +143,11 @@ def test_likely_edits_come_first_and_those_on_the_line_of_an_exception_before_th
     pytest.param("def f(x:\n", id="no Python"),
     pytest.param("x = " + "-" * 15_000 + "1", id="a thousand signs"),
     pytest.param("def f(x):\n    return x" + ".y" * 1500 + "\n", id="a chain without end"),
+    pytest.param('if __name__ == "__main__":\n    print(1 + 1)\n', id="below main"),
     pytest.param("", id="nothing"),
 ])  # fmt: skip
 def test_what_is_too_long_or_no_code_is_not_edited(source: str) -> None:
     assert candidates(source, ()) == []
-
-
-def test_a_text_of_names_alone_has_bounded_edits() -> None:
-    names = [f"n{i}" for i in range(300)]
-    source = f"def f({', '.join(names)}):\n    return {' + '.join(names)}\n"
-    assert 0 < len(candidates(source, ())) <= 4000
 
 
 def test_an_integer_that_cannot_be_written_down_again_is_left_alone() -> None:
@@ -166,8 +156,15 @@ def test_an_integer_that_cannot_be_written_down_again_is_left_alone() -> None:
     assert all("f" * 5000 in edit.after for edit in found if edit.kind == "number")
 
 
-def test_edits_of_a_text_with_one_emoji_take_no_more_memory() -> None:
-    names = [f"n{i}" for i in range(300)]
-    source = f"def f({', '.join(names)}):\n    return {' + '.join(names)}\n# \N{GRINNING FACE}"
-    found = candidates(source + "a" * (19_990 - len(source)), ())
-    assert 0 < sum(sys.getsizeof(edit.after) for edit in found) <= 80_000_000
+NAMES = [f"n{i}" for i in range(300)]
+LONG = f"def f({', '.join(NAMES)}):\n    return {' + '.join(NAMES)}\n"
+
+
+@pytest.mark.parametrize("source", [
+    pytest.param(LONG, id="names alone"),
+    pytest.param(f"{LONG}# \N{GRINNING FACE}{'a' * (19_980 - len(LONG))}", id="with an emoji, by which a text takes four times the memory"),
+])  # fmt: skip
+def test_a_long_text_has_bounded_edits(source: str) -> None:
+    found = candidates(source, ())
+    assert 0 < len(found) <= MOST
+    assert sum(sys.getsizeof(edit.after) for edit in found) <= 80_000_000

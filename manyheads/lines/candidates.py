@@ -1,0 +1,100 @@
+"""Make all edits of an attempt that are worth trying, likely and cheap ones first.
+
+A rule looks at one node of the syntax tree, and says what could stand in its place. Lower tiers are tried first.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import combinations, islice
+
+from .call_edits import arguments, calls, is_of_dropout
+from .code_parts import Changes, Edit, Part, is_docstring, parts_of
+from .value_edits import constants, names, operators
+
+LONGEST_LINES, LONGEST = 400, 20_000  # the longest text that is edited: lines and characters
+MOST = 4000  # edits that are made of one text: more are not tried
+# Of all edits, each of which is a whole text: one emoji in it makes each character four bytes.
+MOST_BYTES = MOST * LONGEST
+NEAR = 2  # by how many tiers an edit is tried sooner that stands on the line of an exception
+SWAPPED = 6  # the most things of which pairs are swapped
+
+
+def gates(part: Part, node: ast.AST) -> Changes:
+    """Yield gates of what holds in training alone, put on and taken off, and a forgotten super()."""
+    match node:
+        case ast.IfExp(body=body, orelse=orelse):
+            yield "gate", 1, {node: part.held(body)}
+            yield "gate", 1, {node: part.held(orelse)}
+        case ast.Call():
+            yield from arguments(part, node)
+        case ast.Assign(targets=[target, *_], value=value) if is_of_dropout(part.of(target)):
+            yield "gate", 2, {value: f"{part.held(value)} if self.training else 0.0"}
+        case ast.If(test=test):
+            yield "gate", 2, {test: "True"}
+            yield "gate", 3, {test: f"({part.of(test)}) and self.training"}
+        case ast.FunctionDef(name="__init__", body=body) if "super()" not in part.of(node):
+            first = next((s for s in body if not is_docstring(s)), body[-1])
+            is_compound = isinstance(first, ast.If | ast.For | ast.With | ast.While | ast.Try)
+            between = f"\n{' ' * first.col_offset}" if is_compound else "; "
+            yield "super", 0, {first: f"super().__init__(){between}{part.of(first)}"}
+
+
+def orders(part: Part, node: ast.AST) -> Changes:
+    """Yield every pair of arguments, operands, entries of a shape and ways of a condition, swapped."""
+    groups: list[Sequence[ast.expr]] = []
+    match node:
+        case ast.Call(args=args, keywords=keywords):
+            groups = [args, [keyword.value for keyword in keywords]]
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            groups = [elts]
+        case ast.BinOp(op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.MatMult() | ast.Mod() | ast.Pow()):
+            groups = [[node.left, node.right]]
+        case ast.IfExp(body=body, orelse=orelse):
+            groups = [[body, orelse]]
+    placed = part.held if isinstance(node, ast.BinOp | ast.IfExp) else part.of  # nothing takes an argument apart
+    for group in groups:
+        for a, b in combinations([each for each in group if not isinstance(each, ast.Starred)][:SWAPPED], 2):
+            if part.of(a) != part.of(b):
+                yield "swap", 1, {a: placed(b), b: placed(a)}
+
+
+def statements(part: Part, node: ast.AST) -> Changes:
+    """Yield every simple statement taken out, and the last one of a function returned."""
+    match node:
+        case ast.Expr() | ast.AugAssign() | ast.Assign() | ast.If() if node is not part.root:
+            yield "statement", 3, {node: "pass"}
+        case ast.FunctionDef(
+            body=[*_, ast.Expr(value=value) | ast.Assign(targets=[ast.Name(), *_], value=value) as last]
+        ):
+            if not is_docstring(last):
+                yield "return", 1, {last: f"return {part.of(value)}"}
+
+
+RULES: Sequence[Callable[[Part, ast.AST], Changes]] = (gates, operators, calls, orders, constants, names, statements)
+
+
+def candidates(source: str, targets: Collection[str], raised_on: Collection[int] = ()) -> list[Edit]:
+    """Return the edits of what calls of these functions and classes reach, each text once.
+
+    raised_on: the lines of exceptions that ended failed calls. Empty for a text that is too long or cannot be parsed.
+    """
+    if len(source) > LONGEST or source.count("\n") >= LONGEST_LINES:
+        return []
+    edits: dict[str, Edit] = {}
+    try:
+        for edit in islice(_edits(source, targets), min(MOST, MOST_BYTES // sys.getsizeof(source))):
+            if edit.line and (edit.after not in edits or edit.tier < edits[edit.after].tier):
+                edits[edit.after] = edit
+    except RecursionError:  # an expression of a thousand brackets
+        return []
+    return sorted(edits.values(), key=lambda e: (e.tier - NEAR * (e.line in raised_on), e.line))
+
+
+def _edits(source: str, targets: Collection[str]) -> Iterator[Edit]:
+    for part in parts_of(source, targets):
+        for rule in RULES:
+            for node in part.nodes:
+                yield from (part.edit(*change) for change in rule(part, node))
