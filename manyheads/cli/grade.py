@@ -15,7 +15,6 @@ from ..course import Course
 from ..course.secret import course_secret
 from ..errors import CourseFault
 from ..judge.changed_points import finish_changed_points
-from ..judge.cluster import grade_on
 from ..judge.grade_class import grade_all, seed_of_run
 from ..judge.journal import alone_in, open_journal
 from ..judge.judge_process import GradePlan
@@ -124,6 +123,8 @@ def grade(
         before, waiting = len(rows), [each for each in work.submissions if each not in rows]
         graded = grade_all(plan, waiting, jobs, record.todo)
         if cluster is not None and waiting:
+            from ..judge.cluster import grade_on  # it needs an extra
+
             graded = grade_on(cluster, plan, waiting, record.todo)
         try:
             with progress(console, len(work.submissions), before) as shown:

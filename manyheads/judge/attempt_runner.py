@@ -1,4 +1,4 @@
-"""Ask one attempt: replace a process that ended, keep the time limit, record all calls, and refuse replies that answer no call."""
+"""Ask one attempt, and refuse replies that answer no call."""
 
 from __future__ import annotations
 
@@ -22,46 +22,50 @@ from ..submission import AttemptSource
 from ..submission.unwritten import is_beside_code
 from .memory import Memory
 
-# Whether a reply can be an answer to its call. The parser has checked its form; its content is the attempt's claim.
+SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divided by this
+SHORTEST = 0.5  # seconds: the least time for a call, below which a busy machine would decide the remaining checks
+FIRST_START = 2  # the first process may take this many times as long to start, so that a busy machine costs no points
+BATCH_SECONDS = 1.0  # for the calls of one batch, about a hundred times what they need; then each call is asked alone
+# All replies of an attempt together are at most so many times the largest allowed one. They are kept for the diagnosis:
+# without a bound, one student's replies of 30 MiB took the judge to 5 GiB and 85 s.
+ALL_REPLIES = 4
+CUDA_IS_BROKEN = "CUDA error"  # after it (for example an index out of range) no call in that process works
 
 
 def validate_reply(call: Call, reply: Reply) -> str:
-    """Return what the reply contains that no answer to this call can contain; empty if it is possible."""
+    """Return what the reply contains that no answer to this call can contain; empty if it is possible.
+
+    The parser has checked its form; its content is the attempt's claim.
+    """
     builds = [value for value in call.given if isinstance(value, Build)]
-    complete = reply.raised is None
-    outputs, modules = call.outputs, len(builds)
-    if len(reply.outputs) > outputs or (complete and len(reply.outputs) != outputs):
-        return "it has another number of outputs than the call asks for"
-    if not all(map(_is_of_form, reply.outputs, cycle(form for _, form in call.form.leaves()))):
-        return "it describes a part that is opaque, or parts that were not asked"
-    if len(reply.modules) > modules or (complete and len(reply.modules) != modules):
-        return "it reports on modules that were not built"
-    for facts, build in zip(reply.modules, builds, strict=False):
-        if facts.attributes.keys() != set(build.report):
-            return "it reports on attributes that were not requested"
-    if reply.stopped or reply.parts:
-        return "it reports on parts of a file, which only loading it runs"
-    if call.watch != (reply.operations is not None):
-        return "it reports on operations that were not watched"
-    if reply.gradients and call.cotangent is None:
-        return "it gives gradients that were not requested"
-    return "" if all(_is_argument(call, name) for name in reply.mutated) else "it names arguments that were not given"
+    reports = zip(reply.modules, builds, strict=False)
+    leaves = cycle(form for _, form in call.form.leaves())
+    wrong = {
+        "it has another number of outputs than the call asks for": _differs(reply, reply.outputs, call.outputs),
+        "it describes a part that is opaque, or parts that were not asked": not all(map(_is_of, reply.outputs, leaves)),
+        "it reports on modules that were not built": _differs(reply, reply.modules, len(builds)),
+        "it reports on attributes that were not requested": any(
+            facts.attributes.keys() != set(build.report) for facts, build in reports
+        ),
+        "it reports on parts of a file, which only loading it runs": bool(reply.stopped or reply.parts),
+        "it reports on operations that were not watched": call.watch != (reply.operations is not None),
+        "it gives gradients that were not requested": bool(reply.gradients) and call.cotangent is None,
+        "it names arguments that were not given": not all(_is_argument(call, name) for name in reply.mutated),
+    }
+    return next((said for said, is_so in wrong.items() if is_so), "")
 
 
-def _is_of_form(output: Output, form: Form) -> bool:
+def _differs(reply: Reply, parts: Sequence[object], due: int) -> bool:
+    """Return whether these are not as many as are due; an exception may have come before some of them."""
+    return len(parts) > due or (reply.raised is None and len(parts) != due)
+
+
+def _is_of(output: Output, form: Form) -> bool:
     """Return whether the output can stand at this leaf: an opaque one says nothing, and a misfit has no numbers."""
     is_opaque, is_misfit = output.kind == OPAQUE, read_misfit(output.kind) is not None
     if is_opaque or is_misfit:
         return (is_misfit or form.kind == "opaque") and output == Output(output.kind)
     return form.kind != "opaque"
-
-
-def as_the_text_says(reply: Reply, source: str) -> Reply:
-    """Return the reply, in which a NotImplementedError says whether the function that raises it has something in it."""
-    raised = reply.raised
-    if raised is None or raised.type != "NotImplementedError" or not raised.line:
-        return reply
-    return replace(reply, raised=replace(raised, in_written=is_beside_code(source, raised.line)))
 
 
 def _is_argument(call: Call, name: str) -> bool:
@@ -70,27 +74,13 @@ def _is_argument(call: Call, name: str) -> bool:
     "args.0", "kwargs.x", and of a module "args.0.proj.weight". Evidence repeats the name, so it must not be the attempt's
     choice.
     """
-    given = call.arguments
-    if name in given:
-        return True
-    modules = {whole: value for whole, value in given.items() if isinstance(value, StandIn)}
-    return any(name == f"{whole}.{layer}.weight" for whole, module in modules.items() for layer in module.linears)
-
-
-# The runner of one attempt: replaces a process that ended, keeps the time limit, and records all calls.
-
-SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divided by this
-FIRST_START = 2  # the first process may take this many times as long to start, so that a busy machine costs no points
-CUDA_IS_BROKEN = "CUDA error"  # after it (for example an index out of range) no call in that process works
-BATCH_SECONDS = 1.0  # for the calls of one batch, about a hundred times what they need; then each call is asked alone
-# All replies of an attempt together are at most so many times the largest allowed one. They are kept for the diagnosis:
-# without a bound, one student's replies of 30 MiB took the judge to 5 GiB and 85 s.
-ALL_REPLIES = 4
-SHORTEST = 0.5  # seconds: the least time for a call, below which a busy machine would decide the remaining checks
+    modules = {whole: value for whole, value in call.arguments.items() if isinstance(value, StandIn)}
+    weights = (f"{whole}.{layer}.weight" for whole, module in modules.items() for layer in module.linears)
+    return name in call.arguments or name in weights
 
 
 class AttemptRunner:
-    """Executes calls in the attempt's process in the box."""
+    """Executes calls in the attempt's process in the box: replaces one that ended, keeps the time limit, records all calls."""
 
     def __init__(
         self,
@@ -188,9 +178,7 @@ class AttemptRunner:
             reply = reply or self._execute_as(call, call.dtype or self.dtype)
         except AttemptEnded as ended:
             if self._ends > ends:  # else an earlier call has used up the time
-                is_late = (
-                    ended.end is End.TIMEOUT
-                )  # a later call has less time, so that it may be the first one's fault
+                is_late = ended.end is End.TIMEOUT  # a later call has less time: it may be the first one's fault
                 self.ended[question.check] = next(iter(self.ended.values()), call) if is_late else call
             raise
         if self._is_doubtful(call, reply):
@@ -254,17 +242,14 @@ class AttemptRunner:
 
     @property
     def _left(self) -> float:
-        """The seconds that are left of those for the whole attempt."""
         return self._limits.seconds_per_attempt - self._spent
 
     def _allowed(self) -> float:
         """Return the seconds for the next message. Raises AttemptEnded where none are left, or too much was sent."""
         if self._left <= 0:
             self.close()
-            whole = f"{self._limits.seconds_per_attempt:g}"
-            raise AttemptEnded(
-                End.TIMEOUT, f"This attempt has used up the {whole} seconds that a whole attempt may take."
-            )
+            whole = f"the {self._limits.seconds_per_attempt:g} seconds that a whole attempt may take"
+            raise AttemptEnded(End.TIMEOUT, f"This attempt has used up {whole}.")
         if self._sent_too_much():
             self.close()
             most = ALL_REPLIES * self._limits.reply_mib
@@ -288,7 +273,12 @@ class AttemptRunner:
             self._count(connection)
 
     def _read(self, reply: Reply) -> Reply:
-        return as_the_text_says(within_file(reply, self._lines), self.source.source)
+        """Return the reply with what the text says of it: a NotImplementedError may stand in a function that is written."""
+        reply = within_file(reply, self._lines)
+        raised = reply.raised
+        if raised is None or raised.type != "NotImplementedError" or not raised.line:
+            return reply
+        return replace(reply, raised=replace(raised, in_written=is_beside_code(self.source.source, raised.line)))
 
     def _count(self, connection: Connection) -> None:
         self._received, connection.received = self._received + connection.received, 0

@@ -41,12 +41,8 @@ class Catalogue:
         *seed_parts: str,
         drawn: list[Drawn] | None = None,
     ) -> list[CheckOutcome]:
-        """Return the outcomes of all checks of the exercise for this trusted code.
-
-        drawn: a list to which everything that the checks draw is added.
-        """
+        """Return the outcomes of all checks of the exercise for this trusted code. drawn: a list that gets what they draw."""
         memory = reference.memory if isinstance(reference, RememberingRunner) else Memory()
         memory.begin_attempt()
-        return self._checks.run(
-            exercise.checks, CheckRun(attempt, reference, secret, seed_parts, memory, exercise.forms, drawn)
-        )
+        run = CheckRun(attempt, reference, secret, seed_parts, memory, exercise.forms, drawn)
+        return self._checks.run(exercise.checks, run)

@@ -1,91 +1,54 @@
-"""Grade on the workers of a dask scheduler. Each worker keeps a judge of its own."""
+"""Grade on the workers of a dask scheduler.
+
+Each worker keeps a judge of its own, a separate process. Before any work is sent, every worker shows that it sees the same course
+and engine, and proves its box. No student code runs in a worker: it reads files as data. It may be lost at any moment, also
+with a result on its way: dask then gives its submission to another.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import math
+import multiprocessing
+import socket
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import islice
 
 from ..box.names import Device
-from ..course import load_course
+from ..course import CourseError, load_course
 from ..errors import CourseFault
 from ..submission import Submission
-from .dask_worker import RunSetup, grade_here, prepare
-from .grade_class import EVERYTHING, Graded, Only, grade_with
-from .judge_process import GradePlan, WorkerLost
+from .grade_class import EVERYTHING, Only
+from .judge_process import JUDGE, Graded, GradePlan, SteadyJudge, WorkerLost
 from .keys import files_key, keys_of
 
-# The workers of a dask scheduler as an executor. A worker may be lost at any moment, also with a result on its way.
-#
-# distributed's own (`Client.get_executor`) then raises a TypeError: it asks for a call's state after it has its
-# result.
-
-if TYPE_CHECKING:
-    import distributed
-
-    Answer = TypeVar("Answer")
-
-
-class ClusterPool(Executor):
-    """Executes each call on a worker that announces the resource. A call whose worker is lost goes to another one.
-
-    lost: what WorkerLost says in the result of every call that has none, once the scheduler is gone.
-    """
-
-    def __init__(self, client: distributed.Client, resource: str, lost: str) -> None:
-        self._client, self._resource, self._lost = client, resource, lost
-
-    def submit(self, call: Callable[..., Answer], /, *args: Any, **kwargs: Any) -> Future[Answer]:
-        """Have a worker make the call, and return its answer to come; WorkerLost where none can."""
-        answer: Future[Answer] = Future()
-        try:
-            task = self._client.submit(call, *args, pure=False, resources={self._resource: 1}, **kwargs)
-        except Exception:
-            if self._client.status != "closed":
-                raise
-            answer.set_exception(WorkerLost(self._lost))
-            return answer
-        answer.add_done_callback(lambda answer: task.cancel() if answer.cancelled() and not task.done() else None)
-        assert self._client.loop is not None  # a client that has submitted has one
-        self._client.loop.add_callback(self._follow, task, answer)
-        return answer
-
-    async def _follow(self, task: distributed.Future[Answer], answer: Future[Answer]) -> None:
-        """Hand over what becomes of the task, unless nobody waits for it any more."""
-        try:
-            result = await task
-        except BaseException as error:
-            if answer.set_running_or_notify_cancel():
-                # What the call raised. Anything else is a connection that broke.
-                answer.set_exception(error if task.status == "error" else WorkerLost(self._lost))
-        else:
-            if answer.set_running_or_notify_cancel():
-                answer.set_result(result)
-
-
-if TYPE_CHECKING:
-    from distributed import Client
+try:
+    from distributed import Client, Future, KilledWorker, Reschedule, Worker, WorkerPlugin, get_worker, wait
+    from distributed.utils import sync
+except ImportError:
+    raise CourseFault("--cluster needs dask.distributed. Next: pip install 'manyheads[cluster]'") from None
 
 RESOURCES = {Device.CPU: "CPU", Device.CUDA: "GPU"}  # the dask resource that a worker needs for each
 CONNECT_SECONDS = 15.0  # a scheduler on a busy machine has been seen to need more than 5
-AHEAD = (
-    4  # submissions sent to each worker: few, because dask gives up on a submission when four workers with it are lost
-)
+AHEAD = 4  # submissions sent to each worker: few, because dask gives up on one when four workers with it are lost
 PATIENCE_SECONDS = 60.0  # how long a run waits if no worker is left
-POLL_SECONDS = 1.0  # between two requests for the list of workers
+POLL_SECONDS = 1.0  # between two looks at the list of workers
 CLOSE_SECONDS = 1.0
-KILLED = (
-    "several workers ended while grading the same submission. "
-    "Next: read the workers' logs, then run the same command again, which goes on from there"
-)
 GONE = "the dask scheduler at {} is gone. Next: start it again, with workers, and run the same command again, which goes on from there"
+
+
+@dataclass(frozen=True)
+class RunSetup:
+    """What the workers of one run need to grade."""
+
+    plan: GradePlan
+    key: str  # a hash of course, engine, versions, options and secret on the machine that runs `course grade`
+    limit_kib: int  # the largest file that is read
 
 
 def grade_on(
@@ -97,105 +60,207 @@ def grade_on(
     """
     course = load_course(plan.course)
     setup = RunSetup(plan, keys_of(course, plan).of_course(), course.limits.source_kib)
-    resource = RESOURCES[plan.device]
-    with _connected(address) as client:
-        from distributed import KilledWorker
-
-        workers = _Workers(client, address, resource)
-        try:
-            workers.prepare(setup)
-        except OSError:  # dask raises this when the scheduler ends meanwhile
-            raise WorkerLost(GONE.format(address)) from None
+    client = _connect(address)
+    try:
+        workers = _Workers(client, address, RESOURCES[plan.device])
+        workers.prepare(setup)
         calls = (partial(grade_here, setup, s, files_key(s, setup.limit_kib), only.get(s, ())) for s in submissions)
-        pool = ClusterPool(client, resource, GONE.format(address))
-        try:
-            yield from grade_with(pool, calls, workers.room)
-        except KilledWorker:
-            raise WorkerLost(KILLED) from None
+        yield from workers.results(calls)
+    finally:
+        with suppress(OSError):
+            client.close(timeout=CLOSE_SECONDS)
 
 
-@dataclass
 class _Workers:
-    """The workers of a cluster that have a resource."""
+    """The workers that have a resource."""
 
-    client: Client
-    address: str
-    resource: str
-    count: int = 0
-    counted: float = -math.inf  # the time of the last count
-    seen: float = -math.inf  # the last time at which there was a worker
+    def __init__(self, client: Client, address: str, resource: str) -> None:
+        self._client, self._address, self._resource = client, address, resource
+        self._gone = GONE.format(address)
+        self._count, self._counted, self._seen = 0, 0.0, time.monotonic()  # how many, when; when there was one
 
     def prepare(self, setup: RunSetup) -> None:
-        """Have every worker prove its box before any work is sent. Raises CourseFault if one cannot."""
+        """Have every worker prove its box. Raises CourseFault if one cannot."""
         addresses = self._addresses()
         if not addresses:
             raise CourseFault(
-                f"no worker at {self.address} announces {self.resource}=1. "
-                f"Next: dask worker {self.address} --nthreads 1 --no-nanny --resources {self.resource}=1"
+                f"no worker at {self._address} announces {self._resource}=1. "
+                f"Next: dask worker {self._address} --nthreads 1 --no-nanny --resources {self._resource}=1"
             )
-        answers = self.client.run(prepare, setup, workers=addresses, on_error="return")
+        try:
+            answers = self._client.run(prepare, setup, workers=addresses, on_error="return")
+        except OSError:  # dask raises this when the scheduler ends meanwhile
+            raise WorkerLost(self._gone) from None
         for worker, answer in answers.items():
             if isinstance(answer, CourseFault):
                 raise answer
-            if isinstance(answer, Exception) and not isinstance(
-                answer, OSError
-            ):  # OSError: the worker is lost, or proves itself later
+            if isinstance(answer, Exception) and not isinstance(answer, OSError | Reschedule):  # these: it is lost
                 raise CourseFault(
                     f"the worker {worker} cannot judge ({answer!r}). Next: pip install 'manyheads[cluster]' there"
                 )
+        self._seen = time.monotonic()
 
-    def room(self) -> int:
-        """Return how many submissions the workers should have at once.
+    def results(self, calls: Iterable[Callable[[], Graded]]) -> Iterator[Graded]:
+        """Yield what the calls return, as it comes. Raises what a call raises, and WorkerLost."""
+        waiting, pending = iter(calls), set[Future[Graded]]()
+        while True:
+            room = self._room() - len(pending)
+            try:
+                for call in islice(waiting, max(0, room)):
+                    pending.add(self._client.submit(call, pure=False, resources={self._resource: 1}))
+                if not pending:
+                    return
+                with self._client.as_current():
+                    task = next(iter(wait(pending, POLL_SECONDS, "FIRST_COMPLETED").done))
+                error = task.exception(POLL_SECONDS)
+                # With a limit, for a result that is on its way when the scheduler ends never comes.
+                results = [] if error else [task.result(POLL_SECONDS)]
+            except TimeoutError:
+                continue
+            except (Exception, asyncio.CancelledError) as broken:
+                if self._client.status == "closed" or isinstance(broken, OSError | asyncio.CancelledError):
+                    raise WorkerLost(self._gone) from None
+                raise
+            if isinstance(error, KilledWorker):
+                raise WorkerLost(
+                    "several workers ended while grading the same submission. "
+                    "Next: read the workers' logs, then run the same command again, which goes on from there"
+                )
+            if error is not None:
+                raise error
+            pending.remove(task)
+            yield from results
 
-        Raises WorkerLost if there has been no worker for long, or if the scheduler is gone: a call whose reply was on
-        its way at that moment would be waited for without end.
-        """
-        if self.client.status == "closed":
-            raise WorkerLost(GONE.format(self.address))
+    def _room(self) -> int:
+        """Return how many submissions the workers should have now. Raises WorkerLost if there has been none for long."""
+        if self._client.status == "closed":
+            raise WorkerLost(self._gone)
         now = time.monotonic()
-        if now - self.counted > POLL_SECONDS:
-            self.count, self.counted = len(self._addresses()), now
-        if self.count or self.seen == -math.inf:
-            self.seen = now
-        elif now - self.seen > PATIENCE_SECONDS:
+        if now - self._counted > POLL_SECONDS:
+            self._count, self._counted = len(self._addresses()), now
+        if self._count:
+            self._seen = now
+        elif now - self._seen > PATIENCE_SECONDS:
             raise WorkerLost(
-                f"no worker is left at {self.address}. Next: start some, and run the same command again, which goes on from there"
+                f"no worker is left at {self._address}. "
+                "Next: start some, and run the same command again, which goes on from there"
             )
-        return max(1, AHEAD * self.count)
+        return max(1, AHEAD * self._count)
 
     def _addresses(self) -> list[str]:
-        workers = self.client.scheduler_info(n_workers=-1).get("workers", {})
-        return [address for address, worker in workers.items() if worker["resources"].get(self.resource, 0) >= 1]
+        workers = self._client.scheduler_info(n_workers=-1).get("workers", {})
+        return [address for address, worker in workers.items() if worker["resources"].get(self._resource, 0) >= 1]
 
 
-@contextmanager
-def _connected(address: str) -> Iterator[Client]:
-    """Connect to that scheduler. Raises CourseFault."""
-    try:
-        from distributed import Client
-    except ImportError:
-        raise CourseFault("--cluster needs dask.distributed. Next: pip install 'manyheads[cluster]'") from None
+def _connect(address: str) -> Client:
     for log in "distributed", "tornado.application":  # errors are reported by our own messages
         logging.getLogger(log).setLevel(logging.CRITICAL)
     try:
-        asyncio.run(_try_connect(address))  # a client that cannot connect logs much and gives up late
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except Exception as error:
         reason = f"{error}".partition("\n")[0] or type(error).__name__
         raise CourseFault(
             f"no dask scheduler answers at {address} ({reason}). "
             "Next: dask scheduler, then --cluster with the address that it prints"
         ) from None
+
+
+async def prepare(setup: RunSetup, dask_worker: Worker) -> None:
+    """Have this worker, given by dask because of its name, start a judge and wait until it can grade."""
+    keeper = await _keeper_of(dask_worker)
+    await asyncio.get_running_loop().run_in_executor(None, keeper.prepare, setup)
+
+
+def grade_here(setup: RunSetup, submission: Submission, key: str, only: Collection[str]) -> Graded:
+    """Grade a submission in this worker. key: the hash of its files on the machine that runs `course grade`."""
+    worker = get_worker()
+    keeper: JudgeKeeper = sync(worker.loop, _keeper_of, worker)
+    return keeper.grade(setup, submission, key, only)
+
+
+async def _keeper_of(worker: Worker) -> JudgeKeeper:
+    if JudgeKeeper.name not in worker.plugins:
+        await worker.plugin_add(JudgeKeeper())
+    keeper = worker.plugins[JudgeKeeper.name]
+    assert isinstance(keeper, JudgeKeeper)
+    return keeper
+
+
+class JudgeKeeper(WorkerPlugin):
+    """The judge of a worker. It ends when the worker begins to close.
+
+    A worker that is told to end, or whose scheduler has gone, waits half a minute for the submission that it grades. Its
+    result could reach nobody any more, or another worker grades it.
+    """
+
+    name = "manyheads-judge"
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._setup: RunSetup | None = None
+        self._judge: SteadyJudge | None = None
+        self._is_ending = False
+
+    def prepare(self, setup: RunSetup) -> None:
+        """Have a judge for this setup that can grade. Raises CourseFault, or Reschedule if the worker ends."""
+        with self._named_faults(), self._lock:
+            self._judge_for(setup)
+
+    def grade(self, setup: RunSetup, submission: Submission, key: str, only: Collection[str] = ()) -> Graded:
+        """Grade a submission. Raises CourseFault, or Reschedule if the worker ends: dask then gives it to another."""
+        with self._named_faults(), self._lock:
+            if files_key(submission, setup.limit_kib) != key:
+                raise CourseFault(
+                    f"the files in {submission.folder} differ from those on the machine that runs course grade. "
+                    "Next: share that folder with every worker; or the same command again, if it has just been changed"
+                )
+            return self._judge_for(setup).grade(submission, only)
+
+    def teardown(self, worker: Worker) -> None:
+        """End every judge of this process, also one that is only starting. Another thread may hold the lock."""
+        self._is_ending = True
+        if self._judge is not None:
+            self._judge.close()
+        for child in multiprocessing.active_children():
+            if child.name == JUDGE:
+                child.kill()
+
+    def _judge_for(self, setup: RunSetup) -> SteadyJudge:
+        """Return a judge that is ready: the current one, where it is for this setup, or a new one."""
+        if self._is_ending:
+            raise WorkerLost("this worker has been told to end. Next: run the same command again")
+        if self._judge is None or self._setup != setup:
+            if self._judge is not None:
+                self._judge.close()
+            self._setup = None  # until it can grade
+            _check(setup)
+            self._judge = SteadyJudge(setup.plan)
+            self._judge.wait()
+            self._setup = setup
+        return self._judge
+
+    @contextmanager
+    def _named_faults(self) -> Iterator[None]:
+        """Put this machine's name before a fault."""
+        try:
+            yield
+        except CourseFault as fault:
+            if self._is_ending:
+                raise Reschedule from None
+            raise CourseFault(f"on the worker at {socket.gethostname()}, {fault}") from None
+
+
+def _check(setup: RunSetup) -> None:
+    """Raise CourseFault if this worker would grade differently from the machine that runs `course grade`."""
+    if multiprocessing.current_process().daemon:
+        raise CourseFault("it has a nanny, so it cannot start a judge. Next: dask worker … --no-nanny")
     try:
-        yield client
-    finally:
-        with suppress(OSError):
-            client.close(timeout=CLOSE_SECONDS)
-
-
-async def _try_connect(address: str) -> None:
-    """Connect once, with or without TLS as dask's configuration says."""
-    from distributed import Security
-    from distributed.comm.core import connect
-
-    await (await connect(address, CONNECT_SECONDS, **Security().get_connection_args("client"))).close()
+        course = load_course(setup.plan.course)
+    except CourseError:
+        where = f"there is no course in {setup.plan.course}"
+        raise CourseFault(f"{where}. Next: share that folder with every worker") from None
+    if keys_of(course, setup.plan).of_course() != setup.key:
+        raise CourseFault(
+            "the course, the grader or the package versions differ from those of the machine that runs course grade. "
+            "Next: install the same engine and constraints.txt on both (make setup), and share the course's folder"
+        )

@@ -5,25 +5,20 @@ from __future__ import annotations
 import json
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from functools import partial
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from queue import SimpleQueue
 from types import MappingProxyType
 
 from ..errors import CourseFault
 from ..submission import Submission
-from .judge_process import Graded, GradePlan, SteadyJudge, WorkerLost
+from .judge_process import Graded, GradePlan, SteadyJudge
 from .process_ties import one_for_each
-
-__all__ = ["Graded", "WorkerLost", "grade_all", "grade_with"]
 
 Only = Mapping[Submission, tuple[str, ...]]
 EVERYTHING: Only = MappingProxyType({})
-AHEAD = 8  # submissions queued for each judge, so that it never waits for the writer
-SECONDS = 1.0  # the longest wait before `room` is called again
+SEEDS = 1_000_000  # easily typed; nobody can compute a run's inputs from it without the course's secret
 
 
 def grade_all(
@@ -52,35 +47,12 @@ def grade_all(
 
     with ThreadPoolExecutor(jobs) as threads:
         try:
-            yield from grade_with(threads, (partial(grade, other) for other in submissions), lambda: AHEAD * jobs)
+            for done in as_completed([threads.submit(grade, submission) for submission in submissions]):
+                yield done.result()
         finally:  # whatever is not done now is given up, because an attempt may still have 20 seconds
             threads.shutdown(wait=False, cancel_futures=True)
             for judge in judges:
                 judge.close()
-
-
-def grade_with(pool: Executor, calls: Iterable[Callable[[], Graded]], room: Callable[[], int]) -> Iterator[Graded]:
-    """Execute the calls in the pool, and yield their results.
-
-    room: returns how many calls the pool should currently have. Raises what a call raises, and then cancels pending
-    calls. A caller that stops early has to cancel them itself.
-    """
-    waiting, pending = iter(calls), set[Future[Graded]]()
-    try:
-        while True:
-            pending |= {pool.submit(call) for call in islice(waiting, max(0, room() - len(pending)))}
-            if not pending:
-                return
-            done, pending = wait(pending, SECONDS, FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
-    except Exception:
-        for future in pending:
-            future.cancel()
-        raise
-
-
-SEEDS = 1_000_000  # easily typed; nobody can compute a run's inputs from it without the course's secret
 
 
 def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, in_part: bool) -> int:
@@ -89,27 +61,18 @@ def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, 
     in_part: whether what they hold of some exercises stays: then it is their seed, because a result states one. Raises
     CourseFault where they have another one than is given, or several.
     """
-    seeds = _seeds_in(folder, assignments)
+    seeds = Counter[int]()
+    for path in (path for assignment in assignments for path in sorted(folder.glob(f"*/{assignment}.json"))):
+        try:
+            seeds[int(json.loads(path.read_bytes())["seed"])] += 1
+        except (OSError, ValueError, TypeError, LookupError):  # it is no result
+            continue
     before = seeds.most_common(1)[0][0] if seeds else None
-    if in_part and before is not None:
-        if set(seeds) != {before if given is None else given}:
-            raise CourseFault(
-                f"what {folder} holds of the other exercises has the seed {', '.join(map(str, sorted(seeds)))}, and a result "
-                "states one seed. Next: the same command without --seed and --exercise, or with another --out"
-            )
-        return before
+    if in_part and before is not None and set(seeds) != {before if given is None else given}:
+        raise CourseFault(
+            f"what {folder} holds of the other exercises has the seed {', '.join(map(str, sorted(seeds)))}, and a result "
+            "states one seed. Next: the same command without --seed and --exercise, or with another --out"
+        )
     if given is not None:
         return given
     return secrets.randbelow(SEEDS) if before is None else before
-
-
-def _seeds_in(folder: Path, assignments: Iterable[str]) -> Counter[int]:
-    """Count the seeds of the results of these assignments. What is no result is passed over."""
-    seeds = Counter[int]()
-    for assignment in assignments:
-        for path in sorted(folder.glob(f"*/{assignment}.json")):
-            try:
-                seeds[int(json.loads(path.read_bytes())["seed"])] += 1
-            except (OSError, ValueError, TypeError, LookupError):
-                continue
-    return seeds

@@ -22,9 +22,16 @@ from ..course import Exercise
 from ..errors import CourseFault
 from .memory import Memory
 
-# One attempt and the checks of one exercise: which fixtures a check gets, and how it is called.
-
 FIXTURES = ("attempt", "reference", "draw")
+_OPTIONS = (
+    "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p no:cacheprovider -p no:terminal "
+    "-p no:faulthandler -p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:junitxml "
+    "-p no:doctest -s"
+).split()
+
+
+class GraderFault(CourseFault):
+    """The grader itself is broken: a hidden check cannot be collected, or raises an error of its own."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +51,6 @@ class CheckRun:
     memory: Memory = field(default_factory=Memory)
     forms: Mapping[str, Form] = field(default_factory=dict)
     drawn: list[Drawn] | None = None
-
-    def fixture(self, name: str, check: str, attempt: Runner) -> Implementation | Draw:
-        """Return the fixture `name`, one of FIXTURES, for the check function `check`."""
-        if name == "draw":
-            return Draw(input_seed(self.secret, *self.seed_parts, check), self.drawn)
-        return Implementation(attempt if name == "attempt" else self.reference, forms=self.forms)
 
 
 @dataclass(frozen=True)
@@ -74,32 +75,29 @@ class Check:
 
     def call(self, run: CheckRun, attempt: Runner) -> BaseException | None:
         """Call the check, with `attempt` as its runner. Returns the exception that ended it, None if it passed."""
-        fixtures = {name: run.fixture(name, self.name, attempt) for name in self.fixtures}
+        given = {
+            "attempt": Implementation(attempt, forms=run.forms),
+            "reference": Implementation(run.reference, forms=run.forms),
+            "draw": Draw(input_seed(run.secret, *run.seed_parts, self.name), run.drawn),
+        }
         try:
-            self.function(**fixtures, **self.parameters)
+            self.function(**{name: given[name] for name in self.fixtures}, **self.parameters)
         except (Exception, pytest.skip.Exception) as error:
             return error
         return None
 
 
-# Find hidden checks. pytest collects them, so that they are written and selected like any other tests.
-
-_OPTIONS = (
-    "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p no:cacheprovider -p no:terminal "
-    "-p no:faulthandler -p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:junitxml "
-    "-p no:doctest -s"
-).split()
-
-
-class GraderFault(CourseFault):
-    """The grader itself is broken: a hidden check cannot be collected, or raises an error of its own."""
-
-
 def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, list[Check]]:
-    """Return the checks of these files, in their order, without checks for another device. Raises GraderFault."""
+    """Return the checks of these files, in their order, without checks for another device. Raises GraderFault.
+
+    pytest collects them, so that they are written and selected like any other tests.
+    """
     if missing := [file for file in files if not file.exists()]:
         raise GraderFault(f"{missing[0]} is missing, which course.yaml requires. Next: write it, or mend course.yaml")
-    forget_checks(files)
+    folders = {file.parent.name for file in files}
+    for name in list(sys.modules):  # they may be from another course, or older than the files
+        if name in {file.stem for file in files} or name.partition(".")[0] in folders:
+            del sys.modules[name]
     collector = _Collector(device)
     folder = str(files[0].parent)
     arguments = [*_OPTIONS, "-c", "/dev/null", "--rootdir", folder, "--confcutdir", folder, *map(str, files)]
@@ -108,24 +106,6 @@ def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, lis
         problem = collector.problem or f"pytest ended with status {int(status)}"
         raise GraderFault(f"the hidden checks cannot be run: {problem}. Next: pytest grader/checks --collect-only")
     return {file: collector.found.get(file, []) for file in files}
-
-
-def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
-    """Say how the points of these checks differ from course.yaml's; "" where they add up."""
-    total = sum(check.points for check in checks)
-    if checks and isclose(total, exercise.points):
-        return ""
-    where = exercise.checks.relative_to(exercise.root)
-    said = f"its checks give {total:g} points" if checks else f"nothing was collected from {where}"
-    return f"{exercise.id}: {said}, course.yaml says {exercise.points:g}"
-
-
-def forget_checks(files: Sequence[Path]) -> None:
-    """Remove modules of these names from sys.modules: they may be from another course, or older than the files."""
-    names = {file.stem for file in files} | {file.parent.name for file in files}
-    for name in list(sys.modules):
-        if name in names or name.partition(".")[0] in {file.parent.name for file in files}:
-            del sys.modules[name]
 
 
 class _Collector:
@@ -177,4 +157,14 @@ def check_of(item: pytest.Item) -> Check:
         raise pytest.UsageError(f"{item.nodeid} asks for {unknown[0]}: a check is given {', '.join(FIXTURES)} only")
     mark: Mark = marker.args[0]
     unattempted = CheckOutcome(item.name.removeprefix("test_"), title[0], mark.layer, mark.points, mark.hint)
-    return Check(item.name, item.obj, fixtures, unattempted, {name: parameters[name] for name in parameters})
+    return Check(item.name, item.obj, fixtures, unattempted, parameters)
+
+
+def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
+    """Say how the points of these checks differ from course.yaml's; "" where they add up."""
+    total = sum(check.points for check in checks)
+    if checks and isclose(total, exercise.points):
+        return ""
+    where = exercise.checks.relative_to(exercise.root)
+    said = f"its checks give {total:g} points" if checks else f"nothing was collected from {where}"
+    return f"{exercise.id}: {said}, course.yaml says {exercise.points:g}"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import multiprocessing
 import os
 import signal
-import sys
 import threading
-from collections.abc import Collection, Iterator
-from contextlib import ExitStack
+from collections.abc import Collection
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,14 +20,20 @@ from ..course import load_course
 from ..errors import CourseFault
 from ..result import Result, with_total
 from ..submission import Submission
-from .process_ties import JUDGE, end_with_parent
+from .process_ties import end_with_parent
 
-# The plan of a grading run: everything that a worker needs to become a judge.
+if TYPE_CHECKING:
+    from .grade_submission import Judge
+
+JUDGE = "judge"  # the name of a judge's process
+MEMORY_MIB = 4096  # that a judge may have for its own data: seven times what the course's own class takes
+CLOSE_SECONDS = 5.0  # that a judge has to end its box, before it is killed
+LOST = "a judge process ended before it was done. Next: run the same command again"
 
 
 @dataclass(frozen=True)
 class GradePlan:
-    """The options of a grading run.
+    """The options of a grading run: everything that a process needs to become a judge.
 
     seed: of everybody's inputs. It is 0 where each student has a run of their own (Gradescope, nbgrader's commands), so that
     the same code has the same points in all of them. The run of a pull request draws from a secret of its own.
@@ -41,14 +46,6 @@ class GradePlan:
     device: Device = Device.CPU
     exercises: tuple[str, ...] = ()  # ids; empty: all
     lines: bool = True  # whether to search for the line that is wrong
-
-
-if TYPE_CHECKING:
-    from .grade_submission import Judge
-
-
-MEMORY_MIB = 4096  # that a judge may have for its own data: seven times what the course's own class takes
-CLOSE_SECONDS = 5.0  # that a judge has to end its box, before it is killed
 
 
 @dataclass(frozen=True)
@@ -64,110 +61,73 @@ class WorkerLost(CourseFault):
     """A judge process ended. The text ends with the command to run next."""
 
 
-@dataclass
-class _ProcessState:
-    """The judge of this process, or the exception that prevented it."""
+class SteadyJudge:
+    """A judge in a process of its own, which ends with the caller, and is replaced where it dies.
 
-    box: ExitStack
-    judge: Judge | None = None
-    problem: Exception | None = None
-    graded: int = 0
-
-
-_state = _ProcessState(ExitStack())
-
-
-def start(plan: GradePlan) -> None:
-    """Make this process a judge. An exception is stored, and raised by the first `grade`, whose caller can handle it."""
-    end_with_parent()  # before the slow imports
-    gc.disable()  # collections would find nothing while modules are imported, and take a fifth of that time
-    from ..box.level import open_box
-    from .grade_submission import Judge, Settings
-    from .isolation_proof import prove
-
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches the whole process group, but only the caller should react
-    atexit.register(_close)
-    try:
-        _need(plan.device)
-        course = load_course(plan.course)
-        box = _state.box.enter_context(open_box(plan.level, course.limits.for_worker(plan.device), course.root))
-        prove(box, course, plan.device)
-        settings = Settings(plan.secret, plan.seed, plan.device, plan.exercises, lines=plan.lines)
-        _state.judge = Judge(course, box, settings)
-        _state.judge.demand_points()  # here, because whatever grades anybody begins here
-        _bound_memory(MEMORY_MIB + course.limits.memory_mib)
-    except Exception as error:
-        _state.problem = error
-    gc.freeze()  # what was imported stays until the end
-    gc.enable()
-
-
-def _bound_memory(mib: int) -> None:
-    """Bound what this process may write to, so that a text cannot make it take the machine's memory.
-
-    What asks for more fails here: one exercise is not graded, and the run goes on. The boxes that it starts inherit the bound,
-    which is above their own.
+    What it was grading is tried once more in a fresh process, exercise by exercise. An exercise at which that one dies,
+    too, is not graded.
     """
-    try:
-        import resource
-    except ImportError:  # Windows, where nobody grades
-        return
-    most = mib * 1024 * 1024
-    resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))
-
-
-def grade(submission: Submission, only: Collection[str] = (), given_up: Collection[str] = ()) -> Graded:
-    """Grade one submission in this process. Raises what `start` stored.
-
-    only: ids of exercises; empty: all. given_up: ids of those that are not graded.
-    """
-    if _state.problem is not None:
-        raise _state.problem
-    assert _state.judge is not None
-    _state.judge.faults.clear()
-    result = _state.judge.grade(submission, only, given_up)
-    _state.graded += 1
-    if _state.graded.bit_count() == 1:
-        _keep_what_there_is()
-    return Graded(submission, result, tuple(_state.judge.faults))
-
-
-def _keep_what_there_is() -> None:
-    """Tell the garbage collector that what lives now stays: banks, tables, what is remembered of attempts.
-
-    It would look at all of it again and again, and find nothing: an eighth of a judge's CPU time. After the first submission,
-    the second, the fourth, the eighth and so on, because more and more is remembered.
-    """
-    gc.collect()
-    gc.freeze()
-
-
-class JudgeProcess:
-    """A judge in a separate process, which ends with its box when the caller ends."""
 
     def __init__(self, plan: GradePlan, cpu: int | None = None) -> None:
         """Start the process, and do not wait for it. cpu: the only one that it may use."""
-        context = multiprocessing.get_context("spawn")
-        self._line, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, plan, cpu), name=JUDGE, daemon=True)
-        self._is_ready = False
-        self._closing = threading.Lock()
-        with theirs:
-            self._process.start()
+        self._plan, self._cpu = plan, cpu
+        self._is_ready = self._is_closed = False
+        self._changing = threading.Lock()  # one thread may give up while another replaces a judge that died
+        self._start()
 
     def wait(self) -> None:
-        """Wait until it can grade. Raises what `start` raises there (BoxUnavailable, GraderFault, …), or WorkerLost."""
+        """Wait until it can grade. Raises what `open_judge` raises there (BoxUnavailable, GraderFault, …), or WorkerLost."""
         if not self._is_ready:
             self._answer()
             self._is_ready = True
 
-    def grade(self, submission: Submission, only: Collection[str] = (), given_up: Collection[str] = ()) -> Graded:
-        """Grade a submission. Raises what `wait` raises, and WorkerLost if the process has ended.
+    def grade(self, submission: Submission, only: Collection[str] = ()) -> Graded:
+        """Grade a submission. only: ids of exercises; empty: all. Raises what `wait` raises."""
+        try:
+            return self._ask(submission, only)
+        except WorkerLost:
+            self._replace()
+        wanted, parts = only or self._plan.exercises, []
+        for id_ in (e.id for e in submission.assignment.exercises if not wanted or e.id in wanted):
+            try:
+                parts.append(self._ask(submission, (id_,)))
+            except WorkerLost:
+                self._replace()
+                parts.append(self._ask(submission, (id_,), given_up=(id_,)))
+        exercises = [exercise for part in parts for exercise in part.result.exercises]
+        faults = tuple(fault for part in parts for fault in part.faults)
+        return replace(parts[0], result=with_total(parts[0].result, exercises), faults=faults)
 
-        only: ids of exercises; empty: all. given_up: ids of those that are not graded.
-        """
+    def close(self) -> None:
+        """End the process now, whatever it does, and start no other."""
+        self._is_closed = True
+        with self._changing:
+            self._end()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._line, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, self._plan, self._cpu), name=JUDGE, daemon=True)
+        with theirs:
+            self._process.start()
+
+    def _end(self) -> None:
+        self._process.terminate()
+        self._process.join(CLOSE_SECONDS)
+        self._process.kill()
+        self._process.join()
+        self._line.close()  # only now, because another thread may read from it
+
+    def _replace(self) -> None:
+        """Start another process in place of one that died. Raises WorkerLost where this is closed."""
+        with self._changing:
+            if self._is_closed:
+                raise WorkerLost(LOST)
+            self._end()
+            self._is_ready = False
+            self._start()
+
+    def _ask(self, submission: Submission, only: Collection[str], given_up: Collection[str] = ()) -> Graded:
         self.wait()
         try:
             self._line.send((submission, tuple(only), tuple(given_up)))
@@ -176,15 +136,6 @@ class JudgeProcess:
         graded = self._answer()
         assert graded is not None
         return graded
-
-    def close(self) -> None:
-        """End the process now, whatever it does."""
-        with self._closing:  # two threads may: whoever gives up, and whoever replaces a judge that died
-            self._process.terminate()
-            self._process.join(CLOSE_SECONDS)
-            self._process.kill()
-            self._process.join()
-            self._line.close()  # only now, because another thread may read from it
 
     def _answer(self) -> Graded | None:
         try:
@@ -197,93 +148,75 @@ class JudgeProcess:
         return answer
 
 
-class SteadyJudge:
-    """A judge process that is replaced where it dies.
-
-    What it was grading is tried once more in a fresh process, exercise by exercise. An exercise at which that one dies,
-    too, is not graded.
-    """
-
-    def __init__(self, plan: GradePlan, cpu: int | None = None) -> None:
-        """Start the process, and do not wait for it. cpu: the only one that it may use."""
-        self._plan, self._cpu = plan, cpu
-        self._judge = JudgeProcess(plan, cpu)
-        self._is_closed = False
-
-    def wait(self) -> None:
-        """Wait until it can grade. Raises what `start` raises there (BoxUnavailable, GraderFault, …), or WorkerLost."""
-        self._judge.wait()
-
-    def grade(self, submission: Submission, only: Collection[str] = ()) -> Graded:
-        """Grade a submission. only: ids of exercises; empty: all. Raises WorkerLost if no process can be started."""
-        try:
-            return self._judge.grade(submission, only)
-        except WorkerLost:
-            self._replace()
-        parts = list(self._one_by_one(submission, only))
-        exercises = [exercise for part in parts for exercise in part.result.exercises]
-        faults = tuple(fault for part in parts for fault in part.faults)
-        return replace(parts[0], result=with_total(parts[0].result, exercises), faults=faults)
-
-    def close(self) -> None:
-        """End the process now, whatever it does, and start no other."""
-        self._is_closed = True
-        self._judge.close()
-
-    def _one_by_one(self, submission: Submission, only: Collection[str]) -> Iterator[Graded]:
-        wanted = only or self._plan.exercises or [exercise.id for exercise in submission.assignment.exercises]
-        for id_ in (exercise.id for exercise in submission.assignment.exercises if exercise.id in wanted):
-            try:
-                yield self._judge.grade(submission, (id_,))
-            except WorkerLost:
-                self._replace()
-                yield self._judge.grade(submission, (id_,), given_up=(id_,))
-
-    def _replace(self) -> None:
-        """Start another process in place of one that died. Raises WorkerLost where this is closed."""
-        self._judge.close()
-        if self._is_closed:
-            raise WorkerLost(LOST)
-        self._judge = JudgeProcess(self._plan, self._cpu)
-        if self._is_closed:  # by another thread, meanwhile
-            self._judge.close()
-            raise WorkerLost(LOST)
-
-
-LOST = "a judge process ended before it was done. Next: run the same command again"
-
-
 def _serve(line: Connection, plan: GradePlan, cpu: int | None) -> None:
     """Grade one submission after another, until the caller closes the pipe."""
-    if sys.platform == "linux" and cpu is not None:
+    if cpu is not None:
         os.sched_setaffinity(0, {cpu})
-    signal.signal(signal.SIGTERM, _terminate)
-    start(plan)
-    try:
-        line.send(_state.problem)
-        while True:
-            message = line.recv()
+    box = ExitStack()
+
+    def terminate(number: int, frame: object) -> None:  # also during an attempt, which ends with its box
+        box.close()
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, terminate)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group, but only the caller should react
+    end_with_parent()  # before the slow imports
+    with suppress(EOFError, OSError), box:
+        try:
+            judge = open_judge(plan, box)
+        except Exception as error:
+            line.send(error)
+            return
+        line.send(None)
+        for graded in count(1):
+            submission, only, given_up = line.recv()
+            judge.faults.clear()
             try:
-                line.send(grade(*message))
+                result = judge.grade(submission, only, given_up)
+                line.send(Graded(submission, result, tuple(judge.faults)))
             except Exception as error:
                 line.send(error)
-    except (EOFError, OSError):
-        return
+            if graded.bit_count() == 1:
+                # What lives now stays: banks, tables, what is remembered of attempts, which grows. The garbage collector
+                # would look at it again and again, for an eighth of a judge's CPU time.
+                gc.collect()
+                gc.freeze()
 
 
-def _terminate(number: int, frame: object) -> None:
-    """End this process now, also during an attempt, which ends with its box."""
-    _state.box.close()
-    os._exit(0)
+def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
+    """Open a box, prove it, and make a judge of this process. Raises BoxUnavailable, CourseError, GraderFault."""
+    gc.disable()  # collections would find nothing while modules are imported, and take a fifth of that time
+    try:
+        import torch
+
+        from ..box.level import open_box
+        from .grade_submission import Judge, Settings
+        from .isolation_proof import prove
+
+        if plan.device is Device.CUDA and not torch.cuda.is_available():
+            said = "this machine has no CUDA device that torch can use"
+            raise BoxUnavailable(f"{said}. Next: course grade … --device cpu")
+        course = load_course(plan.course)
+        opened = box.enter_context(open_box(plan.level, course.limits.for_worker(plan.device), course.root))
+        prove(opened, course, plan.device)
+        settings = Settings(plan.secret, plan.seed, plan.device, plan.exercises, lines=plan.lines)
+        judge = Judge(course, opened, settings)
+        judge.demand_points()  # here, because whatever grades anybody begins here
+        _bound_memory(MEMORY_MIB + course.limits.memory_mib)
+        return judge
+    finally:
+        gc.freeze()  # what was imported stays until the end
+        gc.enable()
 
 
-def _close() -> None:
-    _state.box.close()
+def _bound_memory(mib: int) -> None:
+    """Bound what this process may write to, so that a text cannot make it take the machine's memory.
 
+    What asks for more fails here: one exercise is not graded, and the run goes on. The boxes that it starts inherit the bound,
+    which is above their own.
+    """
+    with suppress(ImportError):  # Windows, where nobody grades
+        import resource
 
-def _need(device: Device) -> None:
-    """Raise BoxUnavailable if this machine does not have the device."""
-    import torch
-
-    if device is Device.CUDA and not torch.cuda.is_available():
-        raise BoxUnavailable("this machine has no CUDA device that torch can use. Next: course grade … --device cpu")
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (mib * 1024 * 1024, hard))

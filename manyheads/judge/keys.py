@@ -22,19 +22,18 @@ from ..submission import Submission, Unreadable, largest, read_bytes
 from ..submission.source_text import parsed
 from .judge_process import GradePlan
 
-# Which files of a course the grading of one exercise reads.
-
+PACKAGES = ("torch", "numpy", "einops", "pytest")
+ENDS = (".py", ".ipynb")  # the suffixes of attempts
+SUFFIXES = (".py", ".yaml", ".json")  # the suffixes of the files that the engine consists of
+ENGINE = Path(__file__).parents[1]
 SOURCES = ("solutions", "exercises", "grader")
 # Modules with which a source can read files that no import names.
 _READERS = frozenset(
     "builtins codecs ctypes fileinput glob importlib inspect io linecache mmap os pathlib pkgutil runpy shutil sqlite3 "
     "subprocess sys tarfile tempfile zipfile zipimport".split()
 )
-_ENGINE = "manyheads"
 _NAMES = frozenset("open exec eval compile __import__ __file__ __path__ __spec__ __loader__ __builtins__".split())
-_READS = re.compile(
-    r"(read|load|open)(_|$)(?!state_dict)|\w*(file|txt|csv)|memmap"
-)  # torch.load, numpy.loadtxt, read_csv
+_READS = re.compile(r"(read|load|open)(_|$)(?!state_dict)|\w*(file|txt|csv)|memmap")  # torch.load, loadtxt, read_csv
 
 
 def graded_from(exercise: Exercise) -> list[Path]:
@@ -47,17 +46,16 @@ def graded_from(exercise: Exercise) -> list[Path]:
     sources = [path for each in (exercise.solution, *beside) for path in with_neighbours(each)]
     sources += [*exercise.check_sources(), *exercise.mutant_sources()]
     files = {*sources, exercise.script, exercise.fingerprints}
-    if any(map(reads_beyond, sources)):
-        files.update(path for name in SOURCES for path in files_below(exercise.root / name))
+    if any(map(_reads_beyond, sources)):
+        files.update(path for name in SOURCES for path in _files_below(exercise.root / name))
     return sorted(files)
 
 
-def files_below(root: Path) -> Iterator[Path]:
-    """Return every file below a folder but what Python caches."""
+def _files_below(root: Path) -> Iterator[Path]:
     return (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
 
-def reads_beyond(path: Path) -> bool:
+def _reads_beyond(path: Path) -> bool:
     """Return whether this source may read more of the course than itself and its neighbours. In doubt it may."""
     try:
         tree = parsed(path.read_text(encoding="utf-8"))
@@ -70,13 +68,7 @@ def reads_beyond(path: Path) -> bool:
 
 def _is_for_main(part: ast.stmt) -> bool:
     """Return whether this runs for who starts the file alone, and never where it is graded."""
-    match part:
-        case ast.If(
-            test=ast.Compare(left=ast.Name("__name__"), ops=[ast.Eq()], comparators=[ast.Constant("__main__")]),
-            orelse=[],
-        ):
-            return True
-    return False
+    return isinstance(part, ast.If) and not part.orelse and ast.unparse(part.test) == "__name__ == '__main__'"
 
 
 def _is_beyond(node: ast.AST, path: Path) -> bool:
@@ -102,21 +94,15 @@ def _is_outside(module: str, path: Path) -> bool:
     name = module.split(".")[0]
     above = path.parents[:3]  # the folder, the one that holds it, and the course's, from which commands are run
     in_course = any((folder / name).is_dir() or (folder / f"{name}.py").exists() for folder in above)
-    return name == _ENGINE or (name not in _READERS and not in_course)
-
-
-# What belongs to another exercise is not in it, so a new exercise, or a changed one, is no reason to grade others
-# again. Titles, dates and what is decided are not in it either: they are applied to results whenever these are shown.
-
-PACKAGES = ("torch", "numpy", "einops", "pytest")
-ENDS = (".py", ".ipynb")  # the suffixes of attempts
-SUFFIXES = (".py", ".yaml", ".json")  # the suffixes of the files that the engine consists of
-ENGINE = Path(__file__).parents[1]
+    return name == ENGINE.name or (name not in _READERS and not in_course)
 
 
 @dataclass(frozen=True)
 class Keys:
     """Computes keys for one grading plan. The course's files are read once, when they are first needed.
+
+    What belongs to another exercise is not in a key, so a new exercise, or a changed one, is no reason to grade others
+    again. Titles, dates and what is decided are not in it either: they are applied to results whenever these are shown.
 
     run: the part that all attempts share: engine, versions, options, limits, secret.
     texts: what grader/texts.yaml holds.
@@ -130,16 +116,15 @@ class Keys:
     def of(self, submission: Submission, exercise: Exercise) -> str:
         """Return the key of this attempt, before it is graded."""
         handed_in = _handed_in(submission, exercise, self.course.limits.source_kib)
-        return hash_of([self.of_exercise(exercise), submission.student, *handed_in])
+        return _hash_of([self.of_exercise(exercise), submission.student, *handed_in])
 
     def of_exercise(self, exercise: Exercise) -> str:
         """Return the part of the key that all attempts at an exercise share."""
         if exercise.id not in self._exercises:
             names = [exercise.assignment.id, exercise.stem]
             row = exercise.row.model_dump_json(exclude={"title", "why"})
-            root, files = self.course.root, graded_from(exercise)
-            made_from = (f"{path.relative_to(root).as_posix()} {_digest(path)}" for path in files)
-            self._exercises[exercise.id] = hash_of([self.run, *names, row, *made_from])
+            made_from = _named(self.course.root, graded_from(exercise))
+            self._exercises[exercise.id] = _hash_of([self.run, *names, row, *made_from])
         return self._exercises[exercise.id]
 
     def of_result(self, key: str, exercise: Exercise, result: ExerciseResult) -> str:
@@ -149,11 +134,11 @@ class Keys:
         """
         ids = sorted({id_ for found in (*result.diagnosis, *result.also) for id_ in (found.id, *found.alternatives)})
         words = [json.dumps([id_, self._words(id_, exercise.id)], default=str) for id_ in ids]
-        return hash_of([key, *words, result.model_dump_json()])
+        return _hash_of([key, *words, result.model_dump_json()])
 
     def of_course(self) -> str:
         """Return a hash of all of this, by which a cluster's workers know that they would grade alike."""
-        return hash_of([*map(self.of_exercise, self.course.exercises), json.dumps(self.texts, default=str)])
+        return _hash_of([*map(self.of_exercise, self.course.exercises), json.dumps(self.texts, default=str)])
 
     def _words(self, id_: str, exercise: str) -> object:
         """Return the texts of a misconception, without those that other exercises have in place of them."""
@@ -171,14 +156,10 @@ def keys_of(course: Course, plan: GradePlan) -> Keys:
     python = "{}.{}".format(*sys.version_info)
     versions = [f"{name} {_version(name)}" for name in PACKAGES]
     secret = hashlib.sha256(b"journal" + plan.secret).hexdigest()
-    engine = (
-        f"{path.relative_to(ENGINE).as_posix()} {_digest(path)}"
-        for path in sorted(files_below(ENGINE))
-        if path.suffix in SUFFIXES
-    )
+    engine = _named(ENGINE, (path for path in sorted(_files_below(ENGINE)) if path.suffix in SUFFIXES))
     limits = course.limits.model_dump_json()
     shared = [secret, limits, *options, python, *versions, *engine]
-    return Keys(course, hash_of(shared), _read_texts(course.texts))
+    return Keys(course, _hash_of(shared), _read_texts(course.texts))
 
 
 def files_key(submission: Submission, limit_kib: int) -> str:
@@ -186,11 +167,10 @@ def files_key(submission: Submission, limit_kib: int) -> str:
     files = (
         each for exercise in submission.assignment.exercises for each in _handed_in(submission, exercise, limit_kib)
     )
-    return hash_of([submission.student, submission.assignment.id, *files])
+    return _hash_of([submission.student, submission.assignment.id, *files])
 
 
-def hash_of(parts: Iterable[str]) -> str:
-    """Return one hash of several texts."""
+def _hash_of(parts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -216,8 +196,11 @@ def _read_texts(path: Path) -> object:
         return hashlib.sha256(data).hexdigest()
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
+def _named(root: Path, files: Iterable[Path]) -> Iterator[str]:
+    """Yield of each file its place and its digest."""
+    for path in files:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
+        yield f"{path.relative_to(root).as_posix()} {digest}"
 
 
 def _version(package: str) -> str:

@@ -21,7 +21,7 @@ from ..checks.implementation import LocalRunner
 from ..checks.local import bytes_of, changes_in
 from ..checks.outcome import CheckOutcome
 
-LIMIT = 64 * MIB  # of calls and replies as they are sent: beyond it, what was met but once is forgotten
+LIMIT = 64 * MIB  # of calls, replies and answers
 LARGE = MIB // 4  # a reply of more bytes is not remembered: one attempt's must not displace those of all others
 
 
@@ -31,13 +31,7 @@ class Step:
 
     call: Call | None = None
     outcome: CheckOutcome | None = None
-    is_held: bool = False  # whether the memory will know it when another attempt comes here
     after: dict[int, Step] = field(default_factory=dict)  # by the id of the reply to `call`
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the check has come to this step before."""
-        return self.call is not None or self.outcome is not None
 
 
 class Memory:
@@ -48,75 +42,35 @@ class Memory:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all of it. Between attempts only."""
+        """Forget all of it. Between attempts only, for a step stands for the replies before it."""
+        self.size = 0  # how many bytes are remembered
         self._replies: dict[bytes, Reply] = {}  # by the digest of their bytes
         self._read: dict[int, Reply] = {}  # the same, by their ids, and those that a check has changed
         self._first: dict[str, Step] = {}  # by check
         self._calls: dict[bytes, Call] = {}  # by the digest of their bytes
         self._held: dict[int, Call] = {}  # the same, by their ids, and those that live longer
-        self._asked: set[int] = set()  # ids of calls that an attempt was asked
-        self._packed: dict[tuple[int, str], bytes] = {}  # by the id of the call and its dtype, from the second time on
-        self._sizes: dict[int, int] = {}  # in bytes, of calls and replies by their ids
-        self._bytes = 0
-        self._met_again: set[int] = set()  # ids of calls and replies, since something was forgotten
+        self._packed: dict[tuple[int, str], bytes] = {}  # by the id of the call and its dtype
         self._answers: dict[int, tuple[Reply, int]] = {}  # of trusted code, with their changes, by the call's id
-        self._answers_bytes = 0
-
-    @property
-    def size(self) -> int:
-        """How many bytes are remembered."""
-        return self._bytes + self._answers_bytes
 
     def begin_attempt(self) -> None:
-        """Forget what is rare if all has become too much, and all if most is not rare.
-
-        What right attempts have in common is met again and again; what a wrong one says is mostly met once. Between attempts
-        only, for a step stands for the replies before it.
-        """
+        """Forget all if it has become too much: what right attempts have in common is soon met again."""
         if self.size > self._limit:
-            self._forget_rare()
-            if self.size > self._limit / 2:
-                self.forget()
-
-    def _forget_rare(self) -> None:
-        common, self._met_again = self._met_again, set()
-        self._replies = {digest: reply for digest, reply in self._replies.items() if id(reply) in common}
-        self._read = {id(reply): reply for reply in self._replies.values()}
-        rare = {id(call) for call in self._calls.values()} - common
-        self._calls = {digest: call for digest, call in self._calls.items() if id(call) in common}
-        for place in rare:
-            del self._held[place]
-        self._asked -= rare
-        self._packed = {key: packed for key, packed in self._packed.items() if key[0] in self._held}
-        self._first = {check: step for check, step in self._first.items() if self._keep(step)}
-        self._sizes = {place: size for place, size in self._sizes.items() if place in self._read or place in self._held}
-        self._bytes = sum(self._sizes.values()) + sum(map(len, self._packed.values()))
-        self._answers = {place: known for place, known in self._answers.items() if place not in rare}
-        self._answers_bytes = sum(bytes_of(reply) for reply, _ in self._answers.values())
-
-    def _keep(self, step: Step) -> bool:
-        """Return whether the step's own call is kept, and then of what comes after it only what is kept, too."""
-        if step.call is not None and id(step.call) not in self._held:
-            return False
-        step.after = {key: each for key, each in step.after.items() if key in self._read and self._keep(each)}
-        return True
+            self.forget()
 
     def first(self, check: str) -> Step:
         """Return where the check with this id begins."""
-        return _unless_faulty(self._first.setdefault(check, Step(is_held=True)))
+        return _unless_faulty(self._first.setdefault(check, Step()))
 
     def after(self, step: Step, reply: Reply) -> Step:
         """Return where its check goes on when `step.call` got this reply."""
-        if step.is_held and id(reply) in self._read:
-            return _unless_faulty(step.after.setdefault(id(reply), Step(is_held=True)))
-        return Step()
+        return _unless_faulty(step.after.setdefault(id(reply), Step())) if id(reply) in self._read else Step()
 
     def note(self, step: Step, made: Call | CheckOutcome) -> None:
         """Note what the check did at this step."""
         if isinstance(made, CheckOutcome):
             step.outcome = made
-            return
-        step.call = self.hold(made) if step.is_held else made
+        else:
+            step.call = self.hold(made)
 
     def hold(self, call: Call) -> Call:
         """Return the same call for all equal ones: what is sent for it and what trusted code answers will be remembered."""
@@ -124,18 +78,25 @@ class Memory:
             return call
         data = wire.encode(call)
         digest = hashlib.sha256(data).digest()
-        if digest in self._calls:
-            self._met_again.add(id(self._calls[digest]))
-        else:
+        if digest not in self._calls:
             own = wire.decode(data)  # a copy: what a check changes in place afterwards does not change it
             assert isinstance(own, Call)
             self._calls[digest] = self._held[id(own)] = own
-            self._count(own, len(data))
+            self.size += len(data)
         return self._calls[digest]
 
     def hold_as_it_is(self, call: Call) -> None:
         """Hold a call that lives longer than this memory, and that nobody changes."""
         self._held[id(call)] = call
+
+    def pack(self, call: Call, dtype: str) -> bytes:
+        """Return the message that asks for this call, in this dtype unless the call has one."""
+        key = (id(call), dtype)
+        packed = self._packed.get(key) or wire.encode(cast(call, call.dtype or dtype))
+        if key not in self._packed and id(call) in self._held:
+            self._packed[key] = packed
+            self.size += len(packed)
+        return packed
 
     def read(self, payload: bytes) -> Reply:
         """Return the reply in these bytes: of the same bytes the same object. Raises BadReply."""
@@ -145,17 +106,10 @@ class Memory:
         reply = self._replies.get(digest)
         if reply is None or changes_in(reply):
             reply = read_reply(payload)
-            if reply.stopped:  # no answer to a call, and sixty long messages in a few bytes each
-                return reply
-            self._replies[digest] = self._read[id(reply)] = reply
-            self._count(reply, len(payload) + sys.getsizeof(reply.raised.message if reply.raised else ""))
-        else:
-            self._met_again.add(id(reply))
+            if not reply.stopped:  # such a one is no answer to a call, and sixty long messages in a few bytes each
+                self._replies[digest] = self._read[id(reply)] = reply
+                self.size += len(payload) + sys.getsizeof(reply.raised.message if reply.raised else "")
         return reply
-
-    def _count(self, kept: Call | Reply, size: int) -> None:
-        self._sizes[id(kept)] = size
-        self._bytes += size
 
     def answer(self, runner: LocalRunner, call: Call) -> Reply:
         """Return what trusted code, the same for all of this memory, answers: computed once for equal calls."""
@@ -165,22 +119,8 @@ class Memory:
             reply = LocalRunner.execute(runner, call)
             if bytes_of(reply) <= LARGE:
                 self._answers[id(call)] = (reply, changes_in(reply))
-                self._answers_bytes += bytes_of(reply)
+                self.size += bytes_of(reply)
         return reply
-
-    def pack(self, call: Call, dtype: str) -> bytes:
-        """Return the message that asks for this call, in this dtype unless the call has one."""
-        key = (id(call), dtype)
-        if key in self._packed:
-            self._met_again.add(id(call))
-            return self._packed[key]
-        packed = wire.encode(cast(call, call.dtype or dtype))
-        if id(call) in self._asked:
-            self._packed[key] = packed
-            self._bytes += len(packed)
-        elif id(call) in self._held:
-            self._asked.add(id(call))
-        return packed
 
 
 def _unless_faulty(step: Step) -> Step:

@@ -39,25 +39,28 @@ def says_nothing(targets: Sequence[str], attempt: RecordingRunner, reference: Ru
 
     What the attempt is asked in addition does not stand in its transcript.
     """
-    found: dict[str, str] = {}
+    told: dict[str, str] = {}
     contrasts: list[_Contrast] = []
-    asked: dict[str, list[Exchange]] = {target: [] for target in targets}
-    for exchange in attempt.transcript:
-        asked.get(target_of(exchange.call), []).append(exchange)
-    for target, exchanges in asked.items():
+    for target in targets:
+        exchanges = [exchange for exchange in attempt.transcript if target_of(exchange.call) == target]
         if _is_right_once(_known(exchanges, reference)):
             continue
-        known = list(_known(exchanges, reference))
-        said = [(each, says) for each in known if (says := each.emptiness()) is not None]
+        said = [(each, says) for each in _known(exchanges, reference) if (says := each.emptiness()) is not None]
         telling = [each for each, says in said if not says]
         if said and not telling:
-            found[target] = f"{target} {said[0][1]}"
-        elif telling and max(telling, key=lambda each: each.mine.numel()).is_unrelated():
-            found[target] = f"what {target} gives has nothing to do with what it is given"
+            told[target] = f"{target} {said[0][1]}"
+        elif telling and max(telling, key=lambda each: _numbers(each.exchange.reply).numel()).is_unrelated():
+            told[target] = f"what {target} gives has nothing to do with what it is given"
         else:
             contrasts += _contrast(target, [contrast.exchange.call for contrast in telling], reference)
-    found.update(_asked(contrasts, attempt))
-    return found
+    before = len(attempt.transcript)
+    questions = [Question("", call) for contrast in contrasts for call in contrast.calls]
+    replies = iter(attempt.execute_all(questions) if questions else ())
+    del attempt.transcript[before:]
+    for contrast in contrasts:
+        if verdict := contrast.verdict([next(replies) for _ in contrast.calls]):
+            told[contrast.target] = verdict
+    return told
 
 
 @dataclass(frozen=True)
@@ -66,11 +69,6 @@ class _Known:
 
     exchange: Exchange
     right: Reply
-
-    @property
-    def mine(self) -> Tensor:
-        """All numbers of the attempt's answer."""
-        return _numbers(self.exchange.reply)
 
     def parts(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the parts of the attempt's answer that are tensors, each with the reference's."""
@@ -107,20 +105,14 @@ class _Known:
 
 @dataclass(frozen=True)
 class _Contrast:
-    """Two calls of a function to which the reference answers differently. largest: the largest number of its answer."""
+    """Two calls of a function, each twice, to which the reference answers differently. largest: of its answer's numbers."""
 
     target: str
-    one: Call
-    other: Call
+    calls: Sequence[Call]
     largest: float
 
-    @property
-    def questions(self) -> list[Question]:
-        """Both calls, twice."""
-        return [Question("", call) for call in (self.one, self.other) * 2]
-
     def verdict(self, replies: Sequence[object]) -> str:
-        """Say what the answers to the questions show; "" where the function says something, or that cannot be seen."""
+        """Say what the answers to the calls show; "" where the function says something, or that cannot be seen."""
         found = [_numbers(reply) for reply in replies if isinstance(reply, Reply) and reply.raised is None]
         if len(found) < len(replies) or len({each.shape for each in found}) > 1 or not found[0].numel():
             return ""
@@ -148,29 +140,19 @@ def _contrast(target: str, calls: Sequence[Call], reference: Runner) -> Iterator
         for other in others:
             one, two = (_numbers(reference.execute(each)) for each in (call, other))
             if one.shape == two.shape and difference(two, one) > MUCH:
-                yield _Contrast(target, call, other, float(one.abs().max()))
+                yield _Contrast(target, (call, other, call, other), float(one.abs().max()))
                 return
 
 
-def _asked(contrasts: Sequence[_Contrast], attempt: RecordingRunner) -> Iterator[tuple[str, str]]:
-    """Ask these contrasts. Yield the functions that say nothing, each with what is to be said of it."""
-    if not contrasts:
-        return
-    before = len(attempt.transcript)
-    replies = iter(attempt.execute_all([question for contrast in contrasts for question in contrast.questions]))
-    del attempt.transcript[before:]
-    for each in contrasts:
-        if said := each.verdict([next(replies) for _ in each.questions]):
-            yield each.target, said
-
-
-def _known(exchanges: Sequence[Exchange], reference: Runner) -> Iterator[_Known]:
+def _known(exchanges: Iterable[Exchange], reference: Runner) -> Iterator[_Known]:
     """Yield these exchanges, with the reference's replies, as far as both answer with numbers."""
     for exchange in exchanges:
-        if exchange.reply.raised is None and any(out.tensor is not None for out in exchange.reply.outputs):
-            right = reference.execute(exchange.call)
-            if right.raised is None and any(out.tensor is not None for out in right.outputs):
-                yield _Known(exchange, right)
+        if _has_tensors(exchange.reply) and _has_tensors(right := reference.execute(exchange.call)):
+            yield _Known(exchange, right)
+
+
+def _has_tensors(reply: Reply) -> bool:
+    return reply.raised is None and any(out.tensor is not None for out in reply.outputs)
 
 
 def _is_right_once(known: Iterable[_Known]) -> bool:
@@ -229,24 +211,23 @@ def _has_numbers(call: Call) -> bool:
 def _with_other_numbers(call: Call) -> Call:
     """Return the same call with other numbers: the same ones moved, and smaller."""
     generator = torch.Generator().manual_seed(0)
-
-    def other(value: Tensor) -> Tensor:
-        order = torch.randperm(value.numel(), generator=generator)
-        return value.flatten()[order].view(value.shape) * SMALLER
-
-    return _changed(call, other)
+    return _changed(
+        call,
+        lambda x: x.flatten()[torch.randperm(x.numel(), generator=generator)].view(x.shape) * SMALLER,
+    )
 
 
 def _changed(call: Call, change: Callable[[Tensor], Tensor]) -> Call:
     """Return the call with every floating-point tensor of its arguments changed in this way."""
 
     def changed(value: Any) -> Any:
-        if isinstance(value, Tensor):
-            return change(value) if value.is_floating_point() and not value.is_meta else value
-        if isinstance(value, Build):
-            return replace(value, state=value.state and in_all(value.state), added=in_all(value.added))
-        if isinstance(value, StandIn):
-            return replace(value, linears=in_all(value.linears))
+        match value:
+            case Tensor() if value.is_floating_point() and not value.is_meta:
+                return change(value)
+            case Build():
+                return replace(value, state=value.state and in_all(value.state), added=in_all(value.added))
+            case StandIn():
+                return replace(value, linears=in_all(value.linears))
         return value
 
     def in_all(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,20 +76,11 @@ def hidden_run(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[Chec
 
 @pytest.fixture
 def attempt(hidden_run: CheckRun) -> CheckRun:
-    """Return the attempt under judgement."""
+    """Return what all checks share: `pytest_pyfunc_call` makes the fixtures of it."""
     return hidden_run
 
 
-@pytest.fixture
-def reference(hidden_run: CheckRun) -> CheckRun:
-    """Return the reference solution."""
-    return hidden_run
-
-
-@pytest.fixture
-def draw(hidden_run: CheckRun) -> CheckRun:
-    """Return the random inputs of this check."""
-    return hidden_run
+reference = draw = attempt
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -102,7 +93,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         pytest.fail("the check asks the attempt nothing: let it take the fixture `attempt`", pytrace=False)
     if is_for_another_device(pyfuncitem, run.attempt.device):
         pytest.skip(f"not for {run.attempt.device}: course grade --device cuda runs it")
-    (outcome,) = run_checks([check_of(pyfuncitem)], run, {})
+    (outcome,) = run_checks([check_of(pyfuncitem)], run)
     if outcome.fault:
         pytest.fail(f"the check itself is at fault: {outcome.fault}", pytrace=False)
     if outcome.outcome == "skipped":
@@ -121,13 +112,10 @@ def _exercise_of(checks: Path) -> tuple[Course, Exercise]:
 
 
 def _source(course: Course, exercise: Exercise, given: Path) -> AttemptSource:
-    stem = exercise.stem
-    if given.is_dir():
-        source = read_attempt(given, stem, None, course.limits.source_kib)
-    elif given.stem in (stem, exercise.id):
-        source = read_attempt(given.parent, given.stem, None, course.limits.source_kib)
-    else:
+    folder, stem = (given, exercise.stem) if given.is_dir() else (given.parent, given.stem)
+    if stem not in (exercise.stem, exercise.id):
         pytest.skip(f"{given.name} is no attempt at {exercise.id}")
+    source = read_attempt(folder, stem, None, course.limits.source_kib)
     if source.missing or source.problem:
         pytest.skip(source.problem or f"{source.name} is not in {given}")
     return source

@@ -1,4 +1,4 @@
-"""Whether a check that passed got answers: without answers a check does not pass.
+"""Whether a check got answers: without answers it does not pass, and where it breaks on strange ones, they are to blame.
 
 Some checks ask for what an attempt without any answer also does: leave an argument unchanged, or refuse an input. So
 every function and class that the check called must have returned what the reference returns, a tensor or a number, at
@@ -7,15 +7,15 @@ least once, and never anything else. A refusal counts only if an allowed input w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import cycle
 
-from ..box.worker.answers import Output
+from ..box.worker.answers import Output, Reply
 from ..box.worker.form import OPAQUE
 from ..box.worker.messages import Build, Call
 from ..checks.answer import Answer, answers_of
-from ..checks.asserts import NONE, assert_finite
+from ..checks.asserts import NONE, assert_finite, assert_shape
 from ..checks.implementation import Runner
 from ..checks.outcome import AttemptRaised, CheckFailed, CheckOutcome
 from ..checks.sanitize import kind_name
@@ -26,7 +26,41 @@ class AsksNothingError(Exception):
     """A check that an attempt cannot fail by not answering. That is a fault of the check."""
 
 
+@dataclass(frozen=True)
+class Withdrawn(CheckOutcome):
+    """The outcome of a check that passed, and does not count. place: the function whose answer is why."""
+
+    place: str = ""
+
+
 Kinds = tuple[frozenset[str], ...]  # what a function returns ("tensor", "float"), for each leaf of what it returns
+Why = tuple[CheckFailed | AsksNothingError, str]  # and the function whose answer it is
+
+
+def unanswered(exchanges: Sequence[Exchange], reference: Runner) -> Why | None:
+    """Return why a check with these exchanges that passed does not count, and whose answer it is; None if it counts."""
+    if not exchanges:
+        return AsksNothingError("it asks the attempt nothing"), ""
+    kinds: dict[str, Kinds] = {}
+    for target in dict.fromkeys(target_of(exchange.call) for exchange in exchanges):
+        due = kinds_of((e.call for e in exchanges if target_of(e.call) == target), reference)
+        if due is None:
+            fault = f"it asks {target} for nothing that the reference answers: let it ask an allowed input, too"
+            return AsksNothingError(fault), target
+        kinds[target] = due
+    answered = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
+
+    def silence(exchange: Exchange) -> CheckFailed | None:
+        if target_of(exchange.call) in answered:
+            return None
+        raised = exchange.reply.raised
+        return CheckFailed("a module is built, and never answers") if raised is None else AttemptRaised(raised)
+
+    for find in (lambda e: _of_another_kind(e, kinds[target_of(e.call)]), silence, lambda e: _not_finite(e, reference)):
+        for exchange in exchanges:
+            if failed := find(exchange):
+                return failed, target_of(exchange.call)
+    return None
 
 
 def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
@@ -47,42 +81,6 @@ def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
     return tuple(map(frozenset, found)) if any(found) else None
 
 
-@dataclass(frozen=True)
-class Withdrawn(CheckOutcome):
-    """The outcome of a check that passed, and does not count. place: the function whose answer is why."""
-
-    place: str = ""
-
-
-Why = tuple[CheckFailed | AsksNothingError, str]  # and the function whose answer it is
-
-
-def unanswered(exchanges: Sequence[Exchange], kinds: Mapping[str, Kinds], reference: Runner) -> Why | None:
-    """Return why a check that passed does not count, and whose answer it is; None if it counts.
-
-    Args:
-        exchanges: the calls of this check, with their replies.
-        kinds: what the reference returns, by the name of the function or class.
-        reference: of whose finite answers an attempt's must be finite, too.
-    """
-    if not exchanges:
-        return AsksNothingError("it asks the attempt nothing"), ""
-    for target in dict.fromkeys(target_of(exchange.call) for exchange in exchanges):
-        if target not in kinds:
-            fault = f"it asks {target} for nothing that the reference answers: let it ask an allowed input, too"
-            return AsksNothingError(fault), target
-    for exchange in exchanges:
-        if failed := _of_another_kind(exchange, kinds[target_of(exchange.call)]):
-            return failed, target_of(exchange.call)
-    answered = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
-    for exchange in exchanges:
-        if (target := target_of(exchange.call)) not in answered:
-            raised, silent = exchange.reply.raised, CheckFailed("a module is built, and never answers")
-            return (silent if raised is None else AttemptRaised(raised)), target
-    unfinished = ((_not_finite(exchange, reference), target_of(exchange.call)) for exchange in exchanges)
-    return next(((failed, target) for failed, target in unfinished if failed is not None), None)
-
-
 def _of_another_kind(exchange: Exchange, wanted: Kinds) -> CheckFailed | None:
     """Say which output is of another kind than the reference's."""
     call, outputs = exchange.call, exchange.reply.outputs
@@ -93,9 +91,19 @@ def _of_another_kind(exchange: Exchange, wanted: Kinds) -> CheckFailed | None:
         return failed
     for out, due, answer in zip(outputs, cycle(wanted), answers_of(call, exchange.reply), strict=False):
         if not _is_answer(out, due, is_part=not call.form.is_leaf):
+            name = "None" if due == {NONE} else kind_name(min(due - {NONE}))
             where = f" as {answer.label}" if answer.path or call.then else ""
-            return CheckFailed(f"{_name(due)} was expected{where}; yours returned {kind_name(out.kind)}")
+            return CheckFailed(f"{name} was expected{where}; yours returned {kind_name(out.kind)}")
     return None
+
+
+def _is_answer(out: Output, due: Set[str], is_part: bool) -> bool:
+    """Return whether this is a tensor if one is due, or a number if one is due; a part may be None, or opaque."""
+    if out.kind in due and (out.kind in ("tensor", OPAQUE) or is_part):
+        return True
+    if due <= {"tensor", NONE, OPAQUE}:
+        return False
+    return out.tensor is not None and out.tensor.dim() == 0
 
 
 def _not_finite(exchange: Exchange, reference: Runner) -> CheckFailed | None:
@@ -118,14 +126,35 @@ def _not_finite(exchange: Exchange, reference: Runner) -> CheckFailed | None:
     return None
 
 
-def _name(due: Set[str]) -> str:
-    return "None" if due == {NONE} else kind_name(min(due - {NONE}))
+def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
+    """Return the first answer that differs from the reference's in shape or type, as a check would report it; None if all agree.
+
+    A check that fails on one (an index beyond an axis, arithmetic on bools) is not broken: a wrong attempt may return anything.
+    """
+    for exchange in exchanges:
+        try:
+            right = reference.execute(exchange.call)
+            if right.raised is None:
+                _compare(exchange.call, exchange.reply, right)
+        except CheckFailed as failed:
+            return failed
+        except Exception:  # a call that only an attempt can answer cannot be compared
+            continue
+    return None
 
 
-def _is_answer(out: Output, due: Set[str], is_part: bool) -> bool:
-    """Return whether this is a tensor if one is due, or a number if one is due; a part may be None, or opaque."""
-    if out.kind in due and (out.kind in ("tensor", OPAQUE) or is_part):
-        return True
-    if due <= {"tensor", NONE, OPAQUE}:
-        return False
-    return out.tensor is not None and out.tensor.dim() == 0
+def _compare(call: Call, mine: Reply, right: Reply) -> None:
+    Answer(call, mine).must_return()
+    for got, wanted, answer in zip(mine.outputs, right.outputs, answers_of(call, mine), strict=False):
+        if got.kind != wanted.kind:
+            raise CheckFailed(f"{kind_name(wanted.kind)} was expected; yours returned {kind_name(got.kind)}")
+        if got.tensor is None or wanted.tensor is None:
+            continue
+        assert_shape(got.tensor, wanted.tensor.shape, answer.label)
+        if got.tensor.is_floating_point() != wanted.tensor.is_floating_point():
+            expected, yours = (str(t.dtype).removeprefix("torch.") for t in (wanted.tensor, got.tensor))
+            raise CheckFailed(f"a tensor of {expected} was expected; yours is of {yours}")
+    for name, gradient in right.gradients.items():
+        other = mine.gradients.get(name)
+        if gradient is not None and other is not None:
+            assert_shape(other, gradient.shape, "a gradient")

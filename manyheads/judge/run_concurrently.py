@@ -43,9 +43,8 @@ class _Running:
         self.check = check
         self._run, self._judge_end = run, judge_end
         self._step = run.memory.first(check.id)
-        self._replies: list[Reply] = []
+        self._unseen: list[Reply] = []  # replies that the function has not got
         self._function = greenlet(check.call)
-        self._seen = 0  # how many of the replies the function has got
 
     @property
     def call(self) -> Call:
@@ -61,14 +60,14 @@ class _Running:
 
     def advance(self) -> bool:
         """Go to its next call or to its end. Returns whether it has ended."""
-        if not self._step.is_known:
+        if self._step.call is None and self._step.outcome is None:
             self._note(self._catch_up())
         return self._step.outcome is not None
 
     def answered(self, answer: Reply | AttemptEnded) -> bool:
         """Advance with the answer to its call. Returns whether it has ended."""
         if isinstance(answer, Reply):
-            self._replies.append(answer)
+            self._unseen.append(answer)
             self._step = self._run.memory.after(self._step, answer)
             return self.advance()
         self._catch_up()
@@ -81,9 +80,8 @@ class _Running:
         made = None
         if not self._function:
             made = self._function.switch(self._run, _Waiting(self._run.attempt, getcurrent()))
-        while self._seen < len(self._replies):
-            self._seen += 1
-            made = self._function.switch(self._replies[self._seen - 1])
+        while self._unseen:
+            made = self._function.switch(self._unseen.pop(0))
         return made
 
     def _note(self, made: Call | BaseException | None) -> None:

@@ -37,13 +37,14 @@ def stopped_parts(source: AttemptSource, stopped: Sequence[Stopped], describe: C
     """
     sentences, words = [], set[str]()
     for part in stopped[:_SHOWN]:
-        name = _missing_name(part.raised)
-        place = _place(source, part.line)
-        either = f"{place} did not run to its end either: it needs {name}."
-        sentences.append(either if name in words else f"{place} {_reason(part, describe)}")
+        name, place = _missing_name(part.raised), proved_line(source, part.line).place
+        reason = _reason(part, describe)
+        if name in words:
+            reason = f"did not run to its end either: it needs {name}."
+        sentences.append(f"{place[0].upper()}{place[1:]} {reason}")
         words |= _words(source, part.line)
-    more = len(stopped) - _SHOWN
-    sentences += [f"{more} more did not run to their end."] * (more > 0)
+    if (more := len(stopped) - _SHOWN) > 0:
+        sentences.append(f"{more} more did not run to their end.")
     return " ".join(sentences)
 
 
@@ -52,20 +53,15 @@ def as_note(sentences: str) -> str:
     return f"{sentences} The lines below ran, and this costs no points by itself." if sentences else ""
 
 
-def _place(source: AttemptSource, line: int) -> str:
-    place = proved_line(source, line).place
-    return place[0].upper() + place[1:]
-
-
 def _reason(stopped: Stopped, describe: Callable[[Raised], str]) -> str:
-    if stopped.raised is None:
-        if stopped.ended is End.TIMEOUT:
-            return f"was left out: it was still at work after {stopped.seconds:.2g} seconds."
-        return "was left out: it ended the whole process."
-    module = _MODULE.fullmatch(stopped.raised.message) if stopped.raised.type == "ModuleNotFoundError" else None
-    if module:
+    raised = stopped.raised
+    if raised is None:
+        is_late = stopped.ended is End.TIMEOUT
+        why = f"was still at work after {stopped.seconds:.2g} seconds" if is_late else "ended the whole process"
+        return f"was left out: it {why}."
+    if raised.type == "ModuleNotFoundError" and (module := _MODULE.fullmatch(raised.message)):
         return f"did not run to its end: there is no module {module[1]} where attempts are judged."
-    return f"did not run to its end: it {describe(stopped.raised)}."
+    return f"did not run to its end: it {describe(raised)}."
 
 
 def are_the_cause(source: AttemptSource, stopped: Sequence[Stopped], transcript: Sequence[Exchange]) -> bool:

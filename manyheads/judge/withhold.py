@@ -74,8 +74,8 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
 
 def _factors(known: Iterable[int]) -> set[float]:
     """Return the factors that mistakes make of these sizes. They are few, so that a chosen one carries a few bits at most."""
-    sizes = [1, *(size for size in sorted({*known}) if 1 < size < 1 << 20)][:MOST_SIZES]
-    quotients = {a / b for a in sizes for b in sizes if 1 in (a, b)}
+    sizes = [1, *_below_a_million(known)][:MOST_SIZES]
+    quotients = {factor for size in sizes for factor in (float(size), 1 / size)}
     roots = {math.sqrt(a / b) for a in sizes for b in sizes}
     simple = {a / b for a in range(1, 7) for b in range(1, 7)}
     powers = {float(base) ** power for base in (2, 10) for power in range(-9, 10)}
@@ -84,32 +84,30 @@ def _factors(known: Iterable[int]) -> set[float]:
 
 def _products(known: Iterable[int]) -> set[int]:
     """Return the products of two of these sizes, or of one and a small number."""
-    sizes = sorted(size for size in known if 1 < size < 1 << 20)
+    sizes = _below_a_million(known)
     return {a * b for a, b in combinations_with_replacement(sizes, 2)} | {n * size for n in _SMALL for size in sizes}
+
+
+def _below_a_million(known: Iterable[int]) -> list[int]:
+    return sorted({size for size in known if 1 < size < 1 << 20})
 
 
 def _given(value: object) -> Iterator[tuple[int, ...]]:
     """Yield the shapes and the whole numbers in what a call gives to the attempt."""
-    if isinstance(value, Tensor):
-        yield tuple(value.shape)
-    elif isinstance(value, int) and not isinstance(value, bool):
-        yield (value,)
-    else:
-        for part in _parts(value):
-            yield from _given(part)
-
-
-def _parts(value: object) -> Sequence[object]:
-    """Return the parts of a call, a mapping, a sequence or a dataclass."""
-    if isinstance(value, Call):
-        return (*value.given, *value.cotangents)
-    if isinstance(value, Mapping):
-        return (*value.values(),)
-    if isinstance(value, list | tuple):
-        return value
-    if dataclasses.is_dataclass(value):
-        return [getattr(value, field.name) for field in dataclasses.fields(value)]
-    return ()
+    match value:
+        case Tensor():
+            yield tuple(value.shape)
+        case int() if not isinstance(value, bool):
+            yield (value,)
+        case Call():
+            yield from _given((*value.given, *value.cotangents))
+        case Mapping():
+            yield from _given((*value.values(),))
+        case list() | tuple():
+            for part in value:
+                yield from _given(part)
+        case _ if dataclasses.is_dataclass(value):
+            yield from _given([getattr(value, field.name) for field in dataclasses.fields(value)])
 
 
 def _returned(reply: Reply) -> Iterator[tuple[int, ...]]:

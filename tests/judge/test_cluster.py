@@ -26,10 +26,9 @@ from manyheads.course import load_course
 from manyheads.course.secret import course_secret
 from manyheads.errors import CourseFault
 from manyheads.judge.cluster import grade_on
-from manyheads.judge.grade_class import WorkerLost
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.judge.journal import NAME
-from manyheads.judge.judge_process import GradePlan
+from manyheads.judge.judge_process import GradePlan, WorkerLost
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
 from tests.make import BY_SUMS as RIGHT
@@ -245,7 +244,7 @@ def test_what_breaks_inside_dask_is_no_traceback(cluster: Cluster, capfd: pytest
         "import sys, threading\nfrom distributed import Client\nfrom manyheads.judge import cluster\n"
         "async def broken():\n    done.set()\n    raise OSError('Stream is closed')\n"
         "done = threading.Event()\n"
-        "with cluster._connected(sys.argv[1]) as client:\n    client.loop.add_callback(broken)\n    done.wait()\n"
+        "client = cluster._connect(sys.argv[1])\nclient.loop.add_callback(broken)\ndone.wait()\nclient.close()\n"
     )
     subprocess.run([sys.executable, "-c", script, cluster.address], check=True, cwd=REPOSITORY)
     assert not capfd.readouterr().err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import importlib
 import shutil
 import socket
 import sys
@@ -12,8 +12,7 @@ import pytest
 
 from manyheads.course import load_course
 from manyheads.errors import CourseFault
-from manyheads.judge.cluster import grade_on
-from manyheads.judge.dask_worker import RunSetup, grade_here, prepare
+from manyheads.judge.cluster import JudgeKeeper, RunSetup
 from manyheads.judge.judge_process import GradePlan
 from manyheads.judge.keys import files_key, keys_of
 from manyheads.submission import find_submissions
@@ -36,10 +35,11 @@ def test_an_address_where_nobody_listens_is_one_sentence(run_course: Run, tiny_c
     assert ". Next: dask scheduler" in done.stderr
 
 
-def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tiny_copy: Path) -> None:
+def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.delitem(sys.modules, "manyheads.judge.cluster")
     with pytest.raises(CourseFault, match=r"needs dask\.distributed\. Next: pip install 'manyheads\[cluster\]'$"):
-        next(grade_on("tcp://127.0.0.1:1", GradePlan(tiny_copy, b"secret"), []))
+        importlib.import_module("manyheads.judge.cluster")
 
 
 def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> None:
@@ -50,10 +50,10 @@ def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> Non
     with pytest.raises(
         CourseFault, match=r"the course, the grader or the package versions differ .* Next: install the same engine"
     ):
-        asyncio.run(prepare(setup))
+        JudgeKeeper().prepare(setup)
     shutil.rmtree(tiny_copy)
     with pytest.raises(CourseFault, match=r"there is no course in .*\. Next: share that folder"):
-        asyncio.run(prepare(setup))
+        JudgeKeeper().prepare(setup)
 
 
 def test_a_worker_that_sees_other_files_grades_nothing(tiny_copy: Path, tmp_path: Path) -> None:
@@ -64,4 +64,4 @@ def test_a_worker_that_sees_other_files_grades_nothing(tiny_copy: Path, tmp_path
     key = files_key(submission, setup.limit_kib)
     shutil.rmtree(submission.folder)
     with pytest.raises(CourseFault, match=r"the files in .*ada/averages .*\. Next: share that folder"):
-        grade_here(setup, submission, key)
+        JudgeKeeper().grade(setup, submission, key)

@@ -10,17 +10,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import suppress
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from manyheads.course import CourseError, load_course
-from manyheads.judge.grade_class import Graded, WorkerLost, grade_all, grade_with
+from manyheads.judge.grade_class import grade_all
 from manyheads.judge.hidden_checks import GraderFault
-from manyheads.judge.judge_process import GradePlan, start
+from manyheads.judge.judge_process import GradePlan, WorkerLost, open_judge
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
 from tests import make
@@ -89,10 +89,15 @@ def test_as_many_judges_as_cpus_keep_to_one_each(together: Together) -> None:
     assert all(kept.count(cpus) == 1 for cpus in kept)
 
 
+def collects_after_it_has_failed_to_start(plan: GradePlan) -> bool:
+    with pytest.raises(CourseError), ExitStack() as box:
+        open_judge(plan, box)
+    return gc.isenabled()
+
+
 def test_a_judge_collects_garbage_though_not_while_it_starts(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("forkserver")
-    with ProcessPoolExecutor(1, context, initializer=start, initargs=(GradePlan(tmp_path, SECRET),)) as pool:
-        assert pool.submit(gc.isenabled).result()
+    with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
+        assert pool.submit(collects_after_it_has_failed_to_start, GradePlan(tmp_path, SECRET)).result()
 
 
 def edit(name: str, old: str, new: str) -> Callable[[Path], None]:
@@ -221,32 +226,6 @@ def test_a_judge_that_the_kernel_ends_for_lack_of_memory_ends_no_run(
         p.parent.name: Result.model_validate_json(p.read_bytes()).score for p in tiny_copy.glob("results/*/*.json")
     }
     assert scores == {"ada": 4, "ben": 2, "zoe": 4, "dan": None}
-
-
-class Deaf(Executor):
-    """An executor that takes work and never does it, but for the first piece, which fails."""
-
-    def __init__(self) -> None:
-        self.futures: list[Future[Graded]] = []
-
-    def submit(self, *args: object, **kwargs: object) -> Future[Graded]:  # type: ignore[override]
-        self.futures.append(Future())
-        if len(self.futures) == 1:
-            self.futures[0].set_exception(CourseError("no. Next: yes"))
-        return self.futures[-1]
-
-
-def never() -> Graded:
-    """A call that no test makes."""
-    raise AssertionError
-
-
-def test_after_a_fault_the_work_that_waits_is_given_up() -> None:
-    executor = Deaf()
-    with pytest.raises(CourseError, match=r"^no\. Next: yes$"):
-        list(grade_with(executor, [never] * 7, lambda: 4))
-    assert len(executor.futures) == 4, "no more than there is room for"
-    assert all(future.cancelled() for future in executor.futures[1:])
 
 
 def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(

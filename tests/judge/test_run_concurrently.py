@@ -117,7 +117,7 @@ def test_a_fault_while_asking_is_raised_and_leaves_no_check_behind() -> None:
 def test_the_record_stands_in_the_order_of_the_checks_whoever_asked_first() -> None:
     subject = Doubling()
     reference = LocalRunner({"f": lambda number: torch.tensor(2.0 * number)})
-    run_checks([asks(1, 2), asks(4), asks(5, 6)], CheckRun(subject, reference, b"s", ("f",)), {})
+    run_checks([asks(1, 2), asks(4), asks(5, 6)], CheckRun(subject, reference, b"s", ("f",)))
     assert [number for asked in subject.rounds for _, number in asked] == [1, 4, 5, 2, 6]
     assert [e.call.args[0] for e in subject.transcript] == [1, 2, 4, 5, 6]
 
