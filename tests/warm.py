@@ -34,7 +34,7 @@ LIBRARIES = [
     "jsonschema",
 ]
 ENGINE = [
-    "manyheads.cli.app", "manyheads.judge.grade_class", "manyheads.judge.record_results", "manyheads.box.forked",
+    "manyheads.cli.app", "manyheads.judge.judge_process", "manyheads.judge.record_results", "manyheads.box.forked",
     "manyheads.box.namespaces", "manyheads.judge.isolation_proof", "manyheads.judge.grade_submission",
     "manyheads.report.pages", "manyheads.authoring.class_repository", "manyheads.authoring.class_repository",
     "manyheads.authoring.release_exercises", "manyheads.authoring.try_repository",

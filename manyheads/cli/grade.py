@@ -15,9 +15,8 @@ from ..course import Course
 from ..course.secret import course_secret
 from ..errors import CourseFault
 from ..judge.changed_points import finish_changed_points
-from ..judge.grade_class import grade_all, seed_of_run
-from ..judge.journal import alone_in, open_journal
-from ..judge.judge_process import GradePlan
+from ..judge.journal import alone_in, open_journal, seed_of_run
+from ..judge.judge_process import GradePlan, grade_all
 from ..judge.process_ties import usable
 from ..judge.record_results import Record
 from ..report.class_rows import NOBODY, row_of

@@ -1,8 +1,7 @@
-"""Grade on the workers of a dask scheduler.
+"""Grade on the workers of a dask scheduler, each of which keeps a judge of its own: a separate process.
 
-Each worker keeps a judge of its own, a separate process. Before any work is sent, every worker shows that it sees the same course
-and engine, and proves its box. No student code runs in a worker: it reads files as data. It may be lost at any moment, also
-with a result on its way: dask then gives its submission to another.
+Before any work is sent, every worker shows that it sees the same course and engine, and proves its box. No student code runs in
+a worker: it reads files as data. It may be lost at any moment: dask then gives its submission to another.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from ..box.names import Device
 from ..course import CourseError, load_course
 from ..errors import CourseFault
 from ..submission import Submission
-from .grade_class import EVERYTHING, Only
-from .judge_process import JUDGE, Graded, GradePlan, SteadyJudge, WorkerLost
+from .judge_process import EVERYTHING, JUDGE, Graded, GradePlan, Only, SteadyJudge, WorkerLost
 from .keys import files_key, keys_of
 
 try:
@@ -38,8 +36,7 @@ CONNECT_SECONDS = 15.0  # a scheduler on a busy machine has been seen to need mo
 AHEAD = 4  # submissions sent to each worker: few, because dask gives up on one when four workers with it are lost
 PATIENCE_SECONDS = 60.0  # how long a run waits if no worker is left
 POLL_SECONDS = 1.0  # between two looks at the list of workers
-CLOSE_SECONDS = 1.0
-GONE = "the dask scheduler at {} is gone. Next: start it again, with workers, and run the same command again, which goes on from there"
+GOES_ON = "run the same command again, which goes on from there"
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,7 @@ def grade_on(
         yield from workers.results(calls)
     finally:
         with suppress(OSError):
-            client.close(timeout=CLOSE_SECONDS)
+            client.close(timeout=1.0)
 
 
 class _Workers:
@@ -76,7 +73,7 @@ class _Workers:
 
     def __init__(self, client: Client, address: str, resource: str) -> None:
         self._client, self._address, self._resource = client, address, resource
-        self._gone = GONE.format(address)
+        self._gone = f"the dask scheduler at {address} is gone. Next: start it again, with workers, and {GOES_ON}"
         self._count, self._counted, self._seen = 0, 0.0, time.monotonic()  # how many, when; when there was one
 
     def prepare(self, setup: RunSetup) -> None:
@@ -95,9 +92,8 @@ class _Workers:
             if isinstance(answer, CourseFault):
                 raise answer
             if isinstance(answer, Exception) and not isinstance(answer, OSError | Reschedule):  # these: it is lost
-                raise CourseFault(
-                    f"the worker {worker} cannot judge ({answer!r}). Next: pip install 'manyheads[cluster]' there"
-                )
+                said = f"the worker {worker} cannot judge ({answer!r})"
+                raise CourseFault(f"{said}. Next: pip install 'manyheads[cluster]' there")
         self._seen = time.monotonic()
 
     def results(self, calls: Iterable[Callable[[], Graded]]) -> Iterator[Graded]:
@@ -114,7 +110,7 @@ class _Workers:
                     task = next(iter(wait(pending, POLL_SECONDS, "FIRST_COMPLETED").done))
                 error = task.exception(POLL_SECONDS)
                 # With a limit, for a result that is on its way when the scheduler ends never comes.
-                results = [] if error else [task.result(POLL_SECONDS)]
+                results = [] if error else [task.result(CONNECT_SECONDS)]
             except TimeoutError:
                 continue
             except (Exception, asyncio.CancelledError) as broken:
@@ -122,10 +118,8 @@ class _Workers:
                     raise WorkerLost(self._gone) from None
                 raise
             if isinstance(error, KilledWorker):
-                raise WorkerLost(
-                    "several workers ended while grading the same submission. "
-                    "Next: read the workers' logs, then run the same command again, which goes on from there"
-                )
+                said = "several workers ended while grading the same submission"
+                raise WorkerLost(f"{said}. Next: read the workers' logs, then {GOES_ON}")
             if error is not None:
                 raise error
             pending.remove(task)
@@ -141,10 +135,7 @@ class _Workers:
         if self._count:
             self._seen = now
         elif now - self._seen > PATIENCE_SECONDS:
-            raise WorkerLost(
-                f"no worker is left at {self._address}. "
-                "Next: start some, and run the same command again, which goes on from there"
-            )
+            raise WorkerLost(f"no worker is left at {self._address}. Next: start some, and {GOES_ON}")
         return max(1, AHEAD * self._count)
 
     def _addresses(self) -> list[str]:
@@ -189,8 +180,7 @@ async def _keeper_of(worker: Worker) -> JudgeKeeper:
 class JudgeKeeper(WorkerPlugin):
     """The judge of a worker. It ends when the worker begins to close.
 
-    A worker that is told to end, or whose scheduler has gone, waits half a minute for the submission that it grades. Its
-    result could reach nobody any more, or another worker grades it.
+    The worker would wait half a minute for the submission that it grades, though its result could reach nobody any more.
     """
 
     name = "manyheads-judge"

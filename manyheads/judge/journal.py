@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,17 +28,15 @@ from .judge_process import GradePlan
 from .keys import Keys, keys_of
 
 NAME, LOCK = ".journal", ".lock"
+SEEDS = 1_000_000  # easily typed; nobody can compute a run's inputs from it without the course's secret
 
 
 @contextmanager
 def alone_in(folder: Path, submissions: Sequence[Submission]) -> Iterator[None]:
-    """Hold a folder of results for one run, whose results go to regular files there.
+    """Hold a folder of results for one run, whose results go to regular files there, until the process ends in any way.
 
-    The system lets go of it when the process ends, however that is. Where there are no such locks, as on Windows, nothing is
-    held.
-
-    Raises:
-        CourseFault: another run holds it, or a link or a folder stands where a file is to be written.
+    Where there are no such locks, as on Windows, nothing is held. Raises CourseFault where another run holds it, or a link or a
+    folder stands where a file is to be written.
     """
     _refuse_links(folder, submissions)
     folder.mkdir(parents=True, exist_ok=True)
@@ -72,14 +72,16 @@ def _is_held(descriptor: int, path: Path) -> bool:
 
 
 def _refuse_links(folder: Path, submissions: Sequence[Submission]) -> None:
-    results = [result_path(folder, submission.student, submission.assignment.id) for submission in submissions]
     own = (LOCK, NAME, not_graded.NAME, changed_points.NAME, changed_points.UNFINISHED)
+    results = [result_path(folder, submission.student, submission.assignment.id) for submission in submissions]
     for path in [*(folder / name for name in own), *results]:
         within = path.parent if path.parent != folder else path
         if link := next((each for each in (within, path) if each.is_symlink()), None):
             raise CourseFault(f"{link} is a link, and nothing is written through it. Next: remove it")
-        if path.is_dir() or (within != path and within.exists() and not within.is_dir()):
-            wrong = f"{path} is a folder, where a file" if path.is_dir() else f"{within} is a file, where a folder"
+        wrong = f"{path} is a folder, where a file" if path.is_dir() else ""
+        if within != path and within.exists() and not within.is_dir():
+            wrong = f"{within} is a file, where a folder"
+        if wrong:
             raise CourseFault(f"{wrong} is to be written. Next: move it elsewhere, or give --out another folder")
 
 
@@ -91,10 +93,10 @@ class Journal:
     keys: Keys
     lines: dict[str, dict[str, str]]  # "student/assignment" -> exercise -> key of the result
 
-    def holds(self, submission: Submission, exercise: Exercise, key: str, result: ExerciseResult) -> bool:
+    def holds(self, submission: Submission, exercise: Exercise, key: str, result: ExerciseResult | None) -> bool:
         """Return whether this result is noted as that of the attempt with this key."""
         noted = self.lines.get(_name(submission), {}).get(exercise.id)
-        return noted is not None and noted == self.keys.of_result(key, exercise, result)
+        return noted is not None and result is not None and noted == self.keys.of_result(key, exercise, result)
 
     def on_disk(self, submission: Submission) -> Result | None:
         """Return the result on disk, whatever its keys; None if none can be read."""
@@ -109,12 +111,9 @@ class Journal:
 
         keys: of the exercises, computed before grading, as files may change.
         """
-        found = {exercise.id: exercise for exercise in result.exercises}
-        every = [exercise for exercise in submission.assignment.exercises if exercise.id in keys]
-        exercises = [each for each in every if found[each.id].is_graded]
-        noted = {
-            exercise.id: self.keys.of_result(keys[exercise.id], exercise, found[exercise.id]) for exercise in exercises
-        }
+        graded = {exercise.id: exercise for exercise in result.exercises if exercise.is_graded and exercise.id in keys}
+        exercises = [exercise for exercise in submission.assignment.exercises if exercise.id in graded]
+        noted = {e.id: self.keys.of_result(keys[e.id], e, graded[e.id]) for e in exercises}
         with naming(self.folder / NAME), (self.folder / NAME).open("a", encoding="utf-8") as file:
             file.write(f"\n{json.dumps([_name(submission), noted])}\n")  # the leading newline ends an incomplete line
             file.flush()
@@ -136,3 +135,26 @@ def open_journal(folder: Path, course: Course, plan: GradePlan) -> Journal:
 
 def _name(submission: Submission) -> str:
     return f"{submission.student}/{submission.assignment.id}"
+
+
+def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, in_part: bool) -> int:
+    """Return the seed that is given; else that of the results in the folder, which the run goes on with; else a new one.
+
+    in_part: whether what they hold of some exercises stays: then it is their seed, because a result states one. Raises
+    CourseFault where they have another one than is given, or several.
+    """
+    seeds = Counter[int]()
+    for path in (path for assignment in assignments for path in sorted(folder.glob(f"*/{assignment}.json"))):
+        try:
+            seeds[int(json.loads(path.read_bytes())["seed"])] += 1
+        except (OSError, ValueError, TypeError, LookupError):  # it is no result
+            continue
+    before = seeds.most_common(1)[0][0] if seeds else None
+    if in_part and before is not None and set(seeds) != {before if given is None else given}:
+        raise CourseFault(
+            f"what {folder} holds of the other exercises has the seed {', '.join(map(str, sorted(seeds)))}, and a result "
+            "states one seed. Next: the same command without --seed and --exercise, or with another --out"
+        )
+    if given is not None:
+        return given
+    return secrets.randbelow(SEEDS) if before is None else before

@@ -1,4 +1,4 @@
-"""Judge processes: each is started once, with its own warm box, and grades many submissions."""
+"""Judge processes: each is started once, with its own warm box, and grades many submissions, all with inputs from one seed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ..box.names import BoxUnavailable, Device, Level
@@ -20,7 +23,7 @@ from ..course import load_course
 from ..errors import CourseFault
 from ..result import Result, with_total
 from ..submission import Submission
-from .process_ties import end_with_parent
+from .process_ties import end_with_parent, one_for_each
 
 if TYPE_CHECKING:
     from .grade_submission import Judge
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 JUDGE = "judge"  # the name of a judge's process
 MEMORY_MIB = 4096  # that a judge may have for its own data: seven times what the course's own class takes
 CLOSE_SECONDS = 5.0  # that a judge has to end its box, before it is killed
+Only = Mapping[Submission, tuple[str, ...]]
+EVERYTHING: Only = MappingProxyType({})
 LOST = "a judge process ended before it was done. Next: run the same command again"
 
 
@@ -59,6 +64,40 @@ class Graded:
 
 class WorkerLost(CourseFault):
     """A judge process ended. The text ends with the command to run next."""
+
+
+def grade_all(
+    plan: GradePlan, submissions: Sequence[Submission], jobs: int, only: Only = EVERYTHING
+) -> Iterator[Graded]:
+    """Yield results as they come; where there are no submissions, no judge is started.
+
+    only: ids of exercises, by submission; all of those that are not in it.
+
+    Raises what a judge's start raises (BoxUnavailable, CourseError, GraderFault).
+    """
+    jobs = min(jobs, len(submissions))
+    if not jobs:
+        return
+    judges = [SteadyJudge(plan, cpu) for cpu in one_for_each(jobs)]
+    free = SimpleQueue[SteadyJudge]()
+    for judge in judges:
+        free.put(judge)
+
+    def grade(submission: Submission) -> Graded:
+        judge = free.get()  # there are as many threads as judges
+        try:
+            return judge.grade(submission, only.get(submission, ()))
+        finally:
+            free.put(judge)
+
+    with ThreadPoolExecutor(jobs) as threads:
+        try:
+            for done in as_completed([threads.submit(grade, submission) for submission in submissions]):
+                yield done.result()
+        finally:  # whatever is not done now is given up, because an attempt may still have 20 seconds
+            threads.shutdown(wait=False, cancel_futures=True)
+            for judge in judges:
+                judge.close()
 
 
 class SteadyJudge:

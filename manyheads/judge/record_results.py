@@ -75,16 +75,17 @@ class Record:
         again: none holds good, and all are graded again. Raises CourseFault where other exercises' results would be lost.
         """
         for submission in submissions:
-            before = self.journal.on_disk(submission)
-            if before is None and len(self._chosen(submission)) < len(submission.assignment.exercises):
+            before, chosen = self.journal.on_disk(submission), self._chosen(submission)
+            if before is None and len(chosen) < len(submission.assignment.exercises):
                 self._refuse_to_lose(submission)
-            # The keys are computed now, because files may change during the run.
-            keys = {e.id: self.journal.keys.of(submission, e) for e in self._chosen(submission)}
-            noted = set() if again or before is None else self._noted(submission, before, keys)
-            todo = tuple(id_ for id_ in keys if id_ not in noted)
+            there = {} if again or before is None else {e.id: e for e in before.exercises}
+            keys = {
+                e.id: self.journal.keys.of(submission, e) for e in chosen
+            }  # now, because files may change meanwhile
+            good = {e.id for e in chosen if self.journal.holds(submission, e, keys[e.id], there.get(e.id))}
+            todo = {id_: key for id_, key in keys.items() if id_ not in good}
             if todo or before is None:
-                self.todo[submission] = todo
-                self._keys[submission] = {id_: keys[id_] for id_ in todo}
+                self.todo[submission], self._keys[submission] = tuple(todo), todo
                 continue
             result = self._dated(submission, merged(before, before, submission.assignment))
             if result != before:
@@ -119,12 +120,6 @@ class Record:
 
     def _chosen(self, submission: Submission) -> list[Exercise]:
         return [e for e in submission.assignment.exercises if not self.chosen or e.id in self.chosen]
-
-    def _noted(self, submission: Submission, before: Result, keys: Mapping[str, str]) -> set[str]:
-        """Return the ids of those of its exercises whose result holds good."""
-        exercises = {e.id: e for e in submission.assignment.exercises}
-        every = [e for e in before.exercises if e.id in keys]
-        return {e.id for e in every if self.journal.holds(submission, exercises[e.id], keys[e.id], e)}
 
     def _dated(self, submission: Submission, result: Result) -> Result:
         dated = result.model_copy(update={"handed_in": self.handed_in.get(submission)})

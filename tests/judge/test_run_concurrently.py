@@ -18,8 +18,7 @@ from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange, Question
 from manyheads.judge.hidden_checks import Check, CheckRun
 from manyheads.judge.memory import Memory
-from manyheads.judge.run_checks import run_checks
-from manyheads.judge.run_concurrently import run_concurrently
+from manyheads.judge.run_checks import run_checks, run_concurrently
 
 
 def reply(number: float) -> Reply:
