@@ -26,7 +26,17 @@ from .judge_process import EVERYTHING, JUDGE, Graded, GradePlan, Only, SteadyJud
 from .keys import files_key, keys_of
 
 try:
-    from distributed import Client, Future, KilledWorker, Reschedule, Worker, WorkerPlugin, get_worker, wait
+    from distributed import (
+        CancelledError,
+        Client,
+        Future,
+        KilledWorker,
+        Reschedule,
+        Worker,
+        WorkerPlugin,
+        get_worker,
+        wait,
+    )
     from distributed.utils import sync
 except ImportError:
     raise CourseFault("--cluster needs dask.distributed. Next: pip install 'manyheads[cluster]'") from None
@@ -113,8 +123,8 @@ class _Workers:
                 results = [] if error else [task.result(CONNECT_SECONDS)]
             except TimeoutError:
                 continue
-            except (Exception, asyncio.CancelledError) as broken:
-                if self._client.status == "closed" or isinstance(broken, OSError | asyncio.CancelledError):
+            except Exception as broken:
+                if self._client.status == "closed" or isinstance(broken, OSError | CancelledError):
                     raise WorkerLost(self._gone) from None
                 raise
             if isinstance(error, KilledWorker):

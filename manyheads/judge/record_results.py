@@ -15,6 +15,8 @@ from .changed_points import note_points
 from .journal import Journal
 from .judge_process import Graded
 
+STATED = ("device", "isolation", "seed")
+
 
 def merged(
     result: Result, before: Result | None, assignment: Assignment, kept: Collection[str] | None = None
@@ -24,15 +26,11 @@ def merged(
     Nothing is taken from a result with another device, isolation level or seed, because a result states one of each.
     kept: only these are taken; None: all that the course has.
     """
-    if before is None or _stated(before) != _stated(result):
+    if before is None or any(getattr(before, name) != getattr(result, name) for name in STATED):
         return result
     earlier = [e for e in before.exercises if kept is None or e.id in kept]
     found = {e.id: e for e in (*earlier, *result.exercises)}
     return with_total(result, (found[e.id] for e in assignment.exercises if e.id in found))
-
-
-def _stated(result: Result) -> tuple[str, str, int]:
-    return result.device, result.isolation, result.seed
 
 
 class Gradebook(Protocol):
@@ -79,9 +77,7 @@ class Record:
             if before is None and len(chosen) < len(submission.assignment.exercises):
                 self._refuse_to_lose(submission)
             there = {} if again or before is None else {e.id: e for e in before.exercises}
-            keys = {
-                e.id: self.journal.keys.of(submission, e) for e in chosen
-            }  # now, because files may change meanwhile
+            keys = {e.id: self.journal.keys.of(submission, e) for e in chosen}  # now: files may change meanwhile
             good = {e.id for e in chosen if self.journal.holds(submission, e, keys[e.id], there.get(e.id))}
             todo = {id_: key for id_, key in keys.items() if id_ not in good}
             if todo or before is None:
