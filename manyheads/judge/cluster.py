@@ -26,17 +26,7 @@ from .judge_process import EVERYTHING, JUDGE, Graded, GradePlan, Only, SteadyJud
 from .keys import files_key, keys_of
 
 try:
-    from distributed import (
-        CancelledError,
-        Client,
-        Future,
-        KilledWorker,
-        Reschedule,
-        Worker,
-        WorkerPlugin,
-        get_worker,
-        wait,
-    )
+    import distributed
     from distributed.utils import sync
 except ImportError:
     raise CourseFault("--cluster needs dask.distributed. Next: pip install 'manyheads[cluster]'") from None
@@ -79,9 +69,7 @@ def grade_on(
 
 
 class _Workers:
-    """The workers that have a resource."""
-
-    def __init__(self, client: Client, address: str, resource: str) -> None:
+    def __init__(self, client: distributed.Client, address: str, resource: str) -> None:
         self._client, self._address, self._resource = client, address, resource
         self._gone = f"the dask scheduler at {address} is gone. Next: start it again, with workers, and {GOES_ON}"
         self._count, self._counted, self._seen = 0, 0.0, time.monotonic()  # how many, when; when there was one
@@ -90,10 +78,9 @@ class _Workers:
         """Have every worker prove its box. Raises CourseFault if one cannot."""
         addresses = self._addresses()
         if not addresses:
-            raise CourseFault(
-                f"no worker at {self._address} announces {self._resource}=1. "
-                f"Next: dask worker {self._address} --nthreads 1 --no-nanny --resources {self._resource}=1"
-            )
+            said, resource = f"no worker at {self._address} announces", f"{self._resource}=1"
+            start = f"dask worker {self._address} --nthreads 1 --no-nanny --resources {resource}"
+            raise CourseFault(f"{said} {resource}. Next: {start}")
         try:
             answers = self._client.run(prepare, setup, workers=addresses, on_error="return")
         except OSError:  # dask raises this when the scheduler ends meanwhile
@@ -101,14 +88,15 @@ class _Workers:
         for worker, answer in answers.items():
             if isinstance(answer, CourseFault):
                 raise answer
-            if isinstance(answer, Exception) and not isinstance(answer, OSError | Reschedule):  # these: it is lost
+            is_lost = isinstance(answer, OSError | distributed.Reschedule)
+            if isinstance(answer, Exception) and not is_lost:
                 said = f"the worker {worker} cannot judge ({answer!r})"
                 raise CourseFault(f"{said}. Next: pip install 'manyheads[cluster]' there")
         self._seen = time.monotonic()
 
     def results(self, calls: Iterable[Callable[[], Graded]]) -> Iterator[Graded]:
-        """Yield what the calls return, as it comes. Raises what a call raises, and WorkerLost."""
-        waiting, pending = iter(calls), set[Future[Graded]]()
+        """Yield what the calls return, as it comes. Raises what one raises, and WorkerLost."""
+        waiting, pending = iter(calls), set[distributed.Future[Graded]]()
         while True:
             room = self._room() - len(pending)
             try:
@@ -117,17 +105,17 @@ class _Workers:
                 if not pending:
                     return
                 with self._client.as_current():
-                    task = next(iter(wait(pending, POLL_SECONDS, "FIRST_COMPLETED").done))
+                    task = next(iter(distributed.wait(pending, POLL_SECONDS, "FIRST_COMPLETED").done))
                 error = task.exception(POLL_SECONDS)
                 # With a limit, for a result that is on its way when the scheduler ends never comes.
                 results = [] if error else [task.result(CONNECT_SECONDS)]
             except TimeoutError:
                 continue
             except Exception as broken:
-                if self._client.status == "closed" or isinstance(broken, OSError | CancelledError):
+                if self._client.status == "closed" or isinstance(broken, OSError | distributed.CancelledError):
                     raise WorkerLost(self._gone) from None
                 raise
-            if isinstance(error, KilledWorker):
+            if isinstance(error, distributed.KilledWorker):
                 said = "several workers ended while grading the same submission"
                 raise WorkerLost(f"{said}. Next: read the workers' logs, then {GOES_ON}")
             if error is not None:
@@ -153,20 +141,18 @@ class _Workers:
         return [address for address, worker in workers.items() if worker["resources"].get(self._resource, 0) >= 1]
 
 
-def _connect(address: str) -> Client:
+def _connect(address: str) -> distributed.Client:
     for log in "distributed", "tornado.application":  # errors are reported by our own messages
         logging.getLogger(log).setLevel(logging.CRITICAL)
     try:
-        return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except Exception as error:
         reason = f"{error}".partition("\n")[0] or type(error).__name__
-        raise CourseFault(
-            f"no dask scheduler answers at {address} ({reason}). "
-            "Next: dask scheduler, then --cluster with the address that it prints"
-        ) from None
+        said = f"no dask scheduler answers at {address} ({reason})"
+        raise CourseFault(f"{said}. Next: dask scheduler, then --cluster with the address that it prints") from None
 
 
-async def prepare(setup: RunSetup, dask_worker: Worker) -> None:
+async def prepare(setup: RunSetup, dask_worker: distributed.Worker) -> None:
     """Have this worker, given by dask because of its name, start a judge and wait until it can grade."""
     keeper = await _keeper_of(dask_worker)
     await asyncio.get_running_loop().run_in_executor(None, keeper.prepare, setup)
@@ -174,20 +160,19 @@ async def prepare(setup: RunSetup, dask_worker: Worker) -> None:
 
 def grade_here(setup: RunSetup, submission: Submission, key: str, only: Collection[str]) -> Graded:
     """Grade a submission in this worker. key: the hash of its files on the machine that runs `course grade`."""
-    worker = get_worker()
+    worker = distributed.get_worker()
     keeper: JudgeKeeper = sync(worker.loop, _keeper_of, worker)
     return keeper.grade(setup, submission, key, only)
 
 
-async def _keeper_of(worker: Worker) -> JudgeKeeper:
+async def _keeper_of(worker: distributed.Worker) -> JudgeKeeper:
     if JudgeKeeper.name not in worker.plugins:
         await worker.plugin_add(JudgeKeeper())
-    keeper = worker.plugins[JudgeKeeper.name]
-    assert isinstance(keeper, JudgeKeeper)
+    keeper: JudgeKeeper = worker.plugins[JudgeKeeper.name]  # type: ignore[assignment]
     return keeper
 
 
-class JudgeKeeper(WorkerPlugin):
+class JudgeKeeper(distributed.WorkerPlugin):
     """The judge of a worker. It ends when the worker begins to close.
 
     The worker would wait half a minute for the submission that it grades, though its result could reach nobody any more.
@@ -196,10 +181,9 @@ class JudgeKeeper(WorkerPlugin):
     name = "manyheads-judge"
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._is_ending = threading.Lock(), False
         self._setup: RunSetup | None = None
         self._judge: SteadyJudge | None = None
-        self._is_ending = False
 
     def prepare(self, setup: RunSetup) -> None:
         """Have a judge for this setup that can grade. Raises CourseFault, or Reschedule if the worker ends."""
@@ -216,7 +200,7 @@ class JudgeKeeper(WorkerPlugin):
                 )
             return self._judge_for(setup).grade(submission, only)
 
-    def teardown(self, worker: Worker) -> None:
+    def teardown(self, worker: distributed.Worker) -> None:
         """End every judge of this process, also one that is only starting. Another thread may hold the lock."""
         self._is_ending = True
         if self._judge is not None:
@@ -246,7 +230,7 @@ class JudgeKeeper(WorkerPlugin):
             yield
         except CourseFault as fault:
             if self._is_ending:
-                raise Reschedule from None
+                raise distributed.Reschedule from None
             raise CourseFault(f"on the worker at {socket.gethostname()}, {fault}") from None
 
 
