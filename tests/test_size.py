@@ -16,7 +16,7 @@ LIMITS = {
     "cli": 3088,
     "course": 1391,
     "diagnosis": 3922,
-    "judge": 4999,
+    "judge": 4805,
     "lines": 689,
     "notebook": 251,
     "platforms": 2562,
@@ -24,7 +24,7 @@ LIMITS = {
     "student": 3481,
     "submission": 3794,
     "the engine's top": 399,
-    "tests": 41788,
+    "tests": 41767,
     "bench": 1438,
 }
 
