@@ -110,7 +110,9 @@ def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
     follows = any(i not in case.raised and written[i].right.raised is None for i in case.proven)
     if not refused or follows:
         return explained
-    if _is_of_more(explained, refused, [i for i in wrong if i not in case.answers], case.answers.values()):
+    let_in = any(e.right.raised == "refused" != e.found.raised for e in written.values())
+    divides = let_in and any(guard.divides for guard in refused.values())
+    if _is_of_more(explained, refused, divides, [i for i in wrong if i not in case.answers], case.answers.values()):
         return explained
     case.proven |= dict.fromkeys(refused, REFUSES)
     case.raised |= dict.fromkeys(refused, REFUSES)
@@ -180,11 +182,18 @@ def _refused_by_guards(written: Mapping[int, Comparison], source: str) -> dict[i
 
 
 def _is_of_more(
-    explained: Sequence[Fault], refused: Mapping[int, Guard], unexplained: Collection[int], answers: Collection[str]
+    explained: Sequence[Fault],
+    refused: Mapping[int, Guard],
+    divides: bool,
+    unexplained: Collection[int],
+    answers: Collection[str],
 ) -> bool:
-    """Return whether what explains the calls says more than that allowed inputs are refused, which mutants do, too."""
+    """Return whether what explains the calls says more than that allowed inputs are refused, which mutants do, too.
+
+    divides: whether a guard asks for a rest, and yet not every input is refused that should be.
+    """
     names = {fault.id for fault in explained}
-    if not names or names <= {*answers} or (names == {UNDIVIDED} and any(g.divides for g in refused.values())):
+    if not names or names <= {*answers} or (names == {UNDIVIDED} and divides):
         return bool(names)
     return not refused.keys() >= {*unexplained}
 

@@ -25,6 +25,8 @@ TWIN = "its twin"  # the attribute of a module that differs from its twin in wei
 SMALLEST = 5e-3  # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
 
 Facet = str  # a name of FACETS
+_NUMBERS = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")  # 12, and both of 10x12
+_READ, _MOST = 300, 8  # characters of a message, and numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ def _plain(of: Callable[[Reply], object], default: Any = None, evidence: Evidenc
 class ReplyFingerprint:
     """The fingerprint of a reply, facet by facet.
 
-    raised: None, "refused", "kind N" or "other". undefined: whether NaN is among the outputs, so that it depends on how
+    raised: None, "refused", "other", or "kind N" with the sizes in the message: which sizes did not fit says where. undefined: whether NaN is among the outputs, so that it depends on how
     the formula is written which gradients are NaN.
     """
 
@@ -284,7 +286,9 @@ def _raised(raised: Raised) -> str:
     if is_refusal(raised):
         return "refused"
     kind = kind_of(raised)
-    return "other" if kind is None else f"kind {KINDS.index(kind)}"
+    if kind is None:
+        return "other"
+    return " ".join([f"kind {KINDS.index(kind)}", *_NUMBERS.findall(raised.message[:_READ])[:_MOST]])
 
 
 def tensor_fingerprint(tensor: Tensor) -> TensorFingerprint:

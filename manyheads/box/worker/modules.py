@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import is_dataclass
 from typing import Any
 
 import torch
@@ -14,11 +13,8 @@ from .answers import Entry, ModuleFacts, dtype_name
 from .messages import Build, DeviceArgument, Entries, StandIn
 from .text import NAME_LIMIT, plain, type_name
 
-# Whether a module differs from its twin in nothing that it computes but its weights: the same code, and the same
-# content.
-#
-# Such modules compute the same function of their weights. Objects that cannot be compared, for example of a class that
-# the student wrote, count as different; of a dataclass the fields are compared.
+# Whether a module differs from its twin in nothing that it computes but its weights: the same code, and the same content.
+# What cannot be compared is not different: behaviour decides.
 
 _PLAIN = (bool, int, float, str, bytes, type(None), set, frozenset, torch.dtype, torch.device)
 
@@ -39,9 +35,9 @@ def are_alike(module: nn.Module, twin: nn.Module) -> bool:
     there = _content(twin)
     mine = {name: value for name, value in _content(module).items() if name in there or hasattr(type(module), name)}
     try:
-        return _adds_nothing(type(module), type(twin)) and _same(mine, there)
-    except RecursionError:  # an object that contains itself
-        return False
+        return _adds_nothing(type(module), type(twin)) and _same(mine, there, {})
+    except RecursionError:
+        return True
 
 
 def _adds_nothing(kind: type, base: type) -> bool:
@@ -53,24 +49,24 @@ def _content(module: nn.Module) -> dict[str, object]:
     return {name: value for name, value in vars(module).items() if name != "training"}
 
 
-def _same(a: object, b: object) -> bool:
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, nn.Module) and isinstance(b, nn.Module):
-        return _same(_content(a), _content(b))
-    if is_dataclass(a) and hasattr(a, "__dict__"):
-        return _same(vars(a), vars(b))
-    if isinstance(a, nn.Parameter) and isinstance(b, nn.Parameter):
-        return (a.shape, a.dtype, a.device, a.requires_grad) == (b.shape, b.dtype, b.device, b.requires_grad)
+def _same(a: object, b: object, met: dict[tuple[int, int], tuple[object, object]]) -> bool:
+    """Return whether nothing of two objects is seen to differ. met: by their ids, those that were looked at."""
+    if (id(a), id(b)) in met or a is b:
+        return True
+    met[id(a), id(b)] = a, b
     if isinstance(a, Tensor) and isinstance(b, Tensor):
-        return (a.shape, a.dtype, a.device) == (b.shape, b.dtype, b.device) and torch.equal(a, b)
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return list(a) == list(b) and all(_same(a[key], b[key]) for key in a)
+        alike = (type(a), a.shape, a.dtype, a.device) == (type(b), b.shape, b.dtype, b.device)
+        return alike and (isinstance(a, nn.Parameter) or torch.equal(a, b))
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
-    if isinstance(a, _PLAIN):
-        return a == b
-    return a is b  # a function or a class
+        return len(a) == len(b) and all(_same(*each, met) for each in zip(a, b, strict=True))
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        hooks = all(type(key) is int for key in (*a, *b))  # by numbers that are counted on
+        return (hooks or list(a) == list(b)) and _same([*a.values()], [*b.values()], met)
+    if isinstance(a, _PLAIN) or isinstance(b, _PLAIN) or type(a).__qualname__ != type(b).__qualname__:
+        return type(a) is type(b) and a == b
+    if isinstance(a, nn.Module) and isinstance(b, nn.Module):
+        return _same(_content(a), _content(b), met)
+    return _same(getattr(a, "__dict__", {}), getattr(b, "__dict__", {}), met)
 
 
 LARGEST = 2**63  # of a whole number that is reported: no tensor holds a larger one
