@@ -271,7 +271,7 @@ def read_results_and_errors(folder: Path) -> tuple[list[Result], list[ResultsErr
         try:
             results.append(Result.model_validate_json(path.read_bytes()))
         except (OSError, ValidationError):
-            broken.append(ResultsError(f"{path} is not a result. Next: remove it, then course grade again"))
+            broken.append(ResultsError(f"{path} is no result of this version. Next: course grade again, or remove it"))
     return results, broken
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 
 from manyheads.course import Course, CourseError, Exercise
 from manyheads.diagnosis.bank import Bank, MisconceptionText, load_bank
-from manyheads.diagnosis.recording_file import read_kill_matrix
+from manyheads.diagnosis.recording_file import current
 from manyheads.judge.catalogue import Catalogue
 from manyheads.report.words import points
 
@@ -55,10 +56,10 @@ def _first_page(banks: Banks) -> str:
 
 
 def _of_exercise(catalogue: Catalogue, exercise: Exercise, banks: Banks) -> str:
-    matrix, bank = read_kill_matrix(exercise), banks[exercise.id]
-    if matrix is None:
+    recording, bank = current(exercise), banks[exercise.id]
+    if recording is None:
         raise CourseError(f"which checks catch the mutants of {exercise.id} is not recorded. Next: course release")
-    failed = [matrix.of(place) for place in range(len(matrix.mutants))]
+    failed = [frozenset(compress(recording.content.hidden, map(int, row))) for row in recording.content.kills]
     rows, changes = [], []
     for id_ in _ids(bank):
         text, places = _text(bank, id_), [place for place, mutant in enumerate(bank.mutants) if mutant.id == id_]

@@ -2,62 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from itertools import compress
 
 from ..checks.explain import KINDS
+from ..checks.local import namespace_of
 from ..course import Exercise
 from ..diagnosis.bank import Bank, load_bank
 from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, has_no_numbers
 from ..diagnosis.guards import REFUSES
-from ..diagnosis.recording import Content, Fingerprints, Probe, PublicCheck, RecordedMutant, Words
-from ..diagnosis.recording_file import KillMatrix, key_of, save
+from ..diagnosis.recording import Content, Fingerprints, PublicCheck, RecordedMutant, Words
+from ..diagnosis.recording_file import key_of, save
+from ..judge.catalogue import Catalogue
 from ..submission.source_text import code_digest
 from .asked_aspects import Broken, Subject, broken_aspects, choose_all, within
-from .mutant_answers import Answers, Replies, compared_with
-from .public_calls import RecordedCalls
-from .record_pairs import classes_of, probes_of, recorded_pairs
+from .mutant_answers import Asked, Hearing, KnownReplies, Place, answers_of, without_rounding
+from .record_calls import RecordedCalls, recorded_calls
+from .record_pairs import recorded_pairs
+from .stub import stub_of
 
-# The different replies to every recorded call, as the fingerprint file stores them.
-
-Places = tuple[int | None, ...]  # for each call the index of its reply, None where chance or rounding decides it
-
-
-class KnownReplies:
-    """The different replies to every call, each stored once: a mutant differs from the reference on a few calls only."""
-
-    def __init__(self, right: Sequence[ReplyFingerprint]) -> None:
-        self._known = [Replies() for _ in right]
-        for known, each in zip(self._known, right, strict=True):
-            known.add(each)
-
-    @property
-    def replies(self) -> tuple[tuple[ReplyFingerprint, ...], ...]:
-        """For each call its different replies, the reference's first."""
-        return tuple(tuple(known.every) for known in self._known)
-
-    def add_all(self, answers: Answers) -> Iterator[tuple[Places, Broken]]:
-        """Store the mutants' replies. Yields for each its replies by index, and where it is not as the reference.
-
-        A reply that rounding decides is no reply, unless another mutant gives it for sure; what it breaks differs from
-        processor to processor, too. What chance decides is drawn from the call's seed, and is the same everywhere.
-        """
-        for mutant in answers.mutants:
-            places = tuple(self._place(answers, call, place) for call, place in enumerate(mutant.places))
-            of_rounding = {i for i, place in enumerate(places) if place is None and mutant.places[i] is not None}
-            yield places, frozenset(each for each in mutant.broken if of_rounding.isdisjoint(each[1]))
-
-    def _place(self, answers: Answers, call: int, place: int | None) -> int | None:
-        """Return the index of the reply. Numbers are compared to rounding, so that every processor stores the same replies."""
-        if not place:
-            return place
-        if place < 0:
-            return self._known[call].find(answers.unsure[call][-1 - place])
-        found = answers.sure[call][place - 1]
-        known = self._known[call].find(found)
-        return self._known[call].add(found) if known is None else known
-
-
+Every = Sequence[Sequence[ReplyFingerprint]]  # for each call the different replies, the reference's first
 ALWAYS = {
     "load_error",
     REFUSES,
@@ -65,44 +29,52 @@ ALWAYS = {
 }  # an exception, a guard or an unreadable file may prove them
 
 
-def recorded_file(
-    exercise: Exercise,
-    stub: str,
-    recorded: RecordedCalls,
-    answers: Sequence[Answers],
-    kills: KillMatrix,
-    unlisted: Mapping[Path, frozenset[str]],
-) -> bytes:
-    """Make the fingerprint file of an exercise.
+def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
+    """Make the recording of an exercise. Raises what a broken course raises (CourseError, BrokenReference, …)."""
+    recorded, bank = recorded_calls(catalogue, exercise), load_bank(exercise)
+    hearing, hidden = Hearing(catalogue, exercise, recorded), [outcome.id for outcome in recorded.outcomes]
+    known, groups = KnownReplies(recorded.right), list(recorded.groups.values())
 
-    answers: of all mutants of the bank, part by part. unlisted: the checks that each wrong attempt fails that is no mutant.
-    """
-    bank = load_bank(exercise)
-    known = KnownReplies(recorded.right)
-    right, disputed = _right_attempts(recorded, exercise)
+    def broken(answers: Sequence[Asked]) -> Broken:
+        return broken_aspects([each.told for each in answers], groups)
+
+    subjects = list[Subject]()
+    disputed = set[tuple[int, Facet]]()  # what no check compares: a right attempt differs in it from the reference
+    for path in exercise.right_attempts():
+        answers = answers_of(recorded, namespace_of(path))
+        compared = [each.told for each in answers]
+        disputed |= {(i, f) for i, c in enumerate(compared) for f in FACETS if not c.found.agrees(c.right, (f,))}
+        subjects.append(Subject(frozenset(), True, broken(answers)))
+    for path in exercise.wrong_attempts():  # no mutant stands for them
+        row, answers = hearing.of(namespace_of(path))
+        subjects.append(Subject(_failed(hidden, row), False, broken(answers)))
+    rows, found = [], list[tuple[list[Place], Broken]]()
+    for mutant in bank.mutants:
+        row, answers = hearing.of(mutant.namespace)
+        rows.append(row)
+        found.append((known.places(mutant.namespace, answers), broken(answers)))
     mutants = []
-    subjects = [*right, *(Subject(fails, False, _broken(recorded, path)) for path, fails in unlisted.items())]
-    found = [each for part in answers for each in known.add_all(part)]
-    for place, (mutant, (places, broken)) in enumerate(zip(bank.mutants, found, strict=True)):
-        mutants.append(RecordedMutant(mutant.id, places))
-        subjects.append(Subject(frozenset(kills.of(place)), False, broken, mutant.id))
-    classes = classes_of(recorded.calls, known.replies, mutants)
-    probes = probes_of(recorded.calls, classes)
-    indices = [classes.calls[k] for k in probes]
+    for mutant, row, (places, aspects) in zip(bank.mutants, rows, found, strict=True):
+        mutants.append(RecordedMutant(mutant.id, known.settled(places)))
+        sure = without_rounding(aspects, places, mutants[-1].answers)
+        subjects.append(Subject(_failed(hidden, row), False, sure, mutant.id))
+    replies = known.replies
     content = Content(
         exercise=exercise.id,
-        stub=code_digest(stub),
-        checks=tuple(_checks(recorded, known, disputed, subjects)),
-        replies=known.replies,
+        stub=code_digest(stub_of(exercise)),
+        checks=tuple(_checks(recorded, replies, disputed, subjects)),
+        replies=replies,
         mutants=tuple(mutants),
         words=words_of(bank),
-        probes=tuple(Probe(i, recorded.asked_by[i], recorded.nth[i]) for i in indices),
-        hidden=kills.checks,
-        kills=kills.mutants,
-        classes=classes.of,
+        hidden=tuple(hidden),
+        kills=tuple(rows),
     )
-    pairs = recorded_pairs(bank, recorded.calls, classes, probes)
+    pairs = recorded_pairs(bank, recorded.calls, replies, mutants)
     return save(Fingerprints(content, recorded.calls, recorded.expected, pairs, key_of(exercise), recorded.drawn))
+
+
+def _failed(hidden: Sequence[str], row: str) -> frozenset[str]:
+    return frozenset(compress(hidden, map(int, row)))
 
 
 def words_of(bank: Bank) -> dict[str, Words]:
@@ -115,25 +87,8 @@ def words_of(bank: Bank) -> dict[str, Words]:
     }
 
 
-def _right_attempts(recorded: RecordedCalls, exercise: Exercise) -> tuple[list[Subject], set[tuple[int, Facet]]]:
-    """Return the right attempts, which fail no check.
-
-    And the facets, with their calls, in which one differs from the reference: no check compares them.
-    """
-    subjects, disputed = [], set[tuple[int, Facet]]()
-    for path in exercise.right_attempts():
-        answers = compared_with(recorded, path)
-        disputed |= {(i, f) for i, c in enumerate(answers) for f in FACETS if not c.found.agrees(c.right, (f,))}
-        subjects.append(Subject(frozenset(), True, broken_aspects(answers, list(recorded.groups.values()))))
-    return subjects, disputed
-
-
-def _broken(recorded: RecordedCalls, path: Path) -> Broken:
-    return broken_aspects(compared_with(recorded, path), list(recorded.groups.values()))
-
-
 def _checks(
-    recorded: RecordedCalls, known: KnownReplies, disputed: set[tuple[int, Facet]], subjects: Sequence[Subject]
+    recorded: RecordedCalls, replies: Every, disputed: set[tuple[int, Facet]], subjects: Sequence[Subject]
 ) -> list[PublicCheck]:
     """Return a public check for every hidden one that has recorded calls."""
     every = {outcome.id: found for outcome in recorded.outcomes if (found := recorded.of(outcome.id))}
@@ -157,7 +112,7 @@ def _checks(
                 hint=outcome.hint,
                 points=outcome.points,
                 calls=calls,
-                facets=_facets(calls, known, disputed),
+                facets=_facets(calls, replies, disputed),
                 asks=chosen[outcome.id].asks,
                 is_last=chosen[outcome.id].is_last,
             )
@@ -165,13 +120,13 @@ def _checks(
     return checks
 
 
-def _facets(calls: Sequence[int], known: KnownReplies, disputed: set[tuple[int, Facet]]) -> tuple[Facet, ...]:
+def _facets(calls: Sequence[int], replies: Every, disputed: set[tuple[int, Facet]]) -> tuple[Facet, ...]:
     """Return "outputs", and the other facets that distinguish a mutant from the reference in these calls if outputs do not."""
     facets: list[Facet] = ["outputs"]
     for facet in FACETS[1:]:
         if any((i, facet) in disputed for i in calls):
             continue
-        others = ((other, known.replies[i][0]) for i in calls for other in known.replies[i][1:])
+        others = ((other, replies[i][0]) for i in calls for other in replies[i][1:])
         if any(each.agrees(right, tuple(facets)) and not each.agrees(right, (facet,)) for each, right in others):
             facets.append(facet)
     return tuple(facets)

@@ -24,16 +24,12 @@ NAME = "grader/released.json"
 
 
 class Entry(BaseModel):
-    """made_from: a digest of all that an exercise's files are made from. files: the digest of each.
-
-    recorded_from: of all that the record of the mutants is made from, which is less.
-    """
+    """made_from: a digest of all that an exercise's files are made from. files: the digest of each."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     made_from: str
     files: dict[str, str]
-    recorded_from: str = ""
 
 
 class Index:
@@ -41,7 +37,7 @@ class Index:
 
     def __init__(self, course: Course) -> None:
         """Read the index. Where it is missing or cannot be read, nothing is known."""
-        self._root, self._engine = course.root, engine_digest("authoring.release_steps", "judge.catalogue")
+        self._root, self._engine = course.root, engine_digest("authoring.workers")
         try:
             self._entries = _FILE.validate_json((course.root / NAME).read_bytes())
         except (OSError, ValidationError):
@@ -57,27 +53,11 @@ class Index:
         except CourseFault:  # the bank cannot be loaded: who makes the files says why
             return False
 
-    def is_altered(self, path: Path) -> bool:
-        """Return whether a file is not as a release left it: its own key is then not to be believed."""
-        name = self._name(path)
-        known = next((entry.files[name] for entry in self._entries.values() if name in entry.files), None)
-        return known is not None and known != _digest(path)
-
-    def recorded_from(self, exercise: Exercise) -> str:
-        """Return what the fingerprint file's record of the mutants was made from; empty where the file is not as it was left."""
-        entry = self._entries.get(exercise.id)
-        is_kept = entry is not None and entry.files.get(self._name(exercise.fingerprints)) == _digest(
-            exercise.fingerprints
-        )
-        return entry.recorded_from if entry is not None and is_kept else ""
-
-    def note(self, exercise: Exercise, made: Iterable[Path], recorded_from: str) -> None:
+    def note(self, exercise: Exercise, made: Iterable[Path]) -> None:
         """Take down that these files for students are current as they lie there."""
         known = {self._name(path) for path in made}
         files = {name: digest if name in known else "" for name, digest in self._files(exercise).items()}
-        self._entries[exercise.id] = Entry(
-            made_from=self._made_from(exercise), files=files, recorded_from=recorded_from
-        )
+        self._entries[exercise.id] = Entry(made_from=self._made_from(exercise), files=files)
 
     def files(self, exercise: Exercise) -> list[Path]:
         """Return the files for students that were noted last."""

@@ -1,19 +1,23 @@
-"""How trusted code answers the recorded calls: every call is put to it once."""
+"""How trusted code answers: which hidden checks it fails, and what it replies to the recorded calls. A call is put to it once."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
-from pathlib import Path
 
+from ..box.worker import wire
 from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
 from ..checks.implementation import LocalRunner
-from ..checks.local import as_an_attempts, namespace_of
+from ..checks.local import LocalRecordingRunner, as_an_attempts
+from ..checks.outcome import CheckOutcome
+from ..checks.transcript import Exchange
+from ..course import Exercise
 from ..diagnosis.comparison import Comparison
+from ..diagnosis.dropout_extremes import settled
 from ..diagnosis.fingerprint import (
     FACETS,
     SMALLEST,
@@ -23,15 +27,102 @@ from ..diagnosis.fingerprint import (
     fingerprint_beside,
     is_same_reply,
 )
-from .asked_aspects import Broken, broken_aspects
+from ..judge.catalogue import Catalogue
+from ..judge.memory import Memory
+from .asked_aspects import Broken
 from .nondeterminism import is_deterministic, is_of_rounding
-from .public_calls import RecordedCalls, SettledRunner
+from .record_calls import PUBLIC, RecordedCalls, SettledRunner
 
-# Different replies to one call, and which of them is the same as another: the search that a release makes most often.
+Namespace = Mapping[str, object]
+
+
+def bits(outcomes: Sequence[CheckOutcome]) -> str:
+    """Return a 1 for each check that failed, else a 0."""
+    return "".join("01"[outcome.outcome != "passed"] for outcome in outcomes)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A reply's fingerprint in the call's own dtype, which is recorded; and the reply as an attempt's, which a visible check sees."""
+
+    reply: Reply
+    found: ReplyFingerprint
+    told: Comparison
+
+
+class _Witness(LocalRecordingRunner):
+    """Trusted code that is asked what the hidden checks ask. Its replies to calls that are recorded are kept."""
+
+    def __init__(self, namespace: Namespace, memory: Memory, kept: Collection[int]) -> None:
+        """kept: the ids of the calls that are recorded."""
+        super().__init__(namespace)
+        self._memory, self._kept = memory, kept
+        self.known: dict[int, tuple[Reply, Reply]] = {}  # by the id of the call, the reply and the attempt's
+
+    def execute(self, call: Call) -> Reply:
+        """Return the reply; of equal ones the same object, by which the memory knows what a check does next."""
+        reply = self._runner.execute(call)
+        told = as_an_attempts(self._runner, call, reply)
+        if id(call) in self._kept and id(call) not in self.known:
+            self.known[id(call)] = reply, told
+        read = self._memory.read(wire.encode(told)[wire.LENGTH.size :])
+        self.transcript.append(Exchange(self.check, call, read))
+        return read
+
+
+class Hearing:
+    """Asks trusted code what the hidden checks ask on public inputs, and the recorded calls that none of them has put to it."""
+
+    def __init__(self, catalogue: Catalogue, exercise: Exercise, recorded: RecordedCalls) -> None:
+        self._catalogue, self._exercise, self._recorded = catalogue, exercise, recorded
+        self._reference = catalogue.remembering(exercise)
+        self._held = recorded.calls
+
+    def of(self, namespace: Namespace) -> tuple[str, list[Asked]]:
+        """Return a 1 for each hidden check that fails, else a 0; and the answer to each recorded call."""
+        memory = self._reference.memory
+        memory.begin_attempt()  # before calls are held, for it may forget them
+        self._held = tuple(map(memory.hold, self._held))
+        witness = _Witness(namespace, memory, {*map(id, self._held)})
+        with _silence():
+            outcomes = self._catalogue.run(self._exercise, witness, self._reference, PUBLIC, self._exercise.id)
+            known = [witness.known.get(id(call)) for call in self._held]
+            return bits(outcomes), answers_of(self._recorded, namespace, known)
+
+
+def answers_of(
+    recorded: RecordedCalls, namespace: Namespace, known: Sequence[tuple[Reply, Reply] | None] = ()
+) -> list[Asked]:
+    """Return the answer of trusted code to each recorded call. known: where it has answered, its reply and the attempt's."""
+    runner, answers = SettledRunner(namespace), []
+    with _silence():
+        for i, call in enumerate(recorded.calls):
+            if (replies := known[i] if known else None) is None:
+                reply = runner.execute(call)
+                told = as_an_attempts(runner, call, reply)
+            else:
+                reply = settled(call, replies[0])
+                told = reply if replies[1] is replies[0] else settled(call, replies[1])
+            right, right_reply = recorded.right[i], recorded.replies[i]
+            found = _fingerprint(call, reply, right_reply, right)
+            seen = found if told is reply else _fingerprint(call, told, right_reply, right)
+            answers.append(Asked(reply, found, Comparison(call, right, recorded.expected[i], told, seen)))
+    return answers
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
+        yield
+
+
+def _fingerprint(call: Call, reply: Reply, right_reply: Reply, right: ReplyFingerprint) -> ReplyFingerprint:
+    """Return the reply's fingerprint; the reference's own for the same reply: most mutants differ on a few calls only."""
+    return right if is_same_reply(reply, right_reply) else fingerprint_beside(right, call, reply)
 
 
 class Replies:
-    """Replies in the order in which they were added."""
+    """Different replies to one call, in the order in which they were added."""
 
     def __init__(self, facets: tuple[Facet, ...] = FACETS) -> None:
         """facets: in which replies must agree to be the same."""
@@ -40,35 +131,24 @@ class Replies:
         self._marks: list[tuple[float, float]] = []
 
     def find(self, fingerprint: ReplyFingerprint) -> int | None:
-        """Return the index of the first reply that is the same, numbers to rounding; None if there is none."""
-        return next((i for i in self._near(fingerprint) if self.every[i].is_same(fingerprint, self._facets)), None)
+        """Return the index of the first reply that is the same, numbers to rounding; None if there is none.
 
-    def keep(self, fingerprint: ReplyFingerprint) -> int:
-        """Return the index of the reply that has every number alike, to the last digit; it is added if there is none.
-
-        Being the same to rounding does not carry over from one reply to the next: a chain of them may lead far.
+        Only those are compared whose first number does not tell them from this one: few of hundreds. What has no number, or
+        one that is not finite, is near everything.
         """
-        known = next(
-            (i for i in self._near(fingerprint) if self.every[i] is fingerprint or self.every[i] == fingerprint), None
-        )
-        return self.add(fingerprint) if known is None else known
+        number, norm = _mark(fingerprint)
+        norm = max(norm, SMALLEST)
+        for i, (other, size) in enumerate(self._marks):
+            is_near = not abs(other - number) > TOLERANCE * (size if size > norm else norm)
+            if is_near and self.every[i].is_same(fingerprint, self._facets):
+                return i
+        return None
 
     def add(self, reply: ReplyFingerprint) -> int:
         """Add a reply. Returns its index."""
         self.every.append(reply)
         self._marks.append(_mark(reply))
         return len(self.every) - 1
-
-    def _near(self, fingerprint: ReplyFingerprint) -> Iterator[int]:
-        """Yield the indices of the replies whose first number does not tell them from this one: few of hundreds.
-
-        What has no number, or one that is not finite, is near everything.
-        """
-        number, norm = _mark(fingerprint)
-        norm = max(norm, SMALLEST)
-        for i, (other, size) in enumerate(self._marks):
-            if not abs(other - number) > TOLERANCE * (size if size > norm else norm):
-                yield i
 
 
 def _mark(reply: ReplyFingerprint) -> tuple[float, float]:
@@ -77,99 +157,51 @@ def _mark(reply: ReplyFingerprint) -> tuple[float, float]:
     return (first.projections[0], first.norm) if first and first.projections else (math.nan, 0.0)
 
 
-Namespace = Mapping[str, object]
+Place = (
+    int | ReplyFingerprint | None
+)  # of a reply: where it is stored; itself if rounding may decide it; None: chance does
 
 
-@dataclass(frozen=True)
-class MutantAnswers:
-    """How a mutant answers. broken: where it is not as the reference, whatever decides its replies.
+class KnownReplies:
+    """The different replies to every call, the reference's first, each stored once. Chance and rounding decide none of them."""
 
-    places: for each call, the index of its reply, None where chance decides it: 0 is the reference's, i > 0 is
-        `Answers.sure[i - 1]`, and i < 0 is `Answers.unsure[-1 - i]`.
-    """
+    def __init__(self, right: Sequence[ReplyFingerprint]) -> None:
+        self._known = [Replies() for _ in right]
+        for known, each in zip(self._known, right, strict=True):
+            known.add(each)
 
-    places: tuple[int | None, ...]
-    broken: Broken
+    @property
+    def replies(self) -> tuple[tuple[ReplyFingerprint, ...], ...]:
+        """For each call its different replies, the reference's first."""
+        return tuple(tuple(known.every) for known in self._known)
 
-
-@dataclass(frozen=True)
-class Answers:
-    """How some mutants answer.
-
-    sure: for each call, the different replies other than the reference's. unsure: those that rounding may decide.
-    """
-
-    sure: tuple[tuple[ReplyFingerprint, ...], ...]
-    unsure: tuple[tuple[ReplyFingerprint, ...], ...]
-    mutants: tuple[MutantAnswers, ...]
-
-
-def answers_of(recorded: RecordedCalls, mutants: Sequence[Namespace]) -> Answers:
-    """Put every call to every one of these mutants."""
-    seen = [_Seen(right) for right in recorded.right]
-    found = []
-    for namespace in mutants:
+    def places(self, namespace: Namespace, answers: Sequence[Asked]) -> list[Place]:
+        """Return for each call where the reply of this code is stored."""
         runner = SettledRunner(namespace)
-        asked = list(_asked(recorded, runner))
-        places = tuple(
-            seen[i].place(runner, each) if is_deterministic(runner, each.told.call, each.reply) else None
-            for i, each in enumerate(asked)
+        return [self._place(runner, known, each) for known, each in zip(self._known, answers, strict=True)]
+
+    def _place(self, runner: LocalRunner, known: Replies, asked: Asked) -> Place:
+        call, right, found = asked.told.call, asked.told.right, asked.found
+        if found is right:
+            return 0
+        if not is_deterministic(runner, call, asked.reply):
+            return None
+        if (place := known.find(found)) is not None:  # the same as one that is known not to depend on rounding
+            return place
+        return found if is_of_rounding(runner, call, found, right) else known.add(found)
+
+    def settled(self, places: Sequence[Place]) -> tuple[int | None, ...]:
+        """Return the places, once all mutants have answered: what rounding may decide is no reply, unless another gives it for sure."""
+        return tuple(
+            known.find(place) if isinstance(place, ReplyFingerprint) else place
+            for known, place in zip(self._known, places, strict=True)
         )
-        broken = broken_aspects([answer.told for answer in asked], list(recorded.groups.values()))
-        found.append(MutantAnswers(places, broken))
-    return Answers(
-        sure=tuple(tuple(subject.sure.every[1:]) for subject in seen),
-        unsure=tuple(tuple(subject.unsure.every) for subject in seen),
-        mutants=tuple(found),
-    )
 
 
-def compared_with(recorded: RecordedCalls, path: Path) -> list[Comparison]:
-    """Return how a right attempt answers, beside the reference."""
-    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
-        return [each.told for each in _asked(recorded, SettledRunner(namespace_of(path)))]
+def without_rounding(broken: Broken, places: Sequence[Place], settled: Sequence[int | None]) -> Broken:
+    """Return the aspects without those of calls whose reply rounding decides: on another processor it breaks others.
 
-
-@dataclass(frozen=True)
-class _Asked:
-    """A reply in the call's own dtype, which is recorded; and as an attempt's would be, which a visible check sees."""
-
-    reply: Reply
-    found: ReplyFingerprint
-    told: Comparison
-
-
-def _asked(recorded: RecordedCalls, runner: LocalRunner) -> Iterator[_Asked]:
-    known = zip(recorded.calls, recorded.replies, recorded.right, recorded.expected, strict=True)
-    for call, right_reply, right, expected in known:
-        reply = runner.execute(call)
-        told = as_an_attempts(runner, call, reply)
-        fingerprint = _fingerprint(call, reply, right_reply, right)
-        seen = fingerprint if told is reply else _fingerprint(call, told, right_reply, right)
-        yield _Asked(reply, fingerprint, Comparison(call, right, expected, told, seen))
-
-
-def _fingerprint(call: Call, reply: Reply, right_reply: Reply, right: ReplyFingerprint) -> ReplyFingerprint:
-    """Return the reply's fingerprint, as an attempt's; the reference's for the same reply: most mutants differ on a few calls only."""
-    return right if is_same_reply(reply, right_reply) else fingerprint_beside(right, call, reply)
-
-
-class _Seen:
-    """The different replies to one call so far, the reference's first. Rounding decides none of the sure ones."""
-
-    def __init__(self, right: ReplyFingerprint) -> None:
-        self.sure, self.unsure, self._known = Replies(), Replies(), Replies()
-        self.sure.add(right)
-        self._known.add(right)
-
-    def place(self, runner: LocalRunner, asked: _Asked) -> int:
-        """Return the index of the reply, which is kept if it is new: negative for one that is not sure, from -1 down.
-
-        A reply that is the same as one that is known to be sure does not depend on rounding.
-        """
-        found = asked.found
-        if self._known.find(found) is None:
-            if is_of_rounding(runner, asked.told.call, found, asked.told.right):
-                return -1 - self.unsure.keep(found)
-            self._known.add(found)
-        return self.sure.keep(found)
+    What chance decides is drawn from the call's seed, and is the same everywhere.
+    """
+    of_rounding = {i for i, (one, other) in enumerate(zip(places, settled, strict=True)) if one is not other is None}
+    return frozenset(each for each in broken if of_rounding.isdisjoint(each[1]))

@@ -2,34 +2,121 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 from torch import Tensor
 
+from ..box.worker.answers import Reply
 from ..box.worker.messages import Build, Call, Entries, StandIn
 from ..checks.cast import rounded
 from ..checks.draw import Drawn
+from ..checks.implementation import LocalRunner
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange
 from ..course import CourseError, Exercise
-from ..diagnosis.agree import is_comparable
-from ..diagnosis.comparison import first_of
-from ..diagnosis.dropout_extremes import is_of_copies
-from ..diagnosis.fingerprint import fingerprint_of
+from ..diagnosis.comparison import Expected, first_of
+from ..diagnosis.dropout_extremes import is_of_copies, settled
+from ..diagnosis.fingerprint import ReplyFingerprint, fingerprint_of
 from ..diagnosis.varying_answers import are_alike
 from ..judge.catalogue import Catalogue
 from .asked_aspects import Groups, groups_of
 from .nondeterminism import is_deterministic
-from .public_calls import RecordedCalls, SettledRunner, calls_of, expected_of
 
-# Two calls of which one is the other with an edit of an argument: a check of who hears whom asks such calls.
+ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
+PUBLIC = b"public inputs: drawn without the course's secret"  # in place of the secret
+FEW = 2  # copies
+
+
+@dataclass(frozen=True)
+class SettledRunner(LocalRunner):
+    """Runs trusted code, and replies with what is recorded: of many copies, the extremes.
+
+    Code that raises for two copies is not asked for hundreds: it raises there, too, and a mask sized by the batch takes 2 GiB.
+    """
+
+    def execute(self, call: Call) -> Reply:
+        """Answer a call; of many copies, answer with the extremes."""
+        if is_of_copies(call) and call.cotangent is None:
+            few = super().execute(_of_few(call))
+            if few.raised is not None:
+                return few
+        return settled(call, super().execute(call))
+
+
+def _of_few(call: Call) -> Call:
+    """Return the same call about a few of the copies."""
+    many = next(len(value) for value in call.args if isinstance(value, Tensor))
+
+    def change(value: object) -> object:
+        is_of_all = isinstance(value, Tensor) and value.dim() > 0 and len(value) == many
+        return value[:FEW] if is_of_all else value  # type: ignore[index]
+
+    return call.map(change)
+
+
+@dataclass(frozen=True)
+class RecordedCalls:
+    """The calls, in the order in which the checks ask them, and for each the check, the reply, and its fingerprint.
+
+    outcomes: of all hidden checks. expected: what the reference returned to each call. drawn: what the checks drew.
+    groups: of each check, the calls to which each aspect can be put.
+    """
+
+    outcomes: tuple[CheckOutcome, ...]
+    asked_by: tuple[str, ...]
+    calls: tuple[Call, ...]
+    replies: tuple[Reply, ...]
+    right: tuple[ReplyFingerprint, ...]
+    expected: tuple[Expected, ...]
+    groups: Mapping[str, Groups]
+    drawn: tuple[Drawn, ...] = ()
+
+    def of(self, check: str) -> list[int]:
+        """Return the indices of a check's calls."""
+        return [i for i, asking in enumerate(self.asked_by) if asking == check]
+
+
+def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
+    """Return the calls of an exercise. Raises what `right_answers` raises."""
+    reference = SettledRunner(catalogue.reference(exercise).namespace)
+    drawn: list[Drawn] = []
+    outcomes, transcript = right_answers(catalogue, exercise, drawn)
+    small = [(e.check, rounded(e.call)) for e in transcript if _elements(e.call) <= ELEMENTS_LIMIT]
+    asked = [(check, call) for check, call in small if is_deterministic(reference, call)]
+    asked_by, calls = tuple(check for check, _ in asked), tuple(call for _, call in asked)
+    replies = tuple(map(reference.execute, calls))
+    expected = tuple(map(_expected, calls, replies))
+    own = {o.id: [i for i, check in enumerate(asked_by) if check == o.id] for o in outcomes}
+    return RecordedCalls(
+        outcomes=tuple(outcomes),
+        asked_by=asked_by,
+        calls=calls,
+        replies=replies,
+        right=tuple(map(fingerprint_of, replies)),
+        expected=expected,
+        groups={check: _groups(places, calls, expected) for check, places in own.items()},
+        drawn=tuple(sorted(drawn)),
+    )
+
+
+def _expected(call: Call, reply: Reply) -> Expected:
+    """Return every output of the first run; of a call with one output in a run, that one."""
+    return tuple(output.tensor for output in reply.outputs[: len(call.steps) * call.form.count])
+
+
+def _groups(own: Sequence[int], calls: Sequence[Call], expected: Sequence[Expected]) -> Groups:
+    edits = {(a, b) for a, b in combinations(own, 2) if is_an_edit(calls[a], calls[b])}
+    return groups_of(own, list(map(first_of, expected)), {i for i in own if is_of_copies(calls[i])}, edits)
 
 
 def is_an_edit(first: Call, second: Call) -> bool:
-    """Return whether both ask the same once, but for some of the numbers in one tensor that is passed."""
+    """Return whether both ask the same once, but for some of the numbers in one tensor that is passed.
+
+    A check of who hears whom asks such calls.
+    """
     if first.then or second.then or first.kwargs or second.kwargs or len(first.args) != len(second.args):
         return False
     if not are_alike(first.subject, second.subject):
@@ -41,53 +128,6 @@ def is_an_edit(first: Call, second: Call) -> bool:
     if not isinstance(a, Tensor) or not isinstance(b, Tensor) or a.shape != b.shape or a.dtype != b.dtype:
         return False
     return "meta" not in (a.device.type, b.device.type) and bool((a == b).any())
-
-
-# The calls that an exercise's fingerprint file records, and how the reference answers them.
-
-ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
-PUBLIC = b"public inputs: drawn without the course's secret"  # in place of the secret
-
-
-def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
-    """Return the calls of an exercise. Raises what `right_answers` raises."""
-    reference = SettledRunner(catalogue.reference(exercise).namespace)
-    drawn: list[Drawn] = []
-    outcomes, transcript = right_answers(catalogue, exercise, drawn)
-    places = _places(transcript)
-    small = [i for i, e in enumerate(transcript) if _elements(e.call) <= ELEMENTS_LIMIT]
-    recordable = [i for i in small if is_deterministic(reference, rounded(transcript[i].call))]
-    exchanges = [transcript[i] for i in recordable]
-    asked_by = tuple(e.check for e in exchanges)
-    calls = tuple(rounded(e.call) for e in exchanges)
-    replies = tuple(reference.execute(call) for call in calls)
-    expected = [first_of(expected_of(call, reply)) for call, reply in zip(calls, replies, strict=True)]
-    copies = {i for i, call in enumerate(calls) if is_of_copies(call)}
-    return RecordedCalls(
-        outcomes=tuple(outcomes),
-        asked_by=asked_by,
-        nth=tuple(places[i] for i in recordable),
-        calls=calls,
-        replies=replies,
-        right=tuple(fingerprint_of(reply) for reply in replies),
-        groups={o.id: _groups(calls_of(o.id, asked_by), calls, expected, copies) for o in outcomes},
-        drawn=tuple(sorted(drawn)),
-    )
-
-
-def _places(transcript: Sequence[Exchange]) -> list[int]:
-    """Return for each exchange how many comparable calls the same check has made before it."""
-    made = Counter[str]()
-    places = []
-    for exchange in transcript:
-        places.append(made[exchange.check])
-        made[exchange.check] += is_comparable(exchange.call)
-    return places
-
-
-def _groups(own: Sequence[int], calls: Sequence[Call], expected: Sequence[Tensor | None], copies: set[int]) -> Groups:
-    edits = {(a, b) for a, b in combinations(own, 2) if is_an_edit(calls[a], calls[b])}
-    return groups_of(own, expected, copies, edits)
 
 
 def right_answers(

@@ -1,150 +1,96 @@
-"""Which mutants answer all comparable calls alike, which few calls tell them apart, and how pairs of them answer these."""
+"""Record how pairs of mutants answer: two mistakes at once, each pair on one call in which both change what is returned."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 
 import torch
-from torch import Tensor
 
+from ..box.worker.execute import execute
 from ..box.worker.messages import Call
-from ..checks.implementation import LocalRunner
+from ..checks.cast import cast
 from ..diagnosis.agree import is_comparable
-from ..diagnosis.bank import Bank, Mutant, Namespace
-from ..diagnosis.fingerprint import Facet, ReplyFingerprint
+from ..diagnosis.bank import Bank, Namespace
+from ..diagnosis.fingerprint import ReplyFingerprint
 from ..diagnosis.pair_answers import Pairs, Sketches, brief, no_pairs
 from ..diagnosis.recording import RecordedMutant
 from .mutant_answers import Replies
 
 MEMBERS = 3  # how many members of a class are tried in combination with another fault
-VALUES: tuple[Facet, ...] = ("outputs", "gradients")  # by which classes are told apart
-_VARIES, _UNKNOWN = -1, -2  # in place of a value: decided by rounding; an exception of unknown kind
+_SILENT, _RAISED = 0, -1  # in place of a reply: the reference's, or one that rounding decides; an exception
+
+Row = tuple[int, ...]  # of a class, for each call its reply: equal numbers for equal outputs
 
 
-@dataclass(frozen=True)
-class Classes:
-    """Mutants in classes that answer alike.
+def recorded_pairs(
+    bank: Bank, calls: Sequence[Call], replies: Sequence[Sequence[ReplyFingerprint]], mutants: Sequence[RecordedMutant]
+) -> Pairs:
+    """Ask pairs of classes of mutants that return the same, each by its likeliest mutant, once.
 
-    calls: the comparable calls. values: (classes, calls), equal numbers for equal values, 0 for the reference's.
-    returned: (classes, calls) bool, whether it is no exception. of: for each mutant its class, -1 where it changes no value.
+    Asked is a call to which both return something else than the reference, of those the one that tells most classes apart for
+    what it costs.
     """
-
-    calls: tuple[int, ...]
-    members: tuple[tuple[int, ...], ...]
-    values: Tensor
-    returned: Tensor
-    of: tuple[int, ...]
-
-    @property
-    def speaks(self) -> Tensor:
-        """(classes, calls) bool: whether a class changes something there for sure."""
-        return (self.values != 0) & (self.values != _VARIES)
-
-
-def classes_of(
-    calls: Sequence[Call], replies: Sequence[Sequence[ReplyFingerprint]], mutants: Sequence[RecordedMutant]
-) -> Classes:
-    """Return the mutants in classes, the likeliest mutant of each first."""
-    compared = tuple(i for i, call in enumerate(calls) if is_comparable(call))
-    values = {i: _values_of(replies[i]) for i in compared}
-    members: dict[tuple[int, ...], list[int]] = {}
-    for number, mutant in enumerate(mutants):
-        row = tuple(_VARIES if (place := mutant.answers[i]) is None else values[i][place] for i in compared)
-        if any(row):
-            members.setdefault(row, []).append(number)
-    of = {mutant: number for number, of_one in enumerate(members.values()) for mutant in of_one}
-    heads = [mutants[member[0]] for member in members.values()]
-    returned = [
-        [(place := head.answers[i]) is not None and replies[i][place].raised is None for i in compared]
-        for head in heads
-    ]
-    return Classes(
-        compared,
-        tuple(map(tuple, members.values())),
-        torch.tensor([*members], dtype=torch.long).view(len(members), len(compared)),
-        torch.tensor(returned, dtype=torch.bool).view(len(members), len(compared)),
-        tuple(of.get(number, -1) for number in range(len(mutants))),
-    )
-
-
-def _values_of(replies: Sequence[ReplyFingerprint]) -> list[int]:
-    """Return for each reply the place of the first one with the same values."""
-    known, places = Replies(VALUES), list[int]()
-    first: list[int] = []  # the place of each of the different ones
-    for place, reply in enumerate(replies):
-        number = known.find(reply)
-        if number is None:
-            number = known.add(reply)
-            first.append(place)
-        places.append(_UNKNOWN if reply.raised == "other" else first[number])
-    return places
-
-
-def probes_of(calls: Sequence[Call], classes: Classes) -> list[int]:
-    """Return the numbers of as few comparable calls as tell all classes from each other and from the reference.
-
-    Calls with gradients are chosen only where no other call tells.
-    """
-    gradients = [calls[i].cotangent is not None for i in classes.calls]
-    every = [_differing(classes, k) for k in range(len(classes.calls))]
-    left = torch.stack(every).any(0) if every else torch.zeros(0, dtype=torch.bool)
-    kept: list[int] = []
-    while bool(left.any()):
-        gains = [int((each & left).sum()) for each in every]
-        best = max(range(len(every)), key=lambda k: (bool(gains[k]) and not gradients[k], gains[k]))
-        kept.append(best)
-        left &= ~every[best]
-    return sorted(kept)
-
-
-def _differing(classes: Classes, k: int) -> Tensor:
-    """Return (classes, classes + 1) bool: which classes differ in this call; the last column is the reference."""
-    values = classes.values[:, k]
-    varies = values == _VARIES
-    apart = (values[:, None] != values[None, :]) & ~varies[:, None] & ~varies[None, :]
-    return torch.cat([apart, classes.speaks[:, k][:, None]], 1)
-
-
-def recorded_pairs(bank: Bank, calls: Sequence[Call], classes: Classes, probes: Sequence[int]) -> Pairs:
-    """Ask every pair of classes that both change something in some probe, once. Each class is its likeliest mutant.
-
-    probes: as numbers of the comparable calls.
-    """
+    compared = [i for i, call in enumerate(calls) if is_comparable(call) and call.cotangent is None]
+    classes = _classes([_outputs(replies[i]) for i in compared], compared, mutants)
+    asked = [cast(calls[i], "float64") for i in compared]
+    worth = _worth([*classes], [calls[i] for i in compared])
     columns: tuple[list[int], list[int], list[int]] = ([], [], [])
-    replies: list[Sketches] = []
-    speaks = classes.speaks[:, list(probes)]
-    told_apart = [int(_differing(classes, k).sum()) for k in probes]
-    gradients = [calls[classes.calls[k]].cotangent is not None for k in probes]
-    returned = classes.returned[:, list(probes)].tolist()
-    for a, b in combinations(range(len(classes.members)), 2):
-        both = (speaks[a] & speaks[b]).nonzero().flatten().tolist()
-        made = next(_combined(bank, classes.members[a], classes.members[b]), None) if both else None
-        if made is None:
+    answers: list[Sketches] = []
+    for (one, members), (other, others) in combinations(classes.items(), 2):
+        best = next((k for k in worth if one[k] > _SILENT and other[k] > _SILENT), None)
+        if best is None or mutants[members[0]].id == mutants[others[0]].id:
             continue
-        # Prefer a probe on which neither raises, then one without gradients, of which nothing is kept and which cost as much
-        # as all else, then the one that tells most classes apart.
-        best = max(both, key=lambda k: (returned[a][k] and returned[b][k], not gradients[k], told_apart[k]))
-        index = classes.calls[probes[best]]
-        replies.append(brief(LocalRunner(made[1], only_values=True).execute(calls[index])))
-        for column, number in zip(columns, (classes.members[a][0], classes.members[b][0], index), strict=True):
-            column.append(number)
-    if not replies:
+        if (made := _combined(bank, members, others)) is not None:
+            answers.append(brief(execute(made, asked[best], "", only_values=True)))
+            for column, number in zip(columns, (members[0], others[0], compared[best]), strict=True):
+                column.append(number)
+    if not answers:
         return no_pairs()
     first, second, probe = (torch.tensor(column, dtype=torch.int16) for column in columns)
-    parts = (torch.cat([getattr(row, name) for row in replies]) for name in ("structure", "numbers", "scales"))
+    parts = (torch.cat([getattr(row, name) for row in answers]) for name in ("structure", "numbers", "scales"))
     return Pairs(first, second, probe, Sketches(*parts))
 
 
-def _combined(
-    bank: Bank, first: Sequence[int], second: Sequence[int]
-) -> Iterator[tuple[tuple[Mutant, Mutant], Namespace]]:
-    """Yield combinations of the first members of two classes, if their faults can be combined: most likely first.
+def _classes(
+    outputs: Sequence[Sequence[int]], compared: Sequence[int], mutants: Sequence[RecordedMutant]
+) -> Mapping[Row, Sequence[int]]:
+    """Return the mutants that return the same, the likeliest first, by what they return; without those that change nothing."""
+    classes: dict[Row, list[int]] = {}
+    for number, mutant in enumerate(mutants):
+        places = [mutant.answers[i] for i in compared]
+        row = tuple(_SILENT if place is None else known[place] for place, known in zip(places, outputs, strict=True))
+        if any(row):
+            classes.setdefault(row, []).append(number)
+    return classes
+
+
+def _outputs(replies: Sequence[ReplyFingerprint]) -> list[int]:
+    """Return for each reply the number of the first one with the same outputs."""
+    known, places = Replies(("outputs",)), list[int]()
+    for reply in replies:
+        number = known.find(reply)
+        places.append(known.add(reply) if number is None else number)
+    return [_RAISED if reply.raised else place for reply, place in zip(replies, places, strict=True)]
+
+
+def _worth(rows: Sequence[Row], calls: Sequence[Call]) -> list[int]:
+    """Return the places of the calls, first those that tell most pairs of classes apart for each run and step."""
+
+    def told_apart(k: int) -> float:
+        sizes = Counter(row[k] for row in rows)
+        pairs = len(rows) ** 2 - sum(size**2 for size in sizes.values())
+        return pairs / (calls[k].runs * len(calls[k].steps))
+
+    return sorted(range(len(calls)), key=told_apart, reverse=True)
+
+
+def _combined(bank: Bank, first: Sequence[int], second: Sequence[int]) -> Namespace | None:
+    """Return the first combination of the first members of two classes, likeliest first; None if their faults exclude each other.
 
     Members of a class answer alike alone, but perhaps not in combination with another fault.
     """
-    for a, b in product(first[:MEMBERS], second[:MEMBERS]):
-        pair = bank.mutants[a], bank.mutants[b]
-        if (namespace := bank.combine(*pair)) is not None:
-            yield pair, namespace
+    pairs = product(first[:MEMBERS], second[:MEMBERS])
+    made = (bank.combine(bank.mutants[a], bank.mutants[b]) for a, b in pairs)
+    return next((namespace for namespace in made if namespace is not None), None)

@@ -34,13 +34,13 @@ class Drawn(NamedTuple):
         """Return the (length,) numbers in float64: the same on every processor, with every version of torch.
 
         Each is the sum of four whole numbers of 32 bits, taken from a hash (SHAKE-128). So the numbers are bell-shaped, and
-        none is larger than 2√3 standard deviations.
+        none is larger than 2√3 standard deviations. float32 holds each of them, as files store them and attempts may ask.
         """
         if not self.length:
             return torch.zeros(0, dtype=torch.float64)
         digest = hashlib.shake_128(f"{self.seed} {self.place}".encode()).digest(16 * self.length)
         parts = torch.frombuffer(bytearray(digest), dtype=torch.int32).view(-1, 4)
-        return parts.sum(1).double() * (math.sqrt(3) / 2**32) * self.scale
+        return (parts.sum(1).double() * (math.sqrt(3) / 2**32) * self.scale).float().double()
 
 
 class Draw:

@@ -43,7 +43,6 @@ def release(
     ] = None,
     course: CourseOption = None,
     *,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Make anew what is current, too, and compare.")] = False,
     gradescope: Annotated[
         Path | None,
         typer.Option(dir_okay=False, metavar="OUT.zip", help="Make Gradescope's autograder: it holds the answers."),
@@ -74,18 +73,18 @@ def release(
     autograder_for = None if gradescope is None else _assignment_of(loaded, assignment)
     console = open_console()
     catalogue = Catalogue(loaded)
-    written = write_release(loaded, catalogue, named, usable(), fresh, _steps_shown)
+    written = write_release(loaded, catalogue, named, usable(), _steps_shown)
     following = " ".join(("course verify", *(exercise.id for exercise in named or ())))
     console.say(f"{_sum_up(loaded, written)} Next: {following}")
     if out is not None:
-        console.say(_class_repository(loaded, catalogue, written.files, out, owner, fresh=fresh))
+        console.say(_class_repository(loaded, catalogue, written.files, out, owner))
     if gradescope is not None and autograder_for is not None:
         console.say(_autograder(loaded, autograder_for, gradescope, torch_index))
 
 
 @contextmanager
 def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
-    """Show the steps on stderr, if there are any."""
+    """Show the steps on stderr, one an exercise, if there are any."""
     if not total:
         yield lambda: None
         return
@@ -105,9 +104,7 @@ def _sum_up(course: Course, release: Written) -> str:
     return f"{len(release.files)} files in {course.root / 'exercises'}: {said}."
 
 
-def _class_repository(
-    course: Course, catalogue: Catalogue, written: list[Path], out: Path, owner: str | None, *, fresh: bool
-) -> str:
+def _class_repository(course: Course, catalogue: Catalogue, written: list[Path], out: Path, owner: str | None) -> str:
     """Make the class repository or bring it up to date. Returns the message to print."""
     from ..authoring.class_repository import bundle, earlier_release, hand_over
     from ..authoring.try_repository import try_out
@@ -117,7 +114,7 @@ def _class_repository(
     named = owner or earlier.owner or NOBODY
     files = bundle(course, written, named)
     with open_console(stderr=True).status("trying the class repository before it is written"):
-        try_out(course, catalogue, files, usable(), is_handed_over=not fresh and earlier.holds(files))
+        try_out(course, catalogue, files, usable(), is_handed_over=earlier.holds(files))
     changed = hand_over(course, out, files)
     if unfilled := _still_to_fill(files):
         open_console(stderr=True).say(unfilled, style="yellow")

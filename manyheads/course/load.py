@@ -140,7 +140,7 @@ def _plainly(first: ErrorDetails, schema: dict[str, Any]) -> str:
     if kind == "extra_forbidden":
         known = sorted(_part(schema, place[:-1]).get("properties", {}))
         near = get_close_matches(str(place[-1]), known, 1)
-        meant = f". Is it {near[0]}?" if near else ", or it is of a newer engine than this one."
+        meant = f". Is it {near[0]}?" if near else ", or it is of another version of the engine."
         return f"is no key that is known here{meant} There are: {', '.join(known) or 'none'}"
     number = str(given).replace(",", ".", 1)
     if kind in ("float", "int") and number != str(given) and number.replace(".", "", 1).isdigit():

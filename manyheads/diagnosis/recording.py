@@ -115,27 +115,12 @@ class RecordedMutant:
 
 
 @dataclass(frozen=True)
-class Probe:
-    """A call that every attempt is asked in grading: its index, its check, and which of the check's comparable calls it is.
-
-    nth: from 0, among the calls that the check makes, also those that are too large to be recorded.
-    """
-
-    index: int
-    check: str
-    nth: int
-
-
-@dataclass(frozen=True)
 class Content:
     """What is known of the answers.
 
     stub: the code digest of the untouched stub.
     replies: for each call, the different replies to it, the reference's first.
-    probes: the calls that tell all mutants apart which can be told apart.
     hidden: the ids of all hidden checks. kills: for each mutant, a "1" for each of them that it fails, and "0" for others.
-    classes: for each mutant the number of its class, whose members answer all comparable calls alike; -1 where it changes
-    no value.
     """
 
     exercise: str
@@ -144,10 +129,8 @@ class Content:
     replies: Sequence[Sequence[ReplyFingerprint]]
     mutants: tuple[RecordedMutant, ...]
     words: Mapping[str, Words]
-    probes: tuple[Probe, ...] = ()
     hidden: tuple[str, ...] = ()
     kills: tuple[str, ...] = ()
-    classes: tuple[int, ...] = ()
 
     @property
     def visible(self) -> tuple[PublicCheck, ...]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,9 @@ from .columns import TensorColumns, from_rows, from_sizes, narrow, read_tensors,
 from .comparison import Expected
 from .fingerprint import PLAIN, ReplyFingerprint, TensorFingerprint
 from .pair_answers import from_columns, to_columns
-from .recording import Content, Fingerprints, Probe, PublicCheck, RecordedMutant, Words
+from .recording import Content, Fingerprints, PublicCheck, RecordedMutant, Words
 
-FORMAT = 8  # increase it when the format changes, or what is recorded
+FORMAT = 9  # increase it when the format changes, or what is recorded
 _VARIES = -1  # in place of a reply's number
 
 
@@ -69,10 +69,8 @@ def save(fingerprints: Fingerprints) -> bytes:
         "checks": [check.model_dump() for check in content.checks],
         "words": {id_: words.model_dump() for id_, words in content.words.items()},
         "mutants": [mutant.id for mutant in content.mutants],
-        "probes": [[probe.index, probe.check, probe.nth] for probe in content.probes],
         "hidden": content.hidden,
         "kills": content.kills,
-        "classes": content.classes,
         "replies": replies,
         "calls": calls,
         "expected": expected,
@@ -130,10 +128,8 @@ def loaded(data: bytes) -> Fingerprints:
             for id_, row in zip(body["mutants"], answers, strict=True)
         ),
         words={id_: Words.model_validate(words) for id_, words in body["words"].items()},
-        probes=tuple(Probe(*probe) for probe in body["probes"]),
         hidden=tuple(body["hidden"]),
         kills=tuple(body["kills"]),
-        classes=tuple(body["classes"]),
     )
     expected: tuple[Expected, ...] = tuple(
         tuple(None if index is None else tensors[index] for index in each) for each in body["expected"]
@@ -295,29 +291,11 @@ def _frozen(value: Any) -> Any:
     return {name: _frozen(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
-@dataclass(frozen=True)
-class KillMatrix:
-    """mutants: for each mutant, in the bank's order, a 1 for each check that it fails."""
-
-    checks: tuple[str, ...]
-    mutants: tuple[str, ...]
-
-    def of(self, mutant: int) -> tuple[str, ...]:
-        """Return the checks that the mutant at this index in the bank fails."""
-        return tuple(check for check, failed in zip(self.checks, self.mutants[mutant], strict=True) if failed == "1")
-
-
-def read_kill_matrix(exercise: Exercise) -> KillMatrix | None:
-    """Read the kill matrix of an exercise; None if its recording is missing or stale."""
-    recording = current(exercise)
-    return None if recording is None else KillMatrix(recording.content.hidden, recording.content.kills)
-
-
 def checks_failed_by(exercise: Exercise) -> Mapping[str, list[frozenset[str]]]:
     """For each misconception the checks that each of its mutants fails; empty if the record is missing or stale."""
     failed: dict[str, list[frozenset[str]]] = {}
     if (recording := current(exercise)) is not None:
-        matrix = KillMatrix(recording.content.hidden, recording.content.kills)
-        for place, mutant in enumerate(recording.content.mutants):
-            failed.setdefault(mutant.id, []).append(frozenset(matrix.of(place)))
+        content = recording.content
+        for mutant, row in zip(content.mutants, content.kills, strict=True):
+            failed.setdefault(mutant.id, []).append(frozenset(compress(content.hidden, map(int, row))))
     return failed

@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 import torch
 from torch import Tensor
 
-from manyheads.authoring.asked_aspects import groups_of
-from manyheads.authoring.fingerprints import KnownReplies, Places
-from manyheads.authoring.mutant_answers import answers_of
-from manyheads.authoring.public_calls import RecordedCalls
+from manyheads.authoring.asked_aspects import Broken, broken_aspects, groups_of
+from manyheads.authoring.mutant_answers import Asked, KnownReplies, answers_of, without_rounding
+from manyheads.authoring.record_calls import RecordedCalls
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.diagnosis.fingerprint import SAME, ReplyFingerprint, fingerprint_of
 
+Places = tuple[int | None, ...]
 CALL = Call("f", (torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64),))
 
 
 def calls(call: Call = CALL) -> RecordedCalls:
     """One recorded call, of a reference that returns its argument."""
     reply = LocalRunner({"f": lambda x: x}).execute(call)
-    groups = {"check": groups_of([0], [reply.outputs[0].tensor])}
-    return RecordedCalls((), ("check",), (0,), (call,), (reply,), (fingerprint_of(reply),), groups)
+    expected = (reply.outputs[0].tensor,)
+    groups = {"check": groups_of([0], expected)}
+    return RecordedCalls((), ("check",), (call,), (reply,), (fingerprint_of(reply),), (expected,), groups)
 
 
-def places(*parts: list[object], call: Call = CALL) -> tuple[list[Places], tuple[ReplyFingerprint, ...]]:
-    """What is stored of these functions, put to the call part by part: the places of their replies, and the replies."""
+def answers(recorded: RecordedCalls, f: object) -> list[Asked]:
+    """How a function answers where no check has asked it."""
+    return answers_of(recorded, {"f": f})
+
+
+def places(functions: Sequence[object], call: Call = CALL) -> tuple[list[Places], tuple[ReplyFingerprint, ...]]:
+    """What is stored of these functions: the places of their replies to the call, and the replies."""
     recorded = calls(call)
     known = KnownReplies(recorded.right)
-    found = [found for part in parts for found, _ in known.add_all(answers_of(recorded, [{"f": f} for f in part]))]
-    return found, known.replies[0]
+    found = [known.places({"f": f}, answers(recorded, f)) for f in functions]
+    return [known.settled(each) for each in found], known.replies[0]
 
 
 def by_a_sum_that_cancels(x: Tensor) -> Tensor:
@@ -68,20 +75,24 @@ def test_what_is_large_or_no_number_by_itself_is_recorded(f: object) -> None:
     assert places([f])[0] == [(1,)]
 
 
+def broken(call: Call, f: object) -> tuple[Places, Broken]:
+    """What is stored of a function, and the aspects that it breaks for sure."""
+    recorded, known = calls(call), KnownReplies(calls(call).right)
+    given = answers(recorded, f)
+    found = known.places({"f": f}, given)
+    every = broken_aspects([each.told for each in given], list(recorded.groups.values()))
+    return known.settled(found), without_rounding(every, found, known.settled(found))
+
+
 def test_what_rounding_decides_breaks_no_aspect() -> None:
-    recorded = calls()
-    answers = answers_of(recorded, [{"f": lambda x: x + 1}, {"f": lambda x: (1e12 * x).sin()}])
-    (_, broken), (_, rounded) = KnownReplies(recorded.right).add_all(answers)
-    assert ("values", (0,)) in broken
-    assert rounded == frozenset()
+    assert ("values", (0,)) in broken(CALL, lambda x: x + 1)[1]
+    assert broken(CALL, lambda x: (1e12 * x).sin()) == ((None,), frozenset())
 
 
 def test_what_chance_decides_is_no_reply_but_breaks_aspects() -> None:
-    recorded = calls(dataclasses.replace(CALL, random=True))
-    answers = answers_of(recorded, [{"f": lambda x: x + torch.randn(len(x))}])
-    ((found, broken),) = KnownReplies(recorded.right).add_all(answers)
-    assert found == (None,)
-    assert ("values", (0,)) in broken
+    stored, aspects = broken(dataclasses.replace(CALL, random=True), lambda x: x + torch.randn(len(x)))
+    assert stored == (None,)
+    assert ("values", (0,)) in aspects
 
 
 FACTORS = [lambda x, k=k: x * k for k in (1.0, 2.0, 2.0 + 1e-9, 3.0)]
@@ -93,19 +104,16 @@ def test_answers_that_differ_by_rounding_are_kept_once() -> None:
     assert len(replies) == 3
 
 
-def test_mutants_that_are_asked_part_by_part_are_stored_as_if_at_once() -> None:
-    assert places(FACTORS[:2], FACTORS[2:]) == places(FACTORS)
-
-
-def test_a_chain_of_replies_each_the_same_as_the_next_is_stored_as_if_at_once() -> None:
+def test_in_a_chain_of_replies_each_the_same_as_the_next_the_first_is_stored_for_those_that_are_the_same_as_it() -> (
+    None
+):
     right = fingerprint_of(LocalRunner({"f": lambda x: 2 * x}).execute(CALL)).outputs[0]
     step = 0.7 * SAME * right.norm / max(map(abs, right.projections))  # two such steps lead to another reply
     chain = [lambda x, k=k: 2 * (1 + k * step) * x for k in range(3)]
     assert places(chain)[0] == [(1,), (1,), (2,)]
-    assert places(chain[:1], chain[1:]) == places(chain)
 
 
-def test_a_reply_that_rounding_decides_is_recorded_where_another_part_gives_it_for_sure() -> None:
+def test_a_reply_that_rounding_decides_is_recorded_where_another_mutant_gives_it_for_sure() -> None:
     def sure(x: Tensor) -> Tensor:
         return torch.full_like(x, torch.nan)
 
@@ -113,7 +121,7 @@ def test_a_reply_that_rounding_decides_is_recorded_where_another_part_gives_it_f
         return x.masked_fill(x.sum() == x.sum().float(), torch.nan) * torch.nan if x[0] == 0.1 else x
 
     assert places([unsure])[0] == [(None,)]
-    assert places([sure], [unsure])[0] == places([sure, unsure])[0] == [(1,), (1,)]
+    assert places([unsure, sure])[0] == places([sure, unsure])[0] == [(1,), (1,)]
 
 
 def test_what_is_left_of_numbers_that_cancel_is_zero() -> None:

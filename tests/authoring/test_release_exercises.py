@@ -11,7 +11,7 @@ import pytest
 from manyheads.authoring.release_exercises import released_files, stray_files, write_release
 from manyheads.authoring.stub import stub_of
 from manyheads.course import CourseError, load_course
-from manyheads.diagnosis.recording_file import read_kill_matrix
+from manyheads.diagnosis.recording_file import current
 from manyheads.errors import CourseFault
 from manyheads.judge.catalogue import Catalogue
 from tests.make import content, replace
@@ -154,6 +154,6 @@ def test_mutants_are_run_again_where_something_changed_that_could_matter(
 ) -> None:
     change(tiny_copy)
     (exercise,) = load_course(tiny_copy).exercises
-    assert (read_kill_matrix(exercise) is None) is is_run_again
+    assert (current(exercise) is None) is is_run_again
     release(tiny_copy)
-    assert read_kill_matrix(exercise) is not None
+    assert current(exercise) is not None

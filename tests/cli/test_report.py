@@ -57,11 +57,12 @@ def test_a_result_that_cannot_be_read_is_named_and_the_report_is_made_from_the_o
     done = run_course("report", "results")
     assert done.returncode == 2
     assert (
-        done.stderr == "course: results/ben/averages.json is not a result. Next: remove it, then course grade again\n"
+        done.stderr
+        == "course: results/ben/averages.json is no result of this version. Next: course grade again, or remove it\n"
     )
     assert "1 submission, isolation: namespaces" in done.stdout
     page = (results / "report" / "index.html").read_text()
-    assert "results/ben/averages.json is not a result." in page
+    assert "results/ben/averages.json is no result of this version." in page
     assert not (results / "report" / "students" / "ben.html").exists()
 
 

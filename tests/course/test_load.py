@@ -95,7 +95,7 @@ def test_on_a_gpu_the_limits_leave_room_for_cuda_and_the_times_stay(tmp_path: Pa
         pytest.param("  - id: averages", "\t- id: averages", 5, "a tab, or a sign", id="a tab as indent"),
         pytest.param("points: 4", "points: '1,5'", 10, "points: '1,5' is no number; write 1.5", id="a decimal comma"),
         pytest.param("title: Averages\nl", "title: 3\nl", 1, "title: 3 is a number where text belongs: put it in quotes", id="a number as a title"),
-        pytest.param("title: Averages\nl", "title: A\nrubric: 1\nl", 2, "rubric: is no key that is known here, or it is of a newer engine", id="a newer key"),
+        pytest.param("title: Averages\nl", "title: A\nrubric: 1\nl", 2, "rubric: is no key that is known here, or it is of another version of the engine", id="a newer key"),
         pytest.param("title: Averages\nl", "title: A\ntitle: B\nl", 2, "title: stands in line 1, too. Keep one of them", id="a key twice"),
         pytest.param("      - id: median", "     - id: median", 12, "its indentation does not fit", id="a row one column to the left"),
         pytest.param("limits:\n  seconds_per_call: 2", "limits: 3", 2, "limits: ", id="a number in place of the limits"),

@@ -13,11 +13,11 @@ from ...checks.transcript import target_of
 from ...course import Course, Exercise
 from ...diagnosis import Bank, Mutant, load_bank
 from ...diagnosis.recording import Fingerprints
-from ...diagnosis.recording_file import read, read_kill_matrix
+from ...diagnosis.recording_file import current, read
 from ...judge.catalogue import Catalogue
 from ...result import CheckResult, Diagnosed
 from ...student.check_attempt import check_attempt
-from ..release_steps import bits
+from ..mutant_answers import bits
 from .attempt_claims import verify_order
 from .claim import Behaviour, Claim, Namespace, Trial, TrialRun, behaviour_of, is_first
 
@@ -147,8 +147,8 @@ def _verdicts(mutant: str, hidden: Sequence[CheckOutcome], visible: Sequence[Che
 
 def _recorded(course: Course, exercise: Exercise, bank: Bank, seen: Sequence[str]) -> Claim:
     """Return the claim that the kill matrix is right. It has no cases if the record is stale, which the claim about the page shows."""
-    recorded = read_kill_matrix(exercise)
-    pairs = list(zip(bank.mutants, seen, recorded.mutants, strict=True)) if recorded else []
+    recorded = current(exercise)
+    pairs = list(zip(bank.mutants, seen, recorded.content.kills, strict=True)) if recorded else []
     failures = [f"{_label(m)} fails other checks" for m, a, b in pairs if a != b]
     says = "every mutant fails the recorded checks"
     again = f"rm {exercise.fingerprints.relative_to(course.root)}, then course release"

@@ -17,7 +17,7 @@ from ...judge.memory import Memory, RememberingRunner
 from ...judge.public_checks import answer_public_calls
 from ...judge.tell_failed import places_of, with_hidden_checks
 from ...result import Diagnosed
-from ..release_steps import INPUTS
+from ..record_calls import PUBLIC
 
 SECRET = b"verify"  # used in place of the course's secret, so that a claim gives the same result on every machine
 SHOWN = 10  # how many failures of a claim are listed
@@ -85,7 +85,7 @@ class TrialRun:
     def run(self, namespace: Namespace) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
         """Return the outcomes of the checks, and the names."""
         subject = LocalRecordingRunner(namespace)
-        outcomes = self._catalogue.run(self._exercise, subject, self._reference, INPUTS, self._exercise.id)
+        outcomes = self._catalogue.run(self._exercise, subject, self._reference, PUBLIC, self._exercise.id)
         if all(outcome.outcome == "passed" for outcome in outcomes):
             return outcomes, ()
         told = answer_public_calls(

@@ -20,7 +20,7 @@ from ...judge.hidden_checks import points_fault
 from ...student.choose_example import examples
 from ..class_repository import linked_pages
 from ..files import Released
-from ..index import Index, for_students
+from ..index import NAME, Index, for_students
 from ..leaks import leaks
 from ..release_exercises import Exercises, released_files, stray_files
 from ..skeletons import FILL
@@ -143,10 +143,10 @@ def verify_structure(
 
 
 def _release(course: Course, exercises: Exercises, other: Set[Path]) -> str:
-    """Return the command that makes these files as they must be: one that believes no index, where the index holds them current."""
+    """Return the command that makes these files as they must be; without the index, where that holds them current."""
     index = Index(course)
     believed = [e for e in exercises if not other.isdisjoint(for_students(e)) and index.is_current(e)]
-    return f"{RELEASE} --fresh" if believed else RELEASE
+    return f"rm {NAME}, then {RELEASE}" if believed else RELEASE
 
 
 def _filled(course: Course, exercises: Exercises) -> Claim:
