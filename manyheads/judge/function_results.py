@@ -1,10 +1,9 @@
-"""What recorded calls show of each function that an exercise asks for."""
+"""What recorded calls show of each function that an exercise asks for, and in which of them each misconception was found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import partial
 from types import MappingProxyType
 
 from ..box.worker.answers import Raised
@@ -19,12 +18,10 @@ from ..diagnosis.diagnosis import NOTHING, Diagnosis
 from ..diagnosis.proofs import proven_by_answer
 from ..diagnosis.recording import Fingerprints, PublicCheck, differs
 from ..diagnosis.row import Row
-from ..result import CheckResult, FunctionResult
+from ..result import CheckResult, Diagnosed, FunctionResult
+from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .axes import Signatures, axes_of
-from .function_states import Seen, function_results, place_to_tell, seen_in, written_and_wrong
-from .locate import Ways, with_functions
-
-# Describe an exception of a student's code to the student, on the student's own machine.
+from .function_states import Seen, function_results, seen_in, uses
 
 
 def describe_exception(raised: Raised, due: str = "") -> str:
@@ -44,19 +41,9 @@ def evidence_of(error: CheckFailed) -> tuple[str, Raised | None]:
     return str(error), None
 
 
-@dataclass(frozen=True)
-class FunctionFailure:
-    """Why a function fails a check: what was seen, in which calls, and the exception, if there was one.
-
-    means: the misconception that what was seen means.
-    """
-
-    check: str
-    title: str
-    evidence: str
-    raised: Raised | None = None
-    calls: tuple[int, ...] = ()
-    means: str = ""
+def arguments_due(signatures: Sequence[Signature]) -> tuple[str, ...]:
+    """Return the names of a function's arguments; of a class none."""
+    return tuple(each.name for s in signatures[:1] if s.build is None for each in s.call)
 
 
 @dataclass(frozen=True)
@@ -66,6 +53,17 @@ class Functions:
     functions: tuple[FunctionResult, ...] = ()
     checks: tuple[CheckResult, ...] = ()
     diagnosis: Diagnosis = NOTHING
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """Why a function fails a check: what was seen, in which calls, the exception, if there was one, and what it means."""
+
+    check: PublicCheck
+    evidence: str
+    raised: Raised | None = None
+    calls: tuple[int, ...] = ()
+    means: str = ""
 
 
 def functions_of(
@@ -84,24 +82,126 @@ def functions_of(
     """
     names = dict.fromkeys(map(target_of, fingerprints.calls))  # in the order of their definitions
     failures = {name: _failures(fingerprints, seen, checks, name) for name in names}
-    due = {i: replace(e, found=replace(e.found, dtype=e.right.dtype)) for i, e in seen.items() if i in in_single}
-    ways = _ways(fingerprints, {**seen, **due})
+    shown = _Shown(fingerprints, seen, in_single)
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
-    shown = {next((name for name in names if ways.is_seen(each.id, name)), "") for each in diagnosis.named}
-    due_names = {name: arguments_due(signatures.get(name, ())) for name in names}
-    found = [replace(seen_in(name, seen.values()), arguments=due_names[name]) for name in names]
-    found = [replace(each, is_wrong=bool(failures[each.name]) or each.name in shown) for each in found]
-    later, first = _asked_later(fingerprints, checks), next((other.name for other in found if other.is_wrong), "")
-    found = [replace(other, stopped_at=first if other.name in later else "") for other in found]
-    wrong, proven = written_and_wrong(found, source), _proven(fingerprints, seen)
-    placed = with_functions(diagnosis, wrong, source, proven, ways, fingerprints.content.words)
-    shows = partial(_shows, fingerprints, seen, ways)
-    to_tell = {name: _to_tell(failures[name], _of(name, placed), shows) for name in names}
-    found = [other.told(f.title, f.evidence, f.raised) if (f := to_tell[other.name]) else other for other in found]
-    found = [_with_sizes(each, failures[each.name], seen, signatures) for each in found]
+    first = {next((name for name in names if shown.is_seen(each.id, name)), "") for each in diagnosis.named}
+    found = [
+        replace(
+            seen_in(name, seen.values()),
+            arguments=arguments_due(signatures.get(name, ())),
+            is_wrong=bool(failures[name]) or name in first,
+        )
+        for name in names
+    ]
+    later, stopped = _asked_later(fingerprints, checks), next((each.name for each in found if each.is_wrong), "")
+    found = [replace(each, stopped_at=stopped if each.name in later else "") for each in found]
+    placed = _placed(diagnosis, found, source, shown)
+    found = [_told(each, failures[each.name], placed, shown, signatures) for each in found]
     functions = function_results(found, source, {part.function for part in placed.every})
     wrong = [function.name for function in functions if function.state == "wrong"]
     return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), placed)
+
+
+class _Shown:
+    """How misconceptions show themselves in functions: by the answers of their mutants, and by what proves itself."""
+
+    def __init__(self, fingerprints: Fingerprints, seen: Mapping[int, Comparison], in_single: Set[int]) -> None:
+        self.seen = seen
+        due = {i: replace(e, found=replace(e.found, dtype=e.right.dtype)) for i, e in seen.items() if i in in_single}
+        compared = {
+            i: e for i, e in {**seen, **due}.items() if i in fingerprints.facets
+        }  # else mutants are not compared
+        self._row = Row(fingerprints, compared, compared, {*compared})
+        self._wrong: dict[str, list[int]] = {}
+        self._right: dict[str, list[int]] = {}
+        for i, each in compared.items():
+            calls = self._wrong if differs(fingerprints, i, each.found) else self._right
+            calls.setdefault(target_of(each.call), []).append(i)
+        self.proven: dict[str, set[str]] = {}  # by the misconception, the functions that were called
+        for i in seen:
+            for id_ in self.proven_by(i):
+                self.proven.setdefault(id_, set()).add(target_of(seen[i].call))
+
+    def proven_by(self, call: int) -> Iterator[str]:
+        """Yield the misconceptions that an exception or an answer proves by itself."""
+        seen = self.seen[call]
+        kind = kind_of(seen.reply.raised) if seen.reply.raised and seen.right.raised is None else None
+        answer = proven_by_answer(self._row.recording, call, seen)
+        yield from filter(None, (kind.misconception if kind else "", answer))
+
+    def is_seen(self, id_: str, function: str) -> bool:
+        """Return whether a mutant answers one of the function's wrong calls as the attempt did."""
+        return any(self._is_alike(m, i) for m in self._mutants(id_) for i in self._wrong.get(function, ()))
+
+    def is_all(self, id_: str, function: str) -> bool:
+        """Return whether one mutant answers every call of the function as the attempt did."""
+        wrong, right = self._wrong.get(function, ()), self._right.get(function, ())
+        return bool(wrong) and any(
+            all(self._is_alike(m, i) for i in wrong) and all(self._row.silent(m, i) for i in right)
+            for m in self._mutants(id_)
+        )
+
+    def can_show(self, id_: str, function: str) -> bool:
+        """Return whether a mutant answers one of them wrongly: of two faults in one function neither answers as both do."""
+        return any(not self._row.silent(m, i) for m in self._mutants(id_) for i in self._wrong.get(function, ()))
+
+    def is_shown(self, id_: str, failure: _Failure) -> bool:
+        """Return whether a misconception alone would be seen so, as far as is known."""
+        if id_ == failure.means or any(id_ in self.proven_by(i) for i in failure.calls):
+            return True
+        calls = [i for i in failure.calls if i in self._row.asked]
+        return any(self._is_alike(m, i) for m in self._mutants(id_) for i in calls)
+
+    def _mutants(self, id_: str) -> list[int]:
+        return [m for m, mutant in enumerate(self._row.content.mutants) if mutant.id == id_]
+
+    def _is_alike(self, mutant: int, call: int) -> bool:
+        return not self._row.silent(mutant, call) and self._row.explains(mutant, call)
+
+
+def _placed(diagnosis: Diagnosis, functions: Sequence[Seen], source: str, shown: _Shown) -> Diagnosis:
+    """Return the diagnosis, each misconception with its functions and the titles of its alternatives; none that may follow."""
+    empty = unwritten_names(source)
+    wrong = [each.name for each in functions if each.is_wrong and not each.is_undefined and each.name not in empty]
+    own = [name for name in wrong if len(wrong) == 1 or not {*wrong} & uses(source, name)]  # it follows from no other
+    words = shown._row.content.words
+
+    def located(found: tuple[Diagnosed, ...]) -> tuple[Diagnosed, ...]:
+        places = [_place(each.id, wrong, shown) for each in found]
+        unnamed = [name for name in own if name not in places]
+        return tuple(
+            each.model_copy(
+                update={
+                    "function": place,
+                    "also_in": tuple(n for n in unnamed if _is_also_in(each.id, n, shown)),
+                    "alternative_titles": tuple(t for a in each.alternatives if a in words and (t := words[a].title)),
+                }
+            )
+            for each, place in zip(found, places, strict=True)
+        )
+
+    placed = diagnosis.changed(located)
+    left = {*wrong}.difference(*((each.function, *each.also_in) for each in placed.every))
+
+    def may_follow(each: Diagnosed) -> bool:  # from another function that is wrong and has no name
+        return each.id not in shown.proven and bool(each.function) and not left.isdisjoint(uses(source, each.function))
+
+    return placed.changed(lambda found: tuple(each for each in found if not may_follow(each)))
+
+
+def _place(id_: str, wrong: Sequence[str], shown: _Shown) -> str:
+    """Return the function in which a misconception was found, "" where it is about the whole file."""
+    places = shown.proven.get(id_, set())
+    if id_ == UNTOUCHED or (len(wrong) == 1 and places <= {*wrong}):
+        return "" if id_ == UNTOUCHED else wrong[0]
+    seen = [name for name in wrong if name in places or shown.is_seen(id_, name)]
+    # Of those that are proved some may be a name that the file does not have.
+    can = () if seen or places else (name for name in wrong if shown.can_show(id_, name))
+    return next(iter([*seen, *sorted(places), *can, *wrong]), "")
+
+
+def _is_also_in(id_: str, name: str, shown: _Shown) -> bool:
+    return id_ != UNTOUCHED and (name in shown.proven.get(id_, ()) or shown.is_all(id_, name))
 
 
 def _asked_later(fingerprints: Fingerprints, checks: Sequence[CheckResult]) -> set[str]:
@@ -111,73 +211,45 @@ def _asked_later(fingerprints: Fingerprints, checks: Sequence[CheckResult]) -> s
     return {target_of(fingerprints.calls[group[-1]]) for group in groups}
 
 
-def _of(name: str, diagnosis: Diagnosis) -> list[str]:
-    """Return the ids of the misconceptions that are named in a function, in their order."""
-    return [each.id for each in diagnosis.named if name in (each.function, *each.also_in)]
-
-
-def _to_tell(
-    failures: Sequence[FunctionFailure], named: Sequence[str], shows: Callable[[FunctionFailure, str], bool]
-) -> FunctionFailure | None:
-    """Return what is told of a function: what shows its first misconception; else what shows none of the others; else the first."""
-    if not failures or not failures[0].calls:  # what ended the process comes first
-        return next(iter(failures), None)
-    return min(failures, key=lambda failure: place_to_tell(named, partial(shows, failure)))
-
-
-def _shows(
-    fingerprints: Fingerprints,
-    seen: Mapping[int, Comparison],
-    ways: Ways[int, int],
-    failure: FunctionFailure,
-    name: str,
-) -> bool:
-    """Return whether a misconception alone would be seen so, as far as is known."""
-    return (
-        name == failure.means
-        or any(name in _proven_by(fingerprints, i, seen[i]) for i in failure.calls)
-        or any(ways.alike(m, i) for m in ways.mutants(name) for i in failure.calls)
-    )
-
-
-def _with_sizes(
-    function: Seen, failures: Sequence[FunctionFailure], seen: Mapping[int, Comparison], signatures: Signatures
+def _told(
+    function: Seen, failures: Sequence[_Failure], diagnosis: Diagnosis, shown: _Shown, signatures: Signatures
 ) -> Seen:
-    """Return the same; where shapes do not fit, its evidence says which sizes of the call the exception's numbers are."""
-    failure = next((each for each in failures if each.evidence == function.evidence and each.calls), None)
-    if failure is None or function.raised is None or not _tells_sizes(function.raised):
+    """Return the same with what is told of it, which is read between its first misconception's name and its hint.
+
+    That is what ended the process; else what shows its first misconception; else what shows none of the others; else the first.
+    Where shapes do not fit, it says which sizes of the call the exception's numbers are.
+    """
+    if not failures:
         return function
-    at = next(i for i in failure.calls if seen[i].reply.raised is not None)
-    returned = next((tensor.shape for tensor in seen[at].expected if tensor is not None), ())
-    every = (axes_of(each, seen[at].call, returned, signatures) for each in signatures.get(function.name, ()))
-    said = next((axes.said(function.raised.message) for axes in every if axes is not None), "")
-    return replace(function, evidence=f"{function.evidence.removesuffix('.')}. {said}") if said else function
+    named = [each.id for each in diagnosis.named if function.name in (each.function, *each.also_in)]
 
+    def place(failure: _Failure) -> int:
+        ids = [id_ for id_ in named if shown.is_shown(id_, failure)]
+        return 1 if not ids else 2 * (named[0] not in ids)
 
-def _tells_sizes(raised: Raised) -> bool:
-    """Return whether the message holds sizes that do not fit each other."""
-    return is_shape_fault(raised) or "is invalid for input of size" in raised.message
-
-
-def arguments_due(signatures: Sequence[Signature]) -> tuple[str, ...]:
-    """Return the names of a function's arguments; of a class none."""
-    return tuple(each.name for s in signatures[:1] if s.build is None for each in s.call)
+    failure = min(failures, key=place) if failures[0].calls else failures[0]
+    raised, evidence = failure.raised, failure.evidence
+    if raised and failure.calls and (is_shape_fault(raised) or "is invalid for input of size" in raised.message):
+        at = next(shown.seen[i] for i in failure.calls if shown.seen[i].reply.raised is not None)
+        returned = next((tensor.shape for tensor in at.expected if tensor is not None), ())
+        every = (axes_of(each, at.call, returned, signatures) for each in signatures.get(function.name, ()))
+        said = next((axes.said(raised.message) for axes in every if axes is not None), "")
+        evidence = f"{evidence.removesuffix('.')}. {said}" if said else evidence
+    return replace(function, check=failure.check.title, evidence=evidence, raised=raised)
 
 
 def _failures(
     fingerprints: Fingerprints, seen: Mapping[int, Comparison], checks: Sequence[CheckResult], name: str
-) -> list[FunctionFailure]:
+) -> list[_Failure]:
     """Return the checks that the function fails, in the order of their layers."""
     told = {check.id: check for check in checks}
     visible = sorted((c for c in fingerprints.content.visible if c.id in told), key=lambda c: c.layer)
     return [each for check in visible if (each := _failure(check, told[check.id], seen, name))]
 
 
-def _failure(
-    check: PublicCheck, result: CheckResult, seen: Mapping[int, Comparison], name: str
-) -> FunctionFailure | None:
+def _failure(check: PublicCheck, result: CheckResult, seen: Mapping[int, Comparison], name: str) -> _Failure | None:
     if result.function == name and result.outcome in ("timeout", "crashed"):
-        return FunctionFailure(check.id, check.title, result.evidence)
+        return _Failure(check, result.evidence)
     own = [each for each in groups_of(check, seen) if target_of(seen[each[1][-1]].call) == name]
     # That a method is not written yet is no news: what is wrong beside it goes before it.
     own = sorted(own, key=lambda each: any(says_unwritten(seen[i].reply.raised) for i in each[1]))
@@ -185,50 +257,14 @@ def _failure(
     if broken is None:
         return None
     evidence, raised = evidence_of(broken.error)
-    return FunctionFailure(check.id, check.title, evidence, raised, broken.calls, broken.ask.means)
+    return _Failure(check, evidence, raised, broken.calls, broken.ask.means)
 
 
-def _with_cause(
-    check: CheckResult, wrong: Sequence[str], failures: Mapping[str, Sequence[FunctionFailure]]
-) -> CheckResult:
+def _with_cause(check: CheckResult, wrong: Sequence[str], failures: Mapping[str, Sequence[_Failure]]) -> CheckResult:
     """Return the check with the first function that is wrong and fails it, in place of one that only waits for it."""
     if check.outcome not in ("failed", "error") or check.function in wrong:
         return check
-    for name in wrong:
-        for failure in failures[name]:
-            if failure.check == check.id:
-                return check.model_copy(update={"function": name, "evidence": failure.evidence})
+    found = ((name, each) for name in wrong for each in failures[name] if each.check.id == check.id)
+    for name, failure in found:
+        return check.model_copy(update={"function": name, "evidence": failure.evidence})
     return check
-
-
-def _proven(fingerprints: Fingerprints, seen: Mapping[int, Comparison]) -> dict[str, set[str]]:
-    """By the id of each misconception that exceptions or answers prove by themselves, the functions that were called."""
-    found: dict[str, set[str]] = {}
-    for index, each in seen.items():
-        for name in _proven_by(fingerprints, index, each):
-            found.setdefault(name, set()).add(target_of(each.call))
-    return found
-
-
-def _proven_by(fingerprints: Fingerprints, index: int, comparison: Comparison) -> Iterator[str]:
-    kind = kind_of(comparison.reply.raised) if comparison.reply.raised and comparison.right.raised is None else None
-    yield from filter(None, (kind.misconception if kind else "", proven_by_answer(fingerprints, index, comparison)))
-
-
-def _ways(fingerprints: Fingerprints, seen: Mapping[int, Comparison]) -> Ways[int, int]:
-    """Return how the recorded mutants show themselves in functions. Mutants and calls are told by their numbers."""
-    calls: dict[tuple[str, bool], list[int]] = {}
-    for i, each in seen.items():
-        if i in fingerprints.facets:
-            calls.setdefault((target_of(each.call), not differs(fingerprints, i, each.found)), []).append(i)
-    row = Row(fingerprints, seen, seen, {*seen})
-
-    def is_wrong(mutant: int, call: int) -> bool:  # else mutants are not compared
-        return call in fingerprints.facets and not row.silent(mutant, call)
-
-    return Ways(
-        mutants=lambda id_: [m for m, mutant in enumerate(fingerprints.content.mutants) if mutant.id == id_],
-        calls=calls,
-        alike=lambda mutant, call: is_wrong(mutant, call) and row.explains(mutant, call),
-        differs=is_wrong,
-    )

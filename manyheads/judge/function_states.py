@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 
 from ..box.worker.answers import Raised
-from ..box.worker.messages import Build, Call
+from ..box.worker.messages import Build
 from ..checks.explain import is_left_open, is_undefined, says_unwritten
 from ..checks.sanitize import sanitize
 from ..checks.transcript import Exchange, target_of
-from ..diagnosis.agree import asks_for_a_gpu, is_comparable
 from ..diagnosis.comparison import Comparison
 from ..result import FunctionResult, State
 from ..submission.unwritten import left_over_raise, statements_of, unwritten_methods, unwritten_names
@@ -59,7 +58,6 @@ def uses(source: str, name: str) -> frozenset[str]:
 # The judge knows it from the calls of the hidden checks, a student's machine from recorded ones; what follows is the
 # same.
 
-IsRight = Callable[[Exchange], bool]
 STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so
 
 
@@ -78,10 +76,6 @@ class Seen:
     raised: Raised | None = None
     is_class: bool = False  # it is asked for as one
     arguments: tuple[str, ...] = ()  # of a function, as the exercise names them, where that is known
-
-    def told(self, check: str, evidence: str, raised: Raised | None) -> Seen:
-        """Return the same, with this check to tell."""
-        return replace(self, check=check, evidence=evidence, raised=raised)
 
 
 def function_results(seen: Sequence[Seen], source: str, explained: Collection[str]) -> tuple[FunctionResult, ...]:
@@ -161,18 +155,6 @@ def _near(name: str, source: str, asked: Sequence[str]) -> str:
     return next(iter(same), "") or next(iter(get_close_matches(name, others, 1)), "")
 
 
-def written_and_wrong(seen: Sequence[Seen], source: str) -> list[str]:
-    """Return the functions that fail a check and have something in them, in which a misconception can be."""
-    wrong = [function.name for function in seen if function.is_wrong and not function.is_undefined]
-    unwritten = unwritten_names(source) if wrong else ()
-    return [name for name in wrong if name not in unwritten]
-
-
-def with_own_mistake(wrong: Sequence[str], source: str) -> list[str]:
-    """Of these functions, those that use no other of them, so that what they do wrong cannot follow from it."""
-    return [name for name in wrong if len(wrong) == 1 or not {*wrong} & uses(source, name)]
-
-
 FINE = ("right", "unseen", "so_far")
 
 
@@ -189,35 +171,6 @@ def _state(seen: Seen, unwritten: Collection[str], is_waiting: bool, is_explaine
     return "so_far" if seen.stopped_at else "right"
 
 
-def failed_in(exchanges: Sequence[Exchange], ended: Call | None, is_right: IsRight) -> str:
-    """Return the function at which a check failed; "" where it made no call.
-
-    A check asks one call after the other, and stops where it fails: mostly at the last. Where that one was answered
-    rightly, it was given what an earlier one had answered wrongly.
-
-    Args:
-        exchanges: the calls of this check, with their replies.
-        ended: the call that ended the process, if one did.
-        is_right: whether an exchange agrees with the reference.
-    """
-    if ended is not None or not exchanges:
-        return target_of(ended) if ended is not None else ""
-    last = target_of(exchanges[-1].call)
-    wrong = [target_of(e.call) for e in exchanges if e.reply.mutated or (_can_be_judged(e) and not is_right(e))]
-    return wrong[0] if wrong and last not in wrong else last
-
-
-def _can_be_judged(exchange: Exchange) -> bool:
-    """Return whether an answer can be held against the reference's: whether it raises can, where numbers cannot."""
-    return is_comparable(exchange.call) or (exchange.reply.raised is not None and not asks_for_a_gpu(exchange.call))
-
-
-def asked_alone(exchanges: Sequence[Exchange]) -> str:
-    """Return the function that a check asks; "" where it asks several."""
-    targets = {target_of(e.call) for e in exchanges}
-    return targets.pop() if len(targets) == 1 else ""
-
-
 def seen_in(name: str, asked: Iterable[Exchange | Comparison]) -> Seen:
     """Return what all that was asked shows of a function."""
     own = [each for each in asked if target_of(each.call) == name]
@@ -230,12 +183,3 @@ def seen_in(name: str, asked: Iterable[Exchange | Comparison]) -> Seen:
         is_undefined=any(r and is_undefined(r) and r.message.startswith(f"{name} ") for r in raised),
         is_empty=bool(own) and all(map(says_unwritten, raised)),
     )
-
-
-def place_to_tell(named: Sequence[str], shows: Callable[[str], bool]) -> int:
-    """By which is chosen what is told of a function: first what shows its first misconception, then what shows none of the others.
-
-    It is read between that misconception's name and its hint.
-    """
-    shown = [name for name in named if shows(name)]
-    return 1 if not shown else 2 * (named[0] not in shown)

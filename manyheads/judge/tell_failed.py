@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ..box.connection import AttemptEnded
@@ -13,6 +13,7 @@ from ..checks.outcome import CheckOutcome
 from ..checks.sanitize import sanitize
 from ..checks.transcript import Exchange, target_of
 from ..course import Exercise
+from ..diagnosis.agree import asks_for_a_gpu, is_comparable
 from ..diagnosis.bank import Bank
 from ..diagnosis.diagnosis import AllWords, Diagnosis, named
 from ..diagnosis.proofs import can_cause
@@ -22,10 +23,12 @@ from ..result import FunctionResult
 from ..submission import AttemptSource
 from .attempt_runner import AttemptRunner
 from .function_results import Functions
-from .function_states import FINE, IsRight, asked_alone, failed_in, uses
+from .function_states import FINE, uses
 from .memory import Memory
 from .public_checks import answer_public_calls
 from .require_answer import Withdrawn
+
+IsRight = Callable[[Exchange], bool]
 
 
 def ask_public_calls(
@@ -69,12 +72,41 @@ def places_of(
     def place(outcome: CheckOutcome) -> str:
         own = asked.get(outcome.id, [])
         if outcome.outcome == "passed":
-            return asked_alone(own)
+            return _asked_alone(own)
         if isinstance(outcome, Withdrawn):
             return outcome.place
-        return failed_in(own, ended.get(outcome.id), is_right)
+        return _failed_in(own, ended.get(outcome.id), is_right)
 
     return {outcome.id: place(outcome) for outcome in outcomes}
+
+
+def _failed_in(exchanges: Sequence[Exchange], ended: Call | None, is_right: IsRight) -> str:
+    """Return the function at which a check failed; "" where it made no call.
+
+    A check asks one call after the other, and stops where it fails: mostly at the last. Where that one was answered
+    rightly, it was given what an earlier one had answered wrongly.
+
+    Args:
+        exchanges: the calls of this check, with their replies.
+        ended: the call that ended the process, if one did.
+        is_right: whether an exchange agrees with the reference.
+    """
+    if ended is not None or not exchanges:
+        return target_of(ended) if ended is not None else ""
+    last = target_of(exchanges[-1].call)
+    wrong = [target_of(e.call) for e in exchanges if e.reply.mutated or (_can_be_judged(e) and not is_right(e))]
+    return wrong[0] if wrong and last not in wrong else last
+
+
+def _can_be_judged(exchange: Exchange) -> bool:
+    """Return whether an answer can be held against the reference's: whether it raises can, where numbers cannot."""
+    return is_comparable(exchange.call) or (exchange.reply.raised is not None and not asks_for_a_gpu(exchange.call))
+
+
+def _asked_alone(exchanges: Sequence[Exchange]) -> str:
+    """Return the function that a check asks; "" where it asks several."""
+    targets = {target_of(e.call) for e in exchanges}
+    return targets.pop() if len(targets) == 1 else ""
 
 
 def functions_asked(

@@ -10,9 +10,9 @@ from ..checks.outcome import CheckOutcome
 from ..checks.sanitize import sanitize
 from ..course import Exercise
 from ..diagnosis.diagnosis import NOTHING, Diagnosis
-from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine
+from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, ProvedLine
+from ..submission.unwritten import UNTOUCHED
 from .function_results import Functions
-from .locate import with_start
 
 
 @dataclass(frozen=True)
@@ -76,3 +76,8 @@ def _check_result(outcome: CheckOutcome, function: str) -> CheckResult:
         hint="" if outcome.outcome == "passed" else outcome.hint,
         function=function,
     )
+
+
+def with_start(diagnosis: Sequence[Diagnosed], hint: str) -> tuple[Diagnosed, ...]:
+    """Return the same; where nothing is written, the hint is the exercise's own, which is about getting started."""
+    return tuple(d.model_copy(update={"hint": hint}) if hint and d.id == UNTOUCHED else d for d in diagnosis)
