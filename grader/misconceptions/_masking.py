@@ -145,6 +145,7 @@ def at(line, *pairs):
         yield id_, edit(line, new)
 
 
+HEADS_NOT_JOINED = ("heads_not_joined", edit("y.transpose(1, 2).reshape(B, T, C)", "y.transpose(1, 2)"))
 KEYS_NOT_TRANSPOSED = ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k"))
 
 

@@ -207,6 +207,7 @@ ONE_HEAD = "y[:, :, h] @ self.out_proj.weight[:, h * self.head_dim : (h + 1) * s
 MORE = (
     ("heads_averaged", QK, f"({QK}).mean(1, keepdim=True)"),
     ("heads_averaged", SOFTMAX, f"{SOFTMAX}.mean(1, keepdim=True)"),
+    ("heads_not_joined", JOINED, "y"),
     ("proj_bias", OUT, f"{JOINED} @ self.out_proj.weight.T"),
     ("proj_bias", OUT, f"sum({ONE_HEAD} for h in range(self.num_heads))"),
     ("proj_transposed", OUT, f"{JOINED} @ self.out_proj.weight"),

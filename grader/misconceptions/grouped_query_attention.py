@@ -25,7 +25,7 @@ from ._attention_mutants import (
 )
 from ._groups import BYTES, GROUPS, MORE_SCALES, OVER, PACKS, REGROUPS
 from ._kept import Keeping
-from ._masking import KEYS_NOT_TRANSPOSED, PRECEDENCE
+from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE
 
 NUMBERS = {"int": int, "float": float, "tensor": torch.tensor, "text": str, "none": lambda count: None}
 
@@ -275,6 +275,7 @@ MUTANTS = (
     *each("interface", number=("float", "tensor", "text", "none")),
     *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
     KEYS_NOT_TRANSPOSED,
+    HEADS_NOT_JOINED,
     *((id_, edit(old, new)) for id_, old, new in MORE),
     *(("kv_heads_repeated_wrong", edit(K, f"k{way}", {V: f"v{way}"})) for way in REPEATED),
 )

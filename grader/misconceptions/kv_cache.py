@@ -2,7 +2,7 @@
 
 from manyheads.checks import edit
 
-from ._masking import FILLS_TRIED, SCALES_TRIED, at
+from ._masking import FILLS_TRIED, HEADS_NOT_JOINED, SCALES_TRIED, at
 
 # Lines of the reference.
 SUPER = "super().__init__()\n        if n_embd"
@@ -336,6 +336,7 @@ MUTANTS = (
         ("softmax_wrong_axis", ".flatten(1).softmax(-1).view(B, self.n_head, T, -1)"),
         ("softmax_wrong_axis", ".flatten().softmax(-1).view(B, self.n_head, T, -1)")),
     ("softmax_missing", edit(SOFTMAX, "", {GATHER: "y = weights / weights.sum(-1, keepdim=True) @ v"})),
+    HEADS_NOT_JOINED,
     ("dropout_always_on", edit(GATHER, "y = nn.functional.dropout(weights, 0.1) @ v")),
     ("dropout_extra", edit(GATHER, "y = nn.functional.dropout(weights, 0.1, self.training) @ v")),
 )  # fmt: skip

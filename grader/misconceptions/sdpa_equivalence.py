@@ -33,7 +33,7 @@ from ._attention_mutants import (
     named,
 )
 from ._kept import Keeping
-from ._masking import KEYS_NOT_TRANSPOSED, PRECEDENCE, SCALES_TRIED, dropped_in_place
+from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE, SCALES_TRIED, dropped_in_place
 
 
 def filled(hidden, value):
@@ -375,6 +375,7 @@ MUTANTS = (
     *each("interface", measure=NO_FLOAT),
     *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
     KEYS_NOT_TRANSPOSED,
+    HEADS_NOT_JOINED,
     dropped_in_place("attn_dropout"),
 )
 
