@@ -183,7 +183,7 @@ def test_rotary_scores(attempt, reference, draw):
     assert_matches(
         attempt.call("rotary_scores", *args), reference.call("rotary_scores", *args), "with more keys, the scores"
     )
-    args = (draw(s.B, s.U, s.hd), draw(s.B, s.hd, s.hd), places(draw, s.U), places(draw, s.hd))
+    args = (draw(s.hd, s.U, s.hd), draw(s.hd, s.hd, s.hd), places(draw, s.U), places(draw, s.hd))
     got, want = (c.call("rotary_scores", *args) for c in (attempt, reference))
     assert_matches(got, want, "with as many keys as channels, the scores")
     q, k = draw(s.B, 41, s.hd + 8), draw(s.B, 57, s.hd + 8)

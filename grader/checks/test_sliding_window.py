@@ -199,7 +199,7 @@ def test_local_attention(attempt, reference, draw):
         "the answers under a window of 1": (*qkv(draw, s, s.U, s.U), 1),
         "the answers under a window wider than the text": (*qkv(draw, s, s.U, s.U), s.T + 5),
         "the answers of wider heads in a long text": (*qkv(draw, wide, 53, 53), 37),
-        "the answers of as many tokens as channels": (*qkv(draw, even, s.hd, s.hd), s.W),
+        "the answers of as many tokens as channels": (*qkv(draw, even, s.hd, s.hd, s.hd), s.W),
     }
     for what, args in calls.items():
         assert_matches(attempt.call("local_attention", *args), reference.call("local_attention", *args), what)

@@ -176,13 +176,6 @@ def _bands(id_, **faults):
 WEAK = (-10.0, -1.0, -20.0, -5.0, -2.0, -3.0, -50.0, -30.0, -15.0, -40.0, -25.0, -9.0, -8.0, -4.0, -6.0, -7.0, -12.0)
 FINITE = ({"hide": -1e9}, {"nan": "zero"})  # what a row that sees nobody becomes
 SPLIT = ({"align": "top_left", "past_align": "last"}, {"own_align": "top_left", "own_past_align": "last"})
-NARROW, MANY = "if window < 1:", "if T_q > T_k:"
-REFUSALS = {
-    "if T_k > T_q:": MANY,
-    "if T_q >= T_k:": MANY,
-    "if window < 2:": NARROW,
-    "if not 0 < window <= T_k:": NARROW,
-}
 
 MUTANTS = (
     *_bands("window_missing", past="unlimited"),
@@ -270,7 +263,6 @@ MUTANTS = (
     *_bands("window_halved", past="less_than_half"),
     ("values_width", edit("return weights @ v", "out = torch.zeros_like(q)\n    out[:] = weights @ v\n    return out")),
     ("hard_coded_dtype", edit("return weights @ v", "return weights.half().to(v) @ v")),
-    *(("refuses_allowed", edit(old, new)) for new, old in REFUSALS.items()),
 )
 
 # With a number that is solved for.
