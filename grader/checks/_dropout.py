@@ -28,7 +28,10 @@ def is_dropped(output, again, heads):
     return kinds > 1 and dropped and all(bool(torch.isin(c, o).any()) for c, o in zip(channels, others.T, strict=True))
 
 
+RARE = 1e-12  # a rate at which dropout acts, and no number is ever dropped: what it gives can be recorded
+
+
 def expect_gradients_awake(module, x):
-    """In training with dropout gradients can be computed. module: with a cotangent and a rate of dropout."""
+    """In training with dropout gradients can be computed. module: with a cotangent, and with this rate of dropout."""
     told = "in training with dropout no gradient can be computed: what backward needs was changed in place"
     expect("inplace operation" not in module.training()(x).message, told, "dropout_in_place")

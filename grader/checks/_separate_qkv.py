@@ -19,7 +19,7 @@ from manyheads.checks import (
     weights_without_effect,
 )
 
-from ._dropout import copies_of, expect_gradients_awake, is_dropped
+from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from ._modules import expect_dtype_and_argument
 
 LAYERS = ("W_query", "W_key", "W_value")
@@ -229,8 +229,7 @@ def judge_gradients(subject, attempt, reference, draw):
         ):
             expect(False, f"{failure}; your gradients are not those of your own output", "gradient_cut")
         raise
-    awake = attempt.asking(cotangent=g, random=True)
-    expect_gradients_awake(subject.module(awake, s, state, dropout=P), x)
+    expect_gradients_awake(subject.module(attempt.asking(cotangent=g), s, state, dropout=RARE), x)
 
 
 def parameters_of(subject, attempt, draw, s, bias):
