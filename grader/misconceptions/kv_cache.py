@@ -292,7 +292,7 @@ MUTANTS = (
         *(("output_rounded", f"return self.proj(y).round(decimals={n}), (k, v)") for n in (3, 2)),
         ("dropout_extra", "return nn.functional.dropout(self.proj(y), 0.1, self.training), (k, v)"),
         ("params_not_registered", "return nn.Linear(C, C, bias=False).to(y)(y), (k, v)")),
-    *(("hard_coded_shape", edit(SIZES, sizes)) for sizes in ("x = x[:1]\n        " + SIZES, SIZES + "\n        B = 2")),
+    ("hard_coded_shape", edit(SIZES, "x = x[:1]\n        " + SIZES)),
     *(("heads_missing_transpose", edit(Q, "", {K: "pass\n", V: "pass\n", MASK: mask, MERGE: f"y = y{turned}.reshape(B, T, C)",
         SIZES: "B, T, C = x.shape\n        part = (B, T, self.n_head, self.head_dim)",
         CUT: "q, k, v = (t.view(part) for t in self.qkv(x).split(C, dim=-1))",
