@@ -23,7 +23,7 @@ from manyheads.checks import (
 )
 
 from . import _again
-from ._dropout import copies_of, is_dropped
+from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from ._modules import expect_dtype_and_argument, expect_moved
 
 ONE_PATH = {"": {}}
@@ -211,6 +211,7 @@ def judge_gradients(attempt, reference, draw, paths=ONE_PATH):
 
             cut = is_cut(output, weights, x, g, got, want)
             raise CheckFailed(on(path, str(fault)), "gradient_cut" if cut else "") from None
+        expect_gradients_awake(module(attempt.asking(cotangent=g), s, weights, dropout=RARE, **options), x)
 
 
 def judge_parameters(attempt, draw, paths=ONE_PATH):

@@ -2,6 +2,8 @@
 
 import torch
 
+from manyheads.checks import expect
+
 COPIES = 512
 LONE_COPIES = 192  # of one token: only there does a mask of the batch's size fit the scores, and it costs copies³
 
@@ -24,3 +26,12 @@ def is_dropped(output, again, heads):
     kinds, channels = len(rows.unique(dim=0)), [column.unique() for column in rows.T]
     dropped = kinds <= 2**heads or all(len(c) <= 2 and bool((c == 0).any()) for c in channels)
     return kinds > 1 and dropped and all(bool(torch.isin(c, o).any()) for c, o in zip(channels, others.T, strict=True))
+
+
+RARE = 1e-12  # a rate at which dropout acts, and no number is ever dropped: what it gives can be recorded
+
+
+def expect_gradients_awake(module, x):
+    """In training with dropout gradients can be computed. module: with a cotangent, and with this rate of dropout."""
+    told = "in training with dropout no gradient can be computed: what backward needs was changed in place"
+    expect("inplace operation" not in module.training()(x).message, told, "dropout_in_place")

@@ -19,7 +19,7 @@ from manyheads.checks import (
     weights_without_effect,
 )
 
-from ._dropout import copies_of, is_dropped
+from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from ._modules import expect_dtype_and_argument
 
 LAYERS = ("W_query", "W_key", "W_value")
@@ -189,9 +189,12 @@ def judge_hidden_for_good(subject, attempt, draw):
 def judge_values(subject, attempt, reference, draw, first_token):
     """The numbers are the reference's. first_token: what is said where token 0, which sees itself alone, is wrong."""
     ordinary, low, large = subject.sizes(draw), subject.sizes(draw), subject.large_sizes(draw)
+    # As many tokens as channels of a head: there a product without the transpose fits, too.
+    tied = SimpleNamespace(**{**vars(ordinary), "T": ordinary.d_out // getattr(ordinary, "nh", 1)})
     for s, (state, x) in (
         (ordinary, (subject.weights(draw, ordinary), draw(ordinary.B, ordinary.T, ordinary.d_in))),
         (low, subject.deep(draw, low, low.T)),
+        (tied, (subject.weights(draw, tied), draw(tied.B, tied.T, tied.d_in))),
         (large, (subject.weights(draw, large), draw(large.B, large.T, large.d_in))),
     ):
         got, want = (subject.module(implementation, s, state)(x).output for implementation in (attempt, reference))
@@ -226,6 +229,7 @@ def judge_gradients(subject, attempt, reference, draw):
         ):
             expect(False, f"{failure}; your gradients are not those of your own output", "gradient_cut")
         raise
+    expect_gradients_awake(subject.module(attempt.asking(cotangent=g), s, state, dropout=RARE), x)
 
 
 def parameters_of(subject, attempt, draw, s, bias):

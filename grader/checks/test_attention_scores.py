@@ -107,6 +107,9 @@ def test_attention_scores(attempt, reference, draw):
         if abs(factor - 1) > TOLERANCE and same(got, want * factor):
             raise CheckFailed(f"every score is {factor:.3g} times what it should be")
     assert_matches(got, want, "the scores")
+    q, k = draw(s.hd, s.Tq, s.hd), draw(s.hd, s.hd, s.hd)  # where a product without the transpose fits, and one with .T
+    got, want = (c.call("attention_scores", q, k) for c in (attempt, reference))
+    assert_matches(got, want, "with as many keys and tables as channels, the scores")
     assert_matches_when_large(attempt, reference, draw, "attention_scores")
 
 

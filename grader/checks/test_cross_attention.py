@@ -209,6 +209,11 @@ def test_values(attempt, reference, draw):
     everyone = torch.ones(s.B, s.T_k, dtype=torch.bool)
     got, want = both(attempt, reference, s, weights, (x, context, everyone))
     assert_matches(got, want, "with a keep that is True throughout, the output")
+    for T in (s.hd, s.nh):  # as many tokens as channels of a head, or as heads: there these axes can be mixed up
+        tied = sizes_of(draw, T_q=T, T_k=T)
+        weights, (x, context, _) = drawn(draw, tied, scale=1.5)
+        got, want = both(attempt, reference, tied, weights, (x, context))
+        assert_matches(got, want, f"with {T} tokens on both sides, the output")
 
 
 @check(

@@ -129,6 +129,9 @@ def test_values(attempt, reference, draw):
     got, want = (module(c, s, weights)(x) for c in (attempt, reference))
     expect_unrounded(got.output, want.output)
     assert_matches(got, want, "with low scores, the output")
+    x = draw(s.B, s.hd, s.C, scale=1.5)  # where a product of q and k without the transpose fits, too
+    got, want = (module(c, s, weights)(x) for c in (attempt, reference))
+    assert_matches(got, want, "with as many tokens as channels of a head, the output")
     s = large_sizes_of(draw)
     weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C, scale=1.5)
     got, want = (module(c, s, weights)(x) for c in (attempt, reference))

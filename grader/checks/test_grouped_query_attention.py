@@ -189,6 +189,10 @@ def test_values(attempt, reference, draw):
     assert_matches(*both(attempt, reference, s, *drawn(draw, s, scale=1.5)))
     got, want = both(attempt, reference, s, *deep(draw, s))
     assert_matches(got, want, "with low scores, the output")
+    for T in (s.hd, s.nh):  # as many tokens as channels of a head, or as heads: there these axes can be mixed up
+        tied = SimpleNamespace(**{**vars(s), "T": T, "block": 17})
+        got, want = both(attempt, reference, tied, *drawn(draw, tied, scale=1.5))
+        assert_matches(got, want, f"with {T} tokens, the output")
     s = large_sizes_of(draw)
     got, want = both(attempt, reference, s, *drawn(draw, s, scale=1.5))
     assert_matches(got, want, f"with {s.nkv} for {s.nh} heads and {s.T} tokens, the output")

@@ -105,11 +105,15 @@ def test_independent(attempt, draw):
 def test_one_call(attempt, reference, draw):
     """attends right in a single call"""
     s = sizes_of()
-    for T, nh in ((11, s.nh), (1, s.nh), (s.block, s.nh), (9, 1)):
+    # As many tokens as channels of a head, or as heads: there who mixes up these axes is no longer stopped by the sizes.
+    for T, nh in ((11, s.nh), (1, s.nh), (s.block, s.nh), (9, 1), (s.hd, s.nh), (s.nh, s.nh)):
         one = SimpleNamespace(**{**vars(s), "nh": nh})
         weights, x = weights_of(draw, s.C), draw(s.B, T, s.C)
         got, want = (made(each, one, weights)(x)["y"] for each in (attempt, reference))
         assert_matches(got, want, f"with {T} tokens and {nh} heads, y")
+    awake = [made(attempt.asking(random=True, seed=n), s, weights).training()(x)["y"].output for n in (1, 2)]
+    told = "training mode gives another y at every call: no dropout is asked for here"
+    expect(torch.equal(*(y.nan_to_num() for y in awake)), told, "dropout_extra")
 
 
 @check(

@@ -125,6 +125,12 @@ def test_base(attempt, reference, draw):
     """takes the base that it is given"""
     s = sizes_of(draw)
     base = 1000.0 * draw.integer(2, 5) + 7
+    args = draw(s.B, s.T, s.hd + 2), places(draw, s.T)  # a new width: no call before this one had its speeds
+    for given, what in (((base,), f"with a base of {base:,.0f}"), ((), "without a base, after another one")):
+        got, want = (c.call("rotate", *args, *given) for c in (attempt, reference))
+        kept = not given and same(got.output, reference.call("rotate", *args, base).output)
+        expect(not kept, f"rotate turns with a base of {base:,.0f}, that of the call before this one", "state_kept")
+        assert_matches(got, want, f"{what}, the output of rotate")
     calls = {name: list(kwargs.values()) for name, kwargs in calls_of(draw, s).items() if name != "pairs_to_halves"}
     for name, args in calls.items():
         got, want = (c.call(name, *args, base) for c in (attempt, reference))
@@ -177,6 +183,9 @@ def test_rotary_scores(attempt, reference, draw):
     assert_matches(
         attempt.call("rotary_scores", *args), reference.call("rotary_scores", *args), "with more keys, the scores"
     )
+    args = (draw(s.hd, s.U, s.hd), draw(s.hd, s.hd, s.hd), places(draw, s.U), places(draw, s.hd))
+    got, want = (c.call("rotary_scores", *args) for c in (attempt, reference))
+    assert_matches(got, want, "with as many keys as channels, the scores")
     q, k = draw(s.B, 41, s.hd + 8), draw(s.B, 57, s.hd + 8)
     args = (q, k, places(draw, 41), places(draw, 57))
     assert_matches(

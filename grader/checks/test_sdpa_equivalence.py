@@ -81,7 +81,8 @@ def judge_values(attempt, reference, draw, path):
     """Several heads, one head and one token, against the reference."""
     options, s = PATHS[path], sizes_of(draw)
     weights = weights_of(draw, s.C)
-    for T, nh, what in ((s.T, s.nh, "several heads"), (s.T, 1, "one head"), (1, s.nh, "one token")):
+    several = ((s.T, "several heads"), (1, "one token"), (s.hd, "as many tokens as channels of a head"))
+    for T, nh, what in (*((T, s.nh, what) for T, what in several), (s.T, 1, "one head")):
         x = draw(s.B, T, s.C, scale=1.5)
         got, want = (layer(c, s.C, nh, s.block, weights, **options)(x) for c in (attempt, reference))
         expect_unrounded(got.output, want.output, path)

@@ -191,7 +191,7 @@ def test_reach(attempt, draw):
 def test_local_attention(attempt, reference, draw):
     """answers each query from what it sees"""
     s = sizes_of(draw)
-    wide = SimpleNamespace(**{**vars(s), "hd": 10})
+    wide, even = (SimpleNamespace(**{**vars(s), **other}) for other in ({"hd": 10}, {"hv": s.hd}))
     calls = {
         "the answers": (*qkv(draw, s, s.T, s.T), s.W),
         "the answers to low scores": (*deep_qkv(draw, s, s.T, s.T), s.W + 1),
@@ -199,6 +199,7 @@ def test_local_attention(attempt, reference, draw):
         "the answers under a window of 1": (*qkv(draw, s, s.U, s.U), 1),
         "the answers under a window wider than the text": (*qkv(draw, s, s.U, s.U), s.T + 5),
         "the answers of wider heads in a long text": (*qkv(draw, wide, 53, 53), 37),
+        "the answers of as many tokens as channels": (*qkv(draw, even, s.hd, s.hd, s.hd), s.W),
     }
     for what, args in calls.items():
         assert_matches(attempt.call("local_attention", *args), reference.call("local_attention", *args), what)

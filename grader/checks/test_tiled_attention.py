@@ -26,10 +26,10 @@ UNSEEN = "no operation was seen that makes a tensor: it is computed where nobody
 B, NH, HD, HD_V = 3, 5, 6, 7  # of T, and of all block sizes here, none is equal to another in its call
 
 
-def drawn(draw, T, *before, scale=1.5, hd=HD):
-    """Queries, keys and values."""
+def drawn(draw, T, *before, scale=1.5, hd=HD, hd_v=HD_V):
+    """Queries, keys and values. Whoever takes the width of y from q is right where hd_v is hd, and nowhere else."""
     before = before or (B, NH)
-    return draw(*before, T, hd, scale=scale), draw(*before, T, hd, scale=scale), draw(*before, T, HD_V)
+    return draw(*before, T, hd, scale=scale), draw(*before, T, hd, scale=scale), draw(*before, T, hd_v)
 
 
 def asked(implementation, qkv, block_q, block_k):
@@ -181,8 +181,8 @@ def test_online_ragged(attempt, reference, draw):
 )
 def test_one_tile(attempt, reference, draw):
     """attends right where all is one tile"""
-    for T, block_q, block_k, hd in ((13, 13, 13, HD), (11, 16, 19, 9)):
-        qkv = drawn(draw, T, hd=hd)
+    for T, block_q, block_k, hd in ((11, 16, 19, 9), (13, 13, 13, HD), (9, 9, 9, 9)):
+        qkv = drawn(draw, T, hd=hd, hd_v=hd)
         got, want = (asked(each, qkv, block_q, block_k)["y"] for each in (attempt, reference))
         assert_matches(got, want, "in a single tile, y")
 
@@ -210,7 +210,7 @@ def test_values(attempt, reference, draw):
 def test_lse(attempt, reference, draw):
     """gives the log-sum-exp of each query's scaled scores"""
     for T, block_q, block_k in ((13, 17, 19), (24, 8, 12), (24, 12, 4), (23, 4, 9)):
-        qkv = drawn(draw, T)
+        qkv = drawn(draw, T, hd_v=HD)
         got, want = (asked(each, qkv, block_q, block_k)["lse"] for each in (attempt, reference))
         assert_matches(got, want, f"with T = {T} and tiles of {block_q} × {block_k}, lse")
 

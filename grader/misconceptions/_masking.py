@@ -4,6 +4,8 @@ import math
 
 import torch
 
+from manyheads.checks import edit
+
 INF = math.inf
 
 # Which keys a query may see, from the (n, n) table of key index − query index.
@@ -135,3 +137,19 @@ SCALES_TRIED, FILLS_TRIED = (1e-4, 1e4), (0.02, 100.0)  # the limits of a number
 def each(misconception, knob, *ways, **others):
     """One mutant for each of these values of the knob; others: further knobs that all of them have."""
     return tuple((misconception, {knob: way, **others}) for way in ways)
+
+
+def at(line, *pairs):
+    """An edit of this line of the reference for each of these."""
+    for id_, new in pairs:
+        yield id_, edit(line, new)
+
+
+HEADS_NOT_JOINED = ("heads_not_joined", edit("y.transpose(1, 2).reshape(B, T, C)", "y.transpose(1, 2)"))
+KEYS_NOT_TRANSPOSED = ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k"))
+
+
+def dropped_in_place(layer):
+    """The dropout of this name in place, an edit of every reference that makes it so."""
+    line = f"{layer} = nn.Dropout(dropout)"
+    return "dropout_in_place", edit(line, line.replace(")", ", inplace=True)"))

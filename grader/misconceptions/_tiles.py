@@ -2,6 +2,8 @@
 
 from manyheads.checks import edit
 
+from ._masking import at
+
 # Lines of the reference. First online_softmax.
 PIECES = "for piece in scores.split(block, dim=-1):  # (..., block), the last one may be shorter"
 ONLINE_HIGHER = "higher = torch.maximum(highest, piece.amax(-1, keepdim=True))"
@@ -48,8 +50,7 @@ def masks(*pairs):
 
 
 def scales(*pairs):
-    for id_, scale in pairs:
-        yield id_, edit(SCALE, scale)
+    yield from at(SCALE, *pairs)
 
 
 def filled(*pairs):
@@ -283,4 +284,54 @@ MATERIALISED = (
     edit(RETURNED, "hidden = torch.arange(T, device=q.device) > torch.arange(T, device=q.device)[:, None]\n"
          "    square = (q @ k.transpose(-2, -1) / math.sqrt(hd)).masked_fill(hidden, -math.inf)\n"
          "    return online_softmax(square, block_k) @ v, torch.cat(sums, dim=-1)"),
+)  # fmt: skip
+
+# What a tile holds, as its own softmax, or measured from its own maximum.
+OWN = "(tile - tile.amax(-1, keepdim=True).clamp(min=-1e30)).exp()"
+WHOLE = "whole = torch.zeros_like(q)"
+
+MORE = (
+    ("keys_not_transposed", edit("rows @ keys.transpose(-2, -1)", "rows @ keys")),
+    ("values_width", edit(START, START.replace("0.0, 0.0", "0.0, torch.zeros_like(rows)"))),
+    ("values_width", edit(SIZES, f"{SIZES}\n    {WHOLE}", {
+        RETURNED: "whole[:] = torch.cat(answers, dim=-2)\n    return whole, torch.cat(sums, dim=-1)"})),
+    *at(GATHERED,
+        ("tile_divided_each", "gathered = (gathered * fix + shares @ values) / total"),
+        ("tile_divided_each", "gathered = gathered * fix + shares @ values / total"),
+        ("tile_no_rescale", "gathered = (gathered + shares @ values) * fix")),
+    *(("tile_divided_each", edit(ANSWERS, "answers.append(gathered)", {GATHERED: f"gathered = gathered * fix + {answer} @ values"}))
+      for answer in ("tile.softmax(-1)", "tile.softmax(-1).nan_to_num()")),
+    ("tile_divided_each", edit(ANSWERS, "answers.append(gathered / total / total)")),
+    *at(PARTS,
+        ("tile_divided_each", PARTS.replace("/ total", "/ total / total")),
+        ("tile_divided_each", PARTS.replace("(piece - highest).exp()", "piece.softmax(-1)"))),
+    *at(TOTAL,
+        ("tile_no_rescale", "total = (total + shares.sum(-1, keepdim=True)) * fix"),
+        ("softmax_wrong_axis", "total = total * fix + shares.sum()")),
+    *(("tile_max_not_carried", edit(BOTH, f"fix, shares = {fix}, {OWN}")) for fix in ("1.0", "(highest - higher).exp()")),
+    ("tile_max_not_carried", edit(HIGHER, "higher = tile.amax(-1, keepdim=True).clamp(min=-1e30)")),
+    ("tile_max_not_carried", edit(ONLINE_HIGHER, "higher = piece.amax(-1, keepdim=True)")),
+    ("tile_max_not_carried", edit(ONLINE_TOTAL, "total = total + (piece - piece.amax(-1, keepdim=True)).exp().sum(-1, keepdim=True)")),
+    ("tile_no_rescale", edit(ONLINE_TOTAL, "total = (total + (piece - higher).exp().sum(-1, keepdim=True)) * (highest - higher).exp()")),
+    *at(SUMS,
+        ("tile_lse_without_max", "sums.append((total.log() - highest).squeeze(-1))"),
+        *(("tile_lse_without_log", f"sums.append(({each}).squeeze(-1))") for each in ("total", "highest", "highest * total.log()")),
+        ("tile_lse_without_log", "sums.append((highest + total.log2()).squeeze(-1))")),
+    *at(LEFTS,
+        ("tile_skipped", "for left in range(0, bottom, block_q):")),
+    *scales(
+        *(("scale_rounded", f"/ {whole}(math.sqrt(hd))") for whole in ("int", "round", "math.ceil")),
+        ("scale_rounded", "// math.sqrt(hd)")),
+    *(("output_rounded", edit(RETURNED, RETURNED.replace("dim=-2)", f"dim=-2).round(decimals={n})"))) for n in (3, 2)),
+    *(("output_rounded", edit(WEIGHTS, WEIGHTS.replace("dim=-1)", f"dim=-1).round(decimals={n})"))) for n in (3, 2)),
+    *at(MASK,
+        ("mask_weak_fill", ".masked_fill(key > query, -5.0)"),
+        ("mask_plus_inf", ".masked_fill(key > query, 1e9)"),
+        ("mask_reversed", ".masked_fill(key < query, -1e9)"),
+        ("mask_added", " - (key > query).to(q.dtype)")),
+    *at(SIZES,
+        ("qkv_order", "k, v = v, k\n    " + SIZES),
+        ("hard_coded_shape", "q, k, v = q[:1], k[:1], v[:1]\n    " + SIZES),
+        *(("hard_coded_dtype", f"q, k, v = (t.{half}().to(t) for t in (q, k, v))\n    " + SIZES) for half in ("half", "bfloat16"))),
+    ("hard_coded_dtype", edit(GATHERED, "gathered = (gathered * fix + shares @ values).half().to(q)")),
 )  # fmt: skip

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from ._masking import PRECEDENCE, PRECEDENCE_OF_HD, ROUNDED_SCORES, SCALES_TRIED
+from ._masking import KEYS_NOT_TRANSPOSED, PRECEDENCE, PRECEDENCE_OF_HD, ROUNDED_SCORES, SCALES_TRIED
 
 # What q kᵀ is multiplied by, for each way to get the scale wrong. A number stands for itself.
 SCALES = {
@@ -294,7 +294,7 @@ MUTANTS = (
     *_scales("scale_sqrt_tokens", "sqrt_keys"),
     *_scales("scale_sqrt_tokens", "sqrt_queries"),
     *_each(
-        "scale_sqrt_heads", "scale", "sqrt_heads", "sqrt_heads_or_1", "sqrt_heads_strict", "sqrt_axis_1", "sqrt_axis_0"
+        "scale_wrong_axis", "scale", "sqrt_heads", "sqrt_heads_or_1", "sqrt_heads_strict", "sqrt_axis_1", "sqrt_axis_0"
     ),
     *_each("scale_wrong_axis", "scale", "sqrt_axis_0"),
     *_each("scale_wrong_axis", "scale_attend", "sqrt_values"),
@@ -307,8 +307,10 @@ MUTANTS = (
     *_each("scale_constant", "scale_attend", *(n**-0.5 for n in CONSTANTS[:4])),
     *_each("qkv_order", "roles", "kqv", "qvk", "vkq", "kvq", "vqk"),
     ("qkv_order", {"swapped": True}),
-    *_each("hard_coded_shape", "product", *tuple(PRODUCTS)[1:]),
-    *_each("hard_coded_shape", "product_simplified", "T", "t", "mm", "transpose_01", "transpose_12", "bmm", "unpack_3"),
+    ("axes_turned", {"product": "T"}),
+    *_each("hard_coded_shape", "product", *tuple(PRODUCTS)[2:]),
+    ("axes_turned", {"product_simplified": "T"}),
+    *_each("hard_coded_shape", "product_simplified", "t", "mm", "transpose_01", "transpose_12", "bmm", "unpack_3"),
     *_each(
         "hard_coded_shape", "size", *(("tokens", n) for n in (6, 4, 3, 2, 8)), ("batch", 2), ("batch", 1), ("view", 64)
     ),
@@ -326,6 +328,7 @@ MUTANTS = (
     *_each("interface", "returns", *(("tuple", name) for name in FUNCTIONS[:3])),
     *_each("interface", "without", "simplified_attention", "attend"),
     *_each("interface", "renamed", "attend"),
+    KEYS_NOT_TRANSPOSED,
 )
 
 # With a number that is solved for.

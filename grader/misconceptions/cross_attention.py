@@ -6,11 +6,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from manyheads.checks import edit
+
 from ._attention import FILLS, LATE_MASKS, MASKS, MERGES, SCALES, SCORES, SOFTMAXES, SPLITS, WEAK, lower
 from ._attention_module import CUTTERS, ENTRANCES, EXITS, RETURNS, Weight, known
 from ._attention_mutants import AXES, CONSTANTS, LOW_FILLS, WRONG_VIEWS, each, named
 from ._kept import Keeping
-from ._masking import FILLS_TRIED, PRECEDENCE, SCALES_TRIED
+from ._masking import FILLS_TRIED, KEYS_NOT_TRANSPOSED, PRECEDENCE, SCALES_TRIED
 
 # What is seen, from keep (B, T_k) and the scores (B, nh, T_q, T_k).
 SEEN = {
@@ -197,6 +199,27 @@ SOME = ("q", "k", "v", "qk", "qv", "kv", "qkv")
 UNSEEN = ("minus_inf", "minus_inf_added", "times_minus_inf", "minus_large", "minus_inf_and_sum")
 ON_QUERIES = ("queries", "both", "either", "queries_cut", "queries_cut_hidden")
 
+# Edits of the reference: (id, text, its replacement).
+QK, SOFTMAX = "q @ k.transpose(-2, -1)", "scores.softmax(dim=-1)"
+JOINED = "y.reshape(B, T_q, self.num_heads * self.head_dim)"
+OUT, SIZES = f"self.out_proj({JOINED})", "B, T_q, _ = x.shape"
+ONE_HEAD = "y[:, :, h] @ self.out_proj.weight[:, h * self.head_dim : (h + 1) * self.head_dim].T + self.out_proj.bias"
+MORE = (
+    ("heads_averaged", QK, f"({QK}).mean(1, keepdim=True)"),
+    ("heads_averaged", SOFTMAX, f"{SOFTMAX}.mean(1, keepdim=True)"),
+    ("heads_not_joined", JOINED, "y"),
+    ("proj_bias", OUT, f"{JOINED} @ self.out_proj.weight.T"),
+    ("proj_bias", OUT, f"sum({ONE_HEAD} for h in range(self.num_heads))"),
+    ("proj_transposed", OUT, f"{JOINED} @ self.out_proj.weight"),
+    *(
+        ("weight_not_transposed", f"self.{layer}({x})", f"({x} @ self.{layer}.weight.view({x}.shape[-1], -1))")
+        for layer, x in (("W_query", "x"), ("W_key", "context"), ("W_value", "context"))
+    ),
+    ("hard_coded_shape", SIZES, f"x, context, keep = x[:1], context[:1], None if keep is None else keep[:1]\n        {SIZES}"),
+    *(("hard_coded_dtype", QK, f"q @ k.{half}().to(k).transpose(-2, -1)") for half in ("half", "bfloat16")),
+    ("mask_plus_inf", "scores.masked_fill(~keep[:, None, None, :], -math.inf)", "scores + ~keep[:, None, None, :] * 1e9"),
+)  # fmt: skip
+
 MUTANTS = (
     ("mask_missing", {"mask": "missing"}),
     ("keep_inverted", {"mask": "reversed"}),
@@ -299,6 +322,8 @@ MUTANTS = (
     *each("hard_coded_device", entrance=("cpu_back", "cpu", "cuda")),
     ("hard_coded_device", {"keep_on_cpu": True}),
     *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
+    KEYS_NOT_TRANSPOSED,
+    *((id_, edit(old, new)) for id_, old, new in MORE),
 )
 
 FAMILIES = (

@@ -4,6 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from manyheads.checks import edit
+
 from ._attention import MASKS, MERGES, SOURCES, SPLITS
 from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, Weight, known
 from ._attention_mutants import (
@@ -23,7 +25,7 @@ from ._attention_mutants import (
 )
 from ._groups import BYTES, GROUPS, MORE_SCALES, OVER, PACKS, REGROUPS
 from ._kept import Keeping
-from ._masking import PRECEDENCE
+from ._masking import HEADS_NOT_JOINED, KEYS_NOT_TRANSPOSED, PRECEDENCE
 
 NUMBERS = {"int": int, "float": float, "tensor": torch.tensor, "text": str, "none": lambda count: None}
 
@@ -135,6 +137,35 @@ def make(**knobs):
 HEADS_FIXED = [{"nh": nh} for nh in (4, 8, 12)] + [{"hd": hd} for hd in (64, 16, 8)]
 ASTRAY = ("by_tokens", "by_batch", "tokens_repeated", "flattened", "as_often_as_sets", "as_often_as_heads", "stretched")
 
+K, V = "k.repeat_interleave(group, dim=1)", "v.repeat_interleave(group, dim=1)"
+CUT_K, CUT_V = (f"{name} = {name}.view(B, T, self.n_kv_head, self.head_dim).transpose(1, 2)" for name in "kv")
+STRAIGHT_K, STRAIGHT_V = (f"{name} = {name}.reshape(B, self.n_kv_head, T, self.head_dim)" for name in "kv")
+SIZES, OUT, QK = "B, T, C = x.shape", "y.transpose(1, 2).reshape(B, T, C)", "q @ k.transpose(-2, -1)"
+GROUPED = "y.unflatten(1, (-1, group))"  # (B, n_kv_head, group, T, hd)
+
+# Edits of the reference: (id, text, its replacement).
+MORE = (
+    *(("heads_averaged", OUT, f"{GROUPED}.{way}(2).repeat_interleave(group, 1).transpose(1, 2).reshape(B, T, C)") for way in ("mean", "sum")),
+    ("heads_averaged", OUT, f"{GROUPED}.mean(2).transpose(1, 2).reshape(B, T, -1).repeat(1, 1, group)"),
+    ("heads_averaged", QK, "q.unflatten(1, (-1, group)).mean(2).repeat_interleave(group, 1) @ k.transpose(-2, -1)"),
+    ("merge_wrong_axes", OUT, f"{GROUPED}.transpose(2, 3).reshape(B, T, C)"),
+    ("merge_wrong_axes", OUT, f"{GROUPED}.permute(0, 3, 1, 4, 2).reshape(B, T, C)"),
+    ("hard_coded_shape", SIZES, f"x = x[:1]\n        {SIZES}"),
+    *(("hard_coded_dtype", QK, f"q @ k.{half}().to(k).transpose(-2, -1)") for half in ("half", "bfloat16")),
+    ("wrong_view_values", CUT_K, STRAIGHT_K),
+    ("wrong_view_values", CUT_V, STRAIGHT_V),
+    ("heads_mix_batch", "self.q(x).view(B, T, self.n_head, self.head_dim).transpose(1, 2)", "self.q(x).view(self.n_head, B, T, -1).transpose(0, 1)"),
+    ("heads_mix_batch", CUT_K, CUT_K.replace("view(B, T, self.n_kv_head,", "reshape(self.n_kv_head, B, T,").replace("(1, 2)", "(0, 1)")),
+    ("cache_bytes", "numbers * bytes_per_number", "numbers * bytes_per_number / 1024**3"),
+)  # fmt: skip
+# Which head of keys and values a head of queries gets.
+STRETCHED = ("repeat(1, 1, 1, group)", "repeat_interleave(group, 3)", "repeat_interleave(group, 2)")
+REPEATED = (
+    "[:, [min(h // self.n_kv_head, self.n_kv_head - 1) for h in range(self.n_head)]]",
+    "[:, [h // self.n_kv_head for h in range(self.n_head)]]",
+    *(f".{way}.reshape(B, self.n_head, T, -1)" for way in STRETCHED),
+)
+
 MUTANTS = (
     ("kv_heads_tiled", {"group": "tiled"}),
     ("scale_sqrt_c", {"scale": "sqrt_c"}),
@@ -243,6 +274,10 @@ MUTANTS = (
     *each("cache_bytes", bytes=[way for way in BYTES if way != "right"]),
     *each("interface", number=("float", "tensor", "text", "none")),
     *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
+    KEYS_NOT_TRANSPOSED,
+    HEADS_NOT_JOINED,
+    *((id_, edit(old, new)) for id_, old, new in MORE),
+    *(("kv_heads_repeated_wrong", edit(K, f"k{way}", {V: f"v{way}"})) for way in REPEATED),
 )
 
 FAMILIES = ATTENTION_FAMILIES

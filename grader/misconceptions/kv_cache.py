@@ -2,7 +2,7 @@
 
 from manyheads.checks import edit
 
-from ._masking import FILLS_TRIED, SCALES_TRIED
+from ._masking import FILLS_TRIED, HEADS_NOT_JOINED, SCALES_TRIED, at
 
 # Lines of the reference.
 SUPER = "super().__init__()\n        if n_embd"
@@ -52,18 +52,7 @@ def kept_whole(axis):
 
 
 def fills(*pairs):
-    for id_, value in pairs:
-        yield id_, edit(MASK, f".masked_fill(key > query, {value})")
-
-
-def scales(*pairs):
-    for id_, scale in pairs:
-        yield id_, edit(SCALE, scale)
-
-
-def masks(*pairs):
-    for id_, mask in pairs:
-        yield id_, edit(MASK, mask)
+    yield from at(MASK, *((id_, f".masked_fill(key > query, {value})") for id_, value in pairs))
 
 
 # What a call may see of its own chunk, and of the past.
@@ -196,7 +185,7 @@ CACHE = (
 
 MUTANTS = (
     *CACHE,
-    *scales(
+    *at(SCALE,
         ("scale_sqrt_c", "/ math.sqrt(C)"),
         ("scale_missing", ""),
         ("scale_no_sqrt", "/ self.head_dim"),
@@ -228,7 +217,7 @@ MUTANTS = (
     ("softmax_wrong_axis", edit(SOFTMAX, ".flatten(0, 1).softmax(0).unflatten(0, (B, self.n_head))")),
     ("softmax_wrong_axis", edit(SOFTMAX, ".flatten(2).softmax(-1).view(B, self.n_head, T, -1)")),
     ("softmax_missing", edit(MASK + SOFTMAX, ".masked_fill(key > query, 0.0)")),
-    *masks(
+    *at(MASK,
         ("mask_reversed", ".masked_fill(key < query, -math.inf)"),
         ("mask_excludes_self", ".masked_fill(key >= query, -math.inf)"),
         ("mask_excludes_self", ".masked_fill(key >= query, -1e30)"),
@@ -289,6 +278,67 @@ MUTANTS = (
     ("interface", edit(RETURNED, "return self.proj(y)")),
     ("interface", edit(RETURNED, "return (k, v), self.proj(y)")),
     ("interface", edit(RETURNED, "return self.proj(y), k, v")),
+    ("keys_not_transposed", edit("scores = q @ k.transpose(-2, -1)", "scores = q @ k")),
+    *at(CUT,
+        ("weight_not_transposed", "q, k, v = (x @ w for w in self.qkv.weight.chunk(3))"),
+        ("weight_not_transposed", "q, k, v = (x @ self.qkv.weight.view(C, 3 * C)).split(C, dim=-1)"),
+        ("qkv_sliced_by_columns", "q, k, v = (x @ w for w in self.qkv.weight.T.reshape(3, C, C))"),
+        ("qkv_sliced_by_columns", "q, k, v = (x @ self.qkv.weight.view(C, 3 * C)[:, i::3] for i in range(3))"),
+        ("qkv_packed_per_head", "q, k, v = self.qkv(x).view(B, T, C, 3).unbind(-1)"),
+        ("qkv_mix_batch", "q, k, v = self.qkv(x).view(3, B, T, C)"),
+        ("wrong_view", "q, k, v = self.qkv(x).view(B, 3, T, C).unbind(1)")),
+    *at(RETURNED,
+        *(("hard_coded_dtype", f"return self.proj(y), (k.{half}(), v.{half}())") for half in ("half", "bfloat16")),
+        *(("output_rounded", f"return self.proj(y).round(decimals={n}), (k, v)") for n in (3, 2)),
+        ("dropout_extra", "return nn.functional.dropout(self.proj(y), 0.1, self.training), (k, v)"),
+        ("params_not_registered", "return nn.Linear(C, C, bias=False).to(y)(y), (k, v)")),
+    ("hard_coded_shape", edit(SIZES, "x = x[:1]\n        " + SIZES)),
+    *(("heads_missing_transpose", edit(Q, "", {K: "pass\n", V: "pass\n", MASK: mask, MERGE: f"y = y{turned}.reshape(B, T, C)",
+        SIZES: "B, T, C = x.shape\n        part = (B, T, self.n_head, self.head_dim)",
+        CUT: "q, k, v = (t.view(part) for t in self.qkv(x).split(C, dim=-1))",
+        PAST: "past = 0 if cache is None else cache[0].shape[1]",
+        JOINED_K: "k = torch.cat([cache[0], k], dim=1)", JOINED_V: "v = torch.cat([cache[1], v], dim=1)"}))
+        for mask in (MASK, "") for turned in ("", ".transpose(1, 2)")),
+    *at(MERGE,
+        *(("heads_averaged", f"y = y.{each}") for each in (
+            "sum(1).repeat(1, 1, self.n_head)", "mean(1).repeat_interleave(self.n_head, -1)", "sum(1).repeat_interleave(self.n_head, -1)")),
+        *(("heads_reversed", f"y = y.roll({n}, 1).transpose(1, 2).reshape(B, T, C)") for n in (1, -1)),
+        *(("merge_wrong_axes", f"y = y.permute({axes}).reshape(B, T, C)") for axes in ("0, 3, 2, 1", "0, 3, 1, 2", "0, 1, 3, 2")),
+        ("heads_mix_batch", "y = y.permute(1, 2, 0, 3).reshape(B, T, C)"),
+        ("heads_mix_batch", "y = y.reshape(self.n_head, B, T, -1).permute(1, 2, 0, 3).reshape(B, T, C)")),
+    ("heads_mix_batch", edit(Q, "q, k, v = (t.reshape(self.n_head, B, T, -1).transpose(0, 1) for t in (q, k, v))", {K: "pass\n", V: "pass\n"})),
+    ("heads_interleaved", edit(K, DEALT.format("k") + "\n")),
+    ("heads_interleaved", edit(V, DEALT.format("v") + "\n")),
+    ("wrong_view_values", edit(K, STRAIGHT.format("k") + "\n", {V: STRAIGHT.format("v") + "\n"})),
+    ("values_wrong_source", edit(V, "v = q\n")),
+    ("proj_bias", edit(QKV_LAYER, "self.qkv = nn.Linear(n_embd, 3 * n_embd)", {PROJ_LAYER: "self.proj = nn.Linear(n_embd, n_embd)"})),
+    ("params_extra", edit(PROJ_LAYER, "self.c_proj = nn.Linear(n_embd, n_embd, bias=False)", {PROJECTED: "self.c_proj(y), (k, v)"})),
+    ("params_extra", edit(QKV_LAYER, "self.q, self.k, self.v = (nn.Linear(n_embd, n_embd, bias=False) for _ in range(3))", {
+        CUT: "q, k, v = self.q(x), self.k(x), self.v(x)"})),
+    *at(SCALE,
+        ("scale_wrong_axis", "/ math.sqrt(B)"), ("scale_wrong_axis", "/ math.sqrt(B * self.n_head)"),
+        *(("scale_rounded", f"/ {whole}(math.sqrt(self.head_dim))") for whole in ("int", "round", "math.ceil")),
+        ("scale_rounded", "// math.sqrt(self.head_dim)"), ("scale_multiplied", "* self.head_dim"),
+        ("scale_sqrt_c", "/ math.sqrt(3 * C)"), ("scale_no_sqrt", "/ C"), ("scale_sqrt_heads", "/ self.n_head"),
+        ("scale_sqrt_tokens", "/ T"), ("scale_sqrt_tokens", "/ (past + T)")),
+    *at(MASK,
+        ("mask_peeks_one", ".masked_fill(key > query + 2, -math.inf)"),
+        *(("mask_reversed", f".masked_fill(key <= query, {fill})") for fill in ("-math.inf", "-1e9")),
+        *(("mask_weak_fill", f".masked_fill(key > query, {fill})") for fill in ("scores.min()", "float(scores.detach().min()) - 1")),
+        ("mask_plus_inf", ".masked_fill(key > query, 1e9)"),
+        ("mask_excludes_self", ".masked_fill(key >= query.clamp(min=1), -math.inf)")),
+    *at(MASKED,
+        ("mask_added", "weights = (scores + (key > query))"),
+        ("mask_weak_fill", "weights = (scores + (key > query) * -10.0)"),
+        ("mask_nan", "weights = (scores * torch.where(key > query, -math.inf, 1.0))")),
+    *at(SOFTMAX,
+        *(("softmax_missing", other) for other in (".exp()", ".sigmoid()", "")),
+        ("softmax_wrong_axis", ".flatten(1).softmax(-1).view(B, self.n_head, T, -1)"),
+        ("softmax_wrong_axis", ".flatten().softmax(-1).view(B, self.n_head, T, -1)")),
+    ("softmax_missing", edit(SOFTMAX, "", {GATHER: "y = weights / weights.sum(-1, keepdim=True) @ v"})),
+    HEADS_NOT_JOINED,
+    ("dropout_always_on", edit(GATHER, "y = nn.functional.dropout(weights, 0.1) @ v")),
+    ("dropout_extra", edit(GATHER, "y = nn.functional.dropout(weights, 0.1, self.training) @ v")),
 )  # fmt: skip
 
 # With a number that is solved for.

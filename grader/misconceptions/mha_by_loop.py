@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from manyheads.checks import edit
+
 from ._masking import (
     FILLS_TRIED,
     INF,
@@ -421,6 +423,7 @@ MUTANTS = (
     *each("output_rounded", "returns", "rounded_4", "rounded_3", "rounded_2"),
     *each("interface", "returns", "tuple", "heads", "list", "numpy", "nothing"),
     *each("interface", "signature", "swapped", "takes_heads", "takes_x", "takes_weights", "missing", "a_value"),
+    ("keys_not_transposed", edit("q @ k.transpose(1, 2)", "q @ k")),
 )
 
 # With a number that is solved for.

@@ -263,7 +263,7 @@ MUTANTS = (
     ("divisibility_unchecked", {"divisibility": "not_raised"}),
     ("divisibility_unchecked", {"divisibility": "returned"}),
     ("divisibility_unchecked", {"divisibility": "larger_only"}),
-    ("divisibility_unchecked", {"divisibility": "other_way"}),
+    ("refuses_allowed", {"divisibility": "other_way"}),
     ("divisibility_unchecked", {"divisibility": "tokens"}),
     ("divisibility_unchecked", {"divisibility": "batch"}),
     ("size_wrong_axis", {"merge": "sizes_of_transposed"}),

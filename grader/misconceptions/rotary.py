@@ -2,7 +2,9 @@
 
 import torch
 
-from ._masking import PRECEDENCE_OF_HD, SCALES_TRIED, each
+from manyheads.checks import edit
+
+from ._masking import KEYS_NOT_TRANSPOSED, PRECEDENCE_OF_HD, SCALES_TRIED, each
 from ._rotation import SPEEDS, turned
 from ._scores import ANSWERS, CONSTANTS, PRODUCTS, scaled
 
@@ -162,6 +164,26 @@ def _turns(id_, **faults):
         yield id_, {**faults, **{f"own_{knob}": RIGHT[knob] for knob in faults}}
 
 
+SPEED = "base ** -(torch.arange(0, hd, 2, device=x.device, dtype=torch.float64) / hd)"
+ANGLE = "positions.to(x.device)[:, None] * speed"
+COS, SIN = "angle.cos().to(x.dtype)", "angle.sin().to(x.dtype)"
+TURNED = "rotate(q, q_positions, base), rotate(k, k_positions, base)"
+HALVES = ("half", "bfloat16")
+
+# Edits of the reference: (id, text, its replacement).
+MORE = (
+    ("state_kept", SPEED, f"rotate.__dict__.setdefault(hd, {SPEED}).to(x.device)"),
+    *(("hard_coded_dtype", ANGLE, f"({ANGLE}).{half}()") for half in HALVES),
+    *(("hard_coded_dtype", f"{COS}, {SIN}", f"angle.cos().{half}().to(x.dtype), angle.sin().{half}().to(x.dtype)") for half in HALVES),
+    ("hard_coded_shape", f"{COS}, {SIN}", f"{COS}[None, None], {SIN}[None, None]"),
+    ("rope_angle", SPEED, SPEED.replace("/ hd)", "/ x.shape[1])")),
+    ("rope_positions", ANGLE, "torch.arange(x.shape[1], device=x.device)[:, None] * speed"),
+    ("rope_positions", TURNED, TURNED.replace("q, q_positions", "q, k_positions[: q.shape[-2]]")),
+    ("rope_positions", TURNED, TURNED.replace("k_positions", "(q_positions[:1] + torch.arange(k.shape[-2], device=k.device))")),
+    ("scale_rounded", "/ math.sqrt(q.shape[-1])", "// math.sqrt(q.shape[-1])"),
+    ("halves_order", "weight.reshape(n_head, C // n_head // 2, 2, C_in)", "weight.reshape(C // n_head // 2, 2, n_head, C_in)"),
+)  # fmt: skip
+
 MUTANTS = (
     *_turns("rope_halves", layout="halves"),
     *_turns("rope_mixed_layouts", spread="halves"),
@@ -201,7 +223,7 @@ MUTANTS = (
     *each("scale_multiplied", "scale", "times_sqrt_hd"),
     *each("scale_precedence", "scale", *PRECEDENCE_OF_HD),
     *each("scale_sqrt_tokens", "scale", "sqrt_keys", "sqrt_queries"),
-    *each("scale_sqrt_heads", "scale", "sqrt_heads", "sqrt_axis_1"),
+    *each("scale_wrong_axis", "scale", "sqrt_heads", "sqrt_axis_1"),
     *each("scale_sqrt_c", "scale", "sqrt_c"),
     *each("scale_wrong_axis", "scale", "sqrt_axis_0", "sqrt_pairs"),
     *each("scale_rounded", "scale", "rounded_down", "rounded", "rounded_up"),
@@ -210,7 +232,8 @@ MUTANTS = (
     ("scores_already_shared", {"softmax": True}),
     *each("argument_unchecked", "odd", "raises", "dropped", "kept", "padded"),
     *each("output_rounded", "decimals", *((name, n) for name in FUNCTIONS for n in (4, 3, 2))),
-    *each("hard_coded_shape", "product", *tuple(PRODUCTS)[1:]),
+    ("axes_turned", {"product": "T"}),
+    *each("hard_coded_shape", "product", *tuple(PRODUCTS)[2:]),
     *each("gradient_cut", "cut", *((name,) for name in ("x", "out", "q", "k", "scores"))),
     *each("input_mutated", "mutate", ("x",), ("q",), ("k",), ("weight",)),
     *each("hard_coded_dtype", "cast", *(("float32", (name,)) for name in FUNCTIONS), ("float32", FUNCTIONS)),
@@ -219,6 +242,8 @@ MUTANTS = (
     *each("interface", "returns", *((kind, name) for kind in ANSWERS for name in FUNCTIONS)),
     *each("interface", "without", *FUNCTIONS),
     *each("interface", "renamed", *FUNCTIONS),
+    KEYS_NOT_TRANSPOSED,
+    *((id_, edit(old, new)) for id_, old, new in MORE),
 )
 
 # With a number that is solved for.

@@ -1,7 +1,7 @@
 """Wrong attempts at one causal head."""
 
 from ._kept import Keeping
-from ._masking import each
+from ._masking import KEYS_NOT_TRANSPOSED, dropped_in_place, each
 from ._separate_qkv import (
     ATTENTION_FAMILIES,
     INPUT_MUTANTS,
@@ -52,6 +52,8 @@ MUTANTS = (
     ("super_init_missing", {"super_init": False}),
     *each("interface", "interface", "class", "pair", "required", "bias_first", "renamed"),
     *each("stub_untouched", "interface", "stub", "silent"),
+    KEYS_NOT_TRANSPOSED,
+    dropped_in_place("self.dropout"),
 )
 
 FAMILIES = ATTENTION_FAMILIES

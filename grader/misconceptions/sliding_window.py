@@ -4,6 +4,8 @@ import math
 
 import torch
 
+from manyheads.checks import edit
+
 from ._masking import FILLS_TRIED, INF, LOW_FILLS, PRECEDENCE_OF_HD, ROUNDED_SCORES, SCALES_TRIED, each, hidden, weighed
 from ._scores import ANSWERS, CONSTANTS, PRODUCTS, scaled
 
@@ -15,6 +17,7 @@ PAST = {
     "one_less": lambda behind, window: behind < window - 1,
     "one_less_keeps_self": lambda behind, window: behind < max(window - 1, 1),
     "half": lambda behind, window: behind <= window // 2,
+    "less_than_half": lambda behind, window: behind < max(window // 2, 1),
 }
 FUTURE = {
     "none": lambda behind, window: behind >= 0,
@@ -227,7 +230,7 @@ MUTANTS = (
     *each("scale_precedence", "scale", *PRECEDENCE_OF_HD),
     ("scale_after_softmax", {"scale_after": True}),
     *each("scale_sqrt_tokens", "scale", "sqrt_keys", "sqrt_queries"),
-    *each("scale_sqrt_heads", "scale", "sqrt_heads", "sqrt_axis_1"),
+    *each("scale_wrong_axis", "scale", "sqrt_heads", "sqrt_axis_1"),
     *each("scale_sqrt_c", "scale", "sqrt_c"),
     *each("scale_wrong_axis", "scale", "sqrt_values", "sqrt_axis_0"),
     *each("scale_rounded", "scale", "rounded_down", "rounded", "rounded_up"),
@@ -245,7 +248,8 @@ MUTANTS = (
     *each("output_rounded", "decimals", 4, 3, 2),
     *each("argument_unchecked", "unchecked", ("window",), ("queries",), ("window", "queries"), ("later",)),
     *each("mask_not_bool", "mask_type", *TYPES),
-    *each("hard_coded_shape", "product", *tuple(PRODUCTS)[1:]),
+    ("axes_turned", {"product": "T"}),
+    *each("hard_coded_shape", "product", *tuple(PRODUCTS)[2:]),
     ("gradient_cut", {"softmax": "detached_sum"}),
     *each("gradient_cut", "cut", *((name,) for name in ("q", "k", "v", "scores", "weights", "out"))),
     *each("input_mutated", "mutate", ("q",), ("k",), ("v",)),
@@ -254,6 +258,11 @@ MUTANTS = (
     *each("interface", "returns", *((kind, name) for kind in ANSWERS for name in FUNCTIONS)),
     *each("interface", "without", *FUNCTIONS),
     *each("interface", "renamed", *FUNCTIONS),
+    ("keys_not_transposed", edit("q @ k.transpose(-2, -1)", "q @ k")),
+    *_bands("window_halved", past="half"),
+    *_bands("window_halved", past="less_than_half"),
+    ("values_width", edit("return weights @ v", "out = torch.zeros_like(q)\n    out[:] = weights @ v\n    return out")),
+    ("hard_coded_dtype", edit("return weights @ v", "return weights.half().to(v) @ v")),
 )
 
 # With a number that is solved for.

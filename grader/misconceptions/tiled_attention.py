@@ -18,6 +18,7 @@ from ._tiles import (
     MASK,
     MASK_LOCAL,
     MATERIALISED,
+    MORE,
     NO_RESCALE,
     NOT_CARRIED,
     OF_THE_BLOCK,
@@ -188,6 +189,7 @@ MUTANTS = (
     ("interface", edit(SUMS, "sums.append(highest + total.log())", {RETURNED: "return torch.cat(answers, dim=-2), torch.cat(sums, dim=-2)"})),
     ("interface", edit(WEIGHTS, "return torch.cat(parts, dim=-1), highest, total")),
     ("interface", edit(WEIGHTS, "return torch.cat(parts, dim=-1), highest + total.log()")),
+    *MORE,
 )  # fmt: skip
 
 # With a number that is solved for.

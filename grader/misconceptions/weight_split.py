@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from manyheads.checks import edit
+
 from ._kept import Keeping
-from ._masking import each
+from ._masking import KEYS_NOT_TRANSPOSED, dropped_in_place, each
 from ._separate_qkv import (
     ATTENTION_FAMILIES,
     INPUT_MUTANTS,
@@ -244,6 +246,9 @@ MUTANTS = (
     ("super_init_missing", {"super_init": False}),
     *each("interface", "interface", "class", "pair", "required", "fourth", "bias_first", "renamed"),
     *each("stub_untouched", "interface", "stub", "silent"),
+    KEYS_NOT_TRANSPOSED,
+    ("heads_not_joined", edit(".contiguous().view(B, T, self.num_heads * self.head_dim)", "")),
+    dropped_in_place("self.dropout"),
 )
 
 FAMILIES = ATTENTION_FAMILIES

@@ -59,9 +59,13 @@ NAMED = [
                  ["hard_coded_device"], id="a device that this machine has not"),
     pytest.param("attention_scores", {"return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"},
                  ["hard_coded_dtype"], id="weights in float32 alone"),
+    pytest.param("attention_scores", {"q @ k.transpose(-2, -1)": "q @ k.T"}, ["axes_turned"], id="`.T` of three axes"),
+    pytest.param("grouped_query_attention", {"q @ k.transpose(-2, -1)": "q @ k"}, ["keys_not_transposed"], id="no transpose"),
+    pytest.param("self_attention", {"nn.Dropout(dropout)": "nn.Dropout(dropout, inplace=True)"}, ["dropout_in_place"],
+                 id="weights that are dropped in place"),
+    pytest.param("sliding_window", {"key > query - window)": "key >= query - window // 2)"}, ["window_halved"], id="half a window"),
 ]  # fmt: skip
 UNNAMED = [
-    pytest.param("attention_scores", {"q @ k.transpose(-2, -1)": "q @ k.T"}, id="`.T` of three axes"),
     pytest.param("mha_by_loop", {"    return mha.proj": "        return mha.proj"}, id="a return inside the loop"),
     pytest.param("causal_mask", {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"},
                  id="a function that is not called"),
