@@ -99,7 +99,7 @@ def doctor(course: CourseOption = None) -> None:
 
     Example: `course doctor`
     """
-    from ..judge.machine import findings
+    from ..authoring.machine import findings
 
     loaded = course_of(course)
     console = open_console()
