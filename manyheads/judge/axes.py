@@ -16,7 +16,6 @@ from ..box.worker.form import Path
 from ..box.worker.messages import Build, Call, StandIn
 from ..course.shapes import Axis, Parameter, Signature
 
-SAME = 100  # the ambiguity of two axes with the same size
 Signatures = Mapping[str, Sequence[Signature]]
 _NUMBERS = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
 
@@ -40,54 +39,34 @@ class Axes:
         """Return (B, T, C) for (2, 5, 12)."""
         return f"({', '.join(self.name(size) for size in shape)})"
 
-    def number(self, value: float) -> str:
-        """Return a number among the arguments, with its name if it has one: 2.646 (√hd)."""
-        shown = f"{value:.4g}"
-        sizes = {name: size for name, size in self.sizes.items() if size > 1}
-        roots = {f"√{name}": math.sqrt(size) for name, size in sizes.items()}
-        inverse = {f"1/{name}": 1 / known for name, known in {**roots, **sizes}.items()}
-        for title, known in (*roots.items(), *sizes.items(), *inverse.items()):
-            if math.isclose(value, known, rel_tol=1e-5):
-                return f"{shown} ({title})"
-        return shown
-
     def said(self, message: str) -> str:
         """Return "Here 13 is T_k, 9 is T_q" for the numbers in an exception's message that are sizes; "" where none is."""
         numbers = dict.fromkeys(map(int, _NUMBERS.findall(message)))
         named = [f"{size} is {self.name(size)}" for size in numbers if self.name(size) != str(size)]
         return f"Here {', '.join(named)}" if named else ""
 
-    @property
-    def ambiguity(self) -> int:
-        """How many sizes could be two different axes. The fewer, the better a call serves as an example."""
-        sizes = list(self.sizes.values())
-        several = [size for name, size in self._packed + self._joined if name != "nh·hd"]  # this is C itself
-        several += [*sizes, *(_LITERALS if self.packed else ())]
-        return SAME * (sizes.count(1) + len(sizes) - len(set(sizes))) + len(several) - len(set(several))
-
     @cached_property
     def _names(self) -> dict[int, str]:
         """The names by size: single axes take precedence, then three packed into one, then two joined."""
         names: dict[int, str] = {}
-        for named in (list(self.sizes.items()), self._packed, self._joined):
+        for named in (list(self.sizes.items()), self.packings, self.joined):
             free = [(name, size) for name, size in named if size > 1 and size not in names]
             counted = Counter(size for _, size in free)
             names |= {size: name for name, size in free if counted[size] == 1}
         return names
 
     @property
-    def _packed(self) -> list[tuple[str, int]]:
+    def packings(self) -> list[tuple[str, int]]:
         """Axes in which q, k and v are packed: 3·C."""
         return [(f"3·{name}", 3 * self.sizes[name]) for name in sorted(self.packed)]
 
     @property
-    def _joined(self) -> list[tuple[str, int]]:
+    def joined(self) -> list[tuple[str, int]]:
         """Adjacent axes that a view may join: B·T, B·nh, nh·hd, T·hd."""
         pairs = {*self.neighbours, *pairwise(name for name in _HEADS if name in self.sizes)}
         return [(f"{a}·{b}", self.sizes[a] * self.sizes[b]) for a, b in sorted(pairs)]
 
 
-_LITERALS = (3,)  # the size of an axis over q, k and v
 _HEADS = ("B", "nh", "T", "hd")
 
 

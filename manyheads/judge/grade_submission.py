@@ -73,8 +73,7 @@ class Judge:
         self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
         self._versions = versions()  # read once, because that takes a millisecond
         self.faults: list[str] = []
-        self.seconds, self.seconds_diagnosing = 0.0, 0.0  # spent on attempts so far, and the part spent on diagnoses
-        self.seconds_searching = 0.0  # the part spent on lines
+        self.seconds = 0.0  # spent on attempts so far
 
     def selected(self, assignment: Assignment) -> Sequence[Exercise]:
         """Return the exercises of the assignment that this run grades."""
@@ -209,10 +208,7 @@ class Judge:
         recording = self._recording(exercise) if self._settings.diagnoses else None
         if recording is None:
             return None
-        started = time.perf_counter()
-        told = ask_public_calls(recording, self._box, limits, source, exercise, memory, load_bank(exercise))
-        self.seconds_diagnosing += time.perf_counter() - started
-        return told
+        return ask_public_calls(recording, self._box, limits, source, exercise, memory, load_bank(exercise))
 
     def _lines(
         self, failure: Failure, limits: Limits, reference: RememberingRunner, run: RunChecks
@@ -220,7 +216,6 @@ class Judge:
         """Return the lines where the attempt goes wrong. Not on a GPU, where a process takes seconds to start."""
         if not self._settings.lines or self._settings.device != "cpu":
             return ()
-        started = time.perf_counter()
         try:
             return prove_lines(self._box, limits, failure, reference, run, self._settings.bounds)
         except Exception as error:  # the verdict stands without it
@@ -228,12 +223,6 @@ class Judge:
                 sanitize(f"{failure.source.name}: a search for its line: {type(error).__name__}: {error}")
             )
             return ()
-        finally:
-            self.seconds_searching += time.perf_counter() - started
-
-    def remembered(self, exercise: Exercise) -> int:
-        """Return how many bytes of earlier attempts at an exercise are remembered."""
-        return self._memories[exercise.id][1].size if exercise.id in self._memories else 0
 
     def _memory(self, exercise: Exercise, seed: int) -> Memory:
         """Return what is remembered of earlier attempts with the same inputs."""

@@ -18,7 +18,7 @@ from ..course.shapes import Axis, Signature
 from ..diagnosis.comparison import Expected
 from ..diagnosis.recording import Fingerprints, returns_several
 from ..errors import CourseFault
-from ..judge.axes import SAME, Axes, axes_of
+from ..judge.axes import Axes, axes_of
 from .example import Example
 from .heads import chunks_of
 from .resize import asks_again
@@ -26,6 +26,18 @@ from .resize import asks_again
 _LARGE = 6.0
 INSTEAD = 8  # how many substitutes an example has
 AnyValue = TypeVar("AnyValue")
+
+
+SAME = 100  # the ambiguity of two axes with the same size
+_LITERALS = (3,)  # the size of an axis over q, k and v
+
+
+def ambiguity_of(axes: Axes) -> int:
+    """Return how many sizes could be two different axes. The fewer, the better a call serves as an example."""
+    sizes = list(axes.sizes.values())
+    several = [size for name, size in axes.packings + axes.joined if name != "nh·hd"]  # this is C itself
+    several += [*sizes, *(_LITERALS if axes.packed else ())]
+    return SAME * (sizes.count(1) + len(sizes) - len(set(sizes))) + len(several) - len(set(several))
 
 
 def examples(exercise: Exercise, fingerprints: Fingerprints, *, by_head: bool = False) -> list[Example]:
@@ -76,7 +88,7 @@ def _easiest(ranked: Sequence[tuple[tuple[int, ...], Example]]) -> Example:
 
 def _rank(example: Example, layers: set[int], by_head: bool) -> tuple[int, ...]:
     """Return the rank of an example: lower is better. Calls with zeros, extremes and the like are for checks, not for display."""
-    ambiguity, unusual = example.axes.ambiguity, Layer.VALUES not in layers
+    ambiguity, unusual = ambiguity_of(example.axes), Layer.VALUES not in layers
     heads = example.signature is not None and Axis(("nh",)) in example.signature.returns
     names = (ambiguity >= SAME, unusual or _is_extreme(example.call), ambiguity) if by_head else (ambiguity, unusual)
     last = (_left_out(example), _elements(example.call))

@@ -229,7 +229,7 @@ def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[tuple[tuple
 def _operation(step: Step, axes: Axes) -> Operation:
     takes = _joined([_tensor(each, axes) for each in step.inputs], step.input_count)
     if step.name in _SIGNS and len(step.inputs) == 1 and step.numbers:
-        takes = f"{takes} {_SIGNS[step.name]} {axes.number(step.numbers[0])}"
+        takes = f"{takes} {_SIGNS[step.name]} {number_in_words(axes, step.numbers[0])}"
     elif "masked_fill" in step.name and step.numbers:
         takes = f"{takes}, {_shown(step.numbers[0])}"
     gives = _joined([_tensor(output, axes) for output in step.outputs], step.output_count)
@@ -242,7 +242,7 @@ def _operation(step: Step, axes: Axes) -> Operation:
 
 
 def _tensor(seen: TensorInfo, axes: Axes) -> str:
-    if seen.value is not None and "(" in (number := axes.number(seen.value)):
+    if seen.value is not None and "(" in (number := number_in_words(axes, seen.value)):
         return number
     return axes.shape(seen.shape) if seen.dtype in _PLAIN else f"{printable(seen.dtype)} {axes.shape(seen.shape)}"
 
@@ -256,3 +256,15 @@ def _joined(shapes: Sequence[str], count: int) -> str:
 
 def _shown(number: float) -> str:
     return f"{number:g}".replace("-", "−") if math.isfinite(number) else str(number).replace("-", "−")
+
+
+def number_in_words(axes: Axes, value: float) -> str:
+    """Return a number among the arguments, with its name if it has one: 2.646 (√hd)."""
+    shown = f"{value:.4g}"
+    sizes = {name: size for name, size in axes.sizes.items() if size > 1}
+    roots = {f"√{name}": math.sqrt(size) for name, size in sizes.items()}
+    inverse = {f"1/{name}": 1 / known for name, known in {**roots, **sizes}.items()}
+    for title, known in (*roots.items(), *sizes.items(), *inverse.items()):
+        if math.isclose(value, known, rel_tol=1e-5):
+            return f"{shown} ({title})"
+    return shown

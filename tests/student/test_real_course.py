@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.diagnosis.recording_file import read
-from manyheads.judge.axes import SAME
-from manyheads.student.choose_example import examples
+from manyheads.student.choose_example import SAME, examples
 from manyheads.student.explain_trace import Explained, Operation, Repeated
 from manyheads.student.follow import TABLES, TIMES
 from manyheads.student.plot_content import all_bands, summary
@@ -41,7 +40,7 @@ def operations(explained: Explained) -> list[Operation]:
 @pytest.mark.parametrize("id_", IDS)
 def test_the_reference_is_followed_and_right(explain: Explain, id_: str) -> None:
     assert {example.target for example in looks_at(id_)} == set(exercise_of(id_).shapes)
-    assert all(example.axes.ambiguity < SAME for example in looks_at(id_))
+    assert all(ambiguity_of(example.axes) < SAME for example in looks_at(id_))
     for told in explain(id_):
         assert told.right, told.returned
         assert operations(told)
