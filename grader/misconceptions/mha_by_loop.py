@@ -423,7 +423,7 @@ MUTANTS = (
     *each("interface", "signature", "swapped", "takes_heads", "takes_x", "takes_weights", "missing", "a_value"),
 )
 
-# With a number that is solved for.
+# With a number that nobody can list.
 FAMILIES = (
     ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
     ("mask_weak_fill", lambda c: {"mask": ("causal", -c)}, FILLS_TRIED),

@@ -221,5 +221,5 @@ MUTANTS = (
     *each("interface", "renamed", *FUNCTIONS),
 )
 
-# With a number that is solved for.
+# With a number that nobody can list.
 FAMILIES = (("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),)

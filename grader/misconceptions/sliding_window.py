@@ -256,7 +256,7 @@ MUTANTS = (
     *each("interface", "renamed", *FUNCTIONS),
 )
 
-# With a number that is solved for.
+# With a number that nobody can list.
 FAMILIES = (
     ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
     ("mask_weak_fill", lambda c: {"hide": -c}, FILLS_TRIED),

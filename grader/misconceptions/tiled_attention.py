@@ -190,7 +190,7 @@ MUTANTS = (
     ("interface", edit(WEIGHTS, "return torch.cat(parts, dim=-1), highest + total.log()")),
 )  # fmt: skip
 
-# With a number that is solved for.
+# With a number that nobody can list.
 FAMILIES = (
     ("scale_constant", lambda c: edit(SCALE, f"* {c!r}"), SCALES_TRIED),
     ("mask_weak_fill", lambda c: edit(MASK, f".masked_fill(key > query, {-c!r})"), FILLS_TRIED),
