@@ -115,7 +115,7 @@ HARD_CODED = (
     *each("hard_coded_device", entrance=("cpu_back", "cpu", "cuda")),
 )
 
-# With a number that is solved for.
+# With a number that nobody can list.
 ATTENTION_FAMILIES = (
     ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
     ("mask_weak_fill", lambda c: {"mask": f"filled_{-c!r}"}, FILLS_TRIED),

@@ -371,7 +371,7 @@ WRITTEN_IN_MUTANTS = (
     ("hard_coded_device", {"store": "cpu"}),
 )
 
-# With a number that is solved for.
+# With a number that nobody can list.
 ATTENTION_FAMILIES = (
     ("scale_constant", lambda c: {"constant": c}, SCALES_TRIED),
     ("mask_weak_fill", lambda c: {"how": -c}, FILLS_TRIED),

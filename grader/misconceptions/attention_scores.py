@@ -331,7 +331,7 @@ MUTANTS = (
     KEYS_NOT_TRANSPOSED,
 )
 
-# With a number that is solved for.
+# With a number that nobody can list.
 FAMILIES = (
     ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
     ("scale_constant", lambda c: {"scale_attend": c}, SCALES_TRIED),

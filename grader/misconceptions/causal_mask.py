@@ -303,7 +303,7 @@ MUTANTS = (
     *_each("interface", "renamed", *FUNCTIONS),
 )
 
-# With a number that is solved for.
+# With a number that nobody can list.
 FAMILIES = (
     ("mask_weak_fill", lambda c: {"hide": -c}, FILLS_TRIED),
     ("mask_weak_fill", lambda c: {"own_hide": -c}, FILLS_TRIED),

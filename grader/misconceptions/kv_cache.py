@@ -341,7 +341,7 @@ MUTANTS = (
     ("dropout_extra", edit(GATHER, "y = nn.functional.dropout(weights, 0.1, self.training) @ v")),
 )  # fmt: skip
 
-# With a number that is solved for.
+# With a number that nobody can list.
 FAMILIES = (
     ("scale_constant", lambda c: edit(SCALE, f"* {c!r}"), SCALES_TRIED),
     ("mask_weak_fill", lambda c: edit(MASK, f".masked_fill(key > query, {-c!r})"), FILLS_TRIED),

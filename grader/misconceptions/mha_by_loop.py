@@ -426,7 +426,7 @@ MUTANTS = (
     ("keys_not_transposed", edit("q @ k.transpose(1, 2)", "q @ k")),
 )
 
-# With a number that is solved for.
+# With a number that nobody can list.
 FAMILIES = (
     ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
     ("mask_weak_fill", lambda c: {"mask": ("causal", -c)}, FILLS_TRIED),

@@ -246,5 +246,5 @@ MUTANTS = (
     *((id_, edit(old, new)) for id_, old, new in MORE),
 )
 
-# With a number that is solved for.
+# With a number that nobody can list.
 FAMILIES = (("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),)

@@ -379,7 +379,7 @@ MUTANTS = (
     dropped_in_place("attn_dropout"),
 )
 
-# With a number that is solved for: in both paths, or in one of them.
+# With a number that nobody can list: in both paths, or in one of them.
 FAMILIES = (
     *ATTENTION_FAMILIES,
     ("scale_constant", lambda c: {"manual_scale": c}, SCALES_TRIED),

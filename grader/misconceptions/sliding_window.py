@@ -265,7 +265,7 @@ MUTANTS = (
     ("hard_coded_dtype", edit("return weights @ v", "return weights.half().to(v) @ v")),
 )
 
-# With a number that is solved for.
+# With a number that nobody can list.
 FAMILIES = (
     ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
     ("mask_weak_fill", lambda c: {"hide": -c}, FILLS_TRIED),

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ..box.worker import wire
+from ..diagnosis.family import Curve
 from ..diagnosis.fingerprint import STORED
 from ..diagnosis.pair_answers import Pairs
 from ..diagnosis.recording import Content, Fingerprints
@@ -36,7 +37,7 @@ def same_numbers(a: Tensor, b: Tensor) -> bool:
 # Of a mutant that rounds its answers to a decimal, chance decides whether a change of the inputs as small as a rounding error
 # shows in an answer of float32 (`nondeterminism.is_of_rounding`): one processor records it, and another one leaves it out.
 MOST_UNDECIDED = 0.001  # of all answers, those that only one of the two files has, or that pairs give otherwise
-CLOSE = 1e-3  # of the larger of two answers of pairs: they are stored with sixteen bits
+CLOSE = 1e-3  # of the larger of two answers of pairs, or of a curve: they are stored with sixteen bits
 
 
 def same_fingerprints(there: bytes, made: bytes) -> bool:
@@ -53,6 +54,8 @@ def same_fingerprints(there: bytes, made: bytes) -> bool:
         and _without_answers(before.content) == _without_answers(after.content)
         and _same_parts((before.calls, before.expected), (after.calls, after.expected))
         and _same_answers(before, after)
+        and len(before.curves) == len(after.curves)
+        and all(map(_same_curve, before.curves, after.curves))
     )
 
 
@@ -100,3 +103,11 @@ def _same_pairs(before: Pairs, after: Pairs) -> bool:
     size = torch.maximum(mine.numbers.abs(), others.numbers.abs()).amax(1)
     differ = (mine.structure != others.structure) | (apart > CLOSE * size)
     return int(differ.sum()) <= MOST_UNDECIDED * len(differ)
+
+
+def _same_curve(before: Curve, after: Curve) -> bool:
+    heads = [(each.id, each.calls, each.forms, each.speaks) for each in (before, after)]
+    return heads[0] == heads[1] and all(
+        torch.equal(a.isnan(), b.isnan()) and not bool(((a - b).abs() > CLOSE * a.abs().amax(1, keepdim=True)).any())
+        for a, b in zip(before.answers, after.answers, strict=True)
+    )

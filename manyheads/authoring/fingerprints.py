@@ -18,6 +18,7 @@ from ..submission.source_text import code_digest
 from .asked_aspects import Broken, Subject, broken_aspects, choose_all, within
 from .mutant_answers import Asked, Hearing, KnownReplies, Place, answers_of, without_rounding
 from .record_calls import RecordedCalls, recorded_calls
+from .record_curves import recorded_curves
 from .record_pairs import recorded_pairs
 from .stub import stub_of
 
@@ -70,7 +71,8 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         kills=tuple(rows),
     )
     pairs = recorded_pairs(bank, recorded.calls, replies, mutants)
-    return save(Fingerprints(content, recorded.calls, recorded.expected, pairs, key_of(exercise), recorded.drawn))
+    key, curves = key_of(exercise), recorded_curves(bank, recorded)
+    return save(Fingerprints(content, recorded.calls, recorded.expected, pairs, key, recorded.drawn, curves))
 
 
 def _failed(hidden: Sequence[str], row: str) -> frozenset[str]:

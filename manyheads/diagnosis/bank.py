@@ -62,7 +62,7 @@ class Bank:
     """The mutants of one exercise, most likely first, and the texts of all misconceptions.
 
     make: knobs → namespace; None if all mutants are edits.
-    families: mutants with a number that is solved for.
+    families: mutants with a number that nobody can list.
     reference: the path and the source text of the reference.
     """
 

@@ -10,6 +10,7 @@ from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .bank import Bank
 from .broken_aspect import proven_by_aspect
 from .comparison import Comparison
+from .curves import of_one_number
 from .diagnosis import Diagnosis, Fault, in_order
 from .dropout_extremes import is_of_copies
 from .explain import explain, explain_by_made_pair, explain_functions, explain_nearly
@@ -142,10 +143,10 @@ def _prove_more(case: _Case) -> None:
         **proven_by_place(case.fingerprints, row.written, row.asked),
         **proven_by_aspect(case.fingerprints, row.written),
     }
-    fixed = has_written_size(case.source)
+    never = of_one_number(case.fingerprints) | (set() if has_written_size(case.source) else {HARD_CODED})
     shown = {
         **proven_by_rank(case.without_turned(), row.wrong),
-        **{i: name for i, name in placed.items() if fixed or name != HARD_CODED},
+        **{i: name for i, name in placed.items() if name not in never},
     }
     following = that_follow(row.written, case.parameters, case.raised)
     case.hides_layers = bool(following)

@@ -8,6 +8,7 @@ from itertools import islice
 
 from ..checks.transcript import target_of
 from .bank import Bank
+from .curves import of_one_number, on_a_curve
 from .diagnosis import Fault, says_little
 from .pairs import explaining_pair, made_pair
 from .row import Row
@@ -18,7 +19,7 @@ EDGE, FEW = 12, 6  # one in 12 calls, and one in 6 wrong ones, may differ in an 
 
 
 def explain(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
-    """Return what explains the whole attempt: mutants, or a recorded pair of them.
+    """Return what explains the whole attempt: mutants, one with a number that is not listed, or a recorded pair.
 
     proofs: calls that prove a mistake of their own, which need be no mutant's; they are set aside.
     """
@@ -28,7 +29,7 @@ def explain(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
     calls, name = due_to_chance(row)
     if name and (faults := cover(row.without(calls))):
         return [*faults, Fault(name)]
-    return _first(explaining_pair, rows)
+    return _first(on_a_curve, rows) or _first(explaining_pair, rows)
 
 
 def beside(row: Row, proofs: Iterable[Set[int]]) -> list[Row]:
@@ -84,7 +85,8 @@ def explain_nearly(row: Row) -> Sequence[Fault]:
         missed = (i for i in calls if not row.is_as(m, i))
         if row.id(m) not in near and len([*islice(missed, allowed + 1)]) <= allowed:
             near.add(row.id(m))
-    return [Fault(near.pop())] if len(near) == 1 else []
+    # One number is nearly right where few calls have another head_dim: its curve tells more.
+    return [Fault(*near)] if len(near) == 1 and near.isdisjoint(of_one_number(row.recording)) else []
 
 
 def cover(row: Row, own: Set[int] | None = None) -> Sequence[Fault]:

@@ -1,12 +1,24 @@
-"""Mutants with a number that nobody can list: a constant in place of a scale, a fill that is too weak."""
+"""Mutants with a number that nobody can list, such as a constant in place of a scale, and what is recorded of them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..checks.projection import PROJECTIONS
+from .columns import from_rows, to_rows
+from .fingerprint import ReplyFingerprint
 
 Namespace = Mapping[str, object]
+Form = tuple[tuple[Any, ...], ...]  # of each output of a reply: all that its fingerprint has beside numbers
+
+POINTS = 97  # numbers of a family that are recorded, evenly in their logarithms
+_NONE = -32768  # in a file, in place of a number of an answer that has another form
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +31,77 @@ class Family:
     high: float
     make: Callable[..., Namespace] = field(repr=False)
 
+    @property
+    def grid(self) -> tuple[float, ...]:
+        """The logarithms of the numbers that are recorded."""
+        return tuple(math.log(self.low) + self.step * place for place in range(POINTS))
+
+    @property
+    def step(self) -> float:
+        """The difference of two logarithms that are neighbours in the grid."""
+        return math.log(self.high / self.low) / (POINTS - 1)
+
     def mutant(self, logarithm: float) -> Namespace:
         """Return the names of the mutant whose number has this logarithm."""
         return self.make(**self.knobs(math.exp(logarithm)))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How the mutants of a family answer a few calls.
+
+    step: between the logarithms of two numbers.
+    calls, forms: the calls, by their numbers, and for each the form of the answers.
+    answers: for each call (points, N) projections, a row for each number; NaN where the answer has another form.
+    speaks: every recorded call that some of the mutants answer otherwise than the reference.
+    """
+
+    id: str
+    step: float
+    calls: tuple[int, ...]
+    forms: tuple[Form, ...]
+    answers: tuple[Tensor, ...]
+    speaks: frozenset[int]
+
+
+def form_of(reply: ReplyFingerprint) -> Form:
+    """Return all that the outputs' fingerprints have beside numbers."""
+    return tuple((each.kind, each.shape, each.extremes) for each in reply.outputs)
+
+
+def numbers_of(reply: ReplyFingerprint) -> list[float]:
+    """Return the projections of all outputs."""
+    return [number for each in reply.outputs for number in each.projections]
+
+
+def curves_to_columns(curves: Sequence[Curve]) -> tuple[list[object], dict[str, Tensor]]:
+    """Return what stands in the body of a file, and the columns."""
+    if not curves:
+        return [], {}
+    rows = torch.cat([each.reshape(-1, PROJECTIONS) for curve in curves for each in curve.answers])
+    whole, sizes = to_rows(rows.nan_to_num(0.0))
+    projections = whole.masked_fill(rows.isnan(), _NONE).T  # one direction after the other
+    body: list[object] = [
+        [c.id, c.step, c.calls, c.forms, [list(each.shape) for each in c.answers], sorted(c.speaks)] for c in curves
+    ]
+    return body, {"curves.projections": projections, "curves.sizes": sizes}
+
+
+def curves_from_columns(body: Sequence[Any], named: Mapping[str, Tensor]) -> tuple[Curve, ...]:
+    """Return the curves of a file. Raises LookupError, RuntimeError, ValueError."""
+    if not body:
+        return ()
+    whole = named["curves.projections"].T
+    flat = from_rows(whole, named["curves.sizes"]).masked_fill(whole == _NONE, torch.nan).flatten()
+    parts = iter(flat.split([math.prod(shape) for *_, shapes, _ in body for shape in shapes]))
+    return tuple(
+        Curve(
+            id_,
+            step,
+            tuple(calls),
+            tuple(tuple((kind, shape and tuple(shape), extremes) for kind, shape, extremes in form) for form in forms),
+            tuple(next(parts).view(shape) for shape in shapes),
+            frozenset(speaks),
+        )
+        for id_, step, calls, forms, shapes, speaks in body
+    )

@@ -12,6 +12,7 @@ from ..box.worker.messages import Call
 from ..checks.draw import Drawn
 from .agree import has_own_weights
 from .comparison import Expected
+from .family import Curve
 from .fingerprint import FACETS, PLAIN, Facet, ReplyFingerprint
 from .pair_answers import Pairs, no_pairs
 
@@ -152,6 +153,7 @@ class Fingerprints:
     """Everything that a student's machine knows about the answers: the calls, the reference's outputs, and the content.
 
     pairs: of mutants, by their places in the content, on one of the calls.
+    curves: of the mutants with a number that is not listed.
     key: of all that the mutants' answers depend on, as `recording_file.key_of` makes it.
     drawn: what the calls' inputs are made from, where it is known.
     """
@@ -162,6 +164,7 @@ class Fingerprints:
     pairs: Pairs = field(default_factory=no_pairs)
     key: str = ""
     drawn: tuple[Drawn, ...] = ()
+    curves: tuple[Curve, ...] = ()
 
     @cached_property
     def facets(self) -> dict[int, tuple[Facet, ...]]:

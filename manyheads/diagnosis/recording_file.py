@@ -29,6 +29,7 @@ from ..errors import restore
 from ..submission.source_text import code_digest
 from .columns import TensorColumns, from_rows, from_sizes, narrow, read_tensors, to_rows, to_sizes
 from .comparison import Expected
+from .family import curves_from_columns, curves_to_columns
 from .fingerprint import PLAIN, ReplyFingerprint, TensorFingerprint
 from .pair_answers import from_columns, to_columns
 from .recording import Content, Fingerprints, PublicCheck, RecordedMutant, Words
@@ -61,6 +62,7 @@ def save(fingerprints: Fingerprints) -> bytes:
         for of_call in fingerprints.expected
     ]
     tensor_columns, drawn = columns.columns()
+    curves, curve_columns = curves_to_columns(fingerprints.curves)
     body = {
         "format": FORMAT,
         "key": fingerprints.key,
@@ -76,6 +78,7 @@ def save(fingerprints: Fingerprints) -> bytes:
         "expected": expected,
         "drawn": drawn,
         "tensors": columns.specs,
+        **({"curves": curves} if curves else {}),
     }
     answers = [[_VARIES if place is None else place for place in mutant.answers] for mutant in content.mutants]
     named = {
@@ -84,6 +87,7 @@ def save(fingerprints: Fingerprints) -> bytes:
         **tensor_columns,
         **reply_columns,
         **to_columns(fingerprints.pairs),
+        **curve_columns,
     }
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     return bytes(safetensors.torch.save({n: each.contiguous() for n, each in named.items()}, metadata={"body": text}))
@@ -134,7 +138,8 @@ def loaded(data: bytes) -> Fingerprints:
     expected: tuple[Expected, ...] = tuple(
         tuple(None if index is None else tensors[index] for index in each) for each in body["expected"]
     )
-    return Fingerprints(content, calls, expected, from_columns(named), body["key"], drawn)
+    curves = curves_from_columns(body.get("curves", ()), named)
+    return Fingerprints(content, calls, expected, from_columns(named), body["key"], drawn, curves)
 
 
 def current(exercise: Exercise) -> Fingerprints | None:

@@ -1,0 +1,91 @@
+"""Choose the calls on which a mistake with a number shows, and record how its mutants answer them, number by number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from ..checks.projection import PROJECTIONS
+from ..checks.transcript import target_of
+from ..diagnosis.agree import is_comparable
+from ..diagnosis.bank import Bank
+from ..diagnosis.family import Curve, Family, Form, form_of, numbers_of
+from ..diagnosis.fingerprint import ReplyFingerprint, fingerprint_beside
+from ..diagnosis.same_places import sizes_of
+from .record_calls import RecordedCalls, SettledRunner
+
+CALLS, TENSORS = 6, 4  # the most calls of a family, and the most tensors of an answer
+COARSE = 12  # of so many numbers one is asked of all calls
+
+
+def recorded_curves(bank: Bank, recorded: RecordedCalls) -> tuple[Curve, ...]:
+    """Return the curves of all families that show themselves in calls of two checks."""
+    curves = (_curve(family, recorded) for family in bank.families)
+    return tuple(curve for curve in curves if len(curve.calls) > 1)
+
+
+def _curve(family: Family, recorded: RecordedCalls) -> Curve:
+    every = range(len(recorded.calls))
+    coarse = [_answers(family, point, recorded, every) for point in family.grid[COARSE // 2 :: COARSE]]
+    speaks = frozenset(i for i in every if any(not row[i].is_same(recorded.right[i], _VALUES) for row in coarse))
+    calls = _chosen(recorded, [[row[i] for row in coarse] for i in every])
+    rows = [_answers(family, point, recorded, calls) for point in family.grid]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    forms = [_commonest([form_of(each) for each in column]) for column in columns]
+    answers = [_numbers(column, form) for column, form in zip(columns, forms, strict=True)]
+    return Curve(family.id, family.step, tuple(calls), tuple(forms), tuple(answers), speaks)
+
+
+_VALUES = ("outputs", "gradients")
+
+
+def _answers(family: Family, logarithm: float, recorded: RecordedCalls, calls: Sequence[int]) -> list[ReplyFingerprint]:
+    runner = SettledRunner(family.mutant(logarithm), only_values=True)
+    return [fingerprint_beside(recorded.right[i], recorded.calls[i], runner.execute(recorded.calls[i])) for i in calls]
+
+
+def _chosen(recorded: RecordedCalls, coarse: Sequence[Sequence[ReplyFingerprint]]) -> list[int]:
+    """Return calls of different checks, with as many sizes that no other has as there are.
+
+    coarse: how a few of the mutants answer each call. It must tell half as many of them apart as any call does.
+    """
+    told = {i: _told_apart(coarse[i]) for i in range(len(coarse)) if _can_be_recorded(recorded, i)}
+    most = max(told.values(), default=0)
+    left = [i for i, count in told.items() if count > 0 and 2 * count >= most]
+    chosen, sizes = [], set[tuple[str, int]]()
+    while left and len(chosen) < CALLS:
+        best = max(left, key=lambda i: len(_sizes(recorded, i) - sizes))
+        sizes |= _sizes(recorded, best)
+        chosen.append(best)
+        left = [i for i in left if recorded.asked_by[i] != recorded.asked_by[best]]
+    return sorted(chosen)
+
+
+def _can_be_recorded(recorded: RecordedCalls, index: int) -> bool:
+    call, right = recorded.calls[index], recorded.right[index]
+    numbers = len(numbers_of(right))
+    return is_comparable(call) and call.cotangent is None and 0 < numbers <= TENSORS * PROJECTIONS
+
+
+def _told_apart(replies: Sequence[ReplyFingerprint]) -> int:
+    """Return how many of these replies have numbers, and others than the one before."""
+    return sum(b.raised is None and not a.is_same(b, _VALUES) for a, b in pairwise(replies))
+
+
+def _sizes(recorded: RecordedCalls, index: int) -> set[tuple[str, int]]:
+    call = recorded.calls[index]
+    return {(target_of(call), size) for size in sizes_of(call)}
+
+
+def _commonest(forms: Sequence[Form]) -> Form:
+    return max(forms, key=forms.count)
+
+
+def _numbers(replies: Sequence[ReplyFingerprint], form: Form) -> Tensor:
+    """Return (points, N): the projections of the replies that have this form, and NaN in place of others."""
+    none = [torch.nan] * sum(PROJECTIONS for _, shape, _ in form if shape is not None)
+    rows = [numbers_of(each) if each.raised is None and form_of(each) == form else none for each in replies]
+    return torch.tensor(rows, dtype=torch.float64)

@@ -1,0 +1,159 @@
+"""A number that nobody has listed is told by the recorded curve; where no number fits all calls, nothing is named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from manyheads.authoring.record_calls import RecordedCalls
+from manyheads.authoring.record_curves import recorded_curves
+from manyheads.box.worker.messages import Call
+from manyheads.checks.implementation import LocalRunner
+from manyheads.diagnosis.bank import Bank
+from manyheads.diagnosis.comparison import Comparison, compared
+from manyheads.diagnosis.curves import on_a_curve
+from manyheads.diagnosis.family import Family, curves_from_columns, curves_to_columns
+from manyheads.diagnosis.fingerprint import fingerprint_of
+from manyheads.diagnosis.recording import Content, Fingerprints, PublicCheck, differs
+from manyheads.diagnosis.row import Row
+from tests.diagnosis.told_at_home import RIGHT as RIGHT_AT_HOME
+from tests.diagnosis.told_at_home import checked, exercise
+from tests.make import edited
+
+Function = Callable[[Tensor], Tensor]
+
+
+def scores(x: Tensor, scale: float) -> Tensor:
+    return x @ x.mT * scale
+
+
+def weights(x: Tensor, scale: float, fill: float = -torch.inf) -> Tensor:
+    future = torch.ones(x.shape[1], x.shape[1]).triu(1).bool()
+    return scores(x, scale).masked_fill(future, fill).softmax(-1)
+
+
+def namespace(weigh: Function, score: Function, double: Function = lambda x: 2 * x) -> dict[str, object]:
+    return {"weights": weigh, "scores": score, "double": double}
+
+
+def scaled(scale: float = 1.0) -> dict[str, object]:
+    return namespace(lambda x: weights(x, scale), lambda x: scores(x, scale))
+
+
+def filled(fill: float) -> dict[str, object]:
+    return namespace(lambda x: weights(x, x.shape[-1] ** -0.5, fill), lambda x: scores(x, x.shape[-1] ** -0.5))
+
+
+def inputs(seed: int, *shape: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+RIGHT = namespace(lambda x: weights(x, x.shape[-1] ** -0.5), lambda x: scores(x, x.shape[-1] ** -0.5))
+CALLS = (
+    Call("weights", (0.3 * inputs(0, 2, 5, 3),)),
+    Call("weights", (0.3 * inputs(1, 2, 6, 8),)),
+    Call("weights", (0.3 * inputs(2, 4, 7, 3),)),
+    Call("scores", (10 * inputs(3, 2, 5, 3),)),
+    Call("double", (inputs(4, 2, 5, 3),)),
+    Call("scores", (10 * inputs(5, 3, 4, 8),)),
+)
+WEIGHTS, ONE_SIZE, DOUBLE, SCORES = {0, 1, 2}, {0, 2}, 4, {3, 5}
+
+
+def replies_of(names: dict[str, object]) -> list[Comparison]:
+    known = [LocalRunner(RIGHT).execute(call) for call in CALLS]
+    made = [LocalRunner(names).execute(call) for call in CALLS]
+    return [
+        compared(call, fingerprint_of(right), (), reply) for call, right, reply in zip(CALLS, known, made, strict=True)
+    ]
+
+
+def recording() -> Fingerprints:
+    right = replies_of(RIGHT)
+    ids = tuple(f"check {i}" for i in range(len(CALLS)))
+    recorded = RecordedCalls((), ids, CALLS, (), tuple(each.right for each in right), (), {})
+    scale = Family("scale_constant", lambda c: {"scale": c}, 1e-4, 1e4, scaled)
+    fill = Family("mask_weak_fill", lambda c: {"fill": -c}, 0.02, 100.0, filled)
+    bank = Bank(None, (), {}, families=(scale, fill))
+    body, columns = curves_to_columns(recorded_curves(bank, recorded))
+    checks = tuple(PublicCheck(id=id_, title="", layer=1, hint="", points=1, calls=(i,), facets=("outputs", "dtype"), asks=())
+                   for i, id_ in enumerate(ids))  # fmt: skip
+    content = Content("any", "", checks, [(each.right,) for each in right], (), {})
+    return Fingerprints(content, CALLS, (), curves=curves_from_columns(body, columns))
+
+
+RECORDED = recording()
+
+
+def named(names: dict[str, object], asked: set[int]) -> list[str]:
+    written = dict(enumerate(replies_of(names)))
+    wrong = {i: each for i, each in written.items() if i in asked and differs(RECORDED, i, each.found)}
+    assert wrong
+    return [fault.id for fault in on_a_curve(Row(RECORDED, written, wrong, asked))]
+
+
+def by(scale: Callable[[int], float]) -> dict[str, object]:
+    """Return an attempt whose scale depends on the width."""
+    return namespace(lambda x: weights(x, scale(x.shape[-1])), lambda x: scores(x, scale(x.shape[-1])))
+
+
+def test_calls_of_two_widths_are_recorded_and_none_in_which_the_number_does_not_show() -> None:
+    scale, fill = RECORDED.curves
+    assert {1, *SCORES} <= {*scale.calls} <= scale.speaks == WEIGHTS | SCORES
+    assert {*fill.calls} == fill.speaks == WEIGHTS
+
+
+@pytest.mark.parametrize("number", [0.0037, 0.371, 3**-0.5, 1.0, 2.7, 31.0])
+def test_a_scale_is_found(number: float) -> None:
+    assert named(scaled(number), {0, 1, 2, 3, 4}) == ["scale_constant"]
+
+
+@pytest.mark.parametrize("number", [0.033, 1.0, 5.5])
+def test_a_fill_is_found(number: float) -> None:
+    assert named(filled(-number), {0, 1, 2, 3, 4}) == ["mask_weak_fill"]
+
+
+def test_a_number_is_found_where_every_answer_may_get_another_form() -> None:
+    assert named(scaled(0.3), SCORES) == ["scale_constant"]
+
+
+@pytest.mark.parametrize("beyond", [-1.5, -0.5, 0.5, 1.5, 9.5])
+def test_a_number_is_found_where_one_answer_has_another_form(beyond: float) -> None:
+    """Scores below −1000 count as −∞, from some number on."""
+    curve = RECORDED.curves[0]
+    answers = curve.answers[curve.calls.index(3)]
+    first = int(answers.isnan().any(1).int().argmax())
+    assert 0 < first < len(answers) - 20
+    assert named(scaled(1e-4 * math.exp(curve.step * (first + beyond))), {0, 1, 2, 3}) == ["scale_constant"]
+
+
+@pytest.mark.parametrize(("attempt", "asked"), [
+    pytest.param(by(lambda d: (2 * d) ** -0.5), {0, 1, 2, 3}, id="a root of twice the width"),
+    pytest.param(by(lambda d: 3 / d), {0, 1, 2, 3}, id="three by the width"),
+    pytest.param(scaled(0.3), ONE_SIZE, id="a number that may depend on the only width that is asked"),
+    pytest.param(filled(-0.3), {1}, id="a number that one call tells"),
+    pytest.param(scaled(1e9), WEIGHTS, id="a maximum"),
+    pytest.param(scaled(0.0), WEIGHTS, id="averages"),
+    pytest.param(filled(0.3), WEIGHTS, id="a fill above zero"),
+    pytest.param(namespace(lambda x: scores(x, 0.3).softmax(-2), lambda x: scores(x, 0.3)), WEIGHTS, id="another axis"),
+    pytest.param(namespace(lambda x: weights(x, 0.3).flatten(1), lambda x: scores(x, 0.3)), {0, 1, 2, 3}, id="another shape"),
+    pytest.param(namespace(lambda x: weights(x, 0.3).float(), lambda x: scores(x, 0.3)), {0, 1, 2, 3}, id="another dtype too"),
+    pytest.param(namespace(lambda x: weights(x, 0.3), lambda x: scores(x, 0.3).tril() - torch.inf), {0, 1, 2, 3}, id="no answer"),
+    pytest.param(namespace(lambda x: weights(x, 0.3), lambda x: scores(x, 0.5)), {0, 1, 2, 3}, id="two numbers"),
+    pytest.param({**scaled(0.3), "double": lambda x: 3 * x}, {0, 1, 2, 3, DOUBLE}, id="wrong where the number does not show"),
+])  # fmt: skip
+def test_nothing_is_named(attempt: dict[str, object], asked: set[int]) -> None:
+    assert named(attempt, asked) == []
+
+
+@pytest.mark.parametrize(("scale", "names"), [
+    pytest.param("* 0.3", ["scale_constant"], id="a number"),
+    pytest.param("/ math.sqrt(2 * q.shape[-1])", [], id="twice the width, which few calls tell from a number"),
+])  # fmt: skip
+def test_a_scale_is_named_at_home(monkeypatch: pytest.MonkeyPatch, scale: str, names: list[str]) -> None:
+    source = edited(RIGHT_AT_HOME, ("/ math.sqrt(q.shape[-1])", scale))
+    assert [each.id for each in checked(exercise("weight_split"), source, monkeypatch).diagnosis] == names
