@@ -55,7 +55,7 @@ def _chosen(recorded: RecordedCalls, coarse: Sequence[Sequence[ReplyFingerprint]
     told = {i: _told_apart(coarse[i]) for i in range(len(coarse)) if _can_be_recorded(recorded, i)}
     most = max(told.values(), default=0)
     left = [i for i, count in told.items() if count > 0 and 2 * count >= most]
-    chosen, sizes = [], set[tuple[str, int]]()
+    chosen, sizes = list[int](), set[tuple[str, int]]()
     while left and len(chosen) < CALLS:
         best = max(left, key=lambda i: len(_sizes(recorded, i) - sizes))
         sizes |= _sizes(recorded, best)

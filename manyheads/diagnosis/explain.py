@@ -86,7 +86,7 @@ def explain_nearly(row: Row) -> Sequence[Fault]:
         if row.id(m) not in near and len([*islice(missed, allowed + 1)]) <= allowed:
             near.add(row.id(m))
     # One number is nearly right where few calls have another head_dim: its curve tells more.
-    return [Fault(*near)] if len(near) == 1 and near.isdisjoint(of_one_number(row.recording)) else []
+    return [Fault(next(iter(near)))] if len(near) == 1 and near.isdisjoint(of_one_number(row.recording)) else []
 
 
 def cover(row: Row, own: Set[int] | None = None) -> Sequence[Fault]:
@@ -99,9 +99,14 @@ def cover(row: Row, own: Set[int] | None = None) -> Sequence[Fault]:
     mutants = [m for m in range(len(row.content.mutants)) if row.id(m) not in impossible and row.allows(m)]
     explains = {m: _explained(row, m, wrong.keys()) for m in mutants}
     unknown = {m: sum(row.varies(m, i) for i in row.asked) for m in mutants}
+    by_number = {curve.id for curve in row.recording.curves}  # a number can imitate what has a name of its own
     left, faults = set(wrong), list[Fault]()
     while left:
-        best = max(mutants, key=lambda m: (len(explains[m] & left), -unknown[m]), default=None)
+        best = max(
+            mutants,
+            key=lambda m: (len(explains[m] & left), -unknown[m], row.id(m) not in by_number),
+            default=None,
+        )
         if best is None or not explains[best] & left:
             return []  # something remains that nothing explains: name nothing
         same = dict.fromkeys(row.id(m) for m in mutants if explains[m] == explains[best])
