@@ -57,9 +57,7 @@ def recorded_pairs(
 def _classes(
     outputs: Sequence[Sequence[int]], compared: Sequence[int], mutants: Sequence[RecordedMutant]
 ) -> Mapping[Row, Sequence[int]]:
-    """Return the mutants that return the same, the likeliest first, by what they return; without those that change nothing,
-    and of each misconception the first few.
-    """
+    """Return the mutants that return the same, the likeliest first, by what they return: of each misconception a few classes."""
     classes: dict[Row, list[int]] = {}
     for number, mutant in enumerate(mutants):
         places = [mutant.answers[i] for i in compared]
