@@ -16,7 +16,6 @@ from ..checks.local import LocalRecordingRunner, as_an_attempts
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange
 from ..course import Exercise
-from ..diagnosis.comparison import Comparison
 from ..diagnosis.dropout_extremes import settled
 from ..diagnosis.fingerprint import (
     FACETS,
@@ -27,6 +26,7 @@ from ..diagnosis.fingerprint import (
     fingerprint_beside,
     is_same_reply,
 )
+from ..diagnosis.observe import Observed
 from ..judge.catalogue import Catalogue
 from ..judge.memory import Memory
 from .asked_aspects import Broken
@@ -47,7 +47,7 @@ class Asked:
 
     reply: Reply
     found: ReplyFingerprint
-    told: Comparison
+    told: Observed
 
 
 class _Witness(LocalRecordingRunner):
@@ -106,7 +106,7 @@ def answers_of(
             right, right_reply = recorded.right[i], recorded.replies[i]
             found = _fingerprint(call, reply, right_reply, right)
             seen = found if told is reply else _fingerprint(call, told, right_reply, right)
-            answers.append(Asked(reply, found, Comparison(call, right, recorded.expected[i], told, seen)))
+            answers.append(Asked(reply, found, Observed(call, right, recorded.expected[i], told, seen)))
     return answers
 
 

@@ -1,4 +1,4 @@
-"""Fingerprints of replies: enough to recognise a reply, without code and without the full values of mutants."""
+"""Recording of replies: enough to recognise a reply, without code and without the full values of mutants."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TensorFingerprint:
     norm: float = 0.0
 
     def agrees(self, other: TensorFingerprint, tolerance: float = TOLERANCE) -> bool:
-        """Return whether both are fingerprints of the same values, to rounding."""
+        """Return whether both are recording of the same values, to rounding."""
         if (self.kind, self.shape, self.extremes) != (other.kind, other.shape, other.extremes):
             return False
         if len(self.projections) != len(other.projections):  # one of them is on the meta device and has no values

@@ -11,8 +11,8 @@ from ..box.worker.messages import Call
 from ..checks.explain import is_refusal
 from ..checks.transcript import target_of
 from ..submission.unwritten import statements_of
-from .comparison import Comparison
 from .fixed_sizes import HARD_CODED
+from .observe import Observed
 
 
 def lines_that_turn_all_axes(source: str) -> set[int]:
@@ -26,9 +26,9 @@ def rank_of(call: Call) -> int:
     return max((value.dim() for value in call.given if isinstance(value, Tensor)), default=0)
 
 
-def proven_by_rank(written: Mapping[int, Comparison], unexplained: Collection[int]) -> dict[int, str]:
+def proven_by_rank(written: Mapping[int, Observed], unexplained: Collection[int]) -> dict[int, str]:
     """Return the calls that are wrong for their number of axes alone, with the name of that. unexplained: those that are wrong."""
-    functions: dict[str, dict[int, Comparison]] = {}
+    functions: dict[str, dict[int, Observed]] = {}
     for i, each in written.items():
         if isinstance(each.call.subject, str) and rank_of(each.call):  # a module takes one number of axes
             functions.setdefault(target_of(each.call), {})[i] = each
@@ -42,7 +42,7 @@ def proven_by_rank(written: Mapping[int, Comparison], unexplained: Collection[in
     return found
 
 
-def _has_no_answer(seen: Comparison) -> bool:
+def _has_no_answer(seen: Observed) -> bool:
     """Return whether it raises, or answers with another number of axes."""
     if seen.reply.raised is not None:
         return seen.right.raised is None and not is_refusal(seen.reply.raised)

@@ -50,7 +50,7 @@ def test_what_has_another_fingerprint_is_another_reply(changes: dict[str, object
 
 
 def test_all_that_a_fingerprint_has_is_looked_at() -> None:
-    """What is added to fingerprints, and not here, is recorded as the reference's where the numbers are the same."""
+    """What is added to recording, and not here, is recorded as the reference's where the numbers are the same."""
     changed = [fingerprint_of(dataclasses.replace(REPLY, **case.values[0])) for case in OTHERS]  # type: ignore[arg-type]
     right = fingerprint_of(REPLY)
     fields = [each.name for each in dataclasses.fields(ReplyFingerprint)]
