@@ -24,13 +24,12 @@ from ..diagnosis.fingerprint import (
     Facet,
     ReplyFingerprint,
     fingerprint_beside,
-    is_same_reply,
 )
 from ..diagnosis.observe import Observed
 from ..judge.catalogue import Catalogue
 from ..judge.memory import Memory
 from .asked_aspects import Broken
-from .nondeterminism import is_deterministic, is_of_rounding
+from .nondeterminism import is_deterministic, is_of_rounding, is_same_reply
 from .record_calls import PUBLIC, RecordedCalls, SettledRunner
 
 Namespace = Mapping[str, object]

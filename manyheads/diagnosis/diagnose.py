@@ -14,13 +14,12 @@ from .diagnosis import Diagnosis, Fault, in_order
 from .dropout_extremes import is_of_copies
 from .explain import explain, explain_by_made_pair, explain_functions, explain_nearly
 from .fingerprint import has_no_numbers
-from .fixed_sizes import HARD_CODED, has_written_size
+from .fixed_sizes import HARD_CODED, has_written_size, lines_that_turn_all_axes, proven_by_rank
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
 from .observe import Observed
 from .other_device import looks_at_no_numbers, on_another_device
 from .parameters import proven_by_parameters, that_follow, without_more
 from .proofs import MUTATED, can_cause, proven_by, proven_by_answer
-from .ranks import lines_that_turn_all_axes, proven_by_rank
 from .recording import Recording, differs
 from .row import Row
 from .same_places import proven_by_place

@@ -16,10 +16,6 @@ from .fingerprint import FACETS, PLAIN, Facet, ReplyFingerprint
 from .observe import Expected
 from .pair_answers import Pairs, no_pairs
 
-# What is recorded of an exercise: public calls, and how the reference, the mutants and pairs of them answer.
-#
-# A student's machine holds attempts against it. In grading it says which mutants are worth replaying.
-
 _OF_WEIGHTS: tuple[Facet, ...] = ("outputs", "gradients", "argument_gradients")  # depend on a module's weights
 
 Aspect = str  # a name of ASPECTS
@@ -177,14 +173,6 @@ class Recording:
             right, facets = self.right(call), facets_of(self, call)
             self._silent[call] = tuple(each.agrees(right, facets) for each in self.replies[call])
         return self._silent[call]
-
-
-def returns_several(call: Call) -> bool:
-    """Return whether a reply to this call has several outputs in one run."""
-    return bool(call.then) or not call.form.is_leaf
-
-
-# What of a reply is compared with what mutants answer.
 
 
 def differs(recording: Recording, index: int, fingerprint: ReplyFingerprint) -> bool:

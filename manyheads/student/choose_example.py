@@ -16,7 +16,7 @@ from ..checks.transcript import target_of
 from ..course import Exercise
 from ..course.shapes import Axis, Signature
 from ..diagnosis.observe import Expected
-from ..diagnosis.recording import Recording, returns_several
+from ..diagnosis.recording import Recording
 from ..errors import CourseFault
 from ..judge.axes import Axes, axes_of
 from .example import Example
@@ -30,6 +30,11 @@ AnyValue = TypeVar("AnyValue")
 
 SAME = 100  # the ambiguity of two axes with the same size
 _LITERALS = (3,)  # the size of an axis over q, k and v
+
+
+def returns_several(call: Call) -> bool:
+    """Return whether a reply to this call has several outputs in one run."""
+    return bool(call.then) or not call.form.is_leaf
 
 
 def ambiguity_of(axes: Axes) -> int:

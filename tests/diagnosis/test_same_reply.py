@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 import torch
 
+from manyheads.authoring.nondeterminism import is_same_reply
 from manyheads.box.worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
-from manyheads.diagnosis.fingerprint import ReplyFingerprint, fingerprint_of, is_same_reply
+from manyheads.diagnosis.fingerprint import ReplyFingerprint, fingerprint_of
 
 ONES = torch.ones(2, dtype=torch.float64)
 FACTS = ModuleFacts({"w": Entry((2,), "float32", "cpu")}, {}, True, False, (), {"heads": 2})
