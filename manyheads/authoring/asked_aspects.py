@@ -16,8 +16,8 @@ from itertools import combinations
 from torch import Tensor
 
 from ..diagnosis.aspects import is_broken
-from ..diagnosis.comparison import Comparison
 from ..diagnosis.metamorphic import are_related, is_difference
+from ..diagnosis.observe import Observed
 from ..diagnosis.recording import ASPECTS, Ask, Aspect
 
 OF_PAIRS: tuple[Aspect, ...] = ("stays", "moves", "parts")
@@ -94,7 +94,7 @@ def within(groups: Groups, calls: Sequence[int]) -> Groups:
     }
 
 
-def broken_aspects(compared: Sequence[Comparison], groups: Sequence[Groups]) -> Broken:
+def broken_aspects(compared: Sequence[Observed], groups: Sequence[Groups]) -> Broken:
     """Return where a subject is not as the reference."""
     # The reference's fingerprint itself is that of a reply which is the same to the last bit.
     same = {i for i, one in enumerate(compared) if one.found is one.right}
@@ -103,7 +103,7 @@ def broken_aspects(compared: Sequence[Comparison], groups: Sequence[Groups]) -> 
     for each in groups:
         for aspect, of_aspect in each.items():
             for group in of_aspect:
-                # Fingerprints say nothing of devices, and not all of values: an answer may be rounded.
+                # Recording say nothing of devices, and not all of values: an answer may be rounded.
                 may_differ = aspect == "device" or not differs.isdisjoint(group)
                 may_differ = may_differ or (aspect in ("values", "values_of_a_kind") and not same.issuperset(group))
                 if may_differ and is_broken(aspect, [compared[i] for i in group]):

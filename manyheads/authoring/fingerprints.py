@@ -11,7 +11,7 @@ from ..course import Exercise
 from ..diagnosis.bank import Bank, load_bank
 from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, has_no_numbers
 from ..diagnosis.guards import REFUSES
-from ..diagnosis.recording import Content, Fingerprints, PublicCheck, RecordedMutant, Words
+from ..diagnosis.recording import PublicCheck, RecordedMutant, Recording, Words
 from ..diagnosis.recording_file import key_of, save
 from ..judge.catalogue import Catalogue
 from ..submission.source_text import code_digest
@@ -60,19 +60,23 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         sure = without_rounding(aspects, places, mutants[-1].answers)
         subjects.append(Subject(_failed(hidden, row), False, sure, mutant.id))
     replies = known.replies
-    content = Content(
+    recording = Recording(
         exercise=exercise.id,
         stub=code_digest(stub_of(exercise)),
         checks=tuple(_checks(recorded, replies, disputed, subjects)),
+        calls=recorded.calls,
+        expected=recorded.expected,
         replies=replies,
         mutants=tuple(mutants),
         words=words_of(bank),
         hidden=tuple(hidden),
         kills=tuple(rows),
+        pairs=recorded_pairs(bank, recorded.calls, replies, mutants),
+        curves=recorded_curves(bank, recorded),
+        key=key_of(exercise),
+        drawn=recorded.drawn,
     )
-    pairs = recorded_pairs(bank, recorded.calls, replies, mutants)
-    key, curves = key_of(exercise), recorded_curves(bank, recorded)
-    return save(Fingerprints(content, recorded.calls, recorded.expected, pairs, key, recorded.drawn, curves))
+    return save(recording)
 
 
 def _failed(hidden: Sequence[str], row: str) -> frozenset[str]:

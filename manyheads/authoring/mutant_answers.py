@@ -16,7 +16,6 @@ from ..checks.local import LocalRecordingRunner, as_an_attempts
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange
 from ..course import Exercise
-from ..diagnosis.comparison import Comparison
 from ..diagnosis.dropout_extremes import settled
 from ..diagnosis.fingerprint import (
     FACETS,
@@ -25,12 +24,12 @@ from ..diagnosis.fingerprint import (
     Facet,
     ReplyFingerprint,
     fingerprint_beside,
-    is_same_reply,
 )
+from ..diagnosis.observe import Observed
 from ..judge.catalogue import Catalogue
 from ..judge.memory import Memory
 from .asked_aspects import Broken
-from .nondeterminism import is_deterministic, is_of_rounding
+from .nondeterminism import is_deterministic, is_of_rounding, is_same_reply
 from .record_calls import PUBLIC, RecordedCalls, SettledRunner
 
 Namespace = Mapping[str, object]
@@ -47,7 +46,7 @@ class Asked:
 
     reply: Reply
     found: ReplyFingerprint
-    told: Comparison
+    told: Observed
 
 
 class _Witness(LocalRecordingRunner):
@@ -106,7 +105,7 @@ def answers_of(
             right, right_reply = recorded.right[i], recorded.replies[i]
             found = _fingerprint(call, reply, right_reply, right)
             seen = found if told is reply else _fingerprint(call, told, right_reply, right)
-            answers.append(Asked(reply, found, Comparison(call, right, recorded.expected[i], told, seen)))
+            answers.append(Asked(reply, found, Observed(call, right, recorded.expected[i], told, seen)))
     return answers
 
 

@@ -114,7 +114,7 @@ def write_autograder(files: dict[str, bytes], out: Path) -> None:
 
 
 def _needed(course: Course) -> Iterator[Path]:
-    """Yield what grading reads: no fingerprints, no notebooks, no attempts that only `course verify` asks."""
+    """Yield what grading reads: no recording, no notebooks, no attempts that only `course verify` asks."""
     yield course.root / "course.yaml"
     yield course.texts
     for exercise in course.exercises:

@@ -17,9 +17,9 @@ from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange
 from ..course import CourseError, Exercise
-from ..diagnosis.comparison import Expected, first_of
 from ..diagnosis.dropout_extremes import is_of_copies, settled
 from ..diagnosis.fingerprint import ReplyFingerprint, fingerprint_of
+from ..diagnosis.observe import Expected, first_of
 from ..diagnosis.varying_answers import are_alike
 from ..judge.catalogue import Catalogue
 from .asked_aspects import Groups, groups_of

@@ -54,9 +54,9 @@ def facts(exercise: Exercise) -> Facts:
         return kept.facts
     from ..diagnosis.recording_file import read
 
-    content = read(fingerprint_path(exercise)).content
-    checks = tuple((check.id, check.title) for check in sorted(content.checks, key=lambda c: c.layer))
-    found = Facts(stub=content.stub, checks=checks)
+    recording = read(fingerprint_path(exercise))
+    checks = tuple((check.id, check.title) for check in sorted(recording.checks, key=lambda c: c.layer))
+    found = Facts(stub=recording.stub, checks=checks)
     _write(exercise, _Kept(key=_key(exercise), facts=found))
     return found
 

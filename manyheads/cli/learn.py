@@ -85,8 +85,8 @@ def hint_on(course: Course, exercise: Exercise, result: ExerciseResult, *, again
 
     if result.is_done:
         return None
-    content = read(fingerprint_path(exercise)).content
-    return next_hint(content, result, exercise.hint, course.root / FOLDER / NOTE, again=again)
+    recording = read(fingerprint_path(exercise))
+    return next_hint(recording, result, exercise.hint, course.root / FOLDER / NOTE, again=again)
 
 
 def _print(console: Console, sentence: str, following: str) -> None:

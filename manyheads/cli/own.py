@@ -87,14 +87,14 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
         with open_own_box(meta=True) as own:
             return check_one(course, exercise, source, own)
     path = fingerprint_path(exercise)
-    refuse_what_does_not_fit(fingerprints := read(path), path)
+    refuse_what_does_not_fit(recording := read(path), path)
     limits = course.limits.for_worker()
     patient = replace(
         limits,
         seconds_per_call=PATIENCE * limits.seconds_per_call,
         seconds_per_attempt=PATIENCE * limits.seconds_per_attempt,
     )
-    result = check_source(fingerprints, source, box, patient, exercise=exercise)
+    result = check_source(recording, source, box, patient, exercise=exercise)
     keep(exercise, source, result)
     return result
 

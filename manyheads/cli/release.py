@@ -53,7 +53,7 @@ def release(
         typer.Option(metavar="URL", help="With --gradescope: the wheel index to take torch from, such as a CPU one."),
     ] = "",
 ) -> None:
-    """Make exercises/ (stubs, notebooks, fingerprints) from solutions/; with --out, the students' class repository too.
+    """Make exercises/ (stubs, notebooks, recording) from solutions/; with --out, the students' class repository too.
 
     Example: `course release --out ../class --owner @ada`, or `course release reshape_dance`
     """

@@ -14,7 +14,6 @@ from ..checks.asserts import NONE, assert_finite, assert_matches, assert_shape, 
 from ..checks.outcome import REFUSAL_DUE, AttemptRaised, CheckFailed
 from ..checks.projection import with_extremes
 from ..checks.sanitize import kind_name
-from .comparison import Comparison, first_of
 from .fingerprint import EVIDENCE, Evidence, Facet, is_argument
 from .metamorphic import (
     Pair,
@@ -27,6 +26,7 @@ from .metamorphic import (
     struck_otherwise,
     zeros_missed,
 )
+from .observe import Observed, first_of
 from .other_device import looks_at_no_numbers, on_another_device
 from .recording import Aspect
 
@@ -35,17 +35,17 @@ from .recording import Aspect
 ROUNDING = 1e-5  # of two sums that are equal where a gradient is that of a linear function
 
 
-def gradients_arrive(comparison: Comparison) -> None:
+def gradients_arrive(comparison: Observed) -> None:
     """Every gradient arrives that the reference has. Raises CheckFailed."""
     _arrive(comparison, list(comparison.right.gradients))
 
 
-def gradients(comparison: Comparison) -> None:
+def gradients(comparison: Observed) -> None:
     """Every gradient is the reference's. Raises CheckFailed."""
     _agree(comparison, list(comparison.right.gradients))
 
 
-def argument_gradients_arrive(comparison: Comparison) -> None:
+def argument_gradients_arrive(comparison: Observed) -> None:
     """As `gradients_arrive`, of the tensors that are passed, where the answer has the reference's shape.
 
     With another one no gradient was asked for. What layers that are passed hold may be copied by a right attempt, all of
@@ -58,12 +58,12 @@ def argument_gradients_arrive(comparison: Comparison) -> None:
         _arrive(comparison, [*_arguments(comparison), *(held if is_used else ())])
 
 
-def argument_gradients(comparison: Comparison) -> None:
+def argument_gradients(comparison: Observed) -> None:
     """As `gradients`, of the tensors that are passed. Raises CheckFailed."""
     _agree(comparison, _arguments(comparison))
 
 
-def adjoint(comparison: Comparison) -> None:
+def adjoint(comparison: Observed) -> None:
     """Hold the gradient to the answer: it weighs the argument as the cotangent weighs the answer.
 
     So it is where a function is linear, whichever linear function it is. Raises CheckFailed.
@@ -80,18 +80,18 @@ def adjoint(comparison: Comparison) -> None:
             raise CheckFailed("the gradient that comes back is not that of the output")
 
 
-def _arguments(comparison: Comparison) -> list[str]:
+def _arguments(comparison: Observed) -> list[str]:
     return [name for name in comparison.right.gradients if is_argument(name)]
 
 
-def _arrive(comparison: Comparison, names: list[str]) -> None:
+def _arrive(comparison: Observed, names: list[str]) -> None:
     mine, right = comparison.found.gradients, comparison.right.gradients
     cut = [name for name in names if right[name] is not None and mine.get(name) is None]
     if cut:
         raise CheckFailed(f"no gradient reaches {' and '.join(map(label, cut))}")
 
 
-def _agree(comparison: Comparison, names: list[str]) -> None:
+def _agree(comparison: Observed, names: list[str]) -> None:
     mine = {name: comparison.found.gradients.get(name) for name in names}
     right = {name: comparison.right.gradients[name] for name in names}
     found, expected = (replace(r, gradients=g) for r, g in ((comparison.found, mine), (comparison.right, right)))
@@ -105,7 +105,7 @@ def _agree(comparison: Comparison, names: list[str]) -> None:
 # asked of; `authoring.asked_aspects` chooses them so that both give the same verdict.
 
 
-def compare(aspect: Aspect, calls: Sequence[Comparison]) -> None:
+def compare(aspect: Aspect, calls: Sequence[Observed]) -> None:
     """Hold an attempt to one aspect of the reference's replies. Raises CheckFailed, with evidence."""
     if aspect in _RELATIONS:
         _relation(_RELATIONS[aspect], calls)
@@ -115,7 +115,7 @@ def compare(aspect: Aspect, calls: Sequence[Comparison]) -> None:
             _OF_ONE_CALL[aspect](call)
 
 
-def is_broken(aspect: Aspect, calls: Sequence[Comparison]) -> bool:
+def is_broken(aspect: Aspect, calls: Sequence[Observed]) -> bool:
     """Return whether an attempt is not as the reference in one aspect."""
     if aspect in ("values", "values_of_a_kind") and any(_returns_another(aspect, call) for call in calls):
         return True  # sooner than the evidence can be written
@@ -126,19 +126,19 @@ def is_broken(aspect: Aspect, calls: Sequence[Comparison]) -> bool:
     return False
 
 
-def _returns_another(aspect: Aspect, call: Comparison) -> bool:
+def _returns_another(aspect: Aspect, call: Observed) -> bool:
     if call.right.raised is not None or call.reply.raised is not None or call.found.agrees(call.right, ("outputs",)):
         return False
     return aspect == "values" or _is_of_a_kind(call)
 
 
-def _answered(comparison: Comparison) -> None:
+def _answered(comparison: Observed) -> None:
     raised = comparison.reply.raised
     if comparison.right.raised is None and raised is not None and not looks_at_no_numbers(comparison):
         raise AttemptRaised(raised)
 
 
-def _refused(comparison: Comparison) -> None:
+def _refused(comparison: Observed) -> None:
     if comparison.right.raised != "refused":
         return
     if comparison.reply.raised is None:
@@ -149,7 +149,7 @@ def _refused(comparison: Comparison) -> None:
         raise AttemptRaised(comparison.reply.raised, REFUSAL_DUE)
 
 
-def _kind(comparison: Comparison) -> None:
+def _kind(comparison: Observed) -> None:
     if [o.kind for o in comparison.found.outputs] == [o.kind for o in comparison.right.outputs]:
         return
     Answer(comparison.call, comparison.reply).must_return()
@@ -166,19 +166,19 @@ def _kind(comparison: Comparison) -> None:
     raise CheckFailed(f"{due} result{'s' * (due != 1)} should come back; yours returns {came}")
 
 
-def _shape(comparison: Comparison) -> None:
+def _shape(comparison: Observed) -> None:
     for (mine, part), right in zip(_labelled(comparison), comparison.right.outputs, strict=False):
         if mine.tensor is not None and right.shape is not None:
             assert_shape(mine.tensor, right.shape, part)
 
 
-def _finite(comparison: Comparison) -> None:
+def _finite(comparison: Observed) -> None:
     for (mine, part), expected in zip(_labelled(comparison), cycle(comparison.expected), strict=False):
         if expected is not None and mine.tensor is not None and bool(expected.isfinite().all()):
             assert_finite(mine.tensor, part)
 
 
-def _values(comparison: Comparison) -> None:
+def _values(comparison: Observed) -> None:
     agrees = comparison.found.agrees(comparison.right, ("outputs",))
     for mine, expected in zip(answers_of(comparison.call, comparison.reply), comparison.expected, strict=False):
         if expected is None:
@@ -191,18 +191,18 @@ def _values(comparison: Comparison) -> None:
         raise CheckFailed("the output is not the expected one")
 
 
-def _values_of_a_kind(comparison: Comparison) -> None:
+def _values_of_a_kind(comparison: Observed) -> None:
     """As `_values`, where both are truths or both numbers: who answers with the other kind may mean it otherwise."""
     if _is_of_a_kind(comparison):
         _values(comparison)
 
 
-def _is_of_a_kind(comparison: Comparison) -> bool:
+def _is_of_a_kind(comparison: Observed) -> bool:
     mine, right = (["bool" in (d or "") for d in each.dtype] for each in (comparison.found, comparison.right))
     return mine == right
 
 
-def _dtype(comparison: Comparison) -> None:
+def _dtype(comparison: Observed) -> None:
     if comparison.found.dtype == comparison.right.dtype:
         return
     for (_, part), mine, right in zip_longest(
@@ -212,13 +212,13 @@ def _dtype(comparison: Comparison) -> None:
             raise CheckFailed(f"{part or 'the output'} should be {right}; yours is {mine or 'none'}")
 
 
-def _labelled(comparison: Comparison) -> list[tuple[Output, str]]:
+def _labelled(comparison: Observed) -> list[tuple[Output, str]]:
     """Return each output, and what a student calls it."""
     labels = (answer.label for answer in answers_of(comparison.call, comparison.reply))
     return list(zip(comparison.reply.outputs, labels, strict=False))
 
 
-def _parameters(comparison: Comparison) -> None:
+def _parameters(comparison: Observed) -> None:
     mine, right = comparison.found.parameters, comparison.right.parameters
     extra, missing = sorted(mine.keys() - right.keys()), sorted(right.keys() - mine.keys())
     if extra or missing:
@@ -227,19 +227,19 @@ def _parameters(comparison: Comparison) -> None:
         raise CheckFailed("the parameters have other shapes than asked for")
 
 
-def _mutated(comparison: Comparison) -> None:
+def _mutated(comparison: Observed) -> None:
     if comparison.found.mutated != comparison.right.mutated:
         raise CheckFailed("an argument was changed in place: the caller still needs it, so compute a new tensor")
 
 
-def _device(comparison: Comparison) -> None:
+def _device(comparison: Observed) -> None:
     """Of calls with meta tensors, which have no numbers: the answer has none either, and nothing of another device met it."""
     if evidence := on_another_device(comparison):
         raise CheckFailed(evidence)
 
 
-def _is_as_recorded(facet: Facet, evidence: Evidence) -> Callable[[Comparison], None]:
-    def compare_facet(each: Comparison) -> None:
+def _is_as_recorded(facet: Facet, evidence: Evidence) -> Callable[[Observed], None]:
+    def compare_facet(each: Observed) -> None:
         if not each.found.agrees(each.right, (facet,)):
             is_due = bool(getattr(each.right, facet))
             raise CheckFailed(evidence if isinstance(evidence, str) else evidence[is_due])
@@ -247,7 +247,7 @@ def _is_as_recorded(facet: Facet, evidence: Evidence) -> Callable[[Comparison], 
     return compare_facet
 
 
-def pairs_of(calls: Sequence[Comparison]) -> list[Pair]:
+def pairs_of(calls: Sequence[Observed]) -> list[Pair]:
     """Return the first outputs of the reference and of an attempt, for calls that both answer."""
     return [
         (expected.double(), next(answers_of(call.call, call.reply)).output.double())
@@ -256,7 +256,7 @@ def pairs_of(calls: Sequence[Comparison]) -> list[Pair]:
     ]
 
 
-def _relation(says: Callable[[Sequence[Pair]], str], calls: Sequence[Comparison]) -> None:
+def _relation(says: Callable[[Sequence[Pair]], str], calls: Sequence[Observed]) -> None:
     """Hold the answers to these calls together.
 
     A mask's −inf, which an attempt may write as a low finite number, cannot be held against a part of the largest number:
@@ -287,7 +287,7 @@ _RELATIONS: dict[Aspect, Callable[[Sequence[Pair]], str]] = {
     "left": left_otherwise,
     "struck": struck_otherwise,
 }
-_OF_ONE_CALL: dict[Aspect, Callable[[Comparison], None]] = {
+_OF_ONE_CALL: dict[Aspect, Callable[[Observed], None]] = {
     "answered": _answered,
     "refused": _refused,
     "kind": _kind,

@@ -9,12 +9,12 @@ from torch import Tensor
 
 from ..checks.outcome import CheckFailed
 from .aspects import compare, is_broken, pairs_of
-from .comparison import Comparison
 from .metamorphic import Pair, fills_with_a_number, is_dropped_at_another_rate, leaks_a_share
-from .recording import Ask, Aspect, Fingerprints, PublicCheck
+from .observe import Observed
+from .recording import Ask, Aspect, PublicCheck, Recording
 
 # What the numbers can tell of a broken aspect that mutants of several misconceptions break.
-_BY_NUMBERS: Mapping[Aspect, tuple[str, Callable[[Sequence[Comparison]], bool]]] = {
+_BY_NUMBERS: Mapping[Aspect, tuple[str, Callable[[Sequence[Observed]], bool]]] = {
     "dropped": ("dropout_rate_fixed", lambda calls: is_dropped_at_another_rate(pairs_of(calls))),
     "zeros": ("mask_weak_fill", lambda calls: leaks_a_share(pairs_of(calls))),
     "values": (
@@ -24,22 +24,22 @@ _BY_NUMBERS: Mapping[Aspect, tuple[str, Callable[[Sequence[Comparison]], bool]]]
 }
 
 
-def proven_by_aspect(fingerprints: Fingerprints, seen: Mapping[int, Comparison]) -> dict[int, str]:
+def proven_by_aspect(recording: Recording, seen: Mapping[int, Observed]) -> dict[int, str]:
     """By the number of a call, the last of those that break the first aspect of a check.
 
     The misconception that the aspect means, or its numbers tell. Of a check that is asked last nothing is said where
     another is broken.
     """
-    ids = {mutant.id for mutant in fingerprints.content.mutants}
+    ids = {mutant.id for mutant in recording.mutants}
     found: dict[int, str] = {}
-    for check in sorted(fingerprints.content.visible, key=lambda c: c.is_last):
+    for check in sorted(recording.visible, key=lambda c: c.is_last):
         broken = first_broken(groups_of(check, seen), seen)
         if broken is None or (check.is_last and found):
             continue
         ask, calls = broken.ask, [seen[i] for i in broken.calls]
         name, tells = _BY_NUMBERS.get(ask.aspect, ("", bool))
         name = ask.means or (name if tells(calls) else "")
-        of_numbers = "" if name else _of_plain_numbers(fingerprints, ask, calls)
+        of_numbers = "" if name else _of_plain_numbers(recording, ask, calls)
         name = name or of_numbers
         of_another_kind = any([o.kind for o in e.found.outputs] != [o.kind for o in e.right.outputs] for e in calls)
         if of_another_kind and ask.aspect != "kind":
@@ -50,22 +50,22 @@ def proven_by_aspect(fingerprints: Fingerprints, seen: Mapping[int, Comparison])
     return {i: name for i, name in found.items() if name}
 
 
-def _of_plain_numbers(fingerprints: Fingerprints, ask: Ask, calls: Sequence[Comparison]) -> str:
+def _of_plain_numbers(recording: Recording, ask: Ask, calls: Sequence[Observed]) -> str:
     """Return the misconception of all mutants that give other plain numbers here, "" where there are several, or tensors."""
     kinds = [output.kind for output in calls[-1].right.outputs]
     if ask.aspect != "values" or "tensor" in kinds:
         return ""
-    content, asked = fingerprints.content, {i for group in ask.calls for i in group}
+    asked = {i for group in ask.calls for i in group}
     ids = set[str]()
-    for mutant in content.mutants:
-        answers = ((content.right(i), content.answer(mutant, i)) for i in asked)
+    for mutant in recording.mutants:
+        answers = ((recording.right(i), recording.answer(mutant, i)) for i in asked)
         wrong = (answer for right, answer in answers if answer is not None and not answer.agrees(right, ("outputs",)))
         if any([output.kind for output in answer.outputs] == kinds for answer in wrong):
             ids.add(mutant.id)
     return ids.pop() if len(ids) == 1 else ""
 
 
-def _added(calls: Sequence[Comparison]) -> list[Pair]:
+def _added(calls: Sequence[Observed]) -> list[Pair]:
     """Return what the answers add to the first argument of the call."""
     return [
         (expected - given, found - given)
@@ -93,7 +93,7 @@ def groups_of(check: PublicCheck, seen: Container[int]) -> list[Group]:
     return [(ask, group) for ask in check.asks for group in ask.calls if all(i in seen for i in group)]
 
 
-def first_broken(groups: Iterable[Group], seen: Mapping[int, Comparison]) -> Broken | None:
+def first_broken(groups: Iterable[Group], seen: Mapping[int, Observed]) -> Broken | None:
     """Return the first aspect that is broken: who breaks it may break those that come after it for the same cause."""
     for ask, group in groups:
         try:

@@ -15,7 +15,7 @@ from torch import Tensor
 from .diagnosis import Fault
 from .family import Curve, form_of, numbers_of
 from .fingerprint import SMALLEST, ReplyFingerprint
-from .recording import Fingerprints
+from .recording import Recording
 from .row import Row
 
 AROUND = 6  # recorded points through which a polynomial is laid, for the step between the two in the middle
@@ -34,11 +34,9 @@ def on_a_curve(row: Row) -> list[Fault]:
     return next(([Fault(curve.id)] for curve in row.recording.curves if _explains(curve, row)), [])
 
 
-def of_one_number(recording: Fingerprints) -> set[str]:
+def of_one_number(recording: Recording) -> set[str]:
     """Return the misconceptions that are one number in place of the one that is right in each call: no other way proves them."""
-    places = (
-        (curve, place, recording.content.right(i)) for curve in recording.curves for place, i in enumerate(curve.calls)
-    )
+    places = ((curve, place, recording.right(i)) for curve in recording.curves for place, i in enumerate(curve.calls))
     return {curve.id for curve, place, right in places if _number(curve, place, right) is not None}
 
 

@@ -9,38 +9,35 @@ from ..checks.transcript import target_of
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .bank import Bank
 from .broken_aspect import proven_by_aspect
-from .comparison import Comparison
 from .curves import of_one_number
 from .diagnosis import Diagnosis, Fault, in_order
 from .dropout_extremes import is_of_copies
 from .explain import explain, explain_by_made_pair, explain_functions, explain_nearly
 from .fingerprint import has_no_numbers
-from .fixed_sizes import HARD_CODED, has_written_size
+from .fixed_sizes import HARD_CODED, has_written_size, lines_that_turn_all_axes, proven_by_rank
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
+from .observe import Observed
 from .other_device import looks_at_no_numbers, on_another_device
 from .parameters import proven_by_parameters, that_follow, without_more
 from .proofs import MUTATED, can_cause, proven_by, proven_by_answer
-from .ranks import lines_that_turn_all_axes, proven_by_rank
-from .recording import Fingerprints, differs
+from .recording import Recording, differs
 from .row import Row
 from .same_places import proven_by_place
 from .varying_answers import proven_by_chance
 
 
-def diagnose(
-    fingerprints: Fingerprints, seen: Mapping[int, Comparison], source: str, bank: Bank | None = None
-) -> Diagnosis:
+def diagnose(recording: Recording, seen: Mapping[int, Observed], source: str, bank: Bank | None = None) -> Diagnosis:
     """Name what exceptions and facets prove, then the mutants that answer as the attempt does.
 
     What reaches a function that is not written yet says nothing of those that are: it is named last, and explains nothing.
 
     Args:
-        fingerprints: the exercise's recording.
+        recording: the exercise's recording.
         seen: the replies, by the number of the recorded call.
         source: the attempt's text, "" where it is not at hand.
         bank: the exercise's mutants, of which two can be made in one; None at home, where they are not.
     """
-    case = _Case(fingerprints, seen, source)
+    case = _Case(recording, seen, source)
     explained = explain(case.row, case.proofs) or explain_nearly(case.row)
     explained = explained or explain_functions(case.row, case.proofs)
     explained = _behind_guards(case, explained)
@@ -51,7 +48,7 @@ def diagnose(
         _prove_more(case)
     elif case.dropped:
         by_aspect = proven_by_aspect(
-            fingerprints, {i: e for i, e in case.row.written.items() if is_of_copies(e.call) or i in case.row.wrong}
+            recording, {i: e for i, e in case.row.written.items() if is_of_copies(e.call) or i in case.row.wrong}
         )
         case.proven |= {i: name for i, name in by_aspect.items() if i in case.dropped}
     return _diagnosis(case, explained)
@@ -65,19 +62,19 @@ class _Case:
     missing or too many. hides_layers: whether it computes with weights of its own.
     """
 
-    def __init__(self, fingerprints: Fingerprints, seen: Mapping[int, Comparison], source: str) -> None:
-        self.fingerprints, self.source = fingerprints, source
+    def __init__(self, recording: Recording, seen: Mapping[int, Observed], source: str) -> None:
+        self.fingerprints, self.source = recording, source
         self.empty = unwritten_names(source)
         self.mutates = any(comparison.reply.mutated for comparison in seen.values())
         self.unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or target_of(e.call) in self.empty}
         written = {i: e for i, e in seen.items() if i not in self.unfinished}
         idle = {i for i, e in written.items() if _says_no_more(e, written.values())}
         written = {i: e for i, e in written.items() if i not in idle}
-        calls = {call for check in fingerprints.content.checks for call in check.calls}
-        wrong = {i: e for i, e in written.items() if differs(fingerprints, i, e.found)}
-        self.row = Row(fingerprints, written, wrong, calls - idle - self.unfinished.keys())
+        calls = {call for check in recording.checks for call in check.calls}
+        wrong = {i: e for i, e in written.items() if differs(recording, i, e.found)}
+        self.row = Row(recording, written, wrong, calls - idle - self.unfinished.keys())
         self.raised = {i: name for i, e in written.items() if (name := _proven(e, self.mutates))}
-        answers = {i: proven_by_answer(fingerprints, i, e) for i, e in written.items() if i not in self.raised}
+        answers = {i: proven_by_answer(recording, i, e) for i, e in written.items() if i not in self.raised}
         self.answers = {i: name for i, name in answers.items() if name}
         self.proven = {**proven_by_chance(self.row), **self.raised, **self.answers}
         self.dropped = _dropped_otherwise(self.row)
@@ -89,7 +86,7 @@ class _Case:
         """What is set aside: dropout that no mutant makes; what exceptions prove, too; what anything proves."""
         return [self.dropped, self.dropped | self.raised.keys(), self.dropped | self.proven.keys()]
 
-    def without_turned(self) -> dict[int, Comparison]:
+    def without_turned(self) -> dict[int, Observed]:
         """Return the calls of functions that are written, without those that stopped at a `.T`."""
         turned = lines_that_turn_all_axes(self.source)
         return {i: e for i, e in self.row.written.items() if not (e.reply.raised and e.reply.raised.line in turned)}
@@ -101,7 +98,7 @@ def _dropped_otherwise(row: Row) -> Set[int]:
     What another mistake leaves of the numbers may be in them, too, and the other calls tell them apart.
     """
     copies = {i for i, e in row.wrong.items() if is_of_copies(e.call)}
-    return {i for i in copies if not any(row.is_as(m, i) for m in range(len(row.content.mutants)))}
+    return {i for i in copies if not any(row.is_as(m, i) for m in range(len(row.recording.mutants)))}
 
 
 def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
@@ -171,12 +168,12 @@ def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
         or case.hides_layers
         or can_cause(ids, wrong - case.proven.keys(), wrong, lambda: _differing(case.row))
     )
-    words = case.fingerprints.content.words
+    words = case.fingerprints.words
     causes = [*case.raised.values(), *(MUTATED for name in ids if name == MUTATED)]  # before the gradient that it cuts
     return in_order(words, causes, faults, ids, filter(None, unwritten), is_cause)
 
 
-def _refused_by_guards(written: Mapping[int, Comparison], source: str) -> dict[int, Guard]:
+def _refused_by_guards(written: Mapping[int, Observed], source: str) -> dict[int, Guard]:
     """Return the calls that the reference answers, and a guard of the attempt refuses."""
     raised = {i: (target_of(e.call), e.reply.raised) for i, e in written.items() if e.right.raised is None}
     return guards_of(source, {i: (target, each) for i, (target, each) in raised.items() if each is not None})
@@ -206,23 +203,23 @@ def _differing(row: Row) -> dict[str, list[set[int]]]:
     mistake's doing where the attempt is wrong.
     """
     found = dict[str, list[set[int]]]()
-    told = [i for i in row.asked if i in row.wrong or row.content.right(i).raised != "refused"]
-    for m in range(len(row.content.mutants)):
+    told = [i for i in row.asked if i in row.wrong or row.recording.right(i).raised != "refused"]
+    for m in range(len(row.recording.mutants)):
         calls = {i for i in told if (i in row.wrong if row.varies(m, i) else not row.silent(m, i))}
         found.setdefault(row.id(m), []).append(calls)
     return found
 
 
-def _proven(seen: Comparison, mutates: bool) -> str:
+def _proven(seen: Observed, mutates: bool) -> str:
     """Return the misconception that an exception proves by itself, or ""; mutates: whether an argument was seen to change."""
     return proven_by(seen.reply.raised, mutates) if seen.right.raised is None else ""
 
 
-def _is_unfinished(seen: Comparison) -> bool:
+def _is_unfinished(seen: Observed) -> bool:
     return seen.reply.raised is not None and seen.right.raised is None and is_unfinished(seen.reply.raised)
 
 
-def _says_no_more(seen: Comparison, others: Collection[Comparison]) -> bool:
+def _says_no_more(seen: Observed, others: Collection[Observed]) -> bool:
     """Return whether it raises where there are no numbers, because there are none.
 
     Or in most calls of that function with numbers, too: it says no more than those, and in other words.

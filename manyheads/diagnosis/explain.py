@@ -81,7 +81,7 @@ def explain_nearly(row: Row) -> Sequence[Fault]:
     wrong = sum(each.reply.raised is None for each in row.wrong.values())
     allowed = min(len(calls) // EDGE, wrong // FEW)
     near = set[str]()
-    for m in range(len(row.content.mutants) if allowed else 0):
+    for m in range(len(row.recording.mutants) if allowed else 0):
         missed = (i for i in calls if not row.is_as(m, i))
         if row.id(m) not in near and len([*islice(missed, allowed + 1)]) <= allowed:
             near.add(row.id(m))
@@ -96,7 +96,7 @@ def cover(row: Row, own: Set[int] | None = None) -> Sequence[Fault]:
     """
     wrong = {i: e for i, e in row.wrong.items() if own is None or i in own}
     impossible = {WRONG_AXIS} if has_foreign_size(wrong.values()) else set[str]()
-    mutants = [m for m in range(len(row.content.mutants)) if row.id(m) not in impossible and row.allows(m)]
+    mutants = [m for m in range(len(row.recording.mutants)) if row.id(m) not in impossible and row.allows(m)]
     explains = {m: _explained(row, m, wrong.keys()) for m in mutants}
     unknown = {m: sum(row.varies(m, i) for i in row.asked) for m in mutants}
     by_number = {curve.id for curve in row.recording.curves}  # a number can imitate what has a name of its own

@@ -65,7 +65,7 @@ class Curve:
 
 
 def form_of(reply: ReplyFingerprint) -> Form:
-    """Return all that the outputs' fingerprints have beside numbers."""
+    """Return all that the outputs' recording have beside numbers."""
     return tuple((each.kind, each.shape, each.extremes) for each in reply.outputs)
 
 

@@ -1,4 +1,4 @@
-"""Fingerprints of replies: enough to recognise a reply, without code and without the full values of mutants."""
+"""Recording of replies: enough to recognise a reply, without code and without the full values of mutants."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from ..box.worker.answers import Output, Raised, Reply
+from ..box.worker.answers import Raised, Reply
 from ..box.worker.messages import Build, Call
 from ..checks.explain import KINDS, is_refusal, kind_of
 from ..checks.projection import project
@@ -40,7 +39,7 @@ class TensorFingerprint:
     norm: float = 0.0
 
     def agrees(self, other: TensorFingerprint, tolerance: float = TOLERANCE) -> bool:
-        """Return whether both are fingerprints of the same values, to rounding."""
+        """Return whether both are recording of the same values, to rounding."""
         if (self.kind, self.shape, self.extremes) != (other.kind, other.shape, other.extremes):
             return False
         if len(self.projections) != len(other.projections):  # one of them is on the meta device and has no values
@@ -211,34 +210,6 @@ def fingerprint_of(reply: Reply) -> ReplyFingerprint:
         undefined=any(o.tensor is not None and bool(o.tensor.isnan().any()) for o in reply.outputs),
         **facets,
     )
-
-
-def is_same_reply(a: Reply, b: Reply) -> bool:
-    """Return whether both have the same fingerprint because they are the same to the last bit, which is seen sooner.
-
-    False proves nothing: NaN equals nothing.
-    """
-    return (
-        a.raised is None
-        and b.raised is None
-        and len(a.outputs) == len(b.outputs)
-        and all(map(_is_same_output, a.outputs, b.outputs))
-        and a.gradients.keys() == b.gradients.keys()
-        and all(_is_same_tensor(each, b.gradients[name]) for name, each in a.gradients.items())
-        and all(of(a) == of(b) for of in PLAIN.values())
-    )
-
-
-def _is_same_output(a: Output, b: Output) -> bool:
-    return (a.kind, a.dtype, a.shape) == (b.kind, b.dtype, b.shape) and _is_same_tensor(a.tensor, b.tensor)
-
-
-def _is_same_tensor(a: Tensor | None, b: Tensor | None) -> bool:
-    if a is None or b is None:
-        return a is b
-    if (a.dtype, a.device, a.shape) != (b.dtype, b.device, b.shape) or a.device.type == "meta":
-        return False
-    return torch.equal(a, b)
 
 
 def has_no_numbers(reply: ReplyFingerprint) -> bool:

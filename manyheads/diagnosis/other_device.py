@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from ..checks.explain import kind_of
-from .comparison import Comparison
 from .fingerprint import has_no_numbers
+from .observe import Observed
 
 HARD_CODED, BEHIND = "hard_coded_device", "mask_not_moved"
 
@@ -14,13 +14,13 @@ HARD_CODED, BEHIND = "hard_coded_device", "mask_not_moved"
 _META = re.compile(r"(\b|_)meta(\b|_)", re.IGNORECASE)
 
 
-def looks_at_no_numbers(comparison: Comparison) -> bool:
+def looks_at_no_numbers(comparison: Observed) -> bool:
     """Return whether it raised because it looked at numbers where there are none, which right code may do, too."""
     raised = comparison.reply.raised
     return raised is not None and has_no_numbers(comparison.right) and bool(_META.search(raised.message))
 
 
-def on_another_device(comparison: Comparison) -> str:
+def on_another_device(comparison: Observed) -> str:
     """Return what is wrong where the arguments are on the meta device, and something else is not; "" if nothing is."""
     if not has_no_numbers(comparison.right):
         return ""
@@ -31,7 +31,7 @@ def on_another_device(comparison: Comparison) -> str:
     return f"the output is on {elsewhere} wherever the arguments are" if elsewhere else ""
 
 
-def fault_of_device(comparison: Comparison) -> str:
+def fault_of_device(comparison: Observed) -> str:
     """Return the misconception that such a call proves.
 
     A tensor that the module holds stayed behind, or else a device that is written into the code. "" where there is none,

@@ -10,10 +10,10 @@ from torch import Tensor
 from ..checks.implementation import LocalRunner
 from ..checks.local import as_an_attempts
 from .bank import Bank
-from .comparison import Comparison
 from .diagnosis import Fault
 from .dropout_extremes import settled
 from .fingerprint import ReplyFingerprint, fingerprint_beside
+from .observe import Observed
 from .pair_answers import Sketches, brief, brief_numbers
 from .recording import facets_of
 from .row import Row
@@ -58,7 +58,7 @@ def made_pair(row: Row, bank: Bank) -> Sequence[Fault]:
 def _candidates(row: Row) -> list[Pair]:
     """Return the pairs that may explain all wrong answers together, those that explain most alone first."""
     calls, wrong, heads = sorted(row.asked), row.wrong.keys(), dict[tuple[str, tuple[int | None, ...]], int]()
-    for m, mutant in enumerate(row.content.mutants):
+    for m, mutant in enumerate(row.recording.mutants):
         heads.setdefault((mutant.id, tuple(mutant.answers[i] for i in calls)), m)
     speaks = {m: {i for i in calls if not row.silent(m, i)} for m in heads.values()}
     speaks = {m: those for m, those in speaks.items() if those and those <= wrong}
@@ -79,7 +79,7 @@ def _answers_alike(row: Row, runner: LocalRunner, pair: Pair) -> bool:
     for i in sorted(row.asked & row.written.keys(), key=lambda i: (i not in row.wrong, i)):
         if any(row.varies(m, i) for m in pair):  # chance decides
             continue
-        call, right, mine = row.recording.calls[i], row.content.right(i), row.written[i].found
+        call, right, mine = row.recording.calls[i], row.recording.right(i), row.written[i].found
         reply = as_an_attempts(runner, call, runner.execute(call))
         if not fingerprint_beside(right, call, settled(call, reply)).agrees(mine, facets_of(row.recording, i)):
             return False
@@ -101,8 +101,8 @@ def _common(row: Row, pairs: Sequence[Pair]) -> list[Fault]:
 
 def _others(row: Row, mutant: int) -> tuple[str, ...]:
     """Return the other misconceptions of which a mutant answers every call alike."""
-    one = row.content.mutants[mutant]
-    return tuple(dict.fromkeys(o.id for o in row.content.mutants if o.answers == one.answers and o.id != one.id))
+    one = row.recording.mutants[mutant]
+    return tuple(dict.fromkeys(o.id for o in row.recording.mutants if o.answers == one.answers and o.id != one.id))
 
 
 def _that_agree(row: Row) -> Iterator[Pair]:
@@ -115,16 +115,16 @@ def _that_agree(row: Row) -> Iterator[Pair]:
             continue
         here = pairs.at(pairs.probe == index)
         agree = _agree(here.answers, seen)
-        if not agree.any() or any(_return_alike(reply, seen.found) for reply in row.content.replies[index]):
+        if not agree.any() or any(_return_alike(reply, seen.found) for reply in row.recording.replies[index]):
             continue
         for pair in zip(here.first[agree].tolist(), here.second[agree].tolist(), strict=True):
-            answers = [row.content.answer(row.content.mutants[m], index) for m in pair]
+            answers = [row.recording.answer(row.recording.mutants[m], index) for m in pair]
             has_weights = all(known is not None and _has_weights(known, seen.right) for known in answers)
             if has_weights and row.id(pair[0]) != row.id(pair[1]):
                 yield pair
 
 
-def _agree(answers: Sketches, seen: Comparison) -> Tensor:
+def _agree(answers: Sketches, seen: Observed) -> Tensor:
     """Return (N,) bool: which of these answers of pairs are the attempt's.
 
     How far one is from the attempt's is held against how far that is from the reference's: where mistakes hardly show, the
@@ -170,10 +170,10 @@ def _apart(row: Row) -> Sequence[int]:
     As where one mistake changes the numbers, and the other how they come about: a gradient that is cut, an argument that is
     changed, a fixed dtype.
     """
-    content, calls = row.content, sorted(row.asked)
-    right = {i: content.right(i) for i in calls}
+    recording, calls = row.recording, sorted(row.asked)
+    right = {i: recording.right(i) for i in calls}
     found = right | {i: each.found for i, each in row.wrong.items() if i in right}
-    known = [{i: answer for i in calls if (answer := content.answer(m, i)) is not None} for m in content.mutants]
+    known = [{i: answer for i in calls if (answer := recording.answer(m, i)) is not None} for m in recording.mutants]
     calm = [m for m, each in enumerate(known) if _has_numbers_of(each, right)]
     firsts = [m for m, each in enumerate(known) if m not in calm and _has_numbers_of(each, found)]
     for second in calm:
@@ -183,7 +183,7 @@ def _apart(row: Row) -> Sequence[int]:
     return ()
 
 
-def _has_numbers_of(known: Mapping[int, ReplyFingerprint], fingerprints: Mapping[int, ReplyFingerprint]) -> bool:
+def _has_numbers_of(known: Mapping[int, ReplyFingerprint], others: Mapping[int, ReplyFingerprint]) -> bool:
     """Return whether a mutant returns these numbers, wherever both return something; and that is most calls."""
-    both = [i for i, each in known.items() if not each.raised and not fingerprints[i].raised]
-    return 2 * len(both) > len(fingerprints) and all(known[i].agrees(fingerprints[i], ("outputs",)) for i in both)
+    both = [i for i, each in known.items() if not each.raised and not others[i].raised]
+    return 2 * len(both) > len(others) and all(known[i].agrees(others[i], ("outputs",)) for i in both)

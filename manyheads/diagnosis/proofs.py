@@ -8,10 +8,10 @@ from typing import TypeVar
 from ..box.worker.answers import Raised, Reply
 from ..checks.explain import kind_of
 from ..checks.transcript import target_of
-from .comparison import Comparison
 from .fingerprint import TWIN, ReplyFingerprint
+from .observe import Observed
 from .other_device import fault_of_device
-from .recording import Fingerprints, RecordedMutant
+from .recording import RecordedMutant, Recording
 
 # What an exception proves by itself.
 
@@ -31,7 +31,7 @@ def proven_by(raised: Raised | None, mutates: bool) -> str:
 # What an answer to a recorded call proves by itself, whatever its numbers are.
 
 
-def proven_by_answer(fingerprints: Fingerprints, index: int, seen: Comparison) -> str:
+def proven_by_answer(recording: Recording, index: int, seen: Observed) -> str:
     """Return the id of the misconception that an answer proves by itself, or "".
 
     It is proved by an argument that was changed, a tensor of another device, a refusal that did not come, a module unlike
@@ -39,20 +39,20 @@ def proven_by_answer(fingerprints: Fingerprints, index: int, seen: Comparison) -
     of any call. Only what mutants of the exercise stand for is named. For a refusal, a twin and sizes all mutants that answer
     so must have one name.
     """
-    asks = [ask for check in fingerprints.content.checks for ask in check.asks]
+    asks = [ask for check in recording.checks for ask in check.asks]
     of_this = {ask.aspect for ask in asks if any(index in group for group in ask.calls)}
     name = ""
     if seen.reply.mutated and not seen.right.mutated and any(ask.aspect == "mutated" for ask in asks):
         name = MUTATED
     elif "refused" in of_this and _is_no_refusal(seen.right, seen.found):
-        name = _name_of_all(fingerprints, index, fingerprints.content.mutants, _is_no_refusal)
+        name = _name_of_all(recording, index, recording.mutants, _is_no_refusal)
     elif "attributes" in of_this and _is_unlike_its_twin(seen.right, seen.found):
-        name = _unlike_its_twin(fingerprints, index)
+        name = _unlike_its_twin(recording, index)
     elif "parameters" in of_this and _has_other_sizes(seen.right, seen.found):
-        name = _name_of_all(fingerprints, index, fingerprints.content.mutants, _has_other_sizes)
+        name = _name_of_all(recording, index, recording.mutants, _has_other_sizes)
     elif "device" in of_this:
         name = fault_of_device(seen)
-    return name if name in {mutant.id for mutant in fingerprints.content.mutants} else ""
+    return name if name in {mutant.id for mutant in recording.mutants} else ""
 
 
 def _is_unlike_its_twin(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
@@ -60,12 +60,12 @@ def _is_unlike_its_twin(right: ReplyFingerprint, fingerprint: ReplyFingerprint) 
     return TWIN in right.attributes and fingerprint.raised is None and TWIN not in fingerprint.attributes
 
 
-def _unlike_its_twin(fingerprints: Fingerprints, index: int) -> str:
+def _unlike_its_twin(recording: Recording, index: int) -> str:
     """Return the misconception of all mutants that make another module, and whose faults are nowhere else."""
-    target = target_of(fingerprints.calls[index])
-    elsewhere = [i for i in fingerprints.facets if target_of(fingerprints.calls[i]) != target]
-    mutants = [m for m in fingerprints.content.mutants if all(m.answers[i] == 0 for i in elsewhere)]
-    return _name_of_all(fingerprints, index, mutants, _is_unlike_its_twin)
+    target = target_of(recording.calls[index])
+    elsewhere = [i for i in recording.facets if target_of(recording.calls[i]) != target]
+    mutants = [m for m in recording.mutants if all(m.answers[i] == 0 for i in elsewhere)]
+    return _name_of_all(recording, index, mutants, _is_unlike_its_twin)
 
 
 def _has_other_sizes(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
@@ -82,14 +82,14 @@ def _is_no_refusal(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bo
 
 
 def _name_of_all(
-    fingerprints: Fingerprints,
+    recording: Recording,
     index: int,
     mutants: Sequence[RecordedMutant],
     answers_so: Callable[[ReplyFingerprint, ReplyFingerprint], bool],
 ) -> str:
     """Return the misconception of all those of the mutants that answer a call in this way; "" where there are several, or none."""
-    content, right = fingerprints.content, fingerprints.content.right(index)
-    answers = ((mutant.id, content.answer(mutant, index)) for mutant in mutants)
+    right = recording.right(index)
+    answers = ((mutant.id, recording.answer(mutant, index)) for mutant in mutants)
     names = {id_ for id_, each in answers if each is not None and answers_so(right, each)}
     return names.pop() if len(names) == 1 else ""
 

@@ -11,14 +11,10 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, field
 from ..box.worker.messages import Call
 from ..checks.draw import Drawn
 from .agree import has_own_weights
-from .comparison import Expected
 from .family import Curve
 from .fingerprint import FACETS, PLAIN, Facet, ReplyFingerprint
+from .observe import Expected
 from .pair_answers import Pairs, no_pairs
-
-# What is recorded of an exercise: public calls, and how the reference, the mutants and pairs of them answer.
-#
-# A student's machine holds attempts against it. In grading it says which mutants are worth replaying.
 
 _OF_WEIGHTS: tuple[Facet, ...] = ("outputs", "gradients", "argument_gradients")  # depend on a module's weights
 
@@ -116,22 +112,31 @@ class RecordedMutant:
 
 
 @dataclass(frozen=True)
-class Content:
-    """What is known of the answers.
+class Recording:
+    """Everything that a student's machine knows about the answers to public calls.
 
     stub: the code digest of the untouched stub.
-    replies: for each call, the different replies to it, the reference's first.
+    calls, expected: what is asked, and what the reference returned. replies: for each call the different ones, the reference's first.
+    pairs: of mutants, by their numbers, on one of the calls. curves: of the mutants with a number that is not listed.
     hidden: the ids of all hidden checks. kills: for each mutant, a "1" for each of them that it fails, and "0" for others.
+    key: of all that the mutants' answers depend on, as `recording_file.key_of` makes it.
+    drawn: what the calls' inputs are made from, where it is known.
     """
 
     exercise: str
     stub: str
     checks: tuple[PublicCheck, ...]
+    calls: tuple[Call, ...]
+    expected: tuple[Expected, ...]
     replies: Sequence[Sequence[ReplyFingerprint]]
     mutants: tuple[RecordedMutant, ...]
     words: Mapping[str, Words]
     hidden: tuple[str, ...] = ()
     kills: tuple[str, ...] = ()
+    pairs: Pairs = field(default_factory=no_pairs)
+    curves: tuple[Curve, ...] = ()
+    key: str = ""
+    drawn: tuple[Drawn, ...] = ()
 
     @property
     def visible(self) -> tuple[PublicCheck, ...]:
@@ -147,25 +152,6 @@ class Content:
         index = mutant.answers[call]
         return None if index is None else self.replies[call][index]
 
-
-@dataclass(frozen=True)
-class Fingerprints:
-    """Everything that a student's machine knows about the answers: the calls, the reference's outputs, and the content.
-
-    pairs: of mutants, by their places in the content, on one of the calls.
-    curves: of the mutants with a number that is not listed.
-    key: of all that the mutants' answers depend on, as `recording_file.key_of` makes it.
-    drawn: what the calls' inputs are made from, where it is known.
-    """
-
-    content: Content
-    calls: tuple[Call, ...]
-    expected: tuple[Expected, ...]  # what the reference returned to each call
-    pairs: Pairs = field(default_factory=no_pairs)
-    key: str = ""
-    drawn: tuple[Drawn, ...] = ()
-    curves: tuple[Curve, ...] = ()
-
     @cached_property
     def facets(self) -> dict[int, tuple[Facet, ...]]:
         """By call, what is compared with mutants: no numbers that depend on weights which nobody gave."""
@@ -173,7 +159,7 @@ class Fingerprints:
             i: tuple(f for f in check.facets if f not in _OF_WEIGHTS)
             if has_own_weights(self.calls[i])
             else check.facets
-            for check in reversed(self.content.checks)
+            for check in reversed(self.checks)
             for i in check.calls
         }
 
@@ -184,31 +170,23 @@ class Fingerprints:
     def silent_replies(self, call: int) -> tuple[bool, ...]:
         """Return of each recorded reply to a call whether it is as the reference's, in what its check asks of it."""
         if call not in self._silent:
-            right, facets = self.content.right(call), facets_of(self, call)
-            self._silent[call] = tuple(each.agrees(right, facets) for each in self.content.replies[call])
+            right, facets = self.right(call), facets_of(self, call)
+            self._silent[call] = tuple(each.agrees(right, facets) for each in self.replies[call])
         return self._silent[call]
 
 
-def returns_several(call: Call) -> bool:
-    """Return whether a reply to this call has several outputs in one run."""
-    return bool(call.then) or not call.form.is_leaf
-
-
-# What of a reply is compared with what mutants answer.
-
-
-def differs(fingerprints: Fingerprints, index: int, fingerprint: ReplyFingerprint) -> bool:
+def differs(recording: Recording, index: int, fingerprint: ReplyFingerprint) -> bool:
     """Return whether a reply to this call is another than the reference's, in what its check asks of it."""
-    if index not in fingerprints.facets:  # where a check asks aspects alone no mutant is compared
+    if index not in recording.facets:  # where a check asks aspects alone no mutant is compared
         return False
-    return not fingerprint.agrees(fingerprints.content.right(index), facets_of(fingerprints, index))
+    return not fingerprint.agrees(recording.right(index), facets_of(recording, index))
 
 
-def facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:
+def facets_of(recording: Recording, index: int) -> tuple[Facet, ...]:
     """Return what is compared with mutants of a call: of a fused kernel not how it works inside.
 
     That depends on the processor, on PyTorch's version and on how the tensors lie in memory.
     """
-    facets = fingerprints.facets[index]
-    is_fused = fingerprints.content.right(index).fused
+    facets = recording.facets[index]
+    is_fused = recording.right(index).fused
     return tuple(facet for facet in facets if facet not in ("softmax", "square")) if is_fused else facets

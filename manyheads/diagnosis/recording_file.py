@@ -28,11 +28,11 @@ from ..course import CourseError, Exercise
 from ..errors import restore
 from ..submission.source_text import code_digest
 from .columns import TensorColumns, from_rows, from_sizes, narrow, read_tensors, to_rows, to_sizes
-from .comparison import Expected
 from .family import curves_from_columns, curves_to_columns
 from .fingerprint import PLAIN, ReplyFingerprint, TensorFingerprint
+from .observe import Expected
 from .pair_answers import from_columns, to_columns
-from .recording import Content, Fingerprints, PublicCheck, RecordedMutant, Words
+from .recording import PublicCheck, RecordedMutant, Recording, Words
 
 FORMAT = 9  # increase it when the format changes, or what is recorded
 _VARIES = -1  # in place of a reply's number
@@ -52,27 +52,27 @@ def key_of(exercise: Exercise) -> str:
     return hashlib.sha256("\0".join([str(FORMAT), *parts]).encode()).hexdigest()
 
 
-def save(fingerprints: Fingerprints) -> bytes:
+def save(recording: Recording) -> bytes:
     """Return the bytes of the file, which are the same for the same content."""
-    content, columns = fingerprints.content, TensorColumns(fingerprints.drawn)
-    replies, reply_columns = _replies_body(content.replies)
-    calls = [_stored(call, columns) for call in fingerprints.calls]
+    columns = TensorColumns(recording.drawn)
+    replies, reply_columns = _replies_body(recording.replies)
+    calls = [_stored(call, columns) for call in recording.calls]
     expected = [
         [None if each is None else columns.add(each, rounded=True) for each in of_call]
-        for of_call in fingerprints.expected
+        for of_call in recording.expected
     ]
     tensor_columns, drawn = columns.columns()
-    curves, curve_columns = curves_to_columns(fingerprints.curves)
+    curves, curve_columns = curves_to_columns(recording.curves)
     body = {
         "format": FORMAT,
-        "key": fingerprints.key,
-        "exercise": content.exercise,
-        "stub": content.stub,
-        "checks": [check.model_dump() for check in content.checks],
-        "words": {id_: words.model_dump() for id_, words in content.words.items()},
-        "mutants": [mutant.id for mutant in content.mutants],
-        "hidden": content.hidden,
-        "kills": content.kills,
+        "key": recording.key,
+        "exercise": recording.exercise,
+        "stub": recording.stub,
+        "checks": [check.model_dump() for check in recording.checks],
+        "words": {id_: words.model_dump() for id_, words in recording.words.items()},
+        "mutants": [mutant.id for mutant in recording.mutants],
+        "hidden": recording.hidden,
+        "kills": recording.kills,
         "replies": replies,
         "calls": calls,
         "expected": expected,
@@ -80,20 +80,20 @@ def save(fingerprints: Fingerprints) -> bytes:
         "tensors": columns.specs,
         **({"curves": curves} if curves else {}),
     }
-    answers = [[_VARIES if place is None else place for place in mutant.answers] for mutant in content.mutants]
+    answers = [[_VARIES if place is None else place for place in mutant.answers] for mutant in recording.mutants]
     named = {
         # One call after the other: most mutants answer most calls as the reference does.
-        "answers": narrow(torch.tensor(answers, dtype=torch.long).view(len(answers), len(fingerprints.calls)).T),
+        "answers": narrow(torch.tensor(answers, dtype=torch.long).view(len(answers), len(recording.calls)).T),
         **tensor_columns,
         **reply_columns,
-        **to_columns(fingerprints.pairs),
+        **to_columns(recording.pairs),
         **curve_columns,
     }
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     return bytes(safetensors.torch.save({n: each.contiguous() for n, each in named.items()}, metadata={"body": text}))
 
 
-def read(path: Path) -> Fingerprints:
+def read(path: Path) -> Recording:
     """Read a recording. Raises CourseError."""
     try:
         return loaded(path.read_bytes())  # `loaded` caches by content
@@ -111,7 +111,7 @@ UNREADABLE = (OSError, ValueError, LookupError, TypeError, RuntimeError, Safeten
 
 
 @lru_cache(maxsize=16)
-def loaded(data: bytes) -> Fingerprints:
+def loaded(data: bytes) -> Recording:
     """Parse the bytes that `save` made. Raises UNREADABLE."""
     named = safetensors.torch.load(data)
     length = int.from_bytes(data[:8], "little")
@@ -122,10 +122,15 @@ def loaded(data: bytes) -> Fingerprints:
     tensors = read_tensors(named, drawn, body["tensors"])
     calls = tuple(_call(wire.from_body(each, tensors)) for each in body["calls"])
     answers: list[list[int]] = named["answers"].T.tolist()
-    content = Content(
+    expected: tuple[Expected, ...] = tuple(
+        tuple(None if index is None else tensors[index] for index in each) for each in body["expected"]
+    )
+    return Recording(
         exercise=body["exercise"],
         stub=body["stub"],
         checks=tuple(map(PublicCheck.model_validate, body["checks"])),
+        calls=calls,
+        expected=expected,
         replies=_Replies(body["replies"], named),
         mutants=tuple(
             RecordedMutant(id_, tuple(None if place == _VARIES else place for place in row))
@@ -134,15 +139,14 @@ def loaded(data: bytes) -> Fingerprints:
         words={id_: Words.model_validate(words) for id_, words in body["words"].items()},
         hidden=tuple(body["hidden"]),
         kills=tuple(body["kills"]),
+        pairs=from_columns(named),
+        curves=curves_from_columns(body.get("curves", ()), named),
+        key=body["key"],
+        drawn=drawn,
     )
-    expected: tuple[Expected, ...] = tuple(
-        tuple(None if index is None else tensors[index] for index in each) for each in body["expected"]
-    )
-    curves = curves_from_columns(body.get("curves", ()), named)
-    return Fingerprints(content, calls, expected, from_columns(named), body["key"], drawn, curves)
 
 
-def current(exercise: Exercise) -> Fingerprints | None:
+def current(exercise: Exercise) -> Recording | None:
     """Return the recording of an exercise; None where it is missing or damaged, or was made from other files than lie there."""
     try:
         recording = loaded(exercise.fingerprints.read_bytes())
@@ -300,7 +304,6 @@ def checks_failed_by(exercise: Exercise) -> Mapping[str, list[frozenset[str]]]:
     """For each misconception the checks that each of its mutants fails; empty if the record is missing or stale."""
     failed: dict[str, list[frozenset[str]]] = {}
     if (recording := current(exercise)) is not None:
-        content = recording.content
-        for mutant, row in zip(content.mutants, content.kills, strict=True):
-            failed.setdefault(mutant.id, []).append(frozenset(compress(content.hidden, map(int, row))))
+        for mutant, row in zip(recording.mutants, recording.kills, strict=True):
+            failed.setdefault(mutant.id, []).append(frozenset(compress(recording.hidden, map(int, row))))
     return failed

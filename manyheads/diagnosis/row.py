@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field, replace
 
-from .comparison import Comparison
 from .fingerprint import ReplyFingerprint
-from .recording import Content, Fingerprints, facets_of
+from .observe import Observed
+from .recording import Recording, facets_of
 
 _NUMBERS = ("outputs", "gradients", "argument_gradients")
 
@@ -20,16 +20,11 @@ class Row:
     from the reference. asked: the calls on which a mutant may differ from the reference only as the attempt does.
     """
 
-    recording: Fingerprints
-    written: Mapping[int, Comparison]
-    wrong: Mapping[int, Comparison]
+    recording: Recording
+    written: Mapping[int, Observed]
+    wrong: Mapping[int, Observed]
     asked: Set[int]
     _alike: dict[int, list[bool]] = field(default_factory=dict, repr=False, compare=False)
-
-    @property
-    def content(self) -> Content:
-        """What is known of the answers."""
-        return self.recording.content
 
     def without(self, calls: Collection[int]) -> Row:
         """Return the same without these calls."""
@@ -42,20 +37,22 @@ class Row:
 
     def id(self, mutant: int) -> str:
         """Return the misconception of a mutant."""
-        return self.content.mutants[mutant].id
+        return self.recording.mutants[mutant].id
 
     def silent(self, mutant: int, call: int) -> bool:
         """Return whether a mutant answers a call as the reference does; or as chance will have it."""
-        place = self.content.mutants[mutant].answers[call]
+        place = self.recording.mutants[mutant].answers[call]
         return not place or self.recording.silent_replies(call)[place]
 
     def varies(self, mutant: int, call: int) -> bool:
         """Return whether a mutant's answer says nothing: chance decides it, or both raise something that nobody knows."""
-        place = self.content.mutants[mutant].answers[call]
+        place = self.recording.mutants[mutant].answers[call]
         if place is None:
             return True
         seen = self.written.get(call)
-        return self.content.replies[call][place].raised == "other" and seen is not None and seen.found.raised == "other"
+        return (
+            self.recording.replies[call][place].raised == "other" and seen is not None and seen.found.raised == "other"
+        )
 
     def explains(self, mutant: int, call: int) -> bool:
         """Return whether a mutant answers a call that is to be explained as the attempt does; or as chance will have it."""
@@ -65,7 +62,7 @@ class Row:
 
     def is_as(self, mutant: int, call: int) -> bool:
         """Return whether a mutant is known to answer a call as the attempt does."""
-        place = self.content.mutants[mutant].answers[call]
+        place = self.recording.mutants[mutant].answers[call]
         return place is not None and self._is_alike(call, place)
 
     def structure(self, call: int, reply: ReplyFingerprint) -> tuple[object, ...]:
@@ -83,5 +80,5 @@ class Row:
     def _is_alike(self, call: int, place: int) -> bool:
         if call not in self._alike:
             mine, facets = self.written[call].found, facets_of(self.recording, call)
-            self._alike[call] = [each.agrees(mine, facets) for each in self.content.replies[call]]
+            self._alike[call] = [each.agrees(mine, facets) for each in self.recording.replies[call]]
         return self._alike[call][place]

@@ -14,11 +14,11 @@ from itertools import combinations_with_replacement
 from torch import Tensor
 
 from ..box.worker.messages import Build, Call, StandIn
-from .comparison import Comparison
 from .dropout_extremes import is_of_copies
 from .fingerprint import Facet, ReplyFingerprint
+from .observe import Observed
 from .proofs import learns_more
-from .recording import Fingerprints, RecordedMutant, facets_of
+from .recording import RecordedMutant, Recording, facets_of
 
 WRONG_AXIS = "size_wrong_axis"
 
@@ -27,12 +27,12 @@ WRONG_AXIS = "size_wrong_axis"
 _UNFIT = re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")
 
 
-def has_foreign_size(seen: Iterable[Comparison]) -> bool:
+def has_foreign_size(seen: Iterable[Observed]) -> bool:
     """Return whether one of these calls raised because of a size that is none of the call's, and no product of two of them."""
     return any(_is_foreign(comparison) for comparison in seen)
 
 
-def _is_foreign(seen: Comparison) -> bool:
+def _is_foreign(seen: Observed) -> bool:
     raised = seen.reply.raised
     told = _UNFIT.search(raised.message) if raised is not None else None
     if told is None:
@@ -65,7 +65,7 @@ Way = tuple[str, ...]  # how a reply differs from the reference's
 NOT_REFUSED: Way = ("not refused",)
 
 
-def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Comparison], shown: Set[int]) -> dict[int, str]:
+def proven_by_place(recording: Recording, seen: Mapping[int, Observed], shown: Set[int]) -> dict[int, str]:
     """By the number of each call that is wrong.
 
     The misconception of all mutants that are wrong in the same calls, and in the same way. Nothing where there are
@@ -73,12 +73,12 @@ def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Comparison], 
 
     shown: the calls that visible checks ask and that say something of the attempt.
     """
-    asked = [i for i in sorted(shown) if not is_of_copies(fingerprints.calls[i])]
+    asked = [i for i in sorted(shown) if not is_of_copies(recording.calls[i])]
     if any(i not in seen for i in asked):
         return {}
-    rights = {i: fingerprints.content.right(i) for i in asked}
-    facets = {i: facets_of(fingerprints, i) for i in asked}
-    sizes = {i: {1, *sizes_of(fingerprints.calls[i])} for i in asked}
+    rights = {i: recording.right(i) for i in asked}
+    facets = {i: facets_of(recording, i) for i in asked}
+    sizes = {i: {1, *sizes_of(recording.calls[i])} for i in asked}
     found = {i: way for i in asked if (way := _way(rights[i], seen[i].found, facets[i], sizes[i]))}
     learns = bool(found) and all(map(_of_parameters, found.values()))
     moved = learns and any(way != _of_parameters(way) for way in found.values())
@@ -94,7 +94,7 @@ def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Comparison], 
     def is_alike(mutant: RecordedMutant) -> bool:
         answers = dict[int, ReplyFingerprint]()
         for i in asked:
-            answer = fingerprints.content.answer(mutant, i)
+            answer = recording.answer(mutant, i)
             if answer is None:
                 return False
             answers[i] = answer
@@ -103,30 +103,27 @@ def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Comparison], 
                 return False
         return _squares(rights, {i: answers[i] for i in found}) == squares
 
-    names = {mutant.id for mutant in fingerprints.content.mutants if is_alike(mutant)} if found else set()
+    names = {mutant.id for mutant in recording.mutants if is_alike(mutant)} if found else set()
     # Who refuses by an exception of another type does less than is asked, and not what else may be wrong there.
     refused = [i for i, way in found.items() if way == NOT_REFUSED and seen[i].reply.raised is not None]
-    names = {
-        n for n in names if not refused or (_is_about(fingerprints, n, refused) and _stops(fingerprints, n, refused))
-    }
+    names = {n for n in names if not refused or (_is_about(recording, n, refused) and _stops(recording, n, refused))}
     return dict.fromkeys(found, names.pop()) if len(names) == 1 else {}
 
 
-def _is_about(fingerprints: Fingerprints, name: str, calls: Collection[int]) -> bool:
+def _is_about(recording: Recording, name: str, calls: Collection[int]) -> bool:
     """Return whether more than a few mutants of a misconception are wrong in these calls."""
-    mutants = [each for each in fingerprints.content.mutants if each.id == name]
+    mutants = [each for each in recording.mutants if each.id == name]
     here = [
         mutant
         for mutant in mutants
-        if all((p := mutant.answers[i]) is not None and not fingerprints.silent_replies(i)[p] for i in calls)
+        if all((p := mutant.answers[i]) is not None and not recording.silent_replies(i)[p] for i in calls)
     ]
     return len(here) > FEW * len(mutants)
 
 
-def _stops(fingerprints: Fingerprints, name: str, calls: Collection[int]) -> bool:
+def _stops(recording: Recording, name: str, calls: Collection[int]) -> bool:
     """Return whether a mutant of a misconception raises in these calls: who stops there accepts nothing."""
-    content = fingerprints.content
-    answers = (content.answer(mutant, i) for mutant in content.mutants if mutant.id == name for i in calls)
+    answers = (recording.answer(mutant, i) for mutant in recording.mutants if mutant.id == name for i in calls)
     return any(answer is not None and answer.raised for answer in answers)
 
 
@@ -174,11 +171,11 @@ def _way_of_parameters(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -
     return f"{missing}{'more' if extra else ''}"
 
 
-def _squares(rights: Mapping[int, ReplyFingerprint], fingerprints: Mapping[int, ReplyFingerprint]) -> Mapping[int, int]:
+def _squares(rights: Mapping[int, ReplyFingerprint], replies: Mapping[int, ReplyFingerprint]) -> Mapping[int, int]:
     """By call the size of the one parameter too many, if it is as long as wide in every call, as a mask is."""
     extra = [
         (i, name, shape)
-        for i, each in fingerprints.items()
+        for i, each in replies.items()
         for name, shape in each.parameters.items()
         if name not in rights[i].parameters
     ]

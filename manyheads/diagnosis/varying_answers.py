@@ -13,8 +13,8 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call
 from ..checks.transcript import target_of
-from .comparison import Comparison
 from .dropout_extremes import is_of_copies
+from .observe import Observed
 from .row import Row
 
 SAME = 1e-6  # of the largest number
@@ -32,17 +32,15 @@ def proven_by_chance(row: Row) -> dict[int, str]:
     by_chance = _by_chance(calls)
     wrong = by_chance | (row.wrong.keys() & calls.keys())
     is_alike = _is_wrong_alike if 2 * len(wrong) <= len(calls) else _is_built_alike
-    numbers = range(len(row.content.mutants) if by_chance else 0)
+    numbers = range(len(row.recording.mutants) if by_chance else 0)
     names = {row.id(m) for m in numbers if is_alike(row, m, calls, wrong, by_chance)}
     return dict.fromkeys(sorted(by_chance), names.pop()) if len(names) == 1 else {}
 
 
-def _is_built_alike(
-    row: Row, mutant: int, calls: Mapping[int, Comparison], wrong: Set[int], by_chance: Set[int]
-) -> bool:
+def _is_built_alike(row: Row, mutant: int, calls: Mapping[int, Observed], wrong: Set[int], by_chance: Set[int]) -> bool:
     """Return whether chance is at work in one of these calls, and all answers are as the attempt's but for their numbers."""
-    answers = row.content.mutants[mutant].answers
-    known = {i: row.content.replies[i][place] for i in wrong if (place := answers[i]) is not None}
+    answers = row.recording.mutants[mutant].answers
+    known = {i: row.recording.replies[i][place] for i in wrong if (place := answers[i]) is not None}
     return any(answers[i] is None for i in by_chance) and all(
         row.structure(i, each) == row.structure(i, calls[i].found) for i, each in known.items()
     )
@@ -57,8 +55,8 @@ def due_to_chance(row: Row) -> tuple[frozenset[int], str]:
     by_chance = _by_chance({i: each for i, each in calls.items() if not _is_of_dropout(each)})
     plain = [i for i, each in calls.items() if not is_of_copies(each.call)]
     fitting = []
-    for m in range(len(row.content.mutants) if by_chance else 0):
-        decided = frozenset(i for i in plain if row.content.mutants[m].answers[i] is None)
+    for m in range(len(row.recording.mutants) if by_chance else 0):
+        decided = frozenset(i for i in plain if row.recording.mutants[m].answers[i] is None)
         if by_chance <= decided and all(row.silent(m, i) for i in plain):
             fitting.append((decided, row.id(m)))
     fewest = min((each for each, _ in fitting), key=len, default=frozenset[int]())  # of some calls nothing shows it
@@ -66,12 +64,10 @@ def due_to_chance(row: Row) -> tuple[frozenset[int], str]:
     return fewest, names.pop() if len(names) == 1 else ""
 
 
-def _is_wrong_alike(
-    row: Row, mutant: int, calls: Mapping[int, Comparison], wrong: Set[int], by_chance: Set[int]
-) -> bool:
+def _is_wrong_alike(row: Row, mutant: int, calls: Mapping[int, Observed], wrong: Set[int], by_chance: Set[int]) -> bool:
     functions = {target_of(calls[index].call) for index in by_chance}
     for index, each in calls.items():
-        varies = row.content.mutants[mutant].answers[index] is None
+        varies = row.recording.mutants[mutant].answers[index] is None
         if varies and index not in wrong and target_of(each.call) not in functions:
             continue
         right = not varies and row.silent(mutant, index)
@@ -80,13 +76,13 @@ def _is_wrong_alike(
     return True
 
 
-def _is_of_dropout(comparison: Comparison) -> bool:
+def _is_of_dropout(comparison: Observed) -> bool:
     """Return whether dropout is due: of many copies, where the reference's answer is not always the same."""
     expected = comparison.expected[0] if comparison.expected else None
     return is_of_copies(comparison.call) and expected is not None and not torch.equal(expected[0], expected[1])
 
 
-def _by_chance(calls: Mapping[int, Comparison]) -> set[int]:
+def _by_chance(calls: Mapping[int, Observed]) -> set[int]:
     """Return the calls that the attempt answers in more than one way: run twice, at two seeds, or of many copies."""
     found = {i for i, each in calls.items() if _varies(each)}
     for (i, one), (j, other) in combinations(((i, e) for i, e in calls.items() if e.call.random), 2):
@@ -95,7 +91,7 @@ def _by_chance(calls: Mapping[int, Comparison]) -> set[int]:
     return found
 
 
-def _varies(comparison: Comparison) -> bool:
+def _varies(comparison: Observed) -> bool:
     outputs, runs = _outputs(comparison), comparison.call.runs
     if comparison.reply.mutated or not outputs:
         return False
@@ -105,7 +101,7 @@ def _varies(comparison: Comparison) -> bool:
     return any(_are_apart(outputs[:count], outputs[run * count : (run + 1) * count]) for run in range(1, runs))
 
 
-def _outputs(comparison: Comparison) -> list[Tensor]:
+def _outputs(comparison: Observed) -> list[Tensor]:
     """Return the numbers that came; none where something raised, or a part has none."""
     found = [output.tensor for output in comparison.reply.outputs if output.tensor is not None]
     return found if comparison.reply.raised is None and len(found) == len(comparison.reply.outputs) else []

@@ -13,10 +13,10 @@ from ..checks.sanitize import sanitize
 from ..checks.transcript import target_of
 from ..course.shapes import Signature
 from ..diagnosis.broken_aspect import first_broken, groups_of
-from ..diagnosis.comparison import Comparison
 from ..diagnosis.diagnosis import NOTHING, Diagnosis
+from ..diagnosis.observe import Observed
 from ..diagnosis.proofs import proven_by_answer
-from ..diagnosis.recording import Fingerprints, PublicCheck, differs
+from ..diagnosis.recording import PublicCheck, Recording, differs
 from ..diagnosis.row import Row
 from ..result import CheckResult, Diagnosed, FunctionResult
 from ..submission.unwritten import UNTOUCHED, unwritten_names
@@ -67,8 +67,8 @@ class _Failure:
 
 
 def functions_of(
-    fingerprints: Fingerprints,
-    seen: Mapping[int, Comparison],
+    recording: Recording,
+    seen: Mapping[int, Observed],
     checks: Sequence[CheckResult],
     diagnosis: Diagnosis,
     source: str,
@@ -80,9 +80,9 @@ def functions_of(
     in_single: the calls that were asked in float32 because the attempt cannot do float64 somewhere: their dtype says nothing.
     signatures: of each function, where they are known.
     """
-    names = dict.fromkeys(map(target_of, fingerprints.calls))  # in the order of their definitions
-    failures = {name: _failures(fingerprints, seen, checks, name) for name in names}
-    shown = _Shown(fingerprints, seen, in_single)
+    names = dict.fromkeys(map(target_of, recording.calls))  # in the order of their definitions
+    failures = {name: _failures(recording, seen, checks, name) for name in names}
+    shown = _Shown(recording, seen, in_single)
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
     first = {next((name for name in names if shown.is_seen(each.id, name)), "") for each in diagnosis.named}
     found = [
@@ -93,7 +93,7 @@ def functions_of(
         )
         for name in names
     ]
-    later, stopped = _asked_later(fingerprints, checks), next((each.name for each in found if each.is_wrong), "")
+    later, stopped = _asked_later(recording, checks), next((each.name for each in found if each.is_wrong), "")
     found = [replace(each, stopped_at=stopped if each.name in later else "") for each in found]
     placed = _placed(diagnosis, found, source, shown)
     found = [_told(each, failures[each.name], placed, shown, signatures) for each in found]
@@ -105,17 +105,15 @@ def functions_of(
 class _Shown:
     """How misconceptions show themselves in functions: by the answers of their mutants, and by what proves itself."""
 
-    def __init__(self, fingerprints: Fingerprints, seen: Mapping[int, Comparison], in_single: Set[int]) -> None:
+    def __init__(self, recording: Recording, seen: Mapping[int, Observed], in_single: Set[int]) -> None:
         self.seen = seen
         due = {i: replace(e, found=replace(e.found, dtype=e.right.dtype)) for i, e in seen.items() if i in in_single}
-        compared = {
-            i: e for i, e in {**seen, **due}.items() if i in fingerprints.facets
-        }  # else mutants are not compared
-        self._row = Row(fingerprints, compared, compared, {*compared})
+        compared = {i: e for i, e in {**seen, **due}.items() if i in recording.facets}  # else mutants are not compared
+        self._row = Row(recording, compared, compared, {*compared})
         self._wrong: dict[str, list[int]] = {}
         self._right: dict[str, list[int]] = {}
         for i, each in compared.items():
-            calls = self._wrong if differs(fingerprints, i, each.found) else self._right
+            calls = self._wrong if differs(recording, i, each.found) else self._right
             calls.setdefault(target_of(each.call), []).append(i)
         self.proven: dict[str, set[str]] = {}  # by the misconception, the functions that were called
         for i in seen:
@@ -153,7 +151,7 @@ class _Shown:
         return any(self._is_alike(m, i) for m in self._mutants(id_) for i in calls)
 
     def _mutants(self, id_: str) -> list[int]:
-        return [m for m, mutant in enumerate(self._row.content.mutants) if mutant.id == id_]
+        return [m for m, mutant in enumerate(self._row.recording.mutants) if mutant.id == id_]
 
     def _is_alike(self, mutant: int, call: int) -> bool:
         return not self._row.silent(mutant, call) and self._row.explains(mutant, call)
@@ -164,7 +162,7 @@ def _placed(diagnosis: Diagnosis, functions: Sequence[Seen], source: str, shown:
     empty = unwritten_names(source)
     wrong = [each.name for each in functions if each.is_wrong and not each.is_undefined and each.name not in empty]
     own = [name for name in wrong if len(wrong) == 1 or not {*wrong} & uses(source, name)]  # it follows from no other
-    words = shown._row.content.words
+    words = shown._row.recording.words
 
     def located(found: tuple[Diagnosed, ...]) -> tuple[Diagnosed, ...]:
         places = [_place(each.id, wrong, shown) for each in found]
@@ -204,11 +202,11 @@ def _is_also_in(id_: str, name: str, shown: _Shown) -> bool:
     return id_ != UNTOUCHED and (name in shown.proven.get(id_, ()) or shown.is_all(id_, name))
 
 
-def _asked_later(fingerprints: Fingerprints, checks: Sequence[CheckResult]) -> set[str]:
+def _asked_later(recording: Recording, checks: Sequence[CheckResult]) -> set[str]:
     """Return the functions of which checks ask more that are put only where all before them pass."""
     told = {check.id for check in checks}
-    groups = (g for c in fingerprints.content.visible if c.id not in told for ask in c.asks for g in ask.calls)
-    return {target_of(fingerprints.calls[group[-1]]) for group in groups}
+    groups = (g for c in recording.visible if c.id not in told for ask in c.asks for g in ask.calls)
+    return {target_of(recording.calls[group[-1]]) for group in groups}
 
 
 def _told(
@@ -239,15 +237,15 @@ def _told(
 
 
 def _failures(
-    fingerprints: Fingerprints, seen: Mapping[int, Comparison], checks: Sequence[CheckResult], name: str
+    recording: Recording, seen: Mapping[int, Observed], checks: Sequence[CheckResult], name: str
 ) -> list[_Failure]:
     """Return the checks that the function fails, in the order of their layers."""
     told = {check.id: check for check in checks}
-    visible = sorted((c for c in fingerprints.content.visible if c.id in told), key=lambda c: c.layer)
+    visible = sorted((c for c in recording.visible if c.id in told), key=lambda c: c.layer)
     return [each for check in visible if (each := _failure(check, told[check.id], seen, name))]
 
 
-def _failure(check: PublicCheck, result: CheckResult, seen: Mapping[int, Comparison], name: str) -> _Failure | None:
+def _failure(check: PublicCheck, result: CheckResult, seen: Mapping[int, Observed], name: str) -> _Failure | None:
     if result.function == name and result.outcome in ("timeout", "crashed"):
         return _Failure(check, result.evidence)
     own = [each for each in groups_of(check, seen) if target_of(seen[each[1][-1]].call) == name]

@@ -14,7 +14,7 @@ from ..box.worker.messages import Build
 from ..checks.explain import is_left_open, is_undefined, says_unwritten
 from ..checks.sanitize import sanitize
 from ..checks.transcript import Exchange, target_of
-from ..diagnosis.comparison import Comparison
+from ..diagnosis.observe import Observed
 from ..result import FunctionResult, State
 from ..submission.unwritten import left_over_raise, statements_of, unwritten_methods, unwritten_names
 from .advice import advice, did_you_mean, in_another_order, of_another_kind, refuses_nothing
@@ -171,7 +171,7 @@ def _state(seen: Seen, unwritten: Collection[str], is_waiting: bool, is_explaine
     return "so_far" if seen.stopped_at else "right"
 
 
-def seen_in(name: str, asked: Iterable[Exchange | Comparison]) -> Seen:
+def seen_in(name: str, asked: Iterable[Exchange | Observed]) -> Seen:
     """Return what all that was asked shows of a function."""
     own = [each for each in asked if target_of(each.call) == name]
     raised = [each.reply.raised for each in own]

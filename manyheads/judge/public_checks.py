@@ -16,11 +16,11 @@ from ..checks.transcript import target_of
 from ..course import Exercise
 from ..diagnosis.bank import Bank
 from ..diagnosis.broken_aspect import first_broken, groups_of
-from ..diagnosis.comparison import Comparison, compared
 from ..diagnosis.diagnose import diagnose
 from ..diagnosis.diagnosis import Diagnosis, named, naming
 from ..diagnosis.dropout_extremes import settled
-from ..diagnosis.recording import Fingerprints, PublicCheck
+from ..diagnosis.observe import Observed, observed
+from ..diagnosis.recording import PublicCheck, Recording
 from ..result import CheckResult, Outcome
 from ..submission.standing import INTERFACE
 from ..submission.unwritten import UNTOUCHED, is_unwritten
@@ -33,7 +33,7 @@ Attempt = AttemptRunner | LocalRecordingRunner
 
 
 def answer_public_calls(
-    fingerprints: Fingerprints,
+    recording: Recording,
     attempt: Attempt,
     source: str | None,
     exercise: Exercise | None = None,
@@ -44,7 +44,7 @@ def answer_public_calls(
     """Return the results of the visible checks, the state of each function, and what is named.
 
     Args:
-        fingerprints: the exercise's recording.
+        recording: the exercise's recording.
         attempt: asked the public calls; where a visible check fails, all of them.
         source: its text; None where that is not at hand.
         exercise: its row of course.yaml; None where only the recorded checks are known.
@@ -52,93 +52,91 @@ def answer_public_calls(
         is_wrong: whether a hidden check failed: then a mistake is looked for, though every visible check passes.
     """
     if isinstance(attempt, AttemptRunner):
-        attempt.ask_ahead([fingerprints.calls[i] for i in _in_order(fingerprints, whole=is_wrong)])
+        attempt.ask_ahead([recording.calls[i] for i in _in_order(recording, whole=is_wrong)])
     signatures = {name: exercise.signatures(name) for name in exercise.shapes} if exercise else {}
-    seen: dict[int, Comparison] = {}
-    checks = list(_checks(fingerprints, attempt, seen))
+    seen: dict[int, Observed] = {}
+    checks = list(_checks(recording, attempt, seen))
     outcomes = {check.outcome for check in checks}
     diagnosis = Diagnosis()
     if source is not None and "passed" not in outcomes and is_unwritten(source):
-        diagnosis = naming(fingerprints.content.words, UNTOUCHED)
+        diagnosis = naming(recording.words, UNTOUCHED)
     elif is_wrong or outcomes - {"passed"}:
-        _ask_the_rest(fingerprints, attempt, seen)
-        by_name = _right_by_name(fingerprints, attempt, seen, source or "", signatures)
-        diagnosis = diagnose(fingerprints, {**seen, **by_name}, source or "", bank)
+        _ask_the_rest(recording, attempt, seen)
+        by_name = _right_by_name(recording, attempt, seen, source or "", signatures)
+        diagnosis = diagnose(recording, {**seen, **by_name}, source or "", bank)
         if by_name:
-            first = named(fingerprints.content.words, INTERFACE)
+            first = named(recording.words, INTERFACE)
             diagnosis = replace(diagnosis, named=(first, *diagnosis.named))
     asked_in_single = attempt.in_single if isinstance(attempt, AttemptRunner) else frozenset[int]()
-    in_single = {i for i in seen if id(fingerprints.calls[i]) in asked_in_single}
+    in_single = {i for i in seen if id(recording.calls[i]) in asked_in_single}
     results = sorted(checks, key=lambda check: check.outcome == "passed")
-    return functions_of(fingerprints, seen, results, diagnosis, source or "", in_single, signatures)
+    return functions_of(recording, seen, results, diagnosis, source or "", in_single, signatures)
 
 
-def _in_order(fingerprints: Fingerprints, *, whole: bool) -> list[int]:
+def _in_order(recording: Recording, *, whole: bool) -> list[int]:
     """Return the calls of the visible checks that are asked first, by layer; or these, and then all others."""
-    checks = sorted((c for c in fingerprints.content.visible if not c.is_last), key=lambda c: c.layer)
+    checks = sorted((c for c in recording.visible if not c.is_last), key=lambda c: c.layer)
     first = [i for check in checks for i in check.asked]
-    rest = (i for check in fingerprints.content.checks for i in check.calls) if whole else ()
+    rest = (i for check in recording.checks for i in check.calls) if whole else ()
     return list(dict.fromkeys([*first, *rest]))
 
 
-def _checks(fingerprints: Fingerprints, attempt: Attempt, seen: dict[int, Comparison]) -> Iterator[CheckResult]:
+def _checks(recording: Recording, attempt: Attempt, seen: dict[int, Observed]) -> Iterator[CheckResult]:
     """Yield the results of the visible checks; of those that are asked last only where all before them pass."""
-    visible, passed = fingerprints.content.visible, True
+    visible, passed = recording.visible, True
     first, last = ([c for c in visible if c.is_last is is_last] for is_last in (False, True))
     for check in (*sorted(first, key=lambda c: c.layer), *last):
         if passed or not check.is_last:
-            result = _check(fingerprints, check, attempt, seen)
+            result = _check(recording, check, attempt, seen)
             passed = passed and result.outcome == "passed"
             yield result
 
 
-def visible_results(fingerprints: Fingerprints, attempt: AttemptRunner, ids: Sequence[str]) -> Iterator[CheckResult]:
+def visible_results(recording: Recording, attempt: AttemptRunner, ids: Sequence[str]) -> Iterator[CheckResult]:
     """Yield the results of the visible checks with these ids, one after the other; of all where there are none."""
-    seen: dict[int, Comparison] = {}
-    for check in sorted(fingerprints.content.visible, key=lambda c: c.layer):
+    seen: dict[int, Observed] = {}
+    for check in sorted(recording.visible, key=lambda c: c.layer):
         if not ids or check.id in ids:
-            yield _check(fingerprints, check, attempt, seen)
+            yield _check(recording, check, attempt, seen)
 
 
-def _check(
-    fingerprints: Fingerprints, check: PublicCheck, attempt: Attempt, seen: dict[int, Comparison]
-) -> CheckResult:
+def _check(recording: Recording, check: PublicCheck, attempt: Attempt, seen: dict[int, Observed]) -> CheckResult:
     """Return one visible check, aspect by aspect."""
     attempt.check = check.id
-    targets = list(dict.fromkeys(target_of(fingerprints.calls[index]) for index in check.calls))
+    targets = list(dict.fromkeys(target_of(recording.calls[index]) for index in check.calls))
     asked = {}
     try:
         for index in check.asked:
-            asked[index] = seen[index] = _see(fingerprints, index, attempt)
+            asked[index] = seen[index] = _see(recording, index, attempt)
     except AttemptEnded as ended:
         call = attempt.ended.get(check.id) if isinstance(attempt, AttemptRunner) else None
         place = target_of(call) if call else ""
         return check_result(check, "timeout" if ended.end is End.TIMEOUT else "crashed", str(ended), place)
     if broken := first_broken(groups_of(check, asked), asked):
         evidence, raised = evidence_of(broken.error)
-        place = target_of(fingerprints.calls[broken.calls[-1]])  # of which the others are only what it is held against
+        place = target_of(recording.calls[broken.calls[-1]])  # of which the others are only what it is held against
         return check_result(check, "failed" if raised is None else "error", evidence, place)
     return check_result(check, "passed", "", targets[0] if len(targets) == 1 else "")
 
 
-def _ask_the_rest(fingerprints: Fingerprints, attempt: Attempt, seen: dict[int, Comparison]) -> None:
+def _ask_the_rest(recording: Recording, attempt: Attempt, seen: dict[int, Observed]) -> None:
     """Put the calls that decide no visible check: a diagnosis has more to go by."""
     with contextlib.suppress(AttemptEnded):
-        for check in fingerprints.content.checks:
+        for check in recording.checks:
             for index in check.calls:
                 if index not in seen:
-                    seen[index] = _see(fingerprints, index, attempt)
+                    seen[index] = _see(recording, index, attempt)
 
 
 def _right_by_name(
-    fingerprints: Fingerprints, attempt: Attempt, seen: Mapping[int, Comparison], source: str, signatures: Signatures
-) -> dict[int, Comparison]:
+    recording: Recording, attempt: Attempt, seen: Mapping[int, Observed], source: str, signatures: Signatures
+) -> dict[int, Observed]:
     """Return the calls of functions that take their arguments in another order, and are right where they are passed by name."""
-    found: dict[int, Comparison] = {}
+    found: dict[int, Observed] = {}
     due = {name: arguments_due(listed) for name, listed in signatures.items()}
     for name in (name for name, names in due.items() if in_another_order(source, name, names)):
         calls = {i: each for i, each in seen.items() if target_of(each.call) == name and each.right.raised is None}
-        again: dict[int, Comparison] = {}
+        again: dict[int, Observed] = {}
         with contextlib.suppress(AttemptEnded):
             again = {i: _by_name(attempt, each, due[name]) for i, each in calls.items()}
         if all(each.found.agrees(each.right, ("outputs",)) for each in again.values()):
@@ -146,16 +144,16 @@ def _right_by_name(
     return found
 
 
-def _by_name(attempt: Attempt, seen: Comparison, names: Sequence[str]) -> Comparison:
+def _by_name(attempt: Attempt, seen: Observed, names: Sequence[str]) -> Observed:
     """Return the call with its arguments passed by name, without gradients, which are reported by position."""
     kwargs = {**dict(zip(names, seen.call.args, strict=False)), **seen.call.kwargs}
     call = replace(seen.call, args=(), kwargs=kwargs, cotangent=None, second=False)
-    return compared(call, seen.right, seen.expected, settled(call, attempt.execute(call)))
+    return observed(call, seen.right, seen.expected, settled(call, attempt.execute(call)))
 
 
-def _see(fingerprints: Fingerprints, index: int, attempt: Attempt) -> Comparison:
-    call, right = fingerprints.calls[index], fingerprints.content.right(index)
-    return compared(call, right, fingerprints.expected[index], settled(call, attempt.execute(call)))
+def _see(recording: Recording, index: int, attempt: Attempt) -> Observed:
+    call, right = recording.calls[index], recording.right(index)
+    return observed(call, right, recording.expected[index], settled(call, attempt.execute(call)))
 
 
 def check_result(check: PublicCheck, outcome: Outcome, evidence: str, function: str = "") -> CheckResult:

@@ -17,7 +17,7 @@ from ..diagnosis.agree import asks_for_a_gpu, is_comparable
 from ..diagnosis.bank import Bank
 from ..diagnosis.diagnosis import AllWords, Diagnosis, named
 from ..diagnosis.proofs import can_cause
-from ..diagnosis.recording import Fingerprints
+from ..diagnosis.recording import Recording
 from ..diagnosis.recording_file import checks_failed_by
 from ..result import FunctionResult
 from ..submission import AttemptSource
@@ -32,7 +32,7 @@ IsRight = Callable[[Exchange], bool]
 
 
 def ask_public_calls(
-    recording: Fingerprints,
+    recording: Recording,
     box: Box,
     limits: Limits,
     source: AttemptSource,

@@ -22,7 +22,7 @@ from ..box.forked import open_own_box
 from ..checks.local import LocalRecordingRunner
 from ..course import Course, Exercise, find_course, load_course
 from ..course.named import exercises_called, unknown
-from ..diagnosis.recording import Fingerprints
+from ..diagnosis.recording import Recording
 from ..diagnosis.recording_file import read
 from ..errors import CourseFault
 from ..report.called import as_called
@@ -45,7 +45,7 @@ class NotebookExercise:
 
     course: Course
     exercise: Exercise
-    fingerprints: Fingerprints
+    fingerprints: Recording
 
 
 class Magics:

@@ -26,7 +26,7 @@ from ..box.worker.limits import Limits
 from ..checks.cast import map_call
 from ..checks.transcript import target_of
 from ..course import Exercise
-from ..diagnosis.recording import Fingerprints
+from ..diagnosis.recording import Recording
 from ..lines.candidates import candidates
 from ..lines.code_parts import Edit, name_of
 from ..submission import AttemptSource, lines_of, proved_line
@@ -48,7 +48,7 @@ def questions_about(
     box: Box,
     limits: Limits,
     exercise: Exercise,
-    fingerprints: Fingerprints,
+    recording: Recording,
     source: AttemptSource,
     seed: int,
     count: int = ASKED,
@@ -61,7 +61,7 @@ def questions_about(
     found: list[list[Question]] = []
     with closing(Runs(box, limits, source)) as runs:
         written = _sizes_written(_nodes_of(source.source))
-        once = [each for each in examples(exercise, fingerprints) if not each.call.then]
+        once = [each for each in examples(exercise, recording) if not each.call.then]
         smalls = [small for each in once if (small := small_call(runs, exercise, each, written))]
         for template in rng.sample(TEMPLATES, len(TEMPLATES)):
             made = [q for small in smalls for q in template(_About(source, small, runs, rng)) if q is not None]

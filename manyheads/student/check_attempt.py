@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from ..course import Exercise
 from ..diagnosis.diagnosis import Diagnosis, named
-from ..diagnosis.recording import Content, Fingerprints
+from ..diagnosis.recording import Recording
 from ..judge.public_checks import Attempt, answer_public_calls, check_result
 from ..judge.verdict import with_start
 from ..result import ExerciseResult, Outcome
 
 
 def check_attempt(
-    fingerprints: Fingerprints, attempt: Attempt, source: str | None = None, exercise: Exercise | None = None
+    recording: Recording, attempt: Attempt, source: str | None = None, exercise: Exercise | None = None
 ) -> ExerciseResult:
     """Return the result of an attempt's visible checks, with the misconceptions that its answers show, or that its text is empty.
 
     source: its text; None where that is not at hand.
     exercise: its row of course.yaml; None where only the recorded checks are known.
     """
-    return check_and_diagnose(fingerprints, attempt, source, exercise)[0]
+    return check_and_diagnose(recording, attempt, source, exercise)[0]
 
 
 def check_and_diagnose(
-    fingerprints: Fingerprints, attempt: Attempt, source: str | None = None, exercise: Exercise | None = None
+    recording: Recording, attempt: Attempt, source: str | None = None, exercise: Exercise | None = None
 ) -> tuple[ExerciseResult, Diagnosis]:
     """Return the result, as `check_attempt` does, and what it names."""
-    told = answer_public_calls(fingerprints, attempt, source, exercise)
+    told = answer_public_calls(recording, attempt, source, exercise)
     result = ExerciseResult(
-        id=fingerprints.content.exercise,
+        id=recording.exercise,
         score=0,
         max_score=0,
         checks=told.checks,
@@ -35,17 +35,17 @@ def check_and_diagnose(
         also=told.diagnosis.also,
         functions=told.functions,
     )
-    return told_of(fingerprints, result, exercise), told.diagnosis
+    return told_of(recording, result, exercise), told.diagnosis
 
 
-def told_of(fingerprints: Fingerprints, result: ExerciseResult, exercise: Exercise | None = None) -> ExerciseResult:
+def told_of(recording: Recording, result: ExerciseResult, exercise: Exercise | None = None) -> ExerciseResult:
     """Return the result out of all the points of the exercise, with what only grading sees, and the exercise's hint for a start.
 
     A visible check that was not asked, because one before it failed, waits with its points.
     """
-    checks = fingerprints.content.checks
+    checks = recording.checks
     asked = {check.id for check in result.checks}
-    waiting = (check_result(check, "skipped", "") for check in fingerprints.content.visible if check.id not in asked)
+    waiting = (check_result(check, "skipped", "") for check in recording.visible if check.id not in asked)
     every = (*result.checks, *waiting)
     shown = {check.id for check in every}
     visible = sum(check.max_score for check in every)
@@ -60,26 +60,26 @@ def told_of(fingerprints: Fingerprints, result: ExerciseResult, exercise: Exerci
             "unseen_checks": tuple(
                 check.title
                 for check in checks
-                if check.id not in shown and not _is_seen_otherwise(fingerprints.content, check.id, result)
+                if check.id not in shown and not _is_seen_otherwise(recording, check.id, result)
             ),
             "diagnosis": with_start(result.diagnosis, hint),
         }
     )
 
 
-def _is_seen_otherwise(content: Content, check: str, result: ExerciseResult) -> bool:
+def _is_seen_otherwise(recording: Recording, check: str, result: ExerciseResult) -> bool:
     """Return whether a named misconception fails this check, whichever mutant of it is meant: then it is no news to a student."""
-    if check not in content.hidden:
+    if check not in recording.hidden:
         return False
-    place = content.hidden.index(check)
-    rows = list(zip(content.mutants, content.kills, strict=True))
+    place = recording.hidden.index(check)
+    rows = list(zip(recording.mutants, recording.kills, strict=True))
     fails = ({row[place] for mutant, row in rows if mutant.id == diagnosed.id} for diagnosed in result.diagnosis)
     return {"1"} in list(fails)
 
 
-def unloadable(fingerprints: Fingerprints, outcome: Outcome, sentence: str, misconception: str = "") -> ExerciseResult:
+def unloadable(recording: Recording, outcome: Outcome, sentence: str, misconception: str = "") -> ExerciseResult:
     """Return the result of an attempt that cannot be imported."""
-    checks = tuple(check_result(check, outcome, sentence) for check in fingerprints.content.visible)
-    diagnosis = (named(fingerprints.content.words, misconception),) if misconception else ()
-    result = ExerciseResult(id=fingerprints.content.exercise, score=0, max_score=0, checks=checks, diagnosis=diagnosis)
-    return told_of(fingerprints, result)
+    checks = tuple(check_result(check, outcome, sentence) for check in recording.visible)
+    diagnosis = (named(recording.words, misconception),) if misconception else ()
+    result = ExerciseResult(id=recording.exercise, score=0, max_score=0, checks=checks, diagnosis=diagnosis)
+    return told_of(recording, result)

@@ -15,8 +15,8 @@ from ..checks.marks import Layer
 from ..checks.transcript import target_of
 from ..course import Exercise
 from ..course.shapes import Axis, Signature
-from ..diagnosis.comparison import Expected
-from ..diagnosis.recording import Fingerprints, returns_several
+from ..diagnosis.observe import Expected
+from ..diagnosis.recording import Recording
 from ..errors import CourseFault
 from ..judge.axes import Axes, axes_of
 from .example import Example
@@ -32,6 +32,11 @@ SAME = 100  # the ambiguity of two axes with the same size
 _LITERALS = (3,)  # the size of an axis over q, k and v
 
 
+def returns_several(call: Call) -> bool:
+    """Return whether a reply to this call has several outputs in one run."""
+    return bool(call.then) or not call.form.is_leaf
+
+
 def ambiguity_of(axes: Axes) -> int:
     """Return how many sizes could be two different axes. The fewer, the better a call serves as an example."""
     sizes = list(axes.sizes.values())
@@ -40,14 +45,14 @@ def ambiguity_of(axes: Axes) -> int:
     return SAME * (sizes.count(1) + len(sizes) - len(set(sizes))) + len(several) - len(set(several))
 
 
-def examples(exercise: Exercise, fingerprints: Fingerprints, *, by_head: bool = False) -> list[Example]:
+def examples(exercise: Exercise, recording: Recording, *, by_head: bool = False) -> list[Example]:
     """Return an example for each function and each setting of a module, in the order of course.yaml.
 
     by_head: prefer calls in which heads are an axis, for pictures; else calls whose sizes are easiest to distinguish.
     """
     found: dict[tuple[str, str], dict[int, tuple[tuple[int, ...], Example]]] = {}
-    for index, example in _all(exercise, fingerprints):
-        layers = {check.layer for check in fingerprints.content.checks if index in check.calls}
+    for index, example in _all(exercise, recording):
+        layers = {check.layer for check in recording.checks if index in check.calls}
         rank, best = _rank(example, layers, by_head), found.setdefault((example.target, _setting(example.call)), {})
         if index not in best or rank < best[index][0]:
             best[index] = (rank, example)
@@ -59,13 +64,13 @@ def examples(exercise: Exercise, fingerprints: Fingerprints, *, by_head: bool = 
 
 
 def examples_named(
-    exercise: Exercise, fingerprints: Fingerprints, function: str | None, command: str, *, by_head: bool = False
+    exercise: Exercise, recording: Recording, function: str | None, command: str, *, by_head: bool = False
 ) -> list[Example]:
     """Return the examples of this function, or of all if it is None. Raises CourseFault if there are none.
 
     command: what needs them, such as "course trace".
     """
-    every = examples(exercise, fingerprints, by_head=by_head)
+    every = examples(exercise, recording, by_head=by_head)
     chosen = [example for example in every if function in (None, example.target)]
     if not every:
         raise CourseFault(
@@ -128,17 +133,16 @@ def _is_extreme(call: Call) -> bool:
     return any(bool((value.double().abs() > _LARGE).any()) for value in given if isinstance(value, Tensor))
 
 
-def _all(exercise: Exercise, fingerprints: Fingerprints) -> Iterator[tuple[int, Example]]:
+def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Example]]:
     signatures = {name: exercise.signatures(name) for name in exercise.shapes}
-    content = fingerprints.content
-    for index, (call, expected) in enumerate(zip(fingerprints.calls, fingerprints.expected, strict=True)):
+    for index, (call, expected) in enumerate(zip(recording.calls, recording.expected, strict=True)):
         build = call.subject if isinstance(call.subject, Build) else None
         plain = call.runs == 1 and call.cotangent is None and not call.only_build and not (build and build.training)
         plain = plain and (not asks_again(call))  # else the same instance is asked again, to compare
         first = next((tensor for tensor in expected if tensor is not None), None)
-        if not plain or first is None or content.right(index).raised is not None:
+        if not plain or first is None or recording.right(index).raised is not None:
             continue
-        compares_values = not call.random and any(index in check.calls for check in content.checks)
+        compares_values = not call.random and any(index in check.calls for check in recording.checks)
         if not signatures:
             yield index, _example(call, expected, compares_values, None, Axes({}))
         of_first_step = zip((path for path, _ in call.form.leaves()), expected, strict=False)

@@ -3,51 +3,51 @@
 from __future__ import annotations
 
 from ..course import CourseError
-from ..diagnosis.recording import Fingerprints
+from ..diagnosis.recording import Recording
 from ..diagnosis.recording_file import UNREADABLE
 from ..errors import restore
 
 
-def refuse_what_does_not_fit(fingerprints: Fingerprints, path: object) -> None:
+def refuse_what_does_not_fit(recording: Recording, path: object) -> None:
     """Raise CourseError where a part names what the file does not hold."""
     try:
-        fit = _calls_fit(fingerprints) and _answers_fit(fingerprints) and _pairs_fit(fingerprints)
+        fit = _calls_fit(recording) and _answers_fit(recording) and _pairs_fit(recording)
     except UNREADABLE:  # a reply that cannot be made
         fit = False
     if not fit:
         raise CourseError(f"{path} was changed: its parts do not fit each other. {restore(path)}")
 
 
-def _calls_fit(fingerprints: Fingerprints) -> bool:
+def _calls_fit(recording: Recording) -> bool:
     """Return whether each call has its answers, can be made, and each check asks calls that are there."""
-    content, calls = fingerprints.content, fingerprints.calls
-    if not len(calls) == len(fingerprints.expected) == len(content.replies):
+    calls = recording.calls
+    if not len(calls) == len(recording.expected) == len(recording.replies):
         return False
     return (
-        all(content.replies)
+        all(recording.replies)
         and all(isinstance(step.args, tuple) and isinstance(step.kwargs, dict) for call in calls for step in call.steps)
-        and all(0 <= index < len(calls) for check in content.checks for index in check.asked)
+        and all(0 <= index < len(calls) for check in recording.checks for index in check.asked)
     )
 
 
-def _answers_fit(fingerprints: Fingerprints) -> bool:
+def _answers_fit(recording: Recording) -> bool:
     """Return whether each mutant answers each call with a reply that is there."""
-    replies = fingerprints.content.replies
+    replies = recording.replies
     return all(
         len(mutant.answers) == len(replies)
         and all(i is None or 0 <= i < len(known) for i, known in zip(mutant.answers, replies, strict=True))
-        for mutant in fingerprints.content.mutants
+        for mutant in recording.mutants
     )
 
 
-def _pairs_fit(fingerprints: Fingerprints) -> bool:
+def _pairs_fit(recording: Recording) -> bool:
     """Return whether each pair is of two mutants, on a call, with an answer."""
-    pairs = fingerprints.pairs
+    pairs = recording.pairs
     answers = pairs.answers
     parts = (
-        (pairs.first, len(fingerprints.content.mutants)),
-        (pairs.second, len(fingerprints.content.mutants)),
-        (pairs.probe, len(fingerprints.calls)),
+        (pairs.first, len(recording.mutants)),
+        (pairs.second, len(recording.mutants)),
+        (pairs.probe, len(recording.calls)),
     )
     rows = len(pairs.first) if pairs.first.dim() == 1 else -1
     return (

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..diagnosis.recording import Content
+from ..diagnosis.recording import Recording
 from ..judge.function_states import STUB_ENDS
 from ..result import Diagnosed, ExerciseResult, FunctionResult, Outcome
 from ..submission.unwritten import UNTOUCHED
@@ -52,15 +52,15 @@ class Hint:
         return "trace" if self.shows_more else "check" if self.last else "hint"
 
 
-def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, *, again: bool = False) -> Hint:
+def next_hint(recording: Recording, result: ExerciseResult, start: str, note: Path, *, again: bool = False) -> Hint:
     """Return the next hint for an attempt that is not done.
 
     start: the exercise's own hint, for an attempt of which nothing is written. note: the file that records which steps were shown.
     """
-    about, title, steps = _steps(content, result, start)
+    about, title, steps = _steps(recording, result, start)
     last, forgets, repeats = len(steps), "", False
     try:
-        step = next_step(note, content.exercise, about, last, again=again)
+        step = next_step(note, recording.exercise, about, last, again=again)
         given, repeats = min(step, last), step > last
     except OSError as error:
         given, forgets = 1, f"\nThe step is not remembered: {note} cannot be written ({error.strerror})."
@@ -88,7 +88,7 @@ def level_of(result: ExerciseResult, named: Sequence[Diagnosed], note: Path) -> 
     return max((_before(noted, result.id, each.id) for each in named), default=0)
 
 
-def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, str, Steps]:
+def _steps(recording: Recording, result: ExerciseResult, start: str) -> tuple[str, str, Steps]:
     """Return the id, the title and the steps: of the first misconception, of the first that is wrong without one, or of a start."""
     begun = next(
         (function for function in result.functions if function.state == "unwritten" and function.evidence), None
@@ -100,7 +100,7 @@ def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, s
     if wrong and first and first.outcome in _ENDED:  # no mistake that has a name lets a function run on for ever
         return first.outcome, first.evidence, _ENDED[first.outcome]
     for named in _as_in_the_file(result):
-        words = content.words.get(named.id)
+        words = recording.words.get(named.id)
         if words and named.id != UNTOUCHED:
             return named.id, f"{f'{named.function}: ' if len(result.functions) > 1 else ''}{named.title}", words.hints
     if first and first.outcome in _ENDED:
@@ -120,7 +120,7 @@ def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, s
             _STUB_ENDS if begun.evidence.startswith(STUB_ENDS) else (start,),
         )
     name = next((function.name for function in result.functions if function.state == "unwritten"), result.unwritten[0])
-    return UNTOUCHED, f"{name} is not written yet.", content.words[UNTOUCHED].hints
+    return UNTOUCHED, f"{name} is not written yet.", recording.words[UNTOUCHED].hints
 
 
 def _where(result: ExerciseResult, wrong: FunctionResult | None) -> str:

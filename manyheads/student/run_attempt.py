@@ -14,7 +14,7 @@ from ..checks.cast import cast
 from ..course import Exercise
 from ..diagnosis.dropout_extremes import settled
 from ..diagnosis.fingerprint import fingerprint_beside
-from ..diagnosis.recording import Fingerprints, differs
+from ..diagnosis.recording import Recording, differs
 from ..judge.attempt_runner import AttemptRunner
 from ..judge.function_results import describe_exception
 from ..judge.prove_line import EditedAttempts, Failure, IsRight
@@ -32,19 +32,19 @@ WAITED_FOR = Bounds(seconds=5.0)  # a student waits
 
 
 def prove_own_lines(
-    fingerprints: Fingerprints, failure: Failure, box: Box, limits: Limits, bounds: Bounds
+    recording: Recording, failure: Failure, box: Box, limits: Limits, bounds: Bounds
 ) -> tuple[ProvedLine, ...]:
     """Return the lines, without the edits: a place is told, and not what to write there."""
-    places = {id(call): index for index, call in enumerate(fingerprints.calls)}
+    places = {id(call): index for index, call in enumerate(recording.calls)}
 
     def is_right(call: Call) -> IsRight | None:
         if id(call) not in places:
             return None
-        index, right = places[id(call)], fingerprints.content.right(places[id(call)])
-        return lambda reply: not differs(fingerprints, index, fingerprint_beside(right, call, settled(call, reply)))
+        index, right = places[id(call)], recording.right(places[id(call)])
+        return lambda reply: not differs(recording, index, fingerprint_beside(right, call, settled(call, reply)))
 
     def do_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
-        for check in visible_results(fingerprints, edited, ids):
+        for check in visible_results(recording, edited, ids):
             if check.outcome == "timeout":
                 raise OutOfTime
             if check.outcome != "passed":
@@ -126,7 +126,7 @@ def _sentence(source: str, line: int) -> str:
 
 
 def check_source(
-    fingerprints: Fingerprints,
+    recording: Recording,
     source: AttemptSource,
     box: Box,
     limits: Limits,
@@ -138,12 +138,12 @@ def check_source(
     bounds: of the search for its line. exercise: its row of course.yaml.
     """
     return told_of_file(
-        told_of(fingerprints, _checked(fingerprints, source, box, limits, bounds, exercise), exercise), source
+        told_of(recording, _checked(recording, source, box, limits, bounds, exercise), exercise), source
     )
 
 
 def _checked(
-    fingerprints: Fingerprints,
+    recording: Recording,
     source: AttemptSource,
     box: Box,
     limits: Limits,
@@ -151,29 +151,29 @@ def _checked(
     exercise: Exercise | None,
 ) -> ExerciseResult:
     if source.missing:
-        return unloadable(fingerprints, "missing", f"{source.name} is not here.")
+        return unloadable(recording, "missing", f"{source.name} is not here.")
     if source.problem:
-        return unloadable(fingerprints, "error", source.problem, "load_error")
+        return unloadable(recording, "error", source.problem, "load_error")
     attempt = AttemptRunner(box, source, limits)
     try:
         raised = attempt.load()
         if raised is not None:
             sentence = f"It {describe_exception(raised)}."
-            return unloadable(fingerprints, "error", sentence, "load_error")
+            return unloadable(recording, "error", sentence, "load_error")
         source = attempt.source
         note = stopped_parts(source, attempt.stopped, describe_exception)
-        result, diagnosis = check_and_diagnose(fingerprints, attempt, source.source, exercise)
+        result, diagnosis = check_and_diagnose(recording, attempt, source.source, exercise)
         if are_the_cause(source, attempt.stopped, attempt.transcript):
-            return unloadable(fingerprints, "error", note, "load_error")
+            return unloadable(recording, "error", note, "load_error")
         attempt.close()
         result = with_endless_line(result, source, attempt.ended, box, limits, attempt.dtype)
         failure = Failure(source, result.checks, attempt.transcript, attempt.dtype)
-        lines = prove_own_lines(fingerprints, failure, box, limits, bounds)
+        lines = prove_own_lines(recording, failure, box, limits, bounds)
         named = diagnosis.of_one_mistake().named if lines else result.diagnosis
         note = " ".join(filter(None, (as_note(note), result.note)))
         return result.model_copy(update={"lines": lines, "diagnosis": named, "note": note})
     except AttemptEnded as ended:
         outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
-        return unloadable(fingerprints, outcome, f"While the file was imported: {ended}")
+        return unloadable(recording, outcome, f"While the file was imported: {ended}")
     finally:
         attempt.close()

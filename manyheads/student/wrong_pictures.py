@@ -66,8 +66,8 @@ class Painter:
 
     def _known(self, exercise: Exercise) -> tuple[str, list[Example]]:
         if exercise.id not in self._examples:
-            fingerprints = read(exercise.fingerprints)
-            self._examples[exercise.id] = fingerprints.content.stub, examples(exercise, fingerprints, by_head=True)
+            recording = read(exercise.fingerprints)
+            self._examples[exercise.id] = recording.stub, examples(exercise, recording, by_head=True)
         return self._examples[exercise.id]
 
     def _draw(self, source: AttemptSource, chosen: Sequence[Example]) -> tuple[Band, ...]:

@@ -1,4 +1,4 @@
-"""What the repository holds is what this processor records: fingerprints, heads, tables. `make processors` imitates others."""
+"""What the repository holds is what this processor records: recording, heads, tables. `make processors` imitates others."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.authoring.compare_recordings import MOST_UNDECIDED, same_fingerprints
 from manyheads.course import load_course
-from manyheads.diagnosis.recording import Content, Fingerprints, RecordedMutant
+from manyheads.diagnosis.recording import Content, RecordedMutant, Recording
 from manyheads.diagnosis.recording_file import loaded, save
 from tests.make import REPOSITORY
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.recorded
 
 
 @pytest.fixture(scope="module")
-def known() -> Fingerprints:
+def known() -> Recording:
     """Of an exercise with some hundred mutants."""
     exercise = next(e for e in load_course(REPOSITORY).exercises if e.id == "causal_mask")
     return loaded(exercise.fingerprints.read_bytes())
@@ -74,9 +74,7 @@ def one_check_less(content: Content) -> Content:
 
 
 @pytest.mark.parametrize("edit", [pytest.param(stored_twice), pytest.param(without(1), id="without_one_answer")])
-def test_what_another_processor_would_write_is_the_same(
-    known: Fingerprints, edit: Callable[[Content], Content]
-) -> None:
+def test_what_another_processor_would_write_is_the_same(known: Recording, edit: Callable[[Content], Content]) -> None:
     before, made = save(known), save(replace(known, content=edit(known.content)))
     assert before != made
     assert same_fingerprints(before, made)
@@ -84,27 +82,27 @@ def test_what_another_processor_would_write_is_the_same(
 
 
 @pytest.mark.parametrize("edit", [answered_as_another, named_otherwise, one_mutant_less, one_check_less])
-def test_another_answer_is_not(known: Fingerprints, edit: Callable[[Content], Content]) -> None:
+def test_another_answer_is_not(known: Recording, edit: Callable[[Content], Content]) -> None:
     before, made = save(known), save(replace(known, content=edit(known.content)))
     assert not same_fingerprints(before, made)
     assert not same_fingerprints(made, before)
 
 
-def test_neither_are_more_answers_left_out_than_rounding_decides(known: Fingerprints) -> None:
-    answers = len(known.content.mutants) * len(known.content.replies)
+def test_neither_are_more_answers_left_out_than_rounding_decides(known: Recording) -> None:
+    answers = len(known.mutants) * len(known.replies)
     most = int(MOST_UNDECIDED * answers)
     before = save(known)
     assert same_fingerprints(before, save(replace(known, content=without(most)(known.content))))
     assert not same_fingerprints(before, save(replace(known, content=without(most + 1)(known.content))))
 
 
-def test_another_output_of_the_reference_is_not(known: Fingerprints) -> None:
+def test_another_output_of_the_reference_is_not(known: Recording) -> None:
     number, outputs = next((n, each) for n, each in enumerate(known.expected) if each and each[0] is not None)
     assert outputs[0] is not None
     others = (*known.expected[:number], (outputs[0] + 1, *outputs[1:]), *known.expected[number + 1 :])
     assert not same_fingerprints(save(known), save(replace(known, expected=others)))
 
 
-def test_a_file_that_cannot_be_read_is_not(known: Fingerprints) -> None:
+def test_a_file_that_cannot_be_read_is_not(known: Recording) -> None:
     assert not same_fingerprints(b"", save(known))
     assert not same_fingerprints(save(known)[:-1], save(known))

@@ -13,8 +13,8 @@ from manyheads.box.worker.messages import Build, Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.outcome import AttemptRaised, CheckFailed
 from manyheads.diagnosis.aspects import Aspect, compare
-from manyheads.diagnosis.comparison import Comparison
 from manyheads.diagnosis.fingerprint import fingerprint_of
+from manyheads.diagnosis.observe import Observed
 
 X = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
 
@@ -56,10 +56,10 @@ def ask(function: Callable[..., object], call: Call) -> Reply:
     return LocalRunner({"f": function, "Layer": function}).execute(call)
 
 
-def compared(right: Callable[..., object], mine: Callable[..., object], call: Call) -> Comparison:
+def compared(right: Callable[..., object], mine: Callable[..., object], call: Call) -> Observed:
     want, have = ask(right, call), ask(mine, call)
     expected = want.outputs[0].tensor if want.outputs else None
-    return Comparison(call, fingerprint_of(want), (expected,), have, fingerprint_of(have))
+    return Observed(call, fingerprint_of(want), (expected,), have, fingerprint_of(have))
 
 
 def doubled(x: Tensor) -> Tensor:

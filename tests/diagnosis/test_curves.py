@@ -14,11 +14,11 @@ from manyheads.authoring.record_curves import recorded_curves
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.diagnosis.bank import Bank
-from manyheads.diagnosis.comparison import Comparison, compared
 from manyheads.diagnosis.curves import on_a_curve
 from manyheads.diagnosis.family import Family, curves_from_columns, curves_to_columns
 from manyheads.diagnosis.fingerprint import fingerprint_of
-from manyheads.diagnosis.recording import Content, Fingerprints, PublicCheck, differs
+from manyheads.diagnosis.observe import Observed, observed
+from manyheads.diagnosis.recording import Content, PublicCheck, Recording, differs
 from manyheads.diagnosis.row import Row
 from tests.diagnosis.told_at_home import RIGHT as RIGHT_AT_HOME
 from tests.diagnosis.told_at_home import checked, exercise
@@ -64,15 +64,15 @@ CALLS = (
 WEIGHTS, ONE_SIZE, DOUBLE, SCORES = {0, 1, 2}, {0, 2}, 4, {3, 5}
 
 
-def replies_of(names: dict[str, object]) -> list[Comparison]:
+def replies_of(names: dict[str, object]) -> list[Observed]:
     known = [LocalRunner(RIGHT).execute(call) for call in CALLS]
     made = [LocalRunner(names).execute(call) for call in CALLS]
     return [
-        compared(call, fingerprint_of(right), (), reply) for call, right, reply in zip(CALLS, known, made, strict=True)
+        observed(call, fingerprint_of(right), (), reply) for call, right, reply in zip(CALLS, known, made, strict=True)
     ]
 
 
-def recording() -> Fingerprints:
+def recording() -> Recording:
     right = replies_of(RIGHT)
     ids = tuple(f"check {i}" for i in range(len(CALLS)))
     recorded = RecordedCalls((), ids, CALLS, (), tuple(each.right for each in right), (), {})
@@ -83,7 +83,7 @@ def recording() -> Fingerprints:
     checks = tuple(PublicCheck(id=id_, title="", layer=1, hint="", points=1, calls=(i,), facets=("outputs", "dtype"), asks=())
                    for i, id_ in enumerate(ids))  # fmt: skip
     content = Content("any", "", checks, [(each.right,) for each in right], (), {})
-    return Fingerprints(content, CALLS, (), curves=curves_from_columns(body, columns))
+    return Recording(content, CALLS, (), curves=curves_from_columns(body, columns))
 
 
 RECORDED = recording()

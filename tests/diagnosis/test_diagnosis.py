@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from manyheads.diagnosis.table import VALUES
 
 from manyheads.checks.implementation import LocalRunner
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
 from manyheads.diagnosis.fingerprint import fingerprint_of
 from manyheads.diagnosis.recording_file import current
-from manyheads.diagnosis.table import VALUES
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.submission import AttemptSource
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+from manyheads.diagnosis.equal_sizes import ask_where_sizes_are_equal
 
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.transcript import Exchange
-from manyheads.diagnosis.equal_sizes import ask_where_sizes_are_equal
 
 REFERENCE = """
 def summed(x):

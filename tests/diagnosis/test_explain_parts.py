@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 
 import pytest
 import torch
+from manyheads.diagnosis.explain_parts import explain_in_order
 from torch import Tensor
 
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.diagnosis.bank import Bank, Mutant
-from manyheads.diagnosis.explain_parts import explain_in_order
 
 
 def make(remembers: bool = False, factor: float = 1.0, shift: float = 0.0) -> Mapping[str, object]:

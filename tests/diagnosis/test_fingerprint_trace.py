@@ -1,4 +1,4 @@
-"""Fingerprints of tensors agree to rounding, and those of infinities and of huge numbers with nothing finite."""
+"""Recording of tensors agree to rounding, and those of infinities and of huge numbers with nothing finite."""
 
 from __future__ import annotations
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from manyheads.diagnosis.resize import layouts
 
 from manyheads.box.worker.messages import Build, Call, StandIn
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.transcript import Exchange
 from manyheads.diagnosis.fixed_sizes import CALLS, OF_ALL, works_for_its_own_sizes, written_sizes
-from manyheads.diagnosis.resize import layouts
 from manyheads.submission.notebook import CODE_LIMIT
 
 REFERENCE = """

@@ -99,10 +99,10 @@ def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(
     module = types.ModuleType("attempt")
     monkeypatch.setitem(sys.modules, "attempt", module)
     exec(compile(wrong, "a.py", "exec", dont_inherit=True), vars(module))
-    fingerprints = read(EXERCISE.fingerprints)
-    causality = {check.id for check in fingerprints.content.checks if check.layer == Layer.CAUSALITY}
+    recording = read(EXERCISE.fingerprints)
+    causality = {check.id for check in recording.checks if check.layer == Layer.CAUSALITY}
     failed = {
-        c.id for c in check_attempt(fingerprints, LocalRecordingRunner(vars(module))).checks if c.outcome != "passed"
+        c.id for c in check_attempt(recording, LocalRecordingRunner(vars(module))).checks if c.outcome != "passed"
     }
     assert causality & failed == fails_of_causality
     assert "values" in " ".join(failed) or "heads" in " ".join(failed), failed

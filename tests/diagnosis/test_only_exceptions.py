@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from manyheads.diagnosis.table import table_without_recording
 from torch import Tensor
 
 from manyheads.box.worker.messages import Call
@@ -14,7 +15,6 @@ from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.diagnosis import Bank, Mutant, diagnose
-from manyheads.diagnosis.table import table_without_recording
 
 Attend = Callable[[Tensor, Tensor], Tensor]
 

@@ -13,8 +13,8 @@ from manyheads.box.worker.answers import Reply
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
-from manyheads.diagnosis.comparison import compared
 from manyheads.diagnosis.fingerprint import TWIN
+from manyheads.diagnosis.observe import observed
 from manyheads.diagnosis.proofs import proven_by_answer
 from manyheads.diagnosis.recording_file import read
 from manyheads.student.check_attempt import check_attempt
@@ -107,10 +107,10 @@ def test_a_module_of_other_sizes_than_asked_for_is_named() -> None:
     """The recorded sizes of other mutants are not those of this one: it is unlike its twin, and that says enough."""
     exercise = next(each for each in COURSE.exercises if each.id == "fused_qkv")
     found = read(exercise.fingerprints)
-    twins = [i for i in range(len(found.calls)) if TWIN in found.content.right(i).attributes]
-    right = compared(found.calls[twins[0]], found.content.right(twins[0]), (), Reply())
+    twins = [i for i in range(len(found.calls)) if TWIN in found.right(i).attributes]
+    right = observed(found.calls[twins[0]], found.right(twins[0]), (), Reply())
     other = dataclasses.replace(right, found=dataclasses.replace(right.right, attributes={}))
-    asked = [ask.calls for check in found.content.checks for ask in check.asks if ask.aspect == "attributes"]
+    asked = [ask.calls for check in found.checks for ask in check.asks if ask.aspect == "attributes"]
     named = {proven_by_answer(found, i, other) for groups in asked for (i,) in groups if i in twins}
     assert named == {"gpt2_sizes"}
     same = dataclasses.replace(right, found=right.right)

@@ -129,7 +129,7 @@ def test_what_is_recorded_of_pairs_is_what_both_faults_together_answer() -> None
     for row in range(0, len(pairs.first), len(pairs.first) // 40):
         first, second, call = (int(each[row]) for each in (pairs.first, pairs.second, pairs.probe))
         assert (bank.mutants[first].id, bank.mutants[second].id) == tuple(
-            recorded.content.mutants[m].id for m in (first, second)
+            recorded.mutants[m].id for m in (first, second)
         )
         together = bank.combine(bank.mutants[first], bank.mutants[second])
         if together is not None:

@@ -13,9 +13,9 @@ from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.messages import Call
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis.aspects import is_broken
-from manyheads.diagnosis.comparison import compared
 from manyheads.diagnosis.fingerprint import FACETS, PLAIN, ReplyFingerprint, fingerprint_of
-from manyheads.diagnosis.recording import ASPECTS, Content, Fingerprints, RecordedMutant
+from manyheads.diagnosis.observe import observed
+from manyheads.diagnosis.recording import ASPECTS, Content, RecordedMutant, Recording
 from manyheads.diagnosis.recording_file import FORMAT, loaded, read, save
 from tests.make import REPOSITORY
 
@@ -24,11 +24,11 @@ from .test_same_reply import OTHERS, REPLY
 CALL = Call("mean", (torch.ones(2),))
 
 
-def recording(*replies: ReplyFingerprint) -> Fingerprints:
+def recording(*replies: ReplyFingerprint) -> Recording:
     """A recording of one call with these replies."""
     mutants = tuple(RecordedMutant(f"mistake_{place}", (place,)) for place in range(len(replies)))
     content = Content("mean", "", (), (replies,), mutants, {})
-    return Fingerprints(content, (CALL,), ((torch.ones(2),),))
+    return Recording(content, (CALL,), ((torch.ones(2),),))
 
 
 CHANGES = [pytest.param(case.values[0], id=case.id) for case in OTHERS]
@@ -37,7 +37,7 @@ CHANGES = [pytest.param(case.values[0], id=case.id) for case in OTHERS]
 @pytest.mark.parametrize("changes", CHANGES)
 def test_a_reply_that_is_another_is_another_in_the_file(changes: Mapping[str, object]) -> None:
     right, other = fingerprint_of(REPLY), fingerprint_of(dataclasses.replace(REPLY, **changes))  # type: ignore[arg-type]
-    ((first, second),) = loaded(save(recording(right, other))).content.replies
+    ((first, second),) = loaded(save(recording(right, other))).replies
     assert first.is_same(right)
     assert second.is_same(other)
     assert [first.agrees(second, (facet,)) for facet in FACETS] == [right.agrees(other, (facet,)) for facet in FACETS]
@@ -46,7 +46,7 @@ def test_a_reply_that_is_another_is_another_in_the_file(changes: Mapping[str, ob
 def test_gradients_keep_their_numbers_in_whatever_order_they_come() -> None:
     reply = dataclasses.replace(REPLY, gradients={"weight": torch.ones(3), "bias": torch.arange(3.0)})
     right = fingerprint_of(reply)
-    ((found,),) = loaded(save(recording(right))).content.replies
+    ((found,),) = loaded(save(recording(right))).replies
     assert found.is_same(right)
 
 
@@ -64,7 +64,7 @@ def test_every_facet_can_be_asked_by_a_visible_check(facet: str) -> None:
     broken = [reply for reply in others if getattr(fingerprint_of(reply), facet) != getattr(right, facet)]
     asked = [reply for reply in broken if reply.raised is None]
     assert asked
-    assert all(is_broken(facet, [compared(CALL, right, (torch.ones(2).double(),), reply)]) for reply in asked)
+    assert all(is_broken(facet, [observed(CALL, right, (torch.ones(2).double(),), reply)]) for reply in asked)
 
 
 def test_a_new_facet_is_read_recorded_compared_and_asked_without_another_line() -> None:
@@ -82,11 +82,11 @@ def test_a_real_recording_written_again_is_the_same_file(id_: str) -> None:
     data = exercise.fingerprints.read_bytes()
     again = loaded(save(loaded(data)))
     before = loaded(data)
-    assert again.content.checks == before.content.checks
-    assert again.content.mutants == before.content.mutants
+    assert again.checks == before.checks
+    assert again.mutants == before.mutants
     assert all(
         a.is_same(b)
-        for mine, others in zip(again.content.replies, before.content.replies, strict=True)
+        for mine, others in zip(again.replies, before.replies, strict=True)
         for a, b in zip(mine, others, strict=True)
     )
     for name in ("first", "second", "probe"):

@@ -11,7 +11,7 @@ import pytest
 
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.course import load_course
-from manyheads.diagnosis.recording import Fingerprints
+from manyheads.diagnosis.recording import Recording
 from manyheads.diagnosis.recording_file import read
 from manyheads.result import ExerciseResult
 from manyheads.student.check_attempt import check_attempt
@@ -41,14 +41,14 @@ class MultiHeadAttention(nn.Module):
 """
 
 
-def checked(monkeypatch: pytest.MonkeyPatch, fingerprints: Fingerprints, source: str) -> ExerciseResult:
+def checked(monkeypatch: pytest.MonkeyPatch, recording: Recording, source: str) -> ExerciseResult:
     module = types.ModuleType("attempt")
     monkeypatch.setitem(sys.modules, "attempt", module)
     exec(compile(source, "a.py", "exec", dont_inherit=True), vars(module))
-    return check_attempt(fingerprints, LocalRecordingRunner(vars(module)), source)
+    return check_attempt(recording, LocalRecordingRunner(vars(module)), source)
 
 
-def recorded(exercise: str) -> Fingerprints:
+def recorded(exercise: str) -> Recording:
     return read(next(each for each in COURSE.exercises if each.id == exercise).fingerprints)
 
 
@@ -127,7 +127,7 @@ def test_what_an_aspect_means_names_it(monkeypatch: pytest.MonkeyPatch, old: str
                 )
             }
         )
-        for check in found.content.checks
+        for check in found.checks
     ]
     found = dataclasses.replace(found, content=dataclasses.replace(found.content, checks=tuple(checks)))
     source = MEASURE.replace("SOLUTION", repr(str(exercise.solution)))

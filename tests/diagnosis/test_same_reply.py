@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 import torch
 
+from manyheads.authoring.nondeterminism import is_same_reply
 from manyheads.box.worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
-from manyheads.diagnosis.fingerprint import ReplyFingerprint, fingerprint_of, is_same_reply
+from manyheads.diagnosis.fingerprint import ReplyFingerprint, fingerprint_of
 
 ONES = torch.ones(2, dtype=torch.float64)
 FACTS = ModuleFacts({"w": Entry((2,), "float32", "cpu")}, {}, True, False, (), {"heads": 2})
@@ -50,7 +51,7 @@ def test_what_has_another_fingerprint_is_another_reply(changes: dict[str, object
 
 
 def test_all_that_a_fingerprint_has_is_looked_at() -> None:
-    """What is added to fingerprints, and not here, is recorded as the reference's where the numbers are the same."""
+    """What is added to recording, and not here, is recorded as the reference's where the numbers are the same."""
     changed = [fingerprint_of(dataclasses.replace(REPLY, **case.values[0])) for case in OTHERS]  # type: ignore[arg-type]
     right = fingerprint_of(REPLY)
     fields = [each.name for each in dataclasses.fields(ReplyFingerprint)]

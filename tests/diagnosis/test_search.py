@@ -6,6 +6,9 @@ import dataclasses
 
 import pytest
 import torch
+from manyheads.diagnosis.pair_candidates import members_of
+from manyheads.diagnosis.search import Mutants, explain_values
+from manyheads.diagnosis.table import table_without_recording
 
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
@@ -13,9 +16,6 @@ from manyheads.checks.local import LARGE, CachedRunner, LocalRecordingRunner, Re
 from manyheads.checks.transcript import Exchange
 from manyheads.diagnosis import search
 from manyheads.diagnosis.bank import Bank, Mutant, Namespace
-from manyheads.diagnosis.pair_candidates import members_of
-from manyheads.diagnosis.search import Mutants, explain_values
-from manyheads.diagnosis.table import table_without_recording
 
 
 def shifted(plus: float = 0.0, times: float = 1.0, power: int = 1) -> Namespace:

@@ -24,11 +24,11 @@ def course() -> Course:
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
 def test_every_right_attempt_passes_at_home(exercise, course: Course, box: Box) -> None:
-    fingerprints, limits = read(exercise.fingerprints), course.limits.for_worker()
+    recording, limits = read(exercise.fingerprints), course.limits.for_worker()
     failed = {}
     for path in (exercise.solution, *exercise.right_attempts()):
         source = AttemptSource(path.name, path.read_text(encoding="utf-8"))
-        result = check_source(fingerprints, source, box, limits)
+        result = check_source(recording, source, box, limits)
         if wrong := [f"{c.id}: {c.evidence}" for c in result.checks if c.outcome != "passed"]:
             failed[path.name] = wrong
     assert not failed

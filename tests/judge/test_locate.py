@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from manyheads.judge.locate import Ways
 
 ATTEMPT = {"first": 2, "second": 3, "third": 9}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from manyheads.diagnosis.resize import layouts
 
 from manyheads.box.level import Box
 from manyheads.box.worker.form import Form
@@ -16,7 +17,6 @@ from manyheads.checks.local import namespace_of
 from manyheads.checks.outcome import CheckFailed
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.recording_file import read
-from manyheads.diagnosis.resize import layouts
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.submission import AttemptSource
 from tests.structures.conftest import Scored
@@ -57,7 +57,7 @@ def test_a_cache_that_is_ignored_is_named(repository: Path, box: Box, kv_cache: 
 @pytest.mark.recorded
 def test_sequences_are_recorded_with_their_judged_parts_alone(kv_cache: Exercise) -> None:
     recorded = read(kv_cache.fingerprints)
-    chunks = [recorded.content.right(i).outputs for i, call in enumerate(recorded.calls) if len(call.steps) > 1]
+    chunks = [recorded.right(i).outputs for i, call in enumerate(recorded.calls) if len(call.steps) > 1]
     assert any(each.projections for outputs in chunks for each in outputs[::2])
     assert not any(each.projections for outputs in chunks for each in outputs[1::2]), "a cache is the attempt's own"
 

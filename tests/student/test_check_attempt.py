@@ -1,4 +1,4 @@
-"""Checks from fingerprints: every mutant is named, what is right passes, and no code is in the file."""
+"""Checks from recording: every mutant is named, what is right passes, and no code is in the file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from manyheads.checks.local import LocalRecordingRunner, namespace_of
 from manyheads.course import Assignment, Course, CourseError, Exercise
 from manyheads.diagnosis import Mutant, load_bank
 from manyheads.diagnosis.fingerprint import ReplyFingerprint, fingerprint_beside
-from manyheads.diagnosis.recording import Fingerprints
+from manyheads.diagnosis.recording import Recording
 from manyheads.diagnosis.recording_file import read, save
 from manyheads.judge.attempt_runner import AttemptRunner
 from manyheads.result import ExerciseResult
@@ -36,7 +36,7 @@ IDS = ["counts_all", "sum_not_mean", "excludes_self", "sees_future", "only_last"
 
 
 @pytest.fixture(scope="module")
-def fingerprints() -> Fingerprints:
+def recording() -> Recording:
     return read(FILE)
 
 
@@ -46,14 +46,14 @@ def mutants(tiny: Course, running_mean: Exercise) -> tuple[Mutant, ...]:
 
 
 @pytest.fixture
-def check_source(tiny: Course, box: Box, fingerprints: Fingerprints) -> Callable[[str], ExerciseResult]:
+def check_source(tiny: Course, box: Box, recording: Recording) -> Callable[[str], ExerciseResult]:
     """Check an attempt's source in a process of its own."""
     limits = tiny.limits.for_worker()
 
     def check(source: str) -> ExerciseResult:
         attempt = AttemptRunner(box, AttemptSource("01_running_mean.py", source), limits)
         try:
-            return check_attempt(fingerprints, attempt)
+            return check_attempt(recording, attempt)
         finally:
             attempt.close()
 
@@ -64,18 +64,18 @@ def names(result: ExerciseResult) -> list[str]:
     return [d.id for d in result.diagnosis]
 
 
-def test_a_file_that_is_read_and_saved_again_is_the_same_bytes(fingerprints: Fingerprints) -> None:
-    assert save(fingerprints) == FILE.read_bytes()
+def test_a_file_that_is_read_and_saved_again_is_the_same_bytes(recording: Recording) -> None:
+    assert save(recording) == FILE.read_bytes()
 
 
-def test_what_is_saved_is_what_is_read(fingerprints: Fingerprints, tmp_path: Path) -> None:
+def test_what_is_saved_is_what_is_read(recording: Recording, tmp_path: Path) -> None:
     path = tmp_path / "f.safetensors"
-    path.write_bytes(save(fingerprints))
+    path.write_bytes(save(recording))
     again = read(path)
-    as_lists = [replace(each.content, replies=[*map(tuple, each.content.replies)]) for each in (again, fingerprints)]
+    as_lists = [replace(each.content, replies=[*map(tuple, each.replies)]) for each in (again, recording)]
     assert as_lists[0] == as_lists[1]
-    assert len(again.calls) == len(again.expected) == len(again.content.replies)
-    for mine, theirs in zip(again.calls, fingerprints.calls, strict=True):
+    assert len(again.calls) == len(again.expected) == len(again.replies)
+    for mine, theirs in zip(again.calls, recording.calls, strict=True):
         assert (mine.subject, mine.runs, mine.seed, mine.kwargs) == (theirs.subject, theirs.runs, theirs.seed, {})
         assert [torch.equal(a, b) for a, b in zip(mine.args, theirs.args, strict=True)] == [True] * len(mine.args)
 
@@ -109,23 +109,23 @@ def test_all_of_the_tiny_courses_mutants_are_meant_here(mutants: tuple[Mutant, .
 
 @pytest.mark.parametrize("index", range(len(IDS)), ids=IDS)
 def test_every_mutant_loses_points_and_is_named_from_fingerprints_alone(
-    fingerprints: Fingerprints, mutants: tuple[Mutant, ...], index: int
+    recording: Recording, mutants: tuple[Mutant, ...], index: int
 ) -> None:
-    result = check_attempt(fingerprints, LocalRecordingRunner(mutants[index].namespace))  # type: ignore[arg-type]
+    result = check_attempt(recording, LocalRecordingRunner(mutants[index].namespace))  # type: ignore[arg-type]
     assert result.score < result.max_score
     assert names(result) == [IDS[index]]
     assert result.diagnosis[0].alternatives == ()
 
 
 @pytest.mark.parametrize("path", RIGHT, ids=lambda path: path.stem)
-def test_a_right_attempt_passes_everything(fingerprints: Fingerprints, path: Path) -> None:
-    result = check_attempt(fingerprints, LocalRecordingRunner(namespace_of(path)))  # type: ignore[arg-type]
+def test_a_right_attempt_passes_everything(recording: Recording, path: Path) -> None:
+    result = check_attempt(recording, LocalRecordingRunner(namespace_of(path)))  # type: ignore[arg-type]
     assert (result.score, result.max_score, names(result)) == (4, 4, [])
 
 
-def test_an_unlisted_wrong_attempt_loses_points_and_gets_no_name(fingerprints: Fingerprints) -> None:
+def test_an_unlisted_wrong_attempt_loses_points_and_gets_no_name(recording: Recording) -> None:
     median = namespace_of(TINY / "grader" / "wrong" / "running_mean" / "median.py")
-    result = check_attempt(fingerprints, LocalRecordingRunner(median))  # type: ignore[arg-type]
+    result = check_attempt(recording, LocalRecordingRunner(median))  # type: ignore[arg-type]
     assert result.score < result.max_score
     assert names(result) == []
 
@@ -179,17 +179,15 @@ def test_failed_checks_come_first_and_only_they_have_hints_and_evidence(
     assert [bool(c.evidence) for c in result.checks] == [True, True, False, False]
 
 
-def test_the_untouched_stub_is_known_as_script_and_as_notebook(
-    fingerprints: Fingerprints, averages: Assignment
-) -> None:
+def test_the_untouched_stub_is_known_as_script_and_as_notebook(recording: Recording, averages: Assignment) -> None:
     from manyheads.submission import read_attempt
 
     folder = TINY / "exercises" / averages.id
     stem = "01_running_mean"
     script = read_attempt(folder, stem, None, 1024)
-    notebook = read_attempt(folder, stem, fingerprints.content.stub, 1024)
+    notebook = read_attempt(folder, stem, recording.stub, 1024)
     assert (script.name, notebook.name) == (f"{stem}.py", f"{stem}.ipynb")
-    assert code_digest(script.source) == code_digest(notebook.source) == fingerprints.content.stub
+    assert code_digest(script.source) == code_digest(notebook.source) == recording.stub
 
 
 def texts_in(value: object) -> Iterator[str]:
@@ -253,21 +251,21 @@ def test_where_nothing_is_refused_an_exception_is_one() -> None:
 
 
 def test_a_recorded_call_that_no_check_asks_is_held_against_nobody(
-    fingerprints: Fingerprints, mutants: tuple[Mutant, ...]
+    recording: Recording, mutants: tuple[Mutant, ...]
 ) -> None:
-    content = fingerprints.content
+    content = recording
     checks = tuple(check for check in content.checks if check.id != "gradients")  # its call stays in the file
-    fewer = replace(fingerprints, content=replace(content, checks=checks))
+    fewer = replace(recording, content=replace(content, checks=checks))
     wrong = next(m for m in mutants if m.id == "counts_all")
     assert names(check_attempt(fewer, LocalRecordingRunner(wrong.namespace))) == ["counts_all"]
 
 
 def test_a_check_that_recordings_cannot_decide_is_left_to_the_grading_and_that_is_said(
-    fingerprints: Fingerprints,
+    recording: Recording,
 ) -> None:
-    content = fingerprints.content
+    content = recording
     checks = tuple(c.model_copy(update={"asks": ()}) if c.id == "gradients" else c for c in content.checks)
-    fewer = replace(fingerprints, content=replace(content, checks=checks))
+    fewer = replace(recording, content=replace(content, checks=checks))
     result = check_attempt(fewer, LocalRecordingRunner(namespace_of(RIGHT[0])))
     assert (result.score, result.max_score, result.unseen) == (3, 4, 1)
     assert result.unseen_checks == ("lets gradients through",)
@@ -275,17 +273,17 @@ def test_a_check_that_recordings_cannot_decide_is_left_to_the_grading_and_that_i
 
 
 def test_what_is_asked_last_is_asked_of_attempts_alone_that_pass_all_before(
-    fingerprints: Fingerprints, mutants: tuple[Mutant, ...]
+    recording: Recording, mutants: tuple[Mutant, ...]
 ) -> None:
-    content = fingerprints.content
+    content = recording
     last = content.visible[-1]
     checks = tuple(c.model_copy(update={"is_last": True}) if c.id == last.id else c for c in content.checks)
-    changed = replace(fingerprints, content=replace(content, checks=checks))
+    changed = replace(recording, content=replace(content, checks=checks))
     right = check_attempt(changed, LocalRecordingRunner(namespace_of(RIGHT[0])))
     assert last.id in {check.id for check in right.checks}
     told = set()
     for mutant in mutants:
-        before = check_attempt(fingerprints, LocalRecordingRunner(mutant.namespace))
+        before = check_attempt(recording, LocalRecordingRunner(mutant.namespace))
         fails_another = any(check.outcome != "passed" for check in before.checks if check.id != last.id)
         result = check_attempt(changed, LocalRecordingRunner(mutant.namespace))
         ends = {check.id: (check.outcome, check.max_score) for check in result.checks}

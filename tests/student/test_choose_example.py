@@ -15,7 +15,7 @@ from manyheads.checks.marks import Layer
 from manyheads.course import Assignment, Exercise
 from manyheads.course.file import AssignmentRow, ExerciseRow
 from manyheads.diagnosis.fingerprint import ReplyFingerprint
-from manyheads.diagnosis.recording import Content, Fingerprints, PublicCheck
+from manyheads.diagnosis.recording import Content, PublicCheck, Recording
 from manyheads.student.choose_example import examples
 from manyheads.student.example import Example
 
@@ -47,12 +47,10 @@ def chosen(
     ]
     replies = tuple((ReplyFingerprint(raised="refused" if i in refused else None),) for i in names)
     content = Content(exercise="e", stub="", checks=tuple(checks), replies=replies, mutants=(), words={})
-    fingerprints = Fingerprints(
-        content, tuple(call for call, _ in recorded), tuple((answer,) for _, answer in recorded)
-    )
+    recording = Recording(content, tuple(call for call, _ in recorded), tuple((answer,) for _, answer in recorded))
     targets = {call.subject if isinstance(call.subject, str) else call.subject.target for call, _ in recorded}
     shapes = {name: text for name, text in SHAPES.items() if name in targets}
-    return examples(exercise(shapes), fingerprints, **options)
+    return examples(exercise(shapes), recording, **options)
 
 
 def exercise(shapes: Mapping[str, str]) -> Exercise:
@@ -127,5 +125,5 @@ def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> N
 def test_without_shapes_calls_are_looked_at_without_names() -> None:
     call, answer = split(2, 5, 12, 4)
     content = Content(exercise="e", stub="", checks=(), replies=((ReplyFingerprint(),),), mutants=(), words={})
-    (example,) = examples(exercise({}), Fingerprints(content, (call,), ((answer,),)))
+    (example,) = examples(exercise({}), Recording(content, (call,), ((answer,),)))
     assert (example.title, example.axes.shape((2, 5))) == ("split(…, 4)", "(2, 5)")

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from manyheads.course import CourseError
-from manyheads.diagnosis.recording import Fingerprints
+from manyheads.diagnosis.recording import Recording
 from manyheads.diagnosis.recording_file import read
 from manyheads.student.consistent import refuse_what_does_not_fit
 
@@ -18,31 +18,31 @@ from .test_check_attempt import FILE
 pytestmark = pytest.mark.recorded
 
 
-def changed(part: str) -> Callable[[Fingerprints], Fingerprints]:
-    def change(fingerprints: Fingerprints) -> Fingerprints:
-        content = fingerprints.content
-        return replace(fingerprints, content=replace(content, **{part: getattr(content, part)[:-1]}))
+def changed(part: str) -> Callable[[Recording], Recording]:
+    def change(recording: Recording) -> Recording:
+        content = recording
+        return replace(recording, content=replace(content, **{part: getattr(content, part)[:-1]}))
 
     return change
 
 
-def with_answer(index: int) -> Callable[[Fingerprints], Fingerprints]:
-    def change(fingerprints: Fingerprints) -> Fingerprints:
-        content = fingerprints.content
+def with_answer(index: int) -> Callable[[Recording], Recording]:
+    def change(recording: Recording) -> Recording:
+        content = recording
         first = content.mutants[0]
         edited = replace(first, answers=(index, *first.answers[1:]))
         mutants = (edited, *content.mutants[1:])
-        return replace(fingerprints, content=replace(content, mutants=mutants))
+        return replace(recording, content=replace(content, mutants=mutants))
 
     return change
 
 
-def with_pair(part: str, index: int) -> Callable[[Fingerprints], Fingerprints]:
-    def change(fingerprints: Fingerprints) -> Fingerprints:
-        zeros, answers = torch.zeros(1, dtype=torch.int16), fingerprints.pairs.answers
+def with_pair(part: str, index: int) -> Callable[[Recording], Recording]:
+    def change(recording: Recording) -> Recording:
+        zeros, answers = torch.zeros(1, dtype=torch.int16), recording.pairs.answers
         one = replace(answers, structure=torch.zeros(1), numbers=torch.zeros(1, 4), scales=torch.zeros(1, 1))
-        pairs = replace(fingerprints.pairs, first=zeros, second=zeros, probe=zeros, answers=one)
-        return replace(fingerprints, pairs=replace(pairs, **{part: zeros + index}))
+        pairs = replace(recording.pairs, first=zeros, second=zeros, probe=zeros, answers=one)
+        return replace(recording, pairs=replace(pairs, **{part: zeros + index}))
 
     return change
 
@@ -63,6 +63,6 @@ def test_the_file_as_released_fits() -> None:
     pytest.param(with_pair("probe", 30_000), id="a pair on no call"),
     pytest.param(lambda f: replace(f, pairs=replace(f.pairs, first=torch.zeros(3))), id="half a pair"),
 ])  # fmt: skip
-def test_what_does_not_fit_is_one_sentence(edit: Callable[[Fingerprints], Fingerprints]) -> None:
+def test_what_does_not_fit_is_one_sentence(edit: Callable[[Recording], Recording]) -> None:
     with pytest.raises(CourseError, match=rf"^{FILE} was changed: .*\. Next: git checkout {FILE}, or as an"):
         refuse_what_does_not_fit(edit(read(FILE)), FILE)

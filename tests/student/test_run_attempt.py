@@ -28,8 +28,8 @@ def test_what_cannot_be_imported_is_told_in_pythons_words(
     tiny: Course, averages: Assignment, running_mean: Exercise, box: Box, source: str, evidence: str
 ) -> None:
     attempt = AttemptSource("01_running_mean.py", source)
-    fingerprints = read(running_mean.fingerprints)
-    result = check_source(fingerprints, attempt, box, tiny.limits.for_worker())
+    recording = read(running_mean.fingerprints)
+    result = check_source(recording, attempt, box, tiny.limits.for_worker())
     assert {check.evidence for check in result.checks} == {evidence}
     assert [found.id for found in result.diagnosis] == ["load_error"]
 
@@ -84,6 +84,6 @@ def test_what_a_function_raises_is_told_in_pythons_words(
     tiny: Course, averages: Assignment, running_mean: Exercise, box: Box, body: str, evidence: str
 ) -> None:
     attempt = AttemptSource("01_running_mean.py", f"def running_mean(x):\n    {body}\n")
-    fingerprints = read(running_mean.fingerprints)
-    first = check_source(fingerprints, attempt, box, tiny.limits.for_worker()).checks[0]
+    recording = read(running_mean.fingerprints)
+    first = check_source(recording, attempt, box, tiny.limits.for_worker()).checks[0]
     assert first.evidence == evidence

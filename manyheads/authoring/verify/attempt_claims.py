@@ -18,7 +18,7 @@ from ...checks.transcript import Exchange
 from ...course import Course, Exercise
 from ...diagnosis import Bank, Mutant
 from ...diagnosis.agree import agree
-from ...diagnosis.recording import Fingerprints
+from ...diagnosis.recording import Recording
 from ...diagnosis.recording_file import read
 from ...judge.catalogue import Catalogue
 from ...judge.grade_submission import Judge, Settings
@@ -70,8 +70,8 @@ def _right(judge: Judge, exercise: Exercise, seeds: int, dtype: str) -> Claim:
 
 def _checked(course: Course, box: Box, exercise: Exercise) -> Claim:
     """Return the claim about what `course check` reports for right attempts."""
-    fingerprints, limits, paths = read(exercise.fingerprints), course.limits.for_worker(), right_paths(exercise)
-    checked = [(path, check_source(fingerprints, source_of(path), box, limits)) for path in paths]
+    recording, limits, paths = read(exercise.fingerprints), course.limits.for_worker(), right_paths(exercise)
+    checked = [(path, check_source(recording, source_of(path), box, limits)) for path in paths]
     failures = [f"{path.name}: {problems}" for path, result in checked if (problems := _problems(result))]
     says = "every right attempt passes `course check`"
     return Claim.but_for(failures, exercise.id, says, len(paths), f"course release, then {FAIR}")
@@ -110,10 +110,10 @@ def _wrong(judge: Judge, exercise: Exercise) -> Claim:
 
 def _wrong_at_home(course: Course, box: Box, exercise: Exercise) -> Claim:
     """Return the claim about what `course check` reports for them."""
-    fingerprints = read(exercise.fingerprints)
+    recording = read(exercise.fingerprints)
     paths, failures = exercise.wrong_attempts(), []
     for path in paths:
-        result = check_source(fingerprints, source_of(path), box, course.limits.for_worker())
+        result = check_source(recording, source_of(path), box, course.limits.for_worker())
         if all(c.outcome == "passed" for c in result.checks):
             failures.append(f"{path.name} passes")
         elif result.diagnosis:
@@ -147,7 +147,7 @@ HOLDERS = ("_modules", "_buffers", "_parameters")  # of a module, each in the or
 
 
 def verify_order(
-    exercise: Exercise, bank: Bank, fingerprints: Fingerprints, trial: Trial, count: int | None
+    exercise: Exercise, bank: Bank, recording: Recording, trial: Trial, count: int | None
 ) -> Iterator[Claim]:
     """Yield the claim, tried with `count` mutants that are modules, all where it is None. None where there is no such mutant."""
     modules = [mutant for mutant in bank.mutants if _modules_of(mutant.namespace)]
@@ -156,9 +156,9 @@ def verify_order(
     chosen = random.Random(exercise.id).sample(modules, len(modules))[:count]
     failures = []
     for mutant in chosen:
-        usual = _told(mutant, fingerprints, trial)
+        usual = _told(mutant, recording, trial)
         with made_in_another_order(mutant.namespace):
-            other = _told(mutant, fingerprints, trial)
+            other = _told(mutant, recording, trial)
         failures += [f"{mutant.id} is named {a}, then {b}" for a, b in zip(usual, other, strict=True) if a != b]
     says = "every mutant has the same names if its layers are made in another order"
     mend = f"let no check compare weights that nobody gave, then course verify {exercise.id}"
@@ -192,9 +192,9 @@ def _reversed(init: Callable[..., None]) -> Callable[..., None]:
     return made
 
 
-def _told(mutant: Mutant, fingerprints: Fingerprints, trial: Trial) -> tuple[list[str], list[str]]:
+def _told(mutant: Mutant, recording: Recording, trial: Trial) -> tuple[list[str], list[str]]:
     """Return the names when it is graded, and those at home."""
-    at_home = check_attempt(fingerprints, LocalRecordingRunner(mutant.namespace))
+    at_home = check_attempt(recording, LocalRecordingRunner(mutant.namespace))
     return [d.id for d in trial(mutant.namespace)[1]], [d.id for d in at_home.diagnosis]
 
 

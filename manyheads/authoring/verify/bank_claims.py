@@ -12,7 +12,7 @@ from ...checks.outcome import CheckOutcome
 from ...checks.transcript import target_of
 from ...course import Course, Exercise
 from ...diagnosis import Bank, Mutant, load_bank
-from ...diagnosis.recording import Fingerprints
+from ...diagnosis.recording import Recording
 from ...diagnosis.recording_file import current, read
 from ...judge.catalogue import Catalogue
 from ...result import CheckResult, Diagnosed
@@ -56,10 +56,10 @@ UNFINISHED_SHARE = 0.95
 
 
 def verify_unfinished(
-    exercise: Exercise, bank: Bank, reference: Namespace, fingerprints: Fingerprints, trial: Trial, count: int | None
+    exercise: Exercise, bank: Bank, reference: Namespace, recording: Recording, trial: Trial, count: int | None
 ) -> Iterator[Claim]:
     """Yield the claim, tried with `count` mutants, all where it is None. None where there is but one function."""
-    asked = {target_of(call) for call in fingerprints.calls}
+    asked = {target_of(call) for call in recording.calls}
     functions = [name for name in reference if name in asked]  # in the order of their definitions
     if len(functions) < 2:
         return
@@ -74,7 +74,7 @@ def verify_unfinished(
             outcomes, graded = trial(attempt)
             if behaviour_of(outcomes) == right:
                 continue  # its fault is in a function that is a stub here
-            at_home = check_attempt(fingerprints, LocalRecordingRunner(attempt)).diagnosis
+            at_home = check_attempt(recording, LocalRecordingRunner(attempt)).diagnosis
             for told, where in ((graded, "graded"), (at_home, "at home")):
                 if is_first(mutant.id, told):
                     held += 1
@@ -101,7 +101,7 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
     """Yield the claims about one exercise's bank; `pairs` of its pairs are tried, all where it is None."""
     bank = load_bank(exercise)
     trial = TrialRun(catalogue, exercise, bank)
-    fingerprints = read(exercise.fingerprints)
+    recording = read(exercise.fingerprints)
     missed, misnamed, failed, rows = [], [], set(), []
     verdicts: list[str] = []
     outcomes = {}
@@ -113,7 +113,7 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
         if not bad:
             missed.append(f"{_label(mutant)} passes every check")
         rows.append(bits(found))
-        visible = check_attempt(fingerprints, LocalRecordingRunner(mutant.namespace)).checks
+        visible = check_attempt(recording, LocalRecordingRunner(mutant.namespace)).checks
         verdicts += _verdicts(_label(mutant), found, visible)
         if not is_first(mutant.id, diagnosis):
             misnamed.append(f"{_label(mutant)} {_taken_by(diagnosis, bank)}")
@@ -133,8 +133,8 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
     yield _pairs(exercise, bank, trial, outcomes, pairs)
     reference = catalogue.reference(exercise).namespace
     yield from verify_families(exercise, bank, trial.run)
-    yield from verify_unfinished(exercise, bank, reference, fingerprints, trial.run, pairs)
-    yield from verify_order(exercise, bank, fingerprints, trial.run, pairs)
+    yield from verify_unfinished(exercise, bank, reference, recording, trial.run, pairs)
+    yield from verify_order(exercise, bank, recording, trial.run, pairs)
 
 
 def _verdicts(mutant: str, hidden: Sequence[CheckOutcome], visible: Sequence[CheckResult]) -> Iterator[str]:
@@ -148,7 +148,7 @@ def _verdicts(mutant: str, hidden: Sequence[CheckOutcome], visible: Sequence[Che
 def _recorded(course: Course, exercise: Exercise, bank: Bank, seen: Sequence[str]) -> Claim:
     """Return the claim that the kill matrix is right. It has no cases if the record is stale, which the claim about the page shows."""
     recorded = current(exercise)
-    pairs = list(zip(bank.mutants, seen, recorded.content.kills, strict=True)) if recorded else []
+    pairs = list(zip(bank.mutants, seen, recorded.kills, strict=True)) if recorded else []
     failures = [f"{_label(m)} fails other checks" for m, a, b in pairs if a != b]
     says = "every mutant fails the recorded checks"
     again = f"rm {exercise.fingerprints.relative_to(course.root)}, then course release"

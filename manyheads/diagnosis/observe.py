@@ -14,7 +14,7 @@ Expected = tuple[Tensor | None, ...]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Observed:
     """One recorded call: how the reference answered it, and how an attempt did.
 
     expected: the reference's output; of a call that returns several, each of the first run. None: an output without numbers.
@@ -27,9 +27,9 @@ class Comparison:
     found: ReplyFingerprint
 
 
-def compared(call: Call, right: ReplyFingerprint, expected: Expected, reply: Reply) -> Comparison:
+def observed(call: Call, right: ReplyFingerprint, expected: Expected, reply: Reply) -> Observed:
     """Return a reply beside what is recorded of the reference's."""
-    return Comparison(call, right, expected, reply, fingerprint_beside(right, call, reply))
+    return Observed(call, right, expected, reply, fingerprint_beside(right, call, reply))
 
 
 def first_of(expected: Expected) -> Tensor | None:
