@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from manyheads.judge.function_verdicts import to_tell
 
 from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.box.worker.messages import Call
-from manyheads.checks.marks import Layer
-from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange
 from manyheads.judge.function_states import Seen, failed_in, function_results
 
@@ -129,22 +124,3 @@ def test_what_nothing_has_asked_is_neither_right_nor_wrong() -> None:
 
 
 UNWRITTEN = Raised("NotImplementedError", ("NotImplementedError", "Exception"), "", "call", 3)
-
-
-def failure(id_: str, **others: object) -> CheckOutcome:
-    return replace(CheckOutcome(id_, id_, Layer.VALUES, 1, ""), **{"outcome": "failed", **others})
-
-
-@pytest.mark.parametrize(
-    ("failed", "told"),
-    [
-        pytest.param([failure("params"), failure("values")], "values", id="what a mutant of the first fails"),
-        pytest.param([failure("params"), failure("order", suspect="scale")], "order", id="what proves the first"),
-        pytest.param([failure("params"), failure("device")], "device", id="what shows none"),
-        pytest.param([failure("params"), failure("params")], "params", id="the first, where all show another"),
-        pytest.param([failure("values", outcome="error", raised=UNWRITTEN), failure("params")], "params", id="no unwritten method"),
-        pytest.param([failure("params", outcome="timeout"), failure("values")], "params", id="what ended the process"),
-    ],
-)  # fmt: skip
-def test_the_check_that_is_told_shows_the_mistake_that_is_named_first(failed: list[CheckOutcome], told: str) -> None:
-    assert to_tell(failed, {"scale": {"values"}, "extra": {"params"}}).id == told

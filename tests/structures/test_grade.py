@@ -16,8 +16,8 @@ from manyheads.checks.local import namespace_of
 from manyheads.checks.outcome import CheckFailed
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.recording_file import read
-from manyheads.diagnosis.resize import layouts
 from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.student.resize import layouts
 from manyheads.submission import AttemptSource
 from tests.structures.conftest import Scored
 
