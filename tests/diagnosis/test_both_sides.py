@@ -22,11 +22,10 @@ def sample(exercise: Exercise) -> Iterator[Attempt]:
     bank = load_bank(exercise)
     step = len(bank.mutants) // MUTANTS
     mutants = [Attempt("mutant", m.id, text_of(exercise, m)) for m in bank.mutants[step // 2 :: step]]
-    pairs = [
-        Attempt("pair", "", text) for a, b in pairs_of(exercise, bank) if (text := text_of_pair(exercise, bank, a, b))
-    ]
+    texts = (text_of_pair(exercise, bank, *pair) for pair in pairs_of(exercise, bank))
+    pair = Attempt("pair", "", next(filter(None, texts)))
     wrong = [Attempt("wrong", path.stem, path.read_text("utf-8")) for path in exercise.wrong_attempts()[:1]]
-    yield from chain(mutants, pairs[:1], wrong, islice(unfinished(exercise, mutants[0]), 1))
+    yield from chain(mutants, [pair], wrong, islice(unfinished(exercise, mutants[0]), 1))
 
 
 @pytest.mark.parametrize("exercise", [pytest.param(each, id=each.id) for each in EXERCISES])

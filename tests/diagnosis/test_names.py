@@ -242,7 +242,7 @@ CASES = {
         [("self.n_head = n_head", "self.n_head, self.seen = n_head, nn.Parameter(torch.ones(1, 1, block_size, block_size))")]),
     "a name that is looked up in vain is no wrong size": Case("fused_qkv", "", [("if size not in sizes:", "if False:")]),
     "sizes of another model": Case("fused_qkv", "gpt2_sizes", [("1024, 16", "1024, 12")]),
-    "one layer of several that is cut off": Case("mha_by_loop", "", [("mha.qkv.weight", "mha.qkv.weight.data")]),
+    "one layer of several that is cut off": Case("mha_by_loop", "gradient_cut", [("mha.qkv.weight", "mha.qkv.weight.data")]),
     "all layers, which a right attempt copies": Case("mha_by_loop", "", [("mha.qkv.weight", "mha.qkv.weight.data"), ("mha.proj(torch.cat(heads, dim=-1))", "torch.cat(heads, dim=-1) @ mha.proj.weight.data.mT")]),
     # What is not written yet comes last, and hides nothing.
     "places of ones are asked for": Case("fused_qkv", "mask_missing stub_untouched", [(EACH_HEAD, f"scores + 0 * scores[..., {LATER}[0][:0]].sum()")], unwritten=["gpt2_attention"]),
