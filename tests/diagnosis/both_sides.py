@@ -7,9 +7,9 @@ from itertools import chain
 
 from manyheads.box.level import Box
 from manyheads.course import Course, Exercise, load_course
-from manyheads.diagnosis.edit_search import Bounds
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.lines.find_lines import Bounds
 from manyheads.result import ExerciseResult
 from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource

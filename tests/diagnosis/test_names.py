@@ -21,7 +21,7 @@ Changes = Sequence[tuple[str, str]]
 class Case:
     """An attempt, and what is said of it.
 
-    hidden: names that a hidden check alone proves. is_lost: whether grading named it when it tried mutants on the hidden calls.
+    hidden: names that a hidden check alone proves.
     changes: of the right attempt of that exercise which lies here. of: "solution", where it is the solution that is changed;
     else a file of the course. unwritten: functions, or methods, without a body. named: names, in order, with what would do in
     their place. places: the function of each. tells: how the evidence of the first function begins.
@@ -36,7 +36,6 @@ class Case:
     tells: str = ""
     places: Mapping[str, str] = field(default_factory=dict)
     hidden: str = ""
-    is_lost: bool = False
 
     def text(self, exercise: Exercise) -> str:
         """The attempt's text."""
@@ -68,12 +67,9 @@ MEAN = "    return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, devi
 SUM = (MEAN, "    return x.cumsum(0)")
 
 
-LOST = ("return (x.cumsum(0) / x.new_ones(len(x)).cumsum(0))[:5]", "x[0]\n    return x.cumsum(0)")
-
-
 def mean(body: str, named: str = "", *changes: tuple[str, str]) -> Case:
     """Another body for running_mean."""
-    return Case("running_mean", named, ((MEAN, f"    {body}"), *changes), is_lost=body in LOST)
+    return Case("running_mean", named, ((MEAN, f"    {body}"), *changes))
 
 
 QUERIES = ("softmax(-1)", "softmax(-2)")
@@ -112,7 +108,7 @@ def scored(body: str, named: str = "") -> Case:
 def split(body: str, named: str = "") -> Case:
     """Another body for split_heads."""
     old = "    hd = x.shape[-1] // n_head\n    return torch.stack(x.split(hd, dim=-1)[:n_head], dim=1)"
-    return Case("reshape_dance", named, [(old, f"    {body}")], is_lost=named == "hard_coded_shape")
+    return Case("reshape_dance", named, [(old, f"    {body}")])
 
 
 CASES = {
@@ -199,7 +195,7 @@ CASES = {
     "the other order of arguments, and values": Case("attention_scores", "scale_missing|scale_sqrt_heads qkv_order", [("def attention_scores(q, k)", "def attention_scores(k, q)"), UNSCALED]),
     "the other order of a module's inputs": Case("cross_attention", "sides_swapped", [("self, x, context,", "self, context, x,"), ("softmax(-2)", "softmax(-1)")]),
     # Numbers.
-    **{f"a scale of {number}": Case("attention_scores", "scale_constant", [("/ math.sqrt(q.shape[-1])", f"* {number}")], is_lost=True) for number in (0.0371, 1.7, 41.3)},
+    **{f"a scale of {number}": Case("attention_scores", "scale_constant", [("/ math.sqrt(q.shape[-1])", f"* {number}")]) for number in (0.0371, 1.7, 41.3)},
     "a maximum is no scale however large": Case("attention_scores", "", [("scores.softmax(-1)", "torch.nn.functional.one_hot(scores.argmax(-1), scores.shape[-1]).to(scores)"), ("import math", "import math, torch")]),
     **{f"{fill} in {where}": Case("causal_mask", "mask_weak_fill", changes)
        for fill in ("scores.masked_fill(~mask, -5.55)", "scores + ~mask * -27.3")
@@ -267,7 +263,7 @@ CASES = {
         ("flash, modes = module.flash", "(p, module.dropout), (flash, modes) = (module.dropout, 0.0), (module.flash"),
         ("for part in module.modules()]\n", "for part in module.modules()])\n"),
         ("        module.flash = flash\n", "        module.flash, module.dropout = flash, p\n")], of="solution"),
-    "chance, and scores that are not scaled": Case("weight_split", "scale_missing dropout_always_on|state_kept", [AWAKE, UNSCALED]),
+    "chance, and scores that are not scaled": Case("weight_split", "scale_missing dropout_always_on", [AWAKE, UNSCALED]),
     "chance, and a mistake that nobody listed": Case("weight_split", "", [AWAKE, SQUASHED]),
     "chance, and queries taken for keys, where a function that compares two paths is left to chance as well": Case(
         "sdpa_equivalence", "qkv_order dropout_always_on", [GATED, ("q, k, v = ", "k, q, v = ")], of="solution"),
@@ -277,12 +273,35 @@ CASES = {
 }  # fmt: skip
 
 
-LOST_NOW = pytest.mark.xfail(strict=True, reason="has no name since grading says what is said at home")
+# What is due, and is not said today.
+NOT_YET = {
+    # Grading named it as long as it tried mutants on the hidden calls.
+    "a size that never changes": "",
+    "values, beside a refusal of its own kind": "",
+    "a size of one public call": "",
+    "a batch of one public call": "",
+    "a size of no call": "",
+    **dict.fromkeys((title for title in CASES if title.startswith("a scale of ")), ""),
+    # Both sides named it, or nothing, as long as they looked for each way of a mistake in turn.
+    "a device that is not there is no refusal": "hard_coded_device stands beside nothing",
+    "a bias, and numbers of nobody's": "mask_weak_fill proj_bias",
+    "a bias, and queries taken for keys": "proj_bias",
+    "heads that stay where they are, and an odd width that is cut in one call and fails in another": "merge_no_transpose",
+    "where one token alone says as little": "dropout_on_output_only",
+    "where one token says nothing": "dropout_missing|dropout_before_softmax",
+    "a product for a quotient": "hard_coded_shape",
+}
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, id=title, marks=LOST_NOW if case.is_lost else ()) for title, case in CASES.items()]
-)
+def param(title: str, case: Case) -> object:
+    """The case; where something else is said today, as one that fails."""
+    said = NOT_YET.get(title)
+    return pytest.param(
+        case, id=title, marks=() if said is None else pytest.mark.xfail(strict=True, reason=f"today: {said}")
+    )
+
+
+@pytest.mark.parametrize("case", [param(title, case) for title, case in CASES.items()])
 def test_it_is_named_at_home_and_graded(sides: Sides, case: Case) -> None:
     exercise = sides.exercise(case.exercise)
     text = case.text(exercise)
