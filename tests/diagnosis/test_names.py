@@ -159,7 +159,7 @@ CASES = {
         [("torch.arange(past, past + T, ", "torch.arange(T, "), ("math.sqrt(self.head_dim)", "math.sqrt(C)")], of="solution"),
     "both show in each chunk": Case("kv_cache", "mask_missing merge_no_transpose",
         [("weights = scores.masked_fill(key > query, -math.inf)", "weights = scores"), ("y = y.transpose(1, 2)", "y = y")], of="solution"),
-    "what one mistake answers is no evidence of two": Case("weight_split", "scale_missing", [UNSCALED, (" @ v", " @ (v if self.training else (1 - self.p) * v)")]),
+    "what one mistake answers is no evidence of two": Case("weight_split", "scale_missing", [UNSCALED, (" @ v", " @ (v if self.training else (1 - self.p) * v)")], hidden="dropout_always_on"),
     # What nobody listed.
     "an answer that begins right": wrong("tiled_attention", "lse_is_maximum"),
     "where all answers are near the reference's": wrong("grouped_query_attention", "distance_bias"),
@@ -239,7 +239,7 @@ CASES = {
     "a name that is looked up in vain is no wrong size": Case("fused_qkv", "", [("if size not in sizes:", "if False:")]),
     "sizes of another model": Case("fused_qkv", "gpt2_sizes", [("1024, 16", "1024, 12")]),
     "one layer of several that is cut off": Case("mha_by_loop", "gradient_cut", [("mha.qkv.weight", "mha.qkv.weight.data")]),
-    "all layers, which a right attempt copies": Case("mha_by_loop", "", [("mha.qkv.weight", "mha.qkv.weight.data"), ("mha.proj(torch.cat(heads, dim=-1))", "torch.cat(heads, dim=-1) @ mha.proj.weight.data.mT")]),
+    "all layers, which a right attempt copies": Case("mha_by_loop", "", [("mha.qkv.weight", "mha.qkv.weight.data"), ("mha.proj(torch.cat(heads, dim=-1))", "torch.cat(heads, dim=-1) @ mha.proj.weight.data.mT")], hidden="gradient_cut"),
     # What is not written yet comes last, and hides nothing.
     "places of ones are asked for": Case("fused_qkv", "mask_missing stub_untouched", [(EACH_HEAD, f"scores + 0 * scores[..., {LATER}[0][:0]].sum()")], unwritten=["gpt2_attention"]),
     "a parent that is not woken, after the refusal": Case("fused_qkv", "super_init_missing stub_untouched", [("        super().__init__()\n", "")], unwritten=["gpt2_attention"]),
@@ -269,7 +269,7 @@ CASES = {
         "sdpa_equivalence", "qkv_order dropout_always_on", [GATED, ("q, k, v = ", "k, q, v = ")], of="solution"),
     # What remembers earlier calls.
     "a module that goes on from what it saw last": Case("kv_cache", "", KEEPS, hidden="cache_shared"),
-    "a module that goes on from what it saw last, and scores that are not scaled": Case("kv_cache", "scale_missing", [*KEEPS, (" / math.sqrt(q.size(-1))", "")], hidden="cache_shared"),
+    "a module that goes on from what it saw last, and scores that are not scaled": Case("kv_cache", "scale_missing", [*KEEPS, (" / math.sqrt(q.size(-1))", "")]),
 }  # fmt: skip
 
 
