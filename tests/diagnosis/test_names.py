@@ -196,6 +196,8 @@ CASES = {
     "the other order of a module's inputs": Case("cross_attention", "sides_swapped", [("self, x, context,", "self, context, x,"), ("softmax(-2)", "softmax(-1)")]),
     # Numbers.
     **{f"a scale of {number}": Case("attention_scores", "scale_constant", [("/ math.sqrt(q.shape[-1])", f"* {number}")]) for number in (0.0371, 1.7, 41.3)},
+    "a scale of 0.3 in a module": Case("weight_split", "scale_constant", [("/ math.sqrt(q.shape[-1])", "* 0.3")]),
+    "twice the width, which few calls tell from a number": Case("weight_split", "", [("/ math.sqrt(q.shape[-1])", "/ math.sqrt(2 * q.shape[-1])")]),
     "a maximum is no scale however large": Case("attention_scores", "", [("scores.softmax(-1)", "torch.nn.functional.one_hot(scores.argmax(-1), scores.shape[-1]).to(scores)"), ("import math", "import math, torch")]),
     **{f"{fill} in {where}": Case("causal_mask", "mask_weak_fill", changes)
        for fill in ("scores.masked_fill(~mask, -5.55)", "scores + ~mask * -27.3")

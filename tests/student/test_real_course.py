@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.diagnosis.recording_file import read
-from manyheads.student.choose_example import SAME, examples
+from manyheads.student.choose_example import SAME, ambiguity_of, examples
 from manyheads.student.explain_trace import Explained, Operation, Repeated
 from manyheads.student.follow import TABLES, TIMES
 from manyheads.student.plot_content import all_bands, summary
