@@ -79,7 +79,7 @@ def _whole(course: Course, box: Box, exercise: Exercise) -> Iterator[Attempt]:
     bank = load_bank(exercise)
     for number, mutant in enumerate(bank.mutants):
         yield Attempt("mutant", f"{number} {mutant.id}", text_of(exercise, mutant))
-    for number, (first, second) in enumerate(_pairs(exercise, bank)):
+    for number, (first, second) in enumerate(pairs_of(exercise, bank)):
         text = text_of_pair(exercise, bank, first, second)
         if text is not None:
             yield Attempt("pair", f"{number} {first.id} and {second.id}", text)
@@ -91,7 +91,7 @@ def _whole(course: Course, box: Box, exercise: Exercise) -> Iterator[Attempt]:
         yield Attempt("edit", f"{number} {fault.attempt} {fault.edit.described}", fault.text, has_lines=True)
 
 
-def _pairs(exercise: Exercise, bank: Bank) -> Sequence[tuple[Mutant, Mutant]]:
+def pairs_of(exercise: Exercise, bank: Bank) -> Sequence[tuple[Mutant, Mutant]]:
     """Return pairs of mutants with two ids and no fault in common, the same ones in each run."""
     pairs = [
         (a, b)

@@ -19,7 +19,6 @@ import torch
 import manyheads.authoring.stub_notebook  # noqa: F401, before any test imports them in twice the time
 from manyheads.box.level import Box, Level, open_box
 from manyheads.course import Assignment, Course, Exercise, load_course
-from manyheads.judge.catalogue import Catalogue
 from tests.browser import Browser, installed_browser
 from tests.make import REPOSITORY, TINY, copy_course, with_last_mean
 from tests.warm import fork_judges, run_warm, start_for_all, use
@@ -106,12 +105,6 @@ def box(tiny: Course) -> Iterator[Box]:
     """A warm box of the level that grades."""
     with open_box(Level.NAMESPACES, tiny.limits.for_worker(), tiny.root) as opened:
         yield opened
-
-
-@pytest.fixture(scope="session")
-def catalogue(tiny: Course) -> Catalogue:
-    """The tiny course's hidden checks, collected."""
-    return Catalogue(tiny)
 
 
 @pytest.fixture(scope="session")

@@ -113,9 +113,7 @@ UNREADABLE = (OSError, ValueError, LookupError, TypeError, RuntimeError, Safeten
 @lru_cache(maxsize=16)
 def loaded(data: bytes) -> Recording:
     """Parse the bytes that `save` made. Raises UNREADABLE."""
-    named = safetensors.torch.load(data)
-    length = int.from_bytes(data[:8], "little")
-    body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])
+    named, body = safetensors.torch.load(data), _body(data)
     if body["format"] != FORMAT:
         raise ValueError("another format")
     drawn = tuple(Drawn(*each) for each in body["drawn"])
@@ -144,6 +142,20 @@ def loaded(data: bytes) -> Recording:
         key=body["key"],
         drawn=drawn,
     )
+
+
+def _body(data: bytes) -> dict[str, Any]:
+    length = int.from_bytes(data[:8], "little")
+    body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])
+    return body
+
+
+def is_current(exercise: Exercise) -> bool:
+    """Return whether the recording of an exercise is there, and was made from the files that lie there. No column is read."""
+    try:
+        return bool(_body(exercise.fingerprints.read_bytes())["key"] == key_of(exercise))
+    except UNREADABLE:
+        return False
 
 
 def current(exercise: Exercise) -> Recording | None:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
@@ -22,7 +22,7 @@ from ..box.names import Device
 from ..course import CourseError, load_course
 from ..errors import CourseFault
 from ..submission import Submission
-from .judge_process import EVERYTHING, JUDGE, Graded, GradePlan, Only, SteadyJudge, WorkerLost
+from .judge_process import EVERYTHING, JUDGE, Graded, GradePlan, Only, SteadyJudge, WorkerLost, tell_unrecorded
 from .keys import files_key, keys_of
 
 try:
@@ -56,7 +56,8 @@ def grade_on(
     Raises CourseFault if there is no cluster or a worker cannot judge.
     """
     course = load_course(plan.course)
-    setup = RunSetup(plan, keys_of(course, plan).of_course(), course.limits.source_kib)
+    tell_unrecorded(course, plan.exercises)  # here, for workers' own words stand in their logs
+    setup = RunSetup(replace(plan, tells=False), keys_of(course, plan).of_course(), course.limits.source_kib)
     client = _connect(address)
     try:
         workers = _Workers(client, address, RESOURCES[plan.device])

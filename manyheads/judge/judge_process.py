@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -19,7 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ..box.names import BoxUnavailable, Device, Level
-from ..course import load_course
+from ..course import Course, load_course
 from ..errors import CourseFault
 from ..result import Result, with_total
 from ..submission import Submission
@@ -51,6 +52,7 @@ class GradePlan:
     device: Device = Device.CPU
     exercises: tuple[str, ...] = ()  # ids; empty: all
     lines: bool = True  # whether to search for the line that is wrong
+    tells: bool = True  # whether its judge says what is not recorded
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def grade_all(
     jobs = min(jobs, len(submissions))
     if not jobs:
         return
-    judges = [SteadyJudge(plan, cpu) for cpu in one_for_each(jobs)]
+    judges = [SteadyJudge(replace(plan, tells=not i), cpu) for i, cpu in enumerate(one_for_each(jobs))]
     free = SimpleQueue[SteadyJudge]()
     for judge in judges:
         free.put(judge)
@@ -163,7 +165,7 @@ class SteadyJudge:
             if self._is_closed:
                 raise WorkerLost(LOST)
             self._end()
-            self._is_ready = False
+            self._is_ready, self._plan = False, replace(self._plan, tells=False)
             self._start()
 
     def _ask(self, submission: Submission, only: Collection[str], given_up: Collection[str] = ()) -> Graded:
@@ -241,11 +243,23 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
         settings = Settings(plan.secret, plan.seed, plan.device, plan.exercises, lines=plan.lines)
         judge = Judge(course, opened, settings)
         judge.demand_points()  # here, because whatever grades anybody begins here
+        if plan.tells:
+            tell_unrecorded(course, plan.exercises)
         _bound_memory(MEMORY_MIB + course.limits.memory_mib)
         return judge
     finally:
         gc.freeze()  # what was imported stays until the end
         gc.enable()
+
+
+def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
+    """Say on standard error of which exercises nothing current is recorded. exercises: ids; empty: all."""
+    from ..diagnosis.recording_file import is_current
+
+    ids = [e.id for e in course.exercises if (not exercises or e.id in exercises) and not is_current(e)]
+    if ids:
+        says = f"no current recording of {', '.join(ids)}: points are given, and no misconception is named"
+        print(f"course: {says}. Next: course release {' '.join(ids)}", file=sys.stderr, flush=True)
 
 
 def _bound_memory(mib: int) -> None:

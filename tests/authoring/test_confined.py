@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.authoring import machine
+from manyheads.authoring import machine as confined
 from manyheads.authoring.machine import confinement
 from manyheads.box.namespaces import uid_for_box
 from manyheads.course import Course
-from manyheads.judge import machine
-from manyheads.judge import machine as confined
 
 ALLOW = Path(__file__).parents[2] / "tools" / "allow-namespaces"
 DROPS = """#!/bin/sh

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from manyheads.authoring import machine
 from manyheads.authoring.machine import Finding
 from manyheads.box.nvidia import Driver, Gpu, Places
 from manyheads.course import Course
-from manyheads.judge import machine
 
 
 @pytest.fixture

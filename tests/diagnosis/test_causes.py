@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import pytest
-import torch
-from torch import nn
 
 from manyheads.box.worker.answers import Raised
-from manyheads.checks.implementation import Implementation
-from manyheads.checks.local import CachedRunner, LocalRecordingRunner, Replays
-from manyheads.diagnosis.proofs import can_cause, learns_more, proven_by
+from manyheads.diagnosis.proofs import can_cause, proven_by
 
 REACHED = {"unused": [{"use"}], "changed": [{"values", "argument"}, {"shape", "values", "argument"}]}
 
@@ -38,37 +34,3 @@ def test_a_complaint_of_autograd_is_no_changed_argument_where_none_changed() -> 
     raised = Raised("RuntimeError", ("RuntimeError", "Exception"), said, "gradient", None)
     assert proven_by(raised, mutates=True) == "input_mutated"
     assert proven_by(raised, mutates=False) == ""
-
-
-class Plain(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(3, 2)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.layer(x)
-
-
-class Normed(Plain):
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(3)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.layer(self.norm(x))
-
-
-class Idle(Normed):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.layer(x) + 1
-
-
-@pytest.mark.parametrize(("made", "expected"), [(Normed, True), (Idle, False), (Plain, False)])
-def test_parameters_of_its_own_that_take_part_are_found(made, expected) -> None:
-    attempt = LocalRecordingRunner({"Layer": made})
-    state = {"layer.weight": torch.eye(2, 3), "layer.bias": torch.ones(2)}
-    asked = Implementation(attempt).asking(cotangent=torch.ones(4, 2))
-    asked.module("Layer").loaded(state)(torch.arange(12.0).view(4, 3) ** 2)
-    reference = CachedRunner({"Layer": Plain}, only_values=True, replays=Replays())
-    answers = [(each.reply, reference.execute(each.call).gradients) for each in attempt.transcript]
-    assert learns_more(answers) is expected

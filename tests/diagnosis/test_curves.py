@@ -20,9 +20,6 @@ from manyheads.diagnosis.fingerprint import fingerprint_of
 from manyheads.diagnosis.observe import Observed, observed
 from manyheads.diagnosis.recording import Content, PublicCheck, Recording, differs
 from manyheads.diagnosis.row import Row
-from tests.diagnosis.told_at_home import RIGHT as RIGHT_AT_HOME
-from tests.diagnosis.told_at_home import checked, exercise
-from tests.make import edited
 
 Function = Callable[[Tensor], Tensor]
 
@@ -148,12 +145,3 @@ def test_a_number_is_found_where_one_answer_has_another_form(beyond: float) -> N
 ])  # fmt: skip
 def test_nothing_is_named(attempt: dict[str, object], asked: set[int]) -> None:
     assert named(attempt, asked) == []
-
-
-@pytest.mark.parametrize(("scale", "names"), [
-    pytest.param("* 0.3", ["scale_constant"], id="a number"),
-    pytest.param("/ math.sqrt(2 * q.shape[-1])", [], id="twice the width, which few calls tell from a number"),
-])  # fmt: skip
-def test_a_scale_is_named_at_home(monkeypatch: pytest.MonkeyPatch, scale: str, names: list[str]) -> None:
-    source = edited(RIGHT_AT_HOME, ("/ math.sqrt(q.shape[-1])", scale))
-    assert [each.id for each in checked(exercise("weight_split"), source, monkeypatch).diagnosis] == names

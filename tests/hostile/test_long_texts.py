@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from manyheads.box.worker.answers import Raised
-from manyheads.diagnosis.fixed_sizes import has_written_size, written_sizes
+from manyheads.diagnosis.fixed_sizes import has_written_size
 from manyheads.diagnosis.guards import guards_of
 from manyheads.judge.advice import advice, did_you_mean, of_another_kind
 from manyheads.judge.function_states import Seen, function_results, named_in
@@ -131,7 +131,7 @@ ANALYSES: dict[str, tuple[int, Callable[[str], object]]] = {
     "left open": (40, lambda text: [is_beside_code(text, 1 + i * 37 % (text.count("\n") + 1)) for i in range(CALLS)]),
     "a name that is meant": (120, lambda text: (did_you_mean(text, UNDEFINED), did_you_mean(text, LACKS))),
     "advice": (25, lambda text: (advice(text, refused(1)), of_another_kind(text, "f", is_class=False))),
-    "sizes": (60, lambda text: (written_sizes(text), has_written_size(text))),
+    "sizes": (60, has_written_size),
     "guards": (120, guards),
     "standing": (100, stands),
     "the engine's lines": (30, lambda text: without_engine(f"{text}\nimport manyheads")),

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from manyheads.judge.function_verdicts import to_tell
 
 from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.box.worker.messages import Call
 from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange
-from manyheads.judge.function_states import Seen, failed_in, function_results
+from manyheads.judge.function_states import Seen, function_results
+from manyheads.judge.tell_failed import places_of
 
 RIGHT, WRONG = Reply((Output("right"),)), Reply((Output("wrong"),))
 
@@ -21,8 +19,11 @@ def exchange(function: str, reply: Reply) -> Exchange:
     return Exchange("check", Call(function), reply)
 
 
-def is_right(exchange: Exchange) -> bool:
-    return exchange.reply.outputs == RIGHT.outputs
+def failed_in(*exchanges: Exchange, ended: Call | None = None) -> str:
+    """The function at which a check failed that asked this."""
+    failed = CheckOutcome("check", "check", Layer.VALUES, 1, "", "failed")
+    last = {"check": ended} if ended else {}
+    return places_of([failed], exchanges, last, lambda each: each.reply.outputs == RIGHT.outputs)["check"]
 
 
 @pytest.mark.parametrize(("exchanges", "place"), [
@@ -33,19 +34,19 @@ def is_right(exchange: Exchange) -> bool:
     pytest.param([("split", RIGHT), ("merge", RIGHT)], "merge", id="what was asked is no number"),
 ])  # fmt: skip
 def test_a_check_fails_where_it_stops_or_where_that_comes_from(exchanges: list[tuple[str, Reply]], place: str) -> None:
-    assert failed_in([exchange(*each) for each in exchanges], None, is_right) == place
+    assert failed_in(*(exchange(*each) for each in exchanges)) == place
 
 
 def test_whoever_raises_where_numbers_cannot_be_compared_is_where_its_check_failed() -> None:
     in_float32 = Call("make", dtype="float32")
     raised = Reply(raised=Raised("ValueError", ("ValueError", "Exception"), "no", "call", 4))
     made = Exchange("check", in_float32, raised)
-    assert failed_in([made, exchange("layer", RIGHT)], None, is_right) == "make"
-    assert failed_in([Exchange("check", in_float32, WRONG), exchange("layer", RIGHT)], None, is_right) == "layer"
+    assert failed_in(made, exchange("layer", RIGHT)) == "make"
+    assert failed_in(Exchange("check", in_float32, WRONG), exchange("layer", RIGHT)) == "layer"
 
 
 def test_a_call_that_ended_the_process_is_where_its_check_failed() -> None:
-    assert failed_in([exchange("split", WRONG)], Call("merge"), is_right) == "merge"
+    assert failed_in(exchange("split", WRONG), ended=Call("merge")) == "merge"
 
 
 BEFORE = """
@@ -129,22 +130,3 @@ def test_what_nothing_has_asked_is_neither_right_nor_wrong() -> None:
 
 
 UNWRITTEN = Raised("NotImplementedError", ("NotImplementedError", "Exception"), "", "call", 3)
-
-
-def failure(id_: str, **others: object) -> CheckOutcome:
-    return replace(CheckOutcome(id_, id_, Layer.VALUES, 1, ""), **{"outcome": "failed", **others})
-
-
-@pytest.mark.parametrize(
-    ("failed", "told"),
-    [
-        pytest.param([failure("params"), failure("values")], "values", id="what a mutant of the first fails"),
-        pytest.param([failure("params"), failure("order", suspect="scale")], "order", id="what proves the first"),
-        pytest.param([failure("params"), failure("device")], "device", id="what shows none"),
-        pytest.param([failure("params"), failure("params")], "params", id="the first, where all show another"),
-        pytest.param([failure("values", outcome="error", raised=UNWRITTEN), failure("params")], "params", id="no unwritten method"),
-        pytest.param([failure("params", outcome="timeout"), failure("values")], "params", id="what ended the process"),
-    ],
-)  # fmt: skip
-def test_the_check_that_is_told_shows_the_mistake_that_is_named_first(failed: list[CheckOutcome], told: str) -> None:
-    assert to_tell(failed, {"scale": {"values"}, "extra": {"params"}}).id == told

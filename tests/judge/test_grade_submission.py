@@ -12,9 +12,9 @@ from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
 from tests.judge.counting_box import CountingBox
+from tests.make import BY_SUMS as RIGHT
 
 NAME = "01_running_mean.py"
-RIGHT = "def running_mean(x):\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
 WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
 
 
@@ -32,7 +32,7 @@ def test_the_same_text_is_judged_once_and_has_the_same_result(judge_and_box, run
     judge, box = judge_and_box
     first, other, again = graded(judge, running_mean, WRONG, RIGHT, WRONG)
     assert first == again != other
-    assert box.attempts == 2
+    assert box.attempts == 3  # what is wrong is asked the public calls in a process of its own
 
 
 def test_a_text_gets_the_result_that_it_gets_alone_whoever_came_before(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from manyheads.diagnosis.resize import layouts
 
 from manyheads.box.level import Box
 from manyheads.box.worker.form import Form
@@ -18,6 +17,7 @@ from manyheads.checks.outcome import CheckFailed
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.student.resize import layouts
 from manyheads.submission import AttemptSource
 from tests.structures.conftest import Scored
 

@@ -1,12 +1,4 @@
-"""Answers that are no numbers have no gradients: those that come depend on how the formula is written."""
-
-from __future__ import annotations
-
-import pytest
-
-from tests.diagnosis.told_at_home import checked, exercise
-
-CROSS = """import math
+import math
 import torch
 from torch import nn
 
@@ -30,10 +22,3 @@ class CrossAttention(nn.Module):
             scores = scores + torch.zeros_like(scores).masked_fill(~keep[:, None, None], -torch.inf)
         y = scores.softmax(-2) @ v
         return self.out_proj(y.transpose(1, 2).flatten(2))
-"""
-
-
-def test_how_the_infinity_is_written_hides_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A column that is hidden whole is NaN, and adding the −inf leaves other gradients than filling it in."""
-    result = checked(exercise("cross_attention"), CROSS, monkeypatch)
-    assert [each.id for each in result.diagnosis] == ["softmax_query_axis"]

@@ -1,0 +1,68 @@
+"""What a student's machine and the grading say of a text."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import chain
+
+from manyheads.box.level import Box
+from manyheads.course import Course, Exercise, load_course
+from manyheads.diagnosis.recording_file import read
+from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.lines.find_lines import Bounds
+from manyheads.result import ExerciseResult
+from manyheads.student.run_attempt import check_source
+from manyheads.submission import AttemptSource
+from tests.make import REPOSITORY
+
+NO_LINES = Bounds(edits=0)
+
+
+class Sides:
+    """Both sides of the courses' exercises, with one box."""
+
+    def __init__(self, box: Box, tiny: Course) -> None:
+        self._box, self._courses = box, (load_course(REPOSITORY), tiny)
+
+    @cached_property
+    def _judges(self) -> dict[str, Judge]:
+        settings = Settings(b"secret", lines=False)
+        return {e.id: judge for c in self._courses for judge in [Judge(c, self._box, settings)] for e in c.exercises}
+
+    def exercise(self, id_: str) -> Exercise:
+        """The exercise of this id, of the course or the tiny one."""
+        return next(each for each in chain(*(c.exercises for c in self._courses)) if each.id == id_)
+
+    def home(self, exercise: Exercise, text: str) -> ExerciseResult:
+        """What `course check` says of it."""
+        limits = self._courses[0].limits.for_worker()
+        source = AttemptSource(f"{exercise.stem}.py", text)
+        return check_source(read(exercise.fingerprints), source, self._box, limits, NO_LINES, exercise)
+
+    def graded(self, exercise: Exercise, text: str) -> ExerciseResult:
+        """What `course grade` says of it."""
+        return self._judges[exercise.id].grade_attempt("ada", exercise, AttemptSource(f"{exercise.stem}.py", text))
+
+
+def names(result: ExerciseResult) -> list[str]:
+    """What is named, in order, with what would do in its place."""
+    return ["|".join((each.id, *each.alternatives)) for each in result.diagnosis]
+
+
+def apart(graded: ExerciseResult, home: ExerciseResult) -> list[str]:
+    """Where the two sides say different things of an attempt, but for what a hidden check shows by itself.
+
+    That is a name that comes last, or stands beside the others; and a function that is right as far as what is public goes.
+    """
+    found = []
+    mine, others = names(graded), names(home)
+    if mine[: len(others)] != others:
+        found.append(f"graded {mine}, at home {others}")
+    by_name = {each.name: each for each in graded.functions}
+    for each in home.functions:
+        other = by_name[each.name]
+        if (each.state not in ("right", "unseen", "so_far") and each != other) or (
+            other.state in ("unwritten", "undefined") and each != other
+        ):
+            found.append(f"graded {other}, at home {each}")
+    return found

@@ -1,0 +1,15 @@
+"""What a student's machine and the grading say of a text."""
+
+from __future__ import annotations
+
+import pytest
+
+from manyheads.box.level import Box
+from manyheads.course import Course
+from tests.diagnosis.both_sides import Sides
+
+
+@pytest.fixture(scope="session")
+def sides(box: Box, tiny: Course) -> Sides:
+    """Both sides."""
+    return Sides(box, tiny)
