@@ -14,7 +14,7 @@ from .diagnosis import Diagnosis, Fault, in_order
 from .dropout_extremes import is_of_copies
 from .explain import explain, explain_by_made_pair, explain_functions, explain_nearly
 from .fingerprint import has_no_numbers
-from .fixed_sizes import HARD_CODED, has_written_size, lines_that_turn_all_axes, proven_by_rank
+from .fixed_sizes import HARD_CODED, has_written_size, lines_that_turn_all_axes, proven_by_rank, proven_by_size
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
 from .observe import Observed
 from .other_device import looks_at_no_numbers, on_another_device
@@ -39,9 +39,8 @@ def diagnose(recording: Recording, seen: Mapping[int, Observed], source: str, ba
     """
     case = _Case(recording, seen, source)
     explained = explain(case.row, case.proofs) or explain_nearly(case.row)
-    explained = explained or explain_functions(case.row, case.proofs)
+    explained = explained or _beside_parameters(case) or explain_functions(case.row, case.proofs)
     explained = _behind_guards(case, explained)
-    explained = explained or _beside_parameters(case)
     if bank is not None and not explained and not case.parameters:
         explained = explain_by_made_pair(case.row, case.proofs, bank)
     if not explained:
@@ -78,13 +77,15 @@ class _Case:
         self.answers = {i: name for i, name in answers.items() if name}
         self.proven = {**proven_by_chance(self.row), **self.raised, **self.answers}
         self.dropped = _dropped_otherwise(self.row)
+        self.in_its_own_way = {i for i, e in wrong.items() if e.right.raised == "refused" and e.found.raised}
         self.parameters: dict[int, str] = {}
         self.hides_layers = False
 
     @property
     def proofs(self) -> list[Set[int]]:
-        """What is set aside: dropout that no mutant makes; what exceptions prove, too; what anything proves."""
-        return [self.dropped, self.dropped | self.raised.keys(), self.dropped | self.proven.keys()]
+        """What is set aside: dropout that no mutant makes, and refusals of a kind of its own; what exceptions prove; what anything proves."""
+        aside = self.dropped | self.in_its_own_way
+        return [aside, aside | self.raised.keys(), aside | self.proven.keys()]
 
     def without_turned(self) -> dict[int, Observed]:
         """Return the calls of functions that are written, without those that stopped at a `.T`."""
@@ -98,6 +99,8 @@ def _dropped_otherwise(row: Row) -> Set[int]:
     What another mistake leaves of the numbers may be in them, too, and the other calls tell them apart.
     """
     copies = {i for i, e in row.wrong.items() if is_of_copies(e.call)}
+    if copies == row.wrong.keys():
+        return set()
     return {i for i in copies if not any(row.is_as(m, i) for m in range(len(row.recording.mutants)))}
 
 
@@ -143,6 +146,7 @@ def _prove_more(case: _Case) -> None:
     never = of_one_number(case.fingerprints) | (set() if has_written_size(case.source) else {HARD_CODED})
     shown = {
         **proven_by_rank(case.without_turned(), row.wrong),
+        **proven_by_size(row, case.source),
         **{i: name for i, name in placed.items() if name not in never},
     }
     following = that_follow(row.written, case.parameters, case.raised)
@@ -166,7 +170,7 @@ def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
         bool(explained)
         or REFUSES in ids
         or case.hides_layers
-        or can_cause(ids, wrong - case.proven.keys(), wrong, lambda: _differing(case.row))
+        or can_cause(ids, wrong - case.proven.keys() - case.in_its_own_way, wrong, lambda: _differing(case.row))
     )
     words = case.fingerprints.words
     causes = [*case.raised.values(), *(MUTATED for name in ids if name == MUTATED)]  # before the gradient that it cuts

@@ -15,13 +15,15 @@ from .row import Row
 from .same_places import WRONG_AXIS, has_foreign_size
 from .varying_answers import due_to_chance
 
+FEWEST = 6  # wrong answers of one function by which two faults in it can be told
 EDGE, FEW = 12, 6  # one in 12 calls, and one in 6 wrong ones, may differ in an edge case of a mistake
 
 
-def explain(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
+def explain(row: Row, proofs: Iterable[Set[int]], *, is_little: bool = False) -> Sequence[Fault]:
     """Return what explains the whole attempt: mutants, one with a number that is not listed, or a recorded pair.
 
     proofs: calls that prove a mistake of their own, which need be no mutant's; they are set aside.
+    is_little: whether the calls are too few to tell two faults together from one that nobody has listed.
     """
     rows = beside(row, proofs)
     if faults := _first(cover, rows):
@@ -29,12 +31,13 @@ def explain(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
     calls, name = due_to_chance(row)
     if name and (faults := cover(row.without(calls))):
         return [*faults, Fault(name)]
-    return _first(on_a_curve, rows) or _first(explaining_pair, rows)
+    return _first(on_a_curve, rows) or (() if is_little else _first(explaining_pair, rows))
 
 
 def beside(row: Row, proofs: Iterable[Set[int]]) -> list[Row]:
     """Return the row, and what is left of it beside each of the proofs, where something is left to be explained."""
-    rows = [row, *(row.without(calls) for calls in proofs if calls & row.asked)]
+    aside = dict.fromkeys(frozenset(calls & row.asked) for calls in proofs)
+    rows = [row, *(row.without(calls) for calls in aside if calls)]
     return [each for each in rows if each.wrong]
 
 
@@ -42,7 +45,8 @@ def explain_functions(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
     """Return what explains each function alone, where nothing explains all, and does not contradict an earlier one."""
     found: dict[str, Fault] = {}
     for own, earlier in _functions(row):
-        faults = cover(row.of(own | earlier), own) or explain(row.of(own | (earlier - row.wrong.keys())), proofs)
+        alone = row.of(own | (earlier - row.wrong.keys()))
+        faults = cover(row.of(own | earlier), own) or explain(alone, proofs, is_little=len(alone.wrong) < FEWEST)
         for fault in faults:
             found.setdefault(fault.id, fault)
     return tuple(found.values())
@@ -51,6 +55,7 @@ def explain_functions(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
 def explain_by_made_pair(row: Row, proofs: Iterable[Set[int]], bank: Bank) -> Sequence[Fault]:
     """Return two mutants that in one answer as the attempt does; else such a pair for one of its functions."""
     rows = [row, *(row.of(own | (earlier - row.wrong.keys())) for own, earlier in _functions(row))]
+    rows = [each for each in rows if each is row or len(each.wrong) >= FEWEST]
     return _first(partial(made_pair, bank=bank), [each for one in rows for each in beside(one, proofs)])
 
 

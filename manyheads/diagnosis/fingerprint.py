@@ -24,7 +24,7 @@ TWIN = "its twin"  # the attribute of a module that differs from its twin in wei
 SMALLEST = 5e-3  # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
 
 Facet = str  # a name of FACETS
-_NUMBERS = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")  # 12, and both of 10x12
+SIZES = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")  # in a message: 12, and both of 10x12
 _READ, _MOST = 300, 8  # characters of a message, and numbers
 
 
@@ -259,7 +259,7 @@ def _raised(raised: Raised) -> str:
     kind = kind_of(raised)
     if kind is None:
         return "other"
-    return " ".join([f"kind {KINDS.index(kind)}", *_NUMBERS.findall(raised.message[:_READ])[:_MOST]])
+    return " ".join([f"kind {KINDS.index(kind)}", *SIZES.findall(raised.message[:_READ])[:_MOST]])
 
 
 def tensor_fingerprint(tensor: Tensor) -> TensorFingerprint:

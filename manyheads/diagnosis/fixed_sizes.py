@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Set
 
 from torch import Tensor
 
@@ -11,16 +12,55 @@ from ..box.worker.messages import Call
 from ..checks.explain import is_refusal
 from ..checks.transcript import target_of
 from ..submission.unwritten import statements_of
+from .fingerprint import SIZES
 from .observe import Observed
+from .row import Row
+from .same_places import sizes_of
 
 HARD_CODED = "hard_coded_shape"
+MOST = 2 / 3  # of the wrong calls: in others the size may stand for another axis, too
+_READ = 300  # characters of a message
 AXES = 3  # the largest number that is an axis in most texts
+
+
+def _integers(source: str) -> Iterator[int]:
+    nodes = (node for part in statements_of(source) for node in ast.walk(part))
+    return (node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is int)
 
 
 def has_written_size(source: str) -> bool:
     """Return whether a text contains an integer that is a size and hardly an axis; True where the text is not at hand."""
-    nodes = (node for part in statements_of(source) for node in ast.walk(part))
-    return not source or any(isinstance(n, ast.Constant) and type(n.value) is int and n.value > AXES for n in nodes)
+    return not source or any(n > AXES for n in _integers(source))
+
+
+def proven_by_size(row: Row, source: str) -> dict[int, str]:
+    """Return the wrong calls of functions in which a size of the text stands where each call has another, with the name of that.
+
+    Most that raise tell of the same size, which the call has not; most others answer with it in place of another.
+    """
+    written = {n for n in _integers(source) if n > AXES}
+    functions: dict[str, list[int]] = {}
+    for i in row.wrong.keys() if written else ():
+        if row.wrong[i].right.raised is None:
+            functions.setdefault(target_of(row.wrong[i].call), []).append(i)
+    found: dict[int, str] = {}
+    for calls in functions.values():
+        told = Counter(size for i in calls for size in _foreign(row.wrong[i], written))
+        if any(count > 1 and count >= MOST * len(calls) for count in told.values()):
+            found |= dict.fromkeys(calls, HARD_CODED)
+    return found
+
+
+def _foreign(seen: Observed, written: Set[int]) -> set[int]:
+    """Return the sizes of the text that an exception tells of and the call has not, or that an answer has in place of others."""
+    raised = seen.reply.raised
+    if raised is not None:
+        told = Counter(map(int, SIZES.findall(raised.message[:_READ])))
+        return {*(told - Counter(sizes_of(seen.call)))} & written  # a size that the call has once may be told twice
+    pairs = zip(seen.found.outputs, seen.right.outputs, strict=False)
+    shapes = [(mine.shape, due.shape) for mine, due in pairs if mine.shape and due.shape]
+    others = {a for mine, due in shapes if len(mine) == len(due) for a, b in zip(mine, due, strict=True) if a != b}
+    return others & written
 
 
 def lines_that_turn_all_axes(source: str) -> set[int]:
