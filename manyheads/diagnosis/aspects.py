@@ -1,4 +1,8 @@
-"""Compare what a visible check compares, aspect by aspect: whether a call is answered, with which shape, numbers, gradients."""
+"""Compare what a visible check compares, aspect by aspect: whether a call is answered, with which shape, numbers, gradients.
+
+A hidden check is code. On a student's machine stands, in its place, a list of aspects and of the calls that each is asked of;
+`authoring.asked_aspects` chooses them so that both give the same verdict.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +33,6 @@ from .metamorphic import (
 from .observe import Observed, first_of
 from .other_device import looks_at_no_numbers, on_another_device
 from .recording import Aspect
-
-# What a visible check compares of gradients.
 
 ROUNDING = 1e-5  # of two sums that are equal where a gradient is that of a linear function
 
@@ -97,12 +99,6 @@ def _agree(comparison: Observed, names: list[str]) -> None:
     found, expected = (replace(r, gradients=g) for r, g in ((comparison.found, mine), (comparison.right, right)))
     if not found.agrees(expected, ("gradients",)):
         raise CheckFailed("the gradients differ from the expected ones")
-
-
-# What a visible check compares, aspect by aspect: whether a call is answered, with which shape, with which numbers…
-#
-# A hidden check is code. On a student's machine stands, in its place, a list of aspects and of the calls that each is
-# asked of; `authoring.asked_aspects` chooses them so that both give the same verdict.
 
 
 def compare(aspect: Aspect, calls: Sequence[Observed]) -> None:

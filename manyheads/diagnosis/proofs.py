@@ -13,8 +13,6 @@ from .observe import Observed
 from .other_device import fault_of_device
 from .recording import RecordedMutant, Recording
 
-# What an exception proves by itself.
-
 MUTATED = "input_mutated"
 
 
@@ -26,9 +24,6 @@ def proven_by(raised: Raised | None, mutates: bool) -> str:
     kind = kind_of(raised) if raised is not None else None
     name = (kind.misconception if kind else None) or ""
     return "" if name == MUTATED and not mutates else name
-
-
-# What an answer to a recorded call proves by itself, whatever its numbers are.
 
 
 def proven_by_answer(recording: Recording, index: int, seen: Observed) -> str:
@@ -93,11 +88,6 @@ def _name_of_all(
     names = {id_ for id_, each in answers if each is not None and answers_so(right, each)}
     return names.pop() if len(names) == 1 else ""
 
-
-# Whether misconceptions that are proved can be why something else is wrong.
-#
-# What is proved by itself, such as a dropout that is never used, need not be why the values are wrong: if it were
-# named as though it were, a student would mend it and find nothing changed.
 
 Place = TypeVar("Place")  # where something is wrong: a check, or a call
 
