@@ -6,7 +6,7 @@ import ast
 from html import escape
 from pathlib import Path
 
-from manyheads.authoring.engine_digest import ENGINE, imports_of
+from manyheads.authoring.index import ENGINE, imports_of
 
 ORDER = (
     "cli", "notebook", "platforms", "authoring", "report", "student", "judge", "diagnosis", "checks", "submission",

@@ -17,13 +17,12 @@ from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange
 from ..course import CourseError, Exercise
-from ..diagnosis.dropout_extremes import is_of_copies, settled
 from ..diagnosis.fingerprint import ReplyFingerprint, fingerprint_of
-from ..diagnosis.observe import Expected, first_of
+from ..diagnosis.observe import Expected, first_of, is_of_copies, settled
 from ..diagnosis.varying_answers import are_alike
 from ..judge.catalogue import Catalogue
 from .asked_aspects import Groups, groups_of
-from .nondeterminism import is_deterministic
+from .mutant_answers import is_deterministic
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 PUBLIC = b"public inputs: drawn without the course's secret"  # in place of the secret

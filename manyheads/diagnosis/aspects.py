@@ -30,8 +30,7 @@ from .metamorphic import (
     struck_otherwise,
     zeros_missed,
 )
-from .observe import Observed, first_of
-from .other_device import looks_at_no_numbers, on_another_device
+from .observe import Observed, first_of, looks_at_no_numbers, on_another_device
 from .recording import Aspect
 
 ROUNDING = 1e-5  # of two sums that are equal where a gradient is that of a linear function

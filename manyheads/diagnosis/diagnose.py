@@ -11,13 +11,11 @@ from .bank import Bank
 from .broken_aspect import proven_by_aspect
 from .curves import of_one_number
 from .diagnosis import Diagnosis, Fault, in_order
-from .dropout_extremes import is_of_copies
-from .explain import explain, explain_by_made_pair, explain_functions, explain_nearly
+from .explain_row import explain, explain_by_made_pair, explain_functions, explain_nearly
 from .fingerprint import has_no_numbers
 from .fixed_sizes import HARD_CODED, has_written_size, lines_that_turn_all_axes, proven_by_rank, proven_by_size
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
-from .observe import Observed
-from .other_device import looks_at_no_numbers, on_another_device
+from .observe import Observed, is_of_copies, looks_at_no_numbers, on_another_device
 from .parameters import proven_by_parameters, that_follow, without_more
 from .proofs import MUTATED, can_cause, proven_by, proven_by_answer
 from .recording import Recording, differs

@@ -1,14 +1,22 @@
-"""One recorded call: how the reference answered it, and how an attempt did."""
+"""One recorded call: how the reference answered it and how an attempt did, and what of the two is compared.
+
+Of many copies of one input chance decides each answer of dropout's, but not the extremes of all of them: those are recorded and
+compared in place of the answers. A call with tensors on the meta device, which have no numbers, shows an attempt's devices.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
-from ..box.worker.answers import Reply
-from ..box.worker.messages import Call
-from .fingerprint import ReplyFingerprint, fingerprint_beside
+from ..box.worker.answers import Output, Reply
+from ..box.worker.messages import Build, Call
+from ..checks.explain import kind_of
+from .fingerprint import ReplyFingerprint, fingerprint_beside, has_no_numbers
 
 Expected = tuple[Tensor | None, ...]
 
@@ -35,3 +43,81 @@ def observed(call: Call, right: ReplyFingerprint, expected: Expected, reply: Rep
 def first_of(expected: Expected) -> Tensor | None:
     """Return the first output, to which a relation of several calls is put."""
     return expected[0] if expected else None
+
+
+FEWEST = 64  # copies, so that every outcome of a few coins is among them
+ALIKE = 1e-5  # of the largest number: a release nudges inputs by less, to find what rounding decides
+NOTHING = 1e-6  # of the largest number: it is as good as 0
+
+
+def is_of_copies(call: Call) -> bool:
+    """Return whether a module is asked, in training, about many copies of one input."""
+    first = next((value for value in call.args if isinstance(value, Tensor)), None)
+    if first is None or not (call.random and isinstance(call.subject, Build) and call.subject.training):
+        return False
+    return (
+        first.dim() > 1
+        and len(first) >= FEWEST
+        and bool(((first - first[:1]).abs() <= ALIKE * first.abs().max()).all())
+    )
+
+
+def settled(call: Call, reply: Reply) -> Reply:
+    """Return the reply, with the extremes of its answers if the call is about copies."""
+    if not reply.outputs or not is_of_copies(call):
+        return reply
+    return dataclasses.replace(reply, outputs=tuple(map(_extremes, reply.outputs)))
+
+
+def _extremes(output: Output) -> Output:
+    """Return the smallest and the largest number over all copies, and the smallest size of those that are not 0.
+
+    And 1 where a number is 0 in a copy in which others beside it, of the last axis, are not.
+    """
+    tensor = output.tensor
+    if tensor is None or not tensor.is_floating_point() or tensor.dim() < 2 or not tensor.numel():
+        return output
+    sizes = tensor.abs()
+    is_there = sizes > NOTHING * sizes.max()
+    left = torch.where(is_there, sizes, torch.inf).amin(0)
+    left = left.masked_fill(left == torch.inf, 0.0)
+    struck = (~is_there & is_there.any(-1, keepdim=True)).any(0).to(tensor.dtype)
+    extremes = torch.stack([tensor.amin(0), tensor.amax(0), left, struck])
+    return dataclasses.replace(output, tensor=extremes, shape=tuple(extremes.shape))
+
+
+HARD_CODED, BEHIND = "hard_coded_device", "mask_not_moved"
+
+# In each of PyTorch's messages to who looks at numbers that are not there: "meta tensors", "register_meta".
+_META = re.compile(r"(\b|_)meta(\b|_)", re.IGNORECASE)
+
+
+def looks_at_no_numbers(comparison: Observed) -> bool:
+    """Return whether it raised because it looked at numbers where there are none, which right code may do, too."""
+    raised = comparison.reply.raised
+    return raised is not None and has_no_numbers(comparison.right) and bool(_META.search(raised.message))
+
+
+def on_another_device(comparison: Observed) -> str:
+    """Return what is wrong where the arguments are on the meta device, and something else is not; "" if nothing is."""
+    if not has_no_numbers(comparison.right):
+        return ""
+    seen, kind = comparison.reply.operations, comparison.reply.raised and kind_of(comparison.reply.raised)
+    if (seen is not None and seen.mixed) or (kind and kind.misconception == HARD_CODED):
+        return "tensors on two devices meet; one of them was made on a fixed device, or taken to one"
+    elsewhere = next((out.device for out in comparison.reply.outputs if out.device not in (None, "meta")), None)
+    return f"the output is on {elsewhere} wherever the arguments are" if elsewhere else ""
+
+
+def fault_of_device(comparison: Observed) -> str:
+    """Return the misconception that such a call proves.
+
+    A tensor that the module holds stayed behind, or else a device that is written into the code. "" where there is none,
+    or where a weight is no parameter, and so cannot follow the module.
+    """
+    modules = comparison.reply.modules
+    if not on_another_device(comparison) or any(
+        not comparison.right.parameters.keys() <= m.parameters.keys() for m in modules
+    ):
+        return ""
+    return BEHIND if any(len(held.shape) > 1 for m in modules for held in m.plain.values()) else HARD_CODED

@@ -11,9 +11,8 @@ from ..checks.implementation import LocalRunner
 from ..checks.local import as_an_attempts
 from .bank import Bank
 from .diagnosis import Fault
-from .dropout_extremes import settled
 from .fingerprint import ReplyFingerprint, fingerprint_beside
-from .observe import Observed
+from .observe import Observed, settled
 from .pair_answers import Sketches, brief, brief_numbers
 from .recording import facets_of
 from .row import Row

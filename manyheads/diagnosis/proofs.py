@@ -9,8 +9,7 @@ from ..box.worker.answers import Raised, Reply
 from ..checks.explain import kind_of
 from ..checks.transcript import target_of
 from .fingerprint import TWIN, ReplyFingerprint
-from .observe import Observed
-from .other_device import fault_of_device
+from .observe import Observed, fault_of_device
 from .recording import RecordedMutant, Recording
 
 MUTATED = "input_mutated"

@@ -14,9 +14,8 @@ from itertools import combinations_with_replacement
 from torch import Tensor
 
 from ..box.worker.messages import Build, Call, StandIn
-from .dropout_extremes import is_of_copies
 from .fingerprint import Facet, ReplyFingerprint
-from .observe import Observed
+from .observe import Observed, is_of_copies
 from .proofs import learns_more
 from .recording import RecordedMutant, Recording, facets_of
 

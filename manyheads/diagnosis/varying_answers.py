@@ -13,8 +13,7 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call
 from ..checks.transcript import target_of
-from .dropout_extremes import is_of_copies
-from .observe import Observed
+from .observe import Observed, is_of_copies
 from .row import Row
 
 SAME = 1e-6  # of the largest number

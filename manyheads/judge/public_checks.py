@@ -18,8 +18,7 @@ from ..diagnosis.bank import Bank
 from ..diagnosis.broken_aspect import first_broken, groups_of
 from ..diagnosis.diagnose import diagnose
 from ..diagnosis.diagnosis import Diagnosis, named, naming
-from ..diagnosis.dropout_extremes import settled
-from ..diagnosis.observe import Observed, observed
+from ..diagnosis.observe import Observed, observed, settled
 from ..diagnosis.recording import PublicCheck, Recording
 from ..result import CheckResult, Outcome
 from ..submission.standing import INTERFACE

@@ -12,8 +12,8 @@ from ..box.worker.limits import Limits
 from ..box.worker.messages import Call
 from ..checks.cast import cast
 from ..course import Exercise
-from ..diagnosis.dropout_extremes import settled
 from ..diagnosis.fingerprint import fingerprint_beside
+from ..diagnosis.observe import settled
 from ..diagnosis.recording import Recording, differs
 from ..judge.attempt_runner import AttemptRunner
 from ..judge.function_results import describe_exception

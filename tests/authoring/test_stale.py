@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.engine_digest import engine_digest, statements_of
-from manyheads.authoring.index import NAME
+from manyheads.authoring.index import NAME, engine_digest, statements_of
 from manyheads.authoring.release_exercises import Written, write_release
 from manyheads.authoring.verify.file_claims import verify_structure
 from manyheads.checks.local import namespace_of

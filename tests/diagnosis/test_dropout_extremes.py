@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from manyheads.box.worker.messages import Build, Call
 from manyheads.checks.implementation import LocalRunner
-from manyheads.diagnosis.dropout_extremes import is_of_copies, settled
+from manyheads.diagnosis.observe import is_of_copies, settled
 
 P = 0.25
 
