@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 JUDGE = "judge"  # the name of a judge's process
 MEMORY_MIB = 4096  # that a judge may have for its own data: seven times what the course's own class takes
 CLOSE_SECONDS = 5.0  # that a judge has to end its box, before it is killed
-Only = Mapping[Submission, tuple[str, ...]]
+Only = Mapping[Submission, Collection[str]]
 EVERYTHING: Only = MappingProxyType({})
 LOST = "a judge process ended before it was done. Next: run the same command again"
 

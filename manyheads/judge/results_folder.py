@@ -1,8 +1,4 @@
-"""The journal: which results are on disk, exercise by exercise, with a hash of everything that each depends on.
-
-With it a stopped run continues where it stopped, and a repeated run grades only what has changed. An incomplete line,
-which a power cut can leave, is ignored.
-"""
+"""The folder of a run's results: it is one run's alone, and its results state one seed."""
 
 from __future__ import annotations
 
@@ -10,24 +6,17 @@ import json
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from ..course import Course, Exercise
 from ..errors import CourseFault
-from ..result import ExerciseResult, Result, result_path
+from ..result import result_path
 from ..submission import Submission
 from ..submission import left_over as not_graded
-from ..whole import naming
-from . import changed_points
-from .judge_process import GradePlan
-from .keys import Keys, keys_of
+from .record_results import CHANGED, CHANGING, JOURNAL
 
-NAME, LOCK = ".journal", ".lock"
+LOCK = ".lock"
 SEEDS = 1_000_000  # easily typed; nobody can compute a run's inputs from it without the course's secret
 
 
@@ -72,7 +61,7 @@ def _is_held(descriptor: int, path: Path) -> bool:
 
 
 def _refuse_links(folder: Path, submissions: Sequence[Submission]) -> None:
-    own = (LOCK, NAME, not_graded.NAME, changed_points.NAME, changed_points.UNFINISHED)
+    own = (LOCK, JOURNAL, not_graded.NAME, CHANGED, CHANGING)
     results = [result_path(folder, submission.student, submission.assignment.id) for submission in submissions]
     for path in [*(folder / name for name in own), *results]:
         within = path.parent if path.parent != folder else path
@@ -83,58 +72,6 @@ def _refuse_links(folder: Path, submissions: Sequence[Submission]) -> None:
             wrong = f"{within} is a file, where a folder"
         if wrong:
             raise CourseFault(f"{wrong} is to be written. Next: move it elsewhere, or give --out another folder")
-
-
-@dataclass(frozen=True)
-class Journal:
-    """The journal of one folder of results, for one grading plan."""
-
-    folder: Path
-    keys: Keys
-    lines: dict[str, dict[str, str]]  # "student/assignment" -> exercise -> key of the result
-
-    def holds(self, submission: Submission, exercise: Exercise, key: str, result: ExerciseResult | None) -> bool:
-        """Return whether this result is noted as that of the attempt with this key."""
-        noted = self.lines.get(_name(submission), {}).get(exercise.id)
-        return noted is not None and result is not None and noted == self.keys.of_result(key, exercise, result)
-
-    def on_disk(self, submission: Submission) -> Result | None:
-        """Return the result on disk, whatever its keys; None if none can be read."""
-        try:
-            path = result_path(self.folder, submission.student, submission.assignment.id)
-            return Result.model_validate_json(path.read_bytes())
-        except (OSError, ValidationError):
-            return None
-
-    def note(self, submission: Submission, keys: Mapping[str, str], result: Result) -> None:
-        """Record that these exercises of the result are on disk, without those that are not graded: they are tried again.
-
-        keys: of the exercises, computed before grading, as files may change.
-        """
-        graded = {exercise.id: exercise for exercise in result.exercises if exercise.is_graded and exercise.id in keys}
-        exercises = [exercise for exercise in submission.assignment.exercises if exercise.id in graded]
-        noted = {e.id: self.keys.of_result(keys[e.id], e, graded[e.id]) for e in exercises}
-        with naming(self.folder / NAME), (self.folder / NAME).open("a", encoding="utf-8") as file:
-            file.write(f"\n{json.dumps([_name(submission), noted])}\n")  # the leading newline ends an incomplete line
-            file.flush()
-            os.fsync(file.fileno())
-
-
-def open_journal(folder: Path, course: Course, plan: GradePlan) -> Journal:
-    """Read the journal of a folder; it is empty if there is none."""
-    lines: dict[str, dict[str, str]] = {}
-    path = folder / NAME
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
-        try:
-            name, noted = json.loads(line)
-            lines.setdefault(str(name), {}).update((str(exercise), str(key)) for exercise, key in noted.items())
-        except (ValueError, TypeError, AttributeError):
-            continue
-    return Journal(folder, keys_of(course, plan), lines)
-
-
-def _name(submission: Submission) -> str:
-    return f"{submission.student}/{submission.assignment.id}"
 
 
 def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, in_part: bool) -> int:
