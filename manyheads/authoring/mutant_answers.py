@@ -26,7 +26,7 @@ from ..diagnosis.fingerprint import (
     fingerprint_beside,
 )
 from ..diagnosis.observe import Observed
-from ..judge.catalogue import Catalogue
+from ..judge.run_checks import Catalogue
 from ..judge.memory import Memory
 from .asked_aspects import Broken
 from .nondeterminism import is_deterministic, is_of_rounding, is_same_reply

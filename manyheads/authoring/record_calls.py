@@ -21,7 +21,7 @@ from ..diagnosis.dropout_extremes import is_of_copies, settled
 from ..diagnosis.fingerprint import ReplyFingerprint, fingerprint_of
 from ..diagnosis.observe import Expected, first_of
 from ..diagnosis.varying_answers import are_alike
-from ..judge.catalogue import Catalogue
+from ..judge.run_checks import Catalogue
 from .asked_aspects import Groups, groups_of
 from .nondeterminism import is_deterministic
 

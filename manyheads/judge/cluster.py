@@ -62,7 +62,9 @@ def grade_on(
     try:
         workers = _Workers(client, address, RESOURCES[plan.device])
         workers.prepare(setup)
-        calls = (partial(grade_here, setup, s, files_key(s, setup.limit_kib), tuple(only.get(s, ()))) for s in submissions)
+        calls = (
+            partial(grade_here, setup, s, files_key(s, setup.limit_kib), tuple(only.get(s, ()))) for s in submissions
+        )
         yield from workers.results(calls)
     finally:
         with suppress(OSError):

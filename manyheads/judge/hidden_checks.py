@@ -98,8 +98,7 @@ def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, lis
     for name in list(sys.modules):  # they may be from another course, or older than the files
         if name in {file.stem for file in files} or name.partition(".")[0] in folders:
             del sys.modules[name]
-    collector = _Collector(device)
-    folder = str(files[0].parent)
+    collector, folder = _Collector(device), str(files[0].parent)
     arguments = [*_OPTIONS, "-c", "/dev/null", "--rootdir", folder, "--confcutdir", folder, *map(str, files)]
     status = pytest.main(arguments, plugins=[collector])
     if collector.problem or status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
@@ -124,9 +123,7 @@ class _Collector:
             self.problem = str(report.longreprtext).strip().splitlines()[-1]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        for item in items:
-            if is_for_another_device(item, self._device):
-                continue
+        for item in (each for each in items if not is_for_another_device(each, self._device)):
             try:
                 self.found.setdefault(item.path, []).append(check_of(item))
             except pytest.UsageError as error:

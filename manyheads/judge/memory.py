@@ -27,11 +27,10 @@ LARGE = MIB // 4  # a reply of more bytes is not remembered: one attempt's must 
 
 @dataclass
 class Step:
-    """What a check did after certain replies: it made a call, or it ended. Neither: no attempt has been here."""
+    """What a check made after certain replies: a call, or its outcome. None: no attempt has been here."""
 
-    call: Call | None = None
-    outcome: CheckOutcome | None = None
-    after: dict[int, Step] = field(default_factory=dict)  # by the id of the reply to `call`
+    made: Call | CheckOutcome | None = None
+    after: dict[int, Step] = field(default_factory=dict)  # by the id of the reply to the call
 
 
 class Memory:
@@ -59,18 +58,21 @@ class Memory:
 
     def first(self, check: str) -> Step:
         """Return where the check with this id begins."""
-        return _unless_faulty(self._first.setdefault(check, Step()))
+        return self._first.setdefault(check, Step())
 
     def after(self, step: Step, reply: Reply) -> Step:
-        """Return where its check goes on when `step.call` got this reply."""
-        return _unless_faulty(step.after.setdefault(id(reply), Step())) if id(reply) in self._read else Step()
+        """Return where its check goes on when its call got this reply."""
+        return step.after.setdefault(id(reply), Step()) if id(reply) in self._read else Step()
 
-    def note(self, step: Step, made: Call | CheckOutcome) -> None:
-        """Note what the check did at this step."""
-        if isinstance(made, CheckOutcome):
-            step.outcome = made
-        else:
-            step.call = self.hold(made)
+    def note(self, step: Step, made: Call | CheckOutcome) -> Step:
+        """Note what the check made at this step, and return the step.
+
+        Where the check itself broke, that is remembered by nobody: this machine may have had its part in it.
+        """
+        if isinstance(made, CheckOutcome) and made.fault:
+            return Step(made)
+        step.made = self.hold(made) if isinstance(made, Call) else made
+        return step
 
     def hold(self, call: Call) -> Call:
         """Return the same call for all equal ones: what is sent for it and what trusted code answers will be remembered."""
@@ -121,11 +123,6 @@ class Memory:
                 self._answers[id(call)] = (reply, changes_in(reply))
                 self.size += bytes_of(reply)
         return reply
-
-
-def _unless_faulty(step: Step) -> Step:
-    """Return the step; where the check itself broke, one that is tried anew: this machine may have had its part in it."""
-    return Step() if step.outcome is not None and step.outcome.fault else step
 
 
 @dataclass(frozen=True)

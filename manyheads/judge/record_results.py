@@ -1,4 +1,4 @@
-"""What is kept of a run beside its results: a journal, and whose points it changed. Nothing else writes results of a run.
+"""The folder of a run's results, with a journal and whose points the run changed. Nothing else writes there.
 
 The journal holds which results are on disk, exercise by exercise, with a hash of everything that each depends on. With it a
 stopped run continues where it stopped, and a repeated run grades only what has changed.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+import secrets
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,12 +31,89 @@ from ..result import (
     write_result,
 )
 from ..submission import Submission
+from ..submission import left_over as not_graded
 from ..whole import naming
 from .judge_process import Graded
 from .keys import Keys
 
 # No student's folder begins with a dot. A stopped run leaves the last one to the next run.
-JOURNAL, CHANGED, CHANGING = ".journal", ".points-changed", ".points-changing"
+LOCK, JOURNAL, CHANGED, CHANGING = ".lock", ".journal", ".points-changed", ".points-changing"
+SEEDS = 1_000_000  # easily typed; nobody can compute a run's inputs from it without the course's secret
+
+
+@contextmanager
+def alone_in(folder: Path, submissions: Sequence[Submission]) -> Iterator[None]:
+    """Hold a folder of results for one run, whose results go to regular files there, until the process ends in any way.
+
+    Where there are no such locks, as on Windows, nothing is held. Raises CourseFault where another run holds it, or a link or a
+    folder stands where a file is to be written.
+    """
+    _refuse_links(folder, submissions)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK).open("a+") as file:
+        if not _is_held(file.fileno(), folder / LOCK):
+            file.seek(0)
+            said = f"another course grade (process {file.read(20).strip() or 'unknown'}) is writing to {folder}"
+            raise CourseFault(f"{said}. Next: wait for its end, or give --out another folder")
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # Windows removes no open file, and nobody a folder with results
+                (folder / LOCK).unlink()
+                folder.rmdir()
+
+
+def _is_held(descriptor: int, path: Path) -> bool:
+    """Return whether this process holds the file now, and it is the one that others find there."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
+
+
+def _refuse_links(folder: Path, submissions: Sequence[Submission]) -> None:
+    own = (LOCK, JOURNAL, not_graded.NAME, CHANGED, CHANGING)
+    results = [result_path(folder, submission.student, submission.assignment.id) for submission in submissions]
+    for path in [*(folder / name for name in own), *results]:
+        within = path.parent
+        if link := next((each for each in (within, path) if each.is_symlink() and each != folder), None):
+            raise CourseFault(f"{link} is a link, and nothing is written through it. Next: remove it")
+        wrong = f"{path} is a folder, where a file" if path.is_dir() else ""
+        if within != folder and within.exists() and not within.is_dir():
+            wrong = f"{within} is a file, where a folder"
+        if wrong:
+            raise CourseFault(f"{wrong} is to be written. Next: move it elsewhere, or give --out another folder")
+
+
+def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, in_part: bool) -> int:
+    """Return the seed that is given; else that of the results in the folder, which the run goes on with; else a new one.
+
+    in_part: whether what they hold of some exercises stays: then it is their seed, because a result states one. Raises
+    CourseFault where they have another one than is given, or several.
+    """
+    seeds = Counter[int]()
+    for path in (path for assignment in assignments for path in sorted(folder.glob(f"*/{assignment}.json"))):
+        with suppress(OSError, ValueError, TypeError, LookupError):  # it is no result
+            seeds[int(json.loads(path.read_bytes())["seed"])] += 1
+    before = seeds.most_common(1)[0][0] if seeds else None
+    if in_part and before is not None and set(seeds) != {before if given is None else given}:
+        raise CourseFault(
+            f"what {folder} holds of the other exercises has the seed {', '.join(map(str, sorted(seeds)))}, and a result "
+            "states one seed. Next: the same command without --seed and --exercise, or with another --out"
+        )
+    if given is not None:
+        return given
+    return secrets.randbelow(SEEDS) if before is None else before
 
 
 def merged(
@@ -45,7 +124,9 @@ def merged(
     Nothing is taken from a result with another device, isolation level or seed, because a result states one of each.
     kept: only these are taken; None: all that the course has.
     """
-    if before is None or any(getattr(before, name) != getattr(result, name) for name in ("device", "isolation", "seed")):
+    if before is None or any(
+        getattr(before, name) != getattr(result, name) for name in ("device", "isolation", "seed")
+    ):
         return result
     earlier = [e for e in before.exercises if kept is None or e.id in kept]
     found = {e.id: e for e in (*earlier, *result.exercises)}
@@ -92,8 +173,14 @@ class Record:
         """
         for submission in submissions:
             before, chosen = self._on_disk(submission), self._chosen(submission)
-            if before is None and len(chosen) < len(submission.assignment.exercises):
-                self._refuse_to_lose(submission)
+            if (
+                before is None
+                and len(chosen) < len(submission.assignment.exercises)
+                and self._path(submission).exists()
+            ):
+                said = f"{self._path(submission)} is not a result, or one of another version"
+                lost = "what it holds of other exercises cannot stay"
+                raise CourseFault(f"{said}: {lost}. Next: course grade without --exercise or --only")
             there = {} if again or before is None else {e.id: e for e in before.exercises}
             keys = {e.id: self.keys.of(submission, e) for e in chosen}  # now: files may change meanwhile
             good = {e.id for e in chosen if self.holds(submission, e, keys[e.id], there.get(e.id))}
@@ -133,28 +220,24 @@ class Record:
         result = merged(result, before, submission.assignment, kept)
         result = result.model_copy(update={"handed_in": self.handed_in.get(submission)})
         result = with_not_readable(result, self.not_readable.get(submission, ()))
-        if before is not None and result != before:
-            note_points(self.folder, self.counted(before), self.counted(result))
         if result != before:
+            if before is not None:
+                note_points(self.folder, self.counted(before), self.counted(result))
             write_result(result, self.folder)
         if self.enter is not None:  # also the same as before: a run may have stopped between writing file and gradebook
             self.enter(self.counted(result))
         return result
-
-    def _refuse_to_lose(self, submission: Submission) -> None:
-        path = result_path(self.folder, submission.student, submission.assignment.id)
-        if path.exists():
-            said = f"{path} is not a result, or one of another version: what it holds of other exercises cannot stay"
-            raise CourseFault(f"{said}. Next: course grade without --exercise or --only")
 
     def _chosen(self, submission: Submission) -> list[Exercise]:
         return [e for e in submission.assignment.exercises if not self.chosen or e.id in self.chosen]
 
     def _on_disk(self, submission: Submission) -> Result | None:
         with suppress(OSError, ValidationError):
-            path = result_path(self.folder, submission.student, submission.assignment.id)
-            return Result.model_validate_json(path.read_bytes())
+            return Result.model_validate_json(self._path(submission).read_bytes())
         return None
+
+    def _path(self, submission: Submission) -> Path:
+        return result_path(self.folder, submission.student, submission.assignment.id)
 
 
 def _name(submission: Submission) -> str:

@@ -19,11 +19,15 @@ from greenlet import getcurrent, greenlet
 from ..box.connection import AttemptEnded, End
 from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
+from ..checks.draw import Drawn
 from ..checks.explain import explain
+from ..checks.implementation import LocalRunner, Runner
+from ..checks.local import LocalRecordingRunner, namespace_of
 from ..checks.outcome import FAILED_ITSELF, AttemptRaised, CheckFailed, CheckOutcome
-from ..checks.transcript import Exchange, Question, RecordingRunner, target_of
+from ..checks.transcript import Exchange, Question, target_of
+from ..course import Course, Exercise
 from .hidden_checks import Check, CheckRun, collect_checks
-from .memory import Step
+from .memory import Memory, RememberingRunner, Step
 from .require_answer import Withdrawn, compare_with_reference, says_nothing, unanswered
 from .withhold import withhold
 
@@ -54,8 +58,7 @@ class HiddenChecks:
         """Return the outcomes of all checks of the file, in its order. only: ids of checks; empty: all.
 
         Where a check itself hangs, the watchdog ends this process, with the traceback of every thread. Its timer runs outside
-        Python, so neither a busy loop nor a C function that never returns can delay it. Calls of an attempt have a deadline of
-        their own (`AttemptRunner`).
+        Python, so nothing can delay it. Calls of an attempt have a deadline of their own (`AttemptRunner`).
         """
         checks = [check for check in self._checks[file] if not only or check.id in only]
         faulthandler.dump_traceback_later(self._hang_seconds, exit=True, file=STDERR)
@@ -63,6 +66,42 @@ class HiddenChecks:
             return run_checks(checks, run)
         finally:
             faulthandler.cancel_dump_traceback_later()
+
+
+class Catalogue:
+    """The checks and the reference of every exercise, for trusted code: the reference and the mutants, in the judge's own process."""
+
+    def __init__(self, course: Course) -> None:
+        """Collect every check. Raises GraderFault."""
+        self._course = course
+        self._checks = HiddenChecks([e.checks for e in course.exercises])
+
+    def checks(self, exercise: Exercise) -> list[CheckOutcome]:
+        """Return the checks of an exercise, as outcomes without an attempt."""
+        return self._checks.unattempted(exercise.checks)
+
+    def reference(self, exercise: Exercise) -> LocalRunner:
+        """Return the reference solution. Raises BrokenReference."""
+        return LocalRunner(namespace_of(exercise.solution))
+
+    def remembering(self, exercise: Exercise) -> RememberingRunner:
+        """Return the reference for many runs with the same inputs: it answers each call once. Raises BrokenReference."""
+        return RememberingRunner(namespace_of(exercise.solution), only_values=True)
+
+    def run(
+        self,
+        exercise: Exercise,
+        attempt: LocalRecordingRunner,
+        reference: Runner,
+        secret: bytes,
+        *seed_parts: str,
+        drawn: list[Drawn] | None = None,
+    ) -> list[CheckOutcome]:
+        """Return the outcomes of all checks of the exercise for this trusted code. drawn: a list that gets what they draw."""
+        memory = reference.memory if isinstance(reference, RememberingRunner) else Memory()
+        memory.begin_attempt()
+        run = CheckRun(attempt, reference, secret, seed_parts, memory, exercise.forms, drawn)
+        return self._checks.run(exercise.checks, run)
 
 
 def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
@@ -78,14 +117,12 @@ def _judged(check: Check, error: BaseException | None, run: CheckRun) -> CheckOu
     """As `outcome_of`; but a check passes only on answers, and where it broke, the answers may be to blame."""
     asked = [exchange for exchange in run.attempt.transcript if exchange.check == check.id]
     outcome = outcome_of(check.unattempted, error, asked)
-    if outcome.fault:
-        differs = compare_with_reference(asked, run.reference)
-        return outcome if differs is None else outcome_of(check.unattempted, differs, asked)
-    why = unanswered(asked, run.reference) if outcome.outcome == "passed" else None
-    if why is None:
-        return outcome
-    failed, place = why
-    return Withdrawn(**vars(outcome_of(check.unattempted, failed, asked)), place=place)
+    if outcome.fault and (differs := compare_with_reference(asked, run.reference)):
+        return outcome_of(check.unattempted, differs, asked)
+    if outcome.outcome == "passed" and (why := unanswered(asked, run.reference)):
+        failed, place = why
+        return Withdrawn(**vars(outcome_of(check.unattempted, failed, asked)), place=place)
+    return outcome
 
 
 def outcome_of(check: CheckOutcome, error: BaseException | None, asked: Sequence[Exchange]) -> CheckOutcome:
@@ -124,11 +161,11 @@ def run_concurrently(checks: Sequence[Check], run: CheckRun, judge_end: JudgeEnd
     judge_end: the outcome of a check that ended with this exception, None if it passed.
     """
     started = [_Running(check, run, judge_end) for check in checks]
-    running = [thread for thread in started if not thread.advance()]
-    while running:
-        answers = run.attempt.execute_all([Question(other.check.id, other.call) for other in running])
-        running = [each for each, answer in zip(running, answers, strict=True) if not each.answered(answer)]
-    return [thread.outcome for thread in started]
+    while asking := [(each, call) for each in started if isinstance(call := each.made(), Call)]:
+        answers = run.attempt.execute_all([Question(each.check.id, call) for each, call in asking])
+        for (each, _), answer in zip(asking, answers, strict=True):
+            each.take(answer)
+    return [outcome for each in started if isinstance(outcome := each.made(), CheckOutcome)]
 
 
 class _Running:
@@ -141,59 +178,43 @@ class _Running:
         self._unseen: list[Reply] = []  # replies that the function has not got
         self._function = greenlet(check.call)
 
-    @property
-    def call(self) -> Call:
-        """What it asks now."""
-        assert self._step.call is not None
-        return self._step.call
-
-    @property
-    def outcome(self) -> CheckOutcome:
-        """How it ended."""
-        assert self._step.outcome is not None
-        return self._step.outcome
-
-    def advance(self) -> bool:
-        """Go to its next call or to its end. Returns whether it has ended."""
-        if self._step.call is None and self._step.outcome is None:
+    def made(self) -> Call | CheckOutcome:
+        """Return the call that it makes now, or how it ended."""
+        if self._step.made is None:
             self._note(self._catch_up())
-        return self._step.outcome is not None
+            assert self._step.made is not None
+        return self._step.made
 
-    def answered(self, answer: Reply | AttemptEnded) -> bool:
-        """Advance with the answer to its call. Returns whether it has ended."""
+    def take(self, answer: Reply | AttemptEnded) -> None:
+        """Take the answer to its call."""
         if isinstance(answer, Reply):
             self._unseen.append(answer)
             self._step = self._run.memory.after(self._step, answer)
-            return self.advance()
-        self._catch_up()
-        self._step = Step()  # remembered by nobody: the next attempt may answer
-        self._note(self._function.throw(answer))
-        return self._step.outcome is not None
+        else:
+            self._catch_up()
+            self._step = Step()  # remembered by nobody: the next attempt may answer
+            self._note(self._function.throw(answer))
 
     def _catch_up(self) -> Call | BaseException | None:
         """Give the function all replies that it has not got. Returns its next call, or what ended it."""
         made = None
         if not self._function:
-            made = self._function.switch(self._run, _Waiting(self._run.attempt, getcurrent()))
+            made = self._function.switch(self._run, _Waiting(self._run.attempt.device, getcurrent()))
         while self._unseen:
             made = self._function.switch(self._unseen.pop(0))
         return made
 
     def _note(self, made: Call | BaseException | None) -> None:
-        self._run.memory.note(self._step, made if isinstance(made, Call) else self._judge_end(self.check, made))
+        noted = made if isinstance(made, Call) else self._judge_end(self.check, made)
+        self._step = self._run.memory.note(self._step, noted)
 
 
 @dataclass
 class _Waiting:
     """The runner that checks see here. A call suspends its check until all other checks have made a call or ended."""
 
-    attempt: RecordingRunner
+    device: str
     hub: greenlet
-
-    @property
-    def device(self) -> str:
-        """The device of the attempt's computations."""
-        return self.attempt.device
 
     def execute(self, call: Call) -> Reply:
         """Return the reply. Raises AttemptEnded."""

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.errors import CourseFault
-from manyheads.judge import results_folder as room
-from manyheads.judge.results_folder import seed_of_run
+from manyheads.judge import record_results as room
+from manyheads.judge.record_results import seed_of_run
 
 NEW = 123_456
 

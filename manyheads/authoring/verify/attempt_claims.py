@@ -20,7 +20,7 @@ from ...diagnosis import Bank, Mutant
 from ...diagnosis.agree import agree
 from ...diagnosis.recording import Recording
 from ...diagnosis.recording_file import read
-from ...judge.catalogue import Catalogue
+from ...judge.run_checks import Catalogue
 from ...judge.grade_submission import Judge, Settings
 from ...report.words import out_of
 from ...result import ExerciseResult

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...box.level import Box
 from ...checks.marks import Layer
 from ...course import Course, Exercise
-from ...judge.catalogue import Catalogue
+from ...judge.run_checks import Catalogue
 from ...judge.grade_submission import Judge, Settings
 from ...report.words import score_words
 from ...submission import AttemptSource
