@@ -26,8 +26,8 @@ from ..diagnosis.fingerprint import (
     fingerprint_beside,
 )
 from ..diagnosis.observe import Observed
-from ..judge.run_checks import Catalogue
 from ..judge.memory import Memory
+from ..judge.run_checks import Catalogue
 from .asked_aspects import Broken
 from .nondeterminism import is_deterministic, is_of_rounding, is_same_reply
 from .record_calls import PUBLIC, RecordedCalls, SettledRunner

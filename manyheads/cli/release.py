@@ -67,8 +67,8 @@ def release(
     if named and out is not None:
         raise CourseError(f"a class repository has every exercise. Next: course release --out {quote(str(out))}")
     from ..authoring.release_exercises import write_release
-    from ..judge.run_checks import Catalogue
     from ..judge.judge_process import usable
+    from ..judge.run_checks import Catalogue
 
     autograder_for = None if gradescope is None else _assignment_of(loaded, assignment)
     console = open_console()

@@ -38,7 +38,9 @@ def validate_reply(call: Call, reply: Reply) -> str:
     The parser has checked its form; its content is the attempt's claim.
     """
     builds = [value for value in call.given if isinstance(value, Build)]
-    reports = zip(reply.modules, builds, strict=False)
+    attributes = [
+        (facts.attributes.keys(), set(build.report)) for facts, build in zip(reply.modules, builds, strict=False)
+    ]
     leaves = cycle(form for _, form in call.form.leaves())
 
     def differs(parts: Sequence[object], due: int) -> bool:  # an exception may have come before some of them
@@ -48,9 +50,7 @@ def validate_reply(call: Call, reply: Reply) -> str:
         "it has another number of outputs than the call asks for": differs(reply.outputs, call.outputs),
         "it describes a part that is opaque, or parts that were not asked": not all(map(_is_of, reply.outputs, leaves)),
         "it reports on modules that were not built": differs(reply.modules, len(builds)),
-        "it reports on attributes that were not requested": any(
-            facts.attributes.keys() != set(build.report) for facts, build in reports
-        ),
+        "it reports on attributes that were not requested": any(told != due for told, due in attributes),
         "it reports on parts of a file, which only loading it runs": bool(reply.stopped or reply.parts),
         "it reports on operations that were not watched": call.watch != (reply.operations is not None),
         "it gives gradients that were not requested": bool(reply.gradients) and call.cotangent is None,
@@ -74,10 +74,8 @@ def _can_change(call: Call) -> set[str]:
     Evidence repeats them, so they must not be the attempt's choice.
     """
     modules = {whole: value for whole, value in call.arguments.items() if isinstance(value, StandIn)}
-    return {
-        *call.arguments,
-        *(f"{whole}.{layer}.weight" for whole, module in modules.items() for layer in module.linears),
-    }
+    weights = {f"{whole}.{layer}.weight" for whole, module in modules.items() for layer in module.linears}
+    return weights.union(call.arguments)
 
 
 class AttemptRunner:

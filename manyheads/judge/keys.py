@@ -164,9 +164,7 @@ def keys_of(course: Course, plan: GradePlan) -> Keys:
 
 def files_key(submission: Submission, limit_kib: int) -> str:
     """Return a hash of what was handed in for the whole assignment. limit_kib: the largest file that is read."""
-    files = (
-        each for exercise in submission.assignment.exercises for each in _handed_in(submission, exercise, limit_kib)
-    )
+    files = [digest for e in submission.assignment.exercises for digest in _handed_in(submission, e, limit_kib)]
     return _hash_of([submission.student, submission.assignment.id, *files])
 
 

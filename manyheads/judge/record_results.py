@@ -124,9 +124,8 @@ def merged(
     Nothing is taken from a result with another device, isolation level or seed, because a result states one of each.
     kept: only these are taken; None: all that the course has.
     """
-    if before is None or any(
-        getattr(before, name) != getattr(result, name) for name in ("device", "isolation", "seed")
-    ):
+    stated, stated_before = ((each.device, each.isolation, each.seed) for each in (result, before or result))
+    if before is None or stated != stated_before:
         return result
     earlier = [e for e in before.exercises if kept is None or e.id in kept]
     found = {e.id: e for e in (*earlier, *result.exercises)}
@@ -173,11 +172,8 @@ class Record:
         """
         for submission in submissions:
             before, chosen = self._on_disk(submission), self._chosen(submission)
-            if (
-                before is None
-                and len(chosen) < len(submission.assignment.exercises)
-                and self._path(submission).exists()
-            ):
+            in_part = len(chosen) < len(submission.assignment.exercises)
+            if in_part and before is None and self._path(submission).exists():
                 said = f"{self._path(submission)} is not a result, or one of another version"
                 lost = "what it holds of other exercises cannot stay"
                 raise CourseFault(f"{said}: {lost}. Next: course grade without --exercise or --only")
@@ -210,7 +206,7 @@ class Record:
         They are tried again. keys: of the exercises, computed before grading, as files may change.
         """
         graded = {each.id: each for each in result.exercises if each.is_graded and each.id in keys}
-        exercises = [exercise for exercise in submission.assignment.exercises if exercise.id in graded]
+        exercises = (exercise for exercise in submission.assignment.exercises if exercise.id in graded)
         noted = {e.id: self.keys.of_result(keys[e.id], e, graded[e.id]) for e in exercises}
         _append(self.folder / JOURNAL, _name(submission), noted)
 
