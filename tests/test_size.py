@@ -16,7 +16,7 @@ LIMITS = {
     "cli": 3088,
     "course": 1391,
     "diagnosis": 3861,
-    "judge": 4353,
+    "judge": 4331,
     "lines": 689,
     "notebook": 251,
     "platforms": 2562,

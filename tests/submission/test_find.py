@@ -64,7 +64,7 @@ def test_a_name_that_could_break_something_is_refused_and_the_rest_is_graded(
 
 
 @pytest.mark.parametrize("name", ["not-graded.json", "Not-Graded.JSON"])
-def test_nobody_is_called_as_a_file_of_the_record_results_is(tiny: Course, tmp_path: Path, name: str) -> None:
+def test_nobody_is_called_as_a_file_of_the_results_folder_is(tiny: Course, tmp_path: Path, name: str) -> None:
     hand_in(tmp_path, name)
     hand_in(tmp_path, "report")
     assert students(tiny, tmp_path) == ["report"]
