@@ -18,7 +18,7 @@ import torch
 
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.course import load_course
-from manyheads.judge.catalogue import Catalogue
+from manyheads.judge.run_checks import Catalogue
 from manyheads.submission import Submission, find_submissions
 
 WARM_UP = 3

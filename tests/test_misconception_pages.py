@@ -14,7 +14,7 @@ from docs.site.misconceptions import misconception_pages
 from manyheads.authoring.release_exercises import write_release
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis import load_bank
-from manyheads.judge.catalogue import Catalogue
+from manyheads.judge.run_checks import Catalogue
 from tests.make import replace
 
 pytestmark = pytest.mark.recorded

@@ -18,7 +18,7 @@ from ..checks.local import namespace_of
 from ..checks.outcome import CheckOutcome
 from ..course import CourseError, Exercise
 from ..course.file import Trainable
-from ..judge.catalogue import Catalogue
+from ..judge.run_checks import Catalogue
 from ..student.sentence import SENTENCE, TrainedBlock, save_blocks
 from ..student.train_model import TrainingRun, TrainingStopped, attention_of, read_text
 from .compare_recordings import same_fingerprints

@@ -13,7 +13,7 @@ from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, has_no_numb
 from ..diagnosis.guards import REFUSES
 from ..diagnosis.recording import PublicCheck, RecordedMutant, Recording, Words
 from ..diagnosis.recording_file import key_of, save
-from ..judge.catalogue import Catalogue
+from ..judge.run_checks import Catalogue
 from ..submission.source_text import code_digest
 from .asked_aspects import Broken, Subject, broken_aspects, choose_all, within
 from .mutant_answers import Asked, Hearing, KnownReplies, Place, answers_of, without_rounding

@@ -6,11 +6,11 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL, SubprocessError, check_output, run
+from typing import NamedTuple
 
 from ..box.canary import run_canary
 from ..box.cgroup import make_cgroup, plan_cgroup
@@ -24,13 +24,9 @@ from ..course import Course
 # On by default from Ubuntu 25.04: a box starts, its attempt fails.
 PROFILE = Path("/etc/apparmor.d/bwrap-userns-restrict")
 UNLOAD = f"sudo apparmor_parser --remove {PROFILE}"
-_BOX = (
-    "--unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --die-with-parent "
-    "--cap-drop ALL --cap-add CAP_SYS_ADMIN --ro-bind / / --proc /proc --dev /dev --"
-).split()
-_NEEDED = (
-    "unshare --pid --fork unshare --user --map-root-user --mount --net --ipc --uts mount -t tmpfs none /tmp"
-).split()
+_BOX = "--unshare-user --unshare-pid --unshare-net --unshare-ipc --unshare-uts --die-with-parent --cap-drop ALL"
+_BOX += " --cap-add CAP_SYS_ADMIN --ro-bind / / --proc /proc --dev /dev --"
+_NEEDED = "unshare --pid --fork unshare --user --map-root-user --mount --net --ipc --uts mount -t tmpfs none /tmp"
 _SWITCHES = (  # below /proc/sys: the value that keeps a box from starting, what that is called, and what changes it
     ("user/max_user_namespaces", "0", "user namespaces", "switched off", "10000"),
     ("kernel/unprivileged_userns_clone", "0", "user namespaces", "kept from ordinary users", "1"),
@@ -39,8 +35,7 @@ _SWITCHES = (  # below /proc/sys: the value that keeps a box from starting, what
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """One fact about this machine. `good`: None if it is neutral. `command`: what would improve it."""
 
     about: str
@@ -55,50 +50,48 @@ def confinement(bwrap: str, uid: int | None) -> tuple[str, str] | None:
     uid: the uid to try it as; None for this process's own. Also None if bubblewrap does not start at all, or if this
     cannot be tried here: the proof of the level then says what is wrong.
     """
-    can_be_tried = shutil.which("unshare") is not None and _output(bwrap, ["true"], uid) is not None
-    if not can_be_tried or _output(bwrap, _NEEDED, uid) is not None:
+    starts = shutil.which("unshare") is not None and _output(bwrap, "true", uid) is not None
+    if not starts or _output(bwrap, _NEEDED, uid) is not None:
         return None
-    label = _output(bwrap, ["cat", "/proc/self/attr/apparmor/current"], uid) or ""
+    label = _output(bwrap, "cat /proc/self/attr/apparmor/current", uid) or ""
     if "unpriv_bwrap" in label or PROFILE.exists():
         return f"AppArmor's profile {PROFILE.name} takes all capabilities from what bubblewrap starts", UNLOAD
     return f"what bubblewrap starts cannot make namespaces{f' (AppArmor: {label})' if label else ''}", ""
 
 
-def _output(bwrap: str, command: Sequence[str], uid: int | None) -> str | None:
+def _output(bwrap: str, command: str, uid: int | None) -> str | None:
     """Return what the command writes in a box of bubblewrap's; None if it fails."""
-    groups: list[int] | None = None if uid is None else []
+    line, groups = [bwrap, *_BOX.split(), *command.split()], None if uid is None else list[int]()
     with suppress(OSError, SubprocessError):
-        return check_output(
-            [bwrap, *_BOX, *command], stdin=DEVNULL, stderr=DEVNULL, timeout=30, user=uid, group=uid, extra_groups=groups
-        ).decode(errors="replace").strip()  # fmt: skip
+        told = check_output(line, stdin=DEVNULL, stderr=DEVNULL, timeout=30, user=uid, group=uid, extra_groups=groups)
+        return told.decode(errors="replace").strip()
     return None
 
 
 def findings(course: Course) -> Iterator[Finding]:
-    """Everything that decides which levels hold on this machine, then the levels themselves, tested by the canary."""
+    """Yield everything that decides which levels hold on this machine, then the levels themselves, tested by the canary."""
     import torch
 
-    system, machine = platform.system(), platform.machine()
-    yield Finding("python", platform.python_version(), sys.version_info >= (3, 11))
+    system, machine, bwrap = platform.system(), platform.machine(), shutil.which("bwrap")
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "it sees no GPU"
+    yield Finding("python", platform.python_version(), sys.version_info >= (3, 11))
     yield Finding("torch", f"{torch.__version__}; {gpu}")
     if system == "Linux":
-        user = "root" if os.geteuid() == 0 else "an ordinary user"
-        yield Finding("system", f"Linux {platform.release()}, as {user}")
+        yield Finding("system", f"Linux {platform.release()}, as {'an ordinary user' if os.geteuid() else 'root'}")
     else:
         says = f"{system} has no user namespaces: `course check` works, `course grade` needs Linux"
         yield Finding("system", says, False, "run course grade on Linux (a virtual machine or CI will do)")
-    if bwrap := shutil.which("bwrap"):
-        said = run([bwrap, "--version"], capture_output=True, text=True, check=False).stdout.strip()
-        yield Finding("bubblewrap", said or bwrap)
-    else:
+    if bwrap is None:
         yield Finding("bubblewrap", "not installed", False, "sudo apt-get install bubblewrap")
+    else:
+        version = run([bwrap, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+        yield Finding("bubblewrap", version or bwrap)
+        if confined := confinement(bwrap, uid_for_box()):
+            yield Finding("bubblewrap", confined[0], False, confined[1])
     for switch, value, about, says, mend in _SWITCHES:
         with suppress(OSError):
             if Path("/proc/sys", switch).read_text().strip() == value:
                 yield Finding(about, says, False, f"sudo sysctl -w {switch.replace('/', '.')}={mend}")
-    if bwrap and (confined := confinement(bwrap, uid_for_box())):
-        yield Finding("bubblewrap", confined[0], False, confined[1])
     known = machine in seccomp.ARCHITECTURES
     yield Finding("seccomp", f"a filter for {machine}" if known else f"no filter is written for {machine}", known)
     yield _cgroups(course)
@@ -146,10 +139,9 @@ def gpu_findings(course: Course) -> Iterator[Finding]:
         command = "make setup TORCH_INDEX=<a wheel index with torch for CUDA>"
         lacking.append((f"torch {torch.__version__} is built without CUDA", command))
     yield from (Finding("GPU", says, False, command) for says, command in lacking)
-    if lacking:
-        return
-    names = ", ".join(gpu.node for gpu in driver.gpus)
-    yield Finding("GPU", f"{names}; {driver.library}; boxes at once: {len(separate_gpus(driver))}")
-    if not _cgroups(course).good:
-        yield Finding("GPU", "without a cgroup nothing bounds the main memory of an attempt there", None)
-    yield _level(course, Device.CUDA)
+    if not lacking:
+        names = ", ".join(gpu.node for gpu in driver.gpus)
+        yield Finding("GPU", f"{names}; {driver.library}; boxes at once: {len(separate_gpus(driver))}")
+        if not _cgroups(course).good:
+            yield Finding("GPU", "without a cgroup nothing bounds the main memory of an attempt there", None)
+        yield _level(course, Device.CUDA)

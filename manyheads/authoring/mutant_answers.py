@@ -32,8 +32,8 @@ from ..diagnosis.fingerprint import (
     fingerprint_of,
 )
 from ..diagnosis.observe import Observed, settled
-from ..judge.catalogue import Catalogue
 from ..judge.memory import Memory
+from ..judge.run_checks import Catalogue
 from .asked_aspects import Broken
 from .record_calls import PUBLIC, RecordedCalls, SettledRunner
 

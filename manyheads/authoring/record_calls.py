@@ -20,7 +20,7 @@ from ..course import CourseError, Exercise
 from ..diagnosis.fingerprint import ReplyFingerprint, fingerprint_of
 from ..diagnosis.observe import Expected, first_of, is_of_copies, settled
 from ..diagnosis.varying_answers import are_alike
-from ..judge.catalogue import Catalogue
+from ..judge.run_checks import Catalogue
 from .asked_aspects import Groups, groups_of
 from .mutant_answers import is_deterministic
 

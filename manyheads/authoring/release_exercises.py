@@ -10,7 +10,7 @@ from pathlib import Path
 from ..course import Course, CourseError, Exercise
 from ..diagnosis.bank import load_bank
 from ..errors import CourseFault
-from ..judge.catalogue import Catalogue
+from ..judge.run_checks import Catalogue
 from ..whole import write_whole
 from .files import Released
 from .index import Index

@@ -18,7 +18,7 @@ import yaml
 from ..checks.local import LocalRecordingRunner, namespace_of
 from ..course import Course, CourseError, Exercise
 from ..diagnosis.recording_file import read
-from ..judge.catalogue import Catalogue
+from ..judge.run_checks import Catalogue
 from ..student.check_attempt import check_attempt
 from ..whole import write_whole
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..judge.changed_points import ChangedPoints
+from ..judge.record_results import ChangedPoints
 from ..report.class_rows import ClassList, Row, absent_rows
 from ..report.labels import Labels
 from ..report.terminal import class_misconceptions, class_table

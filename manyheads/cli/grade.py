@@ -14,11 +14,9 @@ from ..box.names import Device, Level
 from ..course import Course
 from ..course.secret import course_secret
 from ..errors import CourseFault
-from ..judge.changed_points import finish_changed_points
-from ..judge.journal import alone_in, open_journal, seed_of_run
-from ..judge.judge_process import GradePlan, grade_all
-from ..judge.process_ties import usable
-from ..judge.record_results import Record
+from ..judge.judge_process import GradePlan, grade_all, usable
+from ..judge.keys import keys_of
+from ..judge.record_results import Record, alone_in, finish_changed_points, seed_of_run
 from ..report.class_rows import NOBODY, row_of
 from ..report.labels import labels_of
 from ..result import students_in
@@ -115,8 +113,8 @@ def grade(
         stack.enter_context(alone_in(out, work.submissions))
         book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
         counting = Counting(loaded, members)
-        journal = open_journal(out, loaded, plan)
-        record = Record(out, journal, book, chosen, work.handed_in, counting.count, work.not_readable)
+        keys, enter = keys_of(loaded, plan), None if book is None else book.write
+        record = Record(out, keys, enter, chosen, work.handed_in, counting.count, work.not_readable)
         known = record.known(work.submissions, again=bool(only))
         rows = {submission: row_of(counting.count(result), labels) for submission, result in known}
         before, waiting = len(rows), [each for each in work.submissions if each not in rows]

@@ -24,7 +24,7 @@ from .progress import progress
 
 if TYPE_CHECKING:
     from ..authoring.release_exercises import Written
-    from ..judge.catalogue import Catalogue
+    from ..judge.run_checks import Catalogue
 
 NOBODY = "@instructor"
 UNTOUCHED = "all left as they were"
@@ -67,8 +67,8 @@ def release(
     if named and out is not None:
         raise CourseError(f"a class repository has every exercise. Next: course release --out {quote(str(out))}")
     from ..authoring.release_exercises import write_release
-    from ..judge.catalogue import Catalogue
-    from ..judge.process_ties import usable
+    from ..judge.judge_process import usable
+    from ..judge.run_checks import Catalogue
 
     autograder_for = None if gradescope is None else _assignment_of(loaded, assignment)
     console = open_console()
@@ -108,7 +108,7 @@ def _class_repository(course: Course, catalogue: Catalogue, written: list[Path],
     """Make the class repository or bring it up to date. Returns the message to print."""
     from ..authoring.class_repository import bundle, earlier_release, hand_over
     from ..authoring.try_repository import try_out
-    from ..judge.process_ties import usable
+    from ..judge.judge_process import usable
 
     earlier = earlier_release(out)
     named = owner or earlier.owner or NOBODY

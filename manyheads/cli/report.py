@@ -11,7 +11,7 @@ import typer
 
 from ..box.names import Level
 from ..course import Course, CourseError
-from ..judge.changed_points import read_changed_points
+from ..judge.record_results import read_changed_points
 from ..report.aggregate import came_back_table, class_view
 from ..report.class_rows import NOBODY, absent_by_assignment, absent_rows, row_of
 from ..report.labels import labels_of

@@ -38,26 +38,26 @@ def validate_reply(call: Call, reply: Reply) -> str:
     The parser has checked its form; its content is the attempt's claim.
     """
     builds = [value for value in call.given if isinstance(value, Build)]
-    reports = zip(reply.modules, builds, strict=False)
+    attributes = [
+        (facts.attributes.keys(), set(build.report)) for facts, build in zip(reply.modules, builds, strict=False)
+    ]
     leaves = cycle(form for _, form in call.form.leaves())
+
+    def differs(parts: Sequence[object], due: int) -> bool:  # an exception may have come before some of them
+        return len(parts) > due or (reply.raised is None and len(parts) != due)
+
     wrong = {
-        "it has another number of outputs than the call asks for": _differs(reply, reply.outputs, call.outputs),
+        "it has another number of outputs than the call asks for": differs(reply.outputs, call.outputs),
         "it describes a part that is opaque, or parts that were not asked": not all(map(_is_of, reply.outputs, leaves)),
-        "it reports on modules that were not built": _differs(reply, reply.modules, len(builds)),
-        "it reports on attributes that were not requested": any(
-            facts.attributes.keys() != set(build.report) for facts, build in reports
-        ),
+        "it reports on modules that were not built": differs(reply.modules, len(builds)),
+        "it reports on attributes that were not requested": any(told != due for told, due in attributes),
         "it reports on parts of a file, which only loading it runs": bool(reply.stopped or reply.parts),
         "it reports on operations that were not watched": call.watch != (reply.operations is not None),
         "it gives gradients that were not requested": bool(reply.gradients) and call.cotangent is None,
-        "it names arguments that were not given": not all(_is_argument(call, name) for name in reply.mutated),
+        "it names arguments that were not given": bool(reply.mutated)
+        and not _can_change(call).issuperset(reply.mutated),
     }
     return next((said for said, is_so in wrong.items() if is_so), "")
-
-
-def _differs(reply: Reply, parts: Sequence[object], due: int) -> bool:
-    """Return whether these are not as many as are due; an exception may have come before some of them."""
-    return len(parts) > due or (reply.raised is None and len(parts) != due)
 
 
 def _is_of(output: Output, form: Form) -> bool:
@@ -68,15 +68,14 @@ def _is_of(output: Output, form: Form) -> bool:
     return form.kind != "opaque"
 
 
-def _is_argument(call: Call, name: str) -> bool:
-    """Return whether it is one of the names that the worker gives to what the call can change.
+def _can_change(call: Call) -> set[str]:
+    """Return the worker's names of what a call can change: "args.0", "kwargs.x", and of a module "args.0.proj.weight".
 
-    "args.0", "kwargs.x", and of a module "args.0.proj.weight". Evidence repeats the name, so it must not be the attempt's
-    choice.
+    Evidence repeats them, so they must not be the attempt's choice.
     """
     modules = {whole: value for whole, value in call.arguments.items() if isinstance(value, StandIn)}
-    weights = (f"{whole}.{layer}.weight" for whole, module in modules.items() for layer in module.linears)
-    return name in call.arguments or name in weights
+    weights = {f"{whole}.{layer}.weight" for whole, module in modules.items() for layer in module.linears}
+    return weights.union(call.arguments)
 
 
 class AttemptRunner:
@@ -199,9 +198,8 @@ class AttemptRunner:
 
     def close(self) -> None:
         """End the attempt's process."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        if connection := self.release():
+            connection.close()
 
     def _ask_batch(self, calls: Sequence[Call], dtype: str) -> list[Reply | None]:
         """Return a reply to each call in one batch. If that fails: None for each, and the process has been ended."""
@@ -226,10 +224,8 @@ class AttemptRunner:
         return [self._read(reply) for reply in replies]
 
     def _execute_as(self, call: Call, dtype: str) -> Reply:
-        if self._connection is None:
-            raised = self.load()
-            if raised is not None:
-                return Reply(raised=raised)
+        if self._connection is None and (raised := self.load()) is not None:
+            return Reply(raised=raised)
         reply = self._ask(cast(call, dtype, self.device))
         if problem := validate_reply(call, reply):
             self.close()
@@ -254,9 +250,8 @@ class AttemptRunner:
             self.close()
             most = ALL_REPLIES * self._limits.reply_mib
             raise AttemptEnded(End.BAD_REPLY, f"All answers of this attempt together are larger than {most} MiB.")
-        per_call: float = self._limits.seconds_per_call
-        allowed: float = min(self._left, per_call, max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends))
-        return allowed
+        per_call = self._limits.seconds_per_call
+        return float(min(self._left, per_call, max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends)))
 
     def _ask(self, message: Load | Call) -> Reply:
         allowed, started = self._allowed(), time.monotonic()

@@ -62,7 +62,9 @@ def grade_on(
     try:
         workers = _Workers(client, address, RESOURCES[plan.device])
         workers.prepare(setup)
-        calls = (partial(grade_here, setup, s, files_key(s, setup.limit_kib), only.get(s, ())) for s in submissions)
+        calls = (
+            partial(grade_here, setup, s, files_key(s, setup.limit_kib), tuple(only.get(s, ()))) for s in submissions
+        )
         yield from workers.results(calls)
     finally:
         with suppress(OSError):
@@ -188,18 +190,18 @@ class JudgeKeeper(distributed.WorkerPlugin):
 
     def prepare(self, setup: RunSetup) -> None:
         """Have a judge for this setup that can grade. Raises CourseFault, or Reschedule if the worker ends."""
-        with self._named_faults(), self._lock:
-            self._judge_for(setup)
+        with self._judge_for(setup):
+            pass
 
     def grade(self, setup: RunSetup, submission: Submission, key: str, only: Collection[str] = ()) -> Graded:
         """Grade a submission. Raises CourseFault, or Reschedule if the worker ends: dask then gives it to another."""
-        with self._named_faults(), self._lock:
+        with self._judge_for(setup) as judge:
             if files_key(submission, setup.limit_kib) != key:
                 raise CourseFault(
                     f"the files in {submission.folder} differ from those on the machine that runs course grade. "
                     "Next: share that folder with every worker; or the same command again, if it has just been changed"
                 )
-            return self._judge_for(setup).grade(submission, only)
+            return judge.grade(submission, only)
 
     def teardown(self, worker: distributed.Worker) -> None:
         """End every judge of this process, also one that is only starting. Another thread may hold the lock."""
@@ -210,25 +212,22 @@ class JudgeKeeper(distributed.WorkerPlugin):
             if child.name == JUDGE:
                 child.kill()
 
-    def _judge_for(self, setup: RunSetup) -> SteadyJudge:
-        """Return a judge that is ready: the current one, where it is for this setup, or a new one."""
-        if self._is_ending:
-            raise WorkerLost("this worker has been told to end. Next: run the same command again")
-        if self._judge is None or self._setup != setup:
-            if self._judge is not None:
-                self._judge.close()
-            self._setup = None  # until it can grade
-            _check(setup)
-            self._judge = SteadyJudge(setup.plan)
-            self._judge.wait()
-            self._setup = setup
-        return self._judge
-
     @contextmanager
-    def _named_faults(self) -> Iterator[None]:
-        """Put this machine's name before a fault."""
+    def _judge_for(self, setup: RunSetup) -> Iterator[SteadyJudge]:
+        """Hold a judge that is ready: the current one, where it is for this setup, or a new one. A fault names this machine."""
         try:
-            yield
+            with self._lock:
+                if self._is_ending:
+                    raise WorkerLost("this worker has been told to end. Next: run the same command again")
+                if self._judge is None or self._setup != setup:
+                    if self._judge is not None:
+                        self._judge.close()
+                    self._setup = None  # until it can grade
+                    _check(setup)
+                    self._judge = SteadyJudge(setup.plan)
+                    self._judge.wait()
+                    self._setup = setup
+                yield self._judge
         except CourseFault as fault:
             if self._is_ending:
                 raise distributed.Reschedule from None

@@ -28,10 +28,9 @@ from ..submission import AttemptSource, Submission, code_digest, read_exercise
 from ..submission.standing import told_of_file
 from .attempt_runner import AttemptRunner
 from .function_results import Functions
-from .hidden_checks import CheckRun, GraderFault, points_fault
 from .memory import Memory, RememberingRunner
 from .prove_line import GRADED, Failure, RunChecks, prove_lines
-from .run_checks import HiddenChecks
+from .run_checks import CheckRun, GraderFault, HiddenChecks, points_fault
 from .stopped_parts import are_the_cause, as_note, explain_import, stopped_parts
 from .tell_failed import ask_public_calls, functions_asked, places_of, with_hidden_checks
 from .verdict import Verdict, all_ended, of_the_file

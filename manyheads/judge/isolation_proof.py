@@ -20,24 +20,24 @@ import os
 import torch
 
 def readable(path):
-    try:
-        with open(path, "rb") as file:
-            return bool(file.read(1))
-    except OSError:
-        return False
+    with open(path, "rb") as file:
+        return bool(file.read(1))
 
 def writable(folder):
+    path = os.path.join(folder, ".canary")
+    open(path, "wb").close()
+    os.unlink(path)
+    return True
+
+def can(act, path):
     try:
-        path = os.path.join(folder, ".canary")
-        open(path, "wb").close()
-        os.unlink(path)
-        return True
+        return act(path)
     except OSError:
         return False
 
 def reached(paths, folders):
-    flags = [*map(readable, paths.split(chr(10))), *map(writable, folders.split(chr(10)))]
-    return torch.tensor(flags, dtype=torch.float64)
+    asked = [(readable, path) for path in paths.split(chr(10))] + [(writable, path) for path in folders.split(chr(10))]
+    return torch.tensor([can(*each) for each in asked], dtype=torch.float64)
 """
 
 
@@ -48,10 +48,8 @@ def prove(box: Box, course: Course, device: str = "cpu") -> None:
     run = _find_reached if box.level is Level.USER else run_canary
     report = run(box, course.limits.for_worker(device), course.root, course.hidden_files())
     if report.leaks:
-        leaked = "; ".join(report.leaks)
-        raise BoxUnavailable(
-            f"level {box.level} leaks here: a canary {leaked}. Nothing was graded. Next: course doctor"
-        )
+        said = f"level {box.level} leaks here: a canary {'; '.join(report.leaks)}. Nothing was graded"
+        raise BoxUnavailable(f"{said}. Next: course doctor")
     if report.error:
         raise BoxUnavailable(f"level {box.level} cannot be proved here ({report.error}). Next: course doctor")
 

@@ -24,7 +24,6 @@ from ..course import Course, load_course
 from ..errors import CourseFault
 from ..result import Result, with_total
 from ..submission import Submission
-from .process_ties import end_with_parent, one_for_each
 
 if TYPE_CHECKING:
     from .grade_submission import Judge
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 JUDGE = "judge"  # the name of a judge's process
 MEMORY_MIB = 4096  # that a judge may have for its own data: seven times what the course's own class takes
 CLOSE_SECONDS = 5.0  # that a judge has to end its box, before it is killed
-Only = Mapping[Submission, tuple[str, ...]]
+Only = Mapping[Submission, Collection[str]]
 EVERYTHING: Only = MappingProxyType({})
 LOST = "a judge process ended before it was done. Next: run the same command again"
 
@@ -119,22 +118,22 @@ class SteadyJudge:
     def wait(self) -> None:
         """Wait until it can grade. Raises what `open_judge` raises there (BoxUnavailable, GraderFault, …), or WorkerLost."""
         if not self._is_ready:
-            self._answer()
+            self._ask()
             self._is_ready = True
 
     def grade(self, submission: Submission, only: Collection[str] = ()) -> Graded:
         """Grade a submission. only: ids of exercises; empty: all. Raises what `wait` raises."""
         try:
-            return self._ask(submission, only)
+            return self._grade(submission, only)
         except WorkerLost:
             self._replace()
         wanted, parts = only or self._plan.exercises, []
         for id_ in (e.id for e in submission.assignment.exercises if not wanted or e.id in wanted):
             try:
-                parts.append(self._ask(submission, (id_,)))
+                parts.append(self._grade(submission, (id_,)))
             except WorkerLost:
                 self._replace()
-                parts.append(self._ask(submission, (id_,), given_up=(id_,)))
+                parts.append(self._grade(submission, (id_,), given_up=(id_,)))
         exercises = [exercise for part in parts for exercise in part.result.exercises]
         faults = tuple(fault for part in parts for fault in part.faults)
         return replace(parts[0], result=with_total(parts[0].result, exercises), faults=faults)
@@ -168,24 +167,22 @@ class SteadyJudge:
             self._is_ready, self._plan = False, replace(self._plan, tells=False)
             self._start()
 
-    def _ask(self, submission: Submission, only: Collection[str], given_up: Collection[str] = ()) -> Graded:
+    def _grade(self, submission: Submission, only: Collection[str], given_up: Collection[str] = ()) -> Graded:
         self.wait()
-        try:
-            self._line.send((submission, tuple(only), tuple(given_up)))
-        except OSError:
-            raise WorkerLost(LOST) from None
-        graded = self._answer()
-        assert graded is not None
+        graded = self._ask(submission, tuple(only), tuple(given_up))
+        assert isinstance(graded, Graded)
         return graded
 
-    def _answer(self) -> Graded | None:
+    def _ask(self, *message: object) -> object:
+        """Send a message, if one is given, and return what comes. Raises it where it is an exception, and WorkerLost."""
         try:
+            if message:
+                self._line.send(message)
             answer = self._line.recv()
         except (EOFError, OSError):
             raise WorkerLost(LOST) from None
         if isinstance(answer, Exception):
             raise answer
-        assert answer is None or isinstance(answer, Graded)
         return answer
 
 
@@ -245,7 +242,13 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
         judge.demand_points()  # here, because whatever grades anybody begins here
         if plan.tells:
             tell_unrecorded(course, plan.exercises)
-        _bound_memory(MEMORY_MIB + course.limits.memory_mib)
+        # A text cannot make this process take the machine's memory: what asks for more fails here, one exercise is not graded,
+        # and the run goes on. The boxes that it starts inherit the bound, which is above their own.
+        with suppress(ImportError):  # Windows, where nobody grades
+            import resource
+
+            most = (MEMORY_MIB + course.limits.memory_mib) * 1024 * 1024
+            resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))
         return judge
     finally:
         gc.freeze()  # what was imported stays until the end
@@ -262,14 +265,36 @@ def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
         print(f"course: {says}. Next: course release {' '.join(ids)}", file=sys.stderr, flush=True)
 
 
-def _bound_memory(mib: int) -> None:
-    """Bound what this process may write to, so that a text cannot make it take the machine's memory.
+def end_with_parent() -> None:
+    """End this process at once when its parent has ended, in whatever way. Its box then ends, too (manyheads/box/reaper.py).
 
-    What asks for more fails here: one exercise is not graded, and the run goes on. The boxes that it starts inherit the bound,
-    which is above their own.
+    A judge that is grading does not read from the pipe that brings it work, so it would not see the end of it for a while.
     """
-    with suppress(ImportError):  # Windows, where nobody grades
-        import resource
+    parent = multiprocessing.parent_process()
+    if parent is None:  # this process is the command itself
+        return
 
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        resource.setrlimit(resource.RLIMIT_DATA, (mib * 1024 * 1024, hard))
+    def end() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=end, name="orphan", daemon=True).start()
+
+
+def one_for_each(jobs: int) -> Sequence[int | None]:
+    """Return a CPU for each judge if this process may use exactly `jobs` CPUs; else None, for the kernel schedules better.
+
+    A judge and its box alternate: one computes while the other waits. On the same CPU each finds in the cache what the
+    other has just written, and no other CPU has to wake up. That saves a sixteenth of the CPU time of a right submission.
+    """
+    cpus = _cpus()
+    return cpus if len(cpus) == jobs else [None] * jobs
+
+
+def usable() -> int:
+    """Return how many CPUs this process may use."""
+    return len(_cpus()) or os.cpu_count() or 1
+
+
+def _cpus() -> list[int]:
+    return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []  # no other system tells

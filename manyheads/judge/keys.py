@@ -27,6 +27,7 @@ ENDS = (".py", ".ipynb")  # the suffixes of attempts
 SUFFIXES = (".py", ".yaml", ".json")  # the suffixes of the files that the engine consists of
 ENGINE = Path(__file__).parents[1]
 SOURCES = ("solutions", "exercises", "grader")
+MAIN = "__name__ == '__main__'"
 # Modules with which a source can read files that no import names.
 _READERS = frozenset(
     "builtins codecs ctypes fileinput glob importlib inspect io linecache mmap os pathlib pkgutil runpy shutil sqlite3 "
@@ -41,11 +42,11 @@ def graded_from(exercise: Exercise) -> list[Path]:
 
     Where a source may read further files, these are all files of the course.
     """
-    packages = [path.with_name("__init__.py") for path in (exercise.checks, exercise.misconceptions)]
-    beside = [*packages, exercise.checks.with_name("conftest.py")]
-    sources = [path for each in (exercise.solution, *beside) for path in with_neighbours(each)]
-    sources += [*exercise.check_sources(), *exercise.mutant_sources()]
-    files = {*sources, exercise.script, exercise.fingerprints}
+    begun = [exercise.checks.with_name(name) for name in ("__init__.py", "conftest.py")]
+    begun += [exercise.solution, exercise.misconceptions.with_name("__init__.py")]
+    sources = {path for each in begun for path in with_neighbours(each)}
+    sources.update(exercise.check_sources(), exercise.mutant_sources())
+    files = sources | {exercise.script, exercise.fingerprints}
     if any(map(_reads_beyond, sources)):
         files.update(path for name in SOURCES for path in _files_below(exercise.root / name))
     return sorted(files)
@@ -63,12 +64,11 @@ def _reads_beyond(path: Path) -> bool:
         return False
     except (OSError, ValueError, SyntaxError):
         return True
-    return any(_is_beyond(node, path) for part in tree.body if not _is_for_main(part) for node in ast.walk(part))
-
-
-def _is_for_main(part: ast.stmt) -> bool:
-    """Return whether this runs for who starts the file alone, and never where it is graded."""
-    return isinstance(part, ast.If) and not part.orelse and ast.unparse(part.test) == "__name__ == '__main__'"
+    for part in tree.body:
+        is_graded = not isinstance(part, ast.If) or part.orelse or ast.unparse(part.test) != MAIN
+        if is_graded and any(_is_beyond(node, path) for node in ast.walk(part)):
+            return True
+    return False
 
 
 def _is_beyond(node: ast.AST, path: Path) -> bool:
@@ -164,9 +164,7 @@ def keys_of(course: Course, plan: GradePlan) -> Keys:
 
 def files_key(submission: Submission, limit_kib: int) -> str:
     """Return a hash of what was handed in for the whole assignment. limit_kib: the largest file that is read."""
-    files = (
-        each for exercise in submission.assignment.exercises for each in _handed_in(submission, exercise, limit_kib)
-    )
+    files = [digest for e in submission.assignment.exercises for digest in _handed_in(submission, e, limit_kib)]
     return _hash_of([submission.student, submission.assignment.id, *files])
 
 

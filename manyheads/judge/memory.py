@@ -27,11 +27,10 @@ LARGE = MIB // 4  # a reply of more bytes is not remembered: one attempt's must 
 
 @dataclass
 class Step:
-    """What a check did after certain replies: it made a call, or it ended. Neither: no attempt has been here."""
+    """What a check made after certain replies: a call, or its outcome. None: no attempt has been here."""
 
-    call: Call | None = None
-    outcome: CheckOutcome | None = None
-    after: dict[int, Step] = field(default_factory=dict)  # by the id of the reply to `call`
+    made: Call | CheckOutcome | None = None
+    after: dict[int, Step] = field(default_factory=dict)  # by the id of the reply to the call
 
 
 class Memory:
@@ -50,7 +49,7 @@ class Memory:
         self._calls: dict[bytes, Call] = {}  # by the digest of their bytes
         self._held: dict[int, Call] = {}  # the same, by their ids, and those that live longer
         self._packed: dict[tuple[int, str], bytes] = {}  # by the id of the call and its dtype
-        self._answers: dict[int, tuple[Reply, int]] = {}  # of trusted code, with their changes, by the call's id
+        self.answers: dict[int, tuple[Reply, int]] = {}  # of trusted code, with their changes, by the call's id
 
     def begin_attempt(self) -> None:
         """Forget all if it has become too much: what right attempts have in common is soon met again."""
@@ -59,18 +58,21 @@ class Memory:
 
     def first(self, check: str) -> Step:
         """Return where the check with this id begins."""
-        return _unless_faulty(self._first.setdefault(check, Step()))
+        return self._first.setdefault(check, Step())
 
     def after(self, step: Step, reply: Reply) -> Step:
-        """Return where its check goes on when `step.call` got this reply."""
-        return _unless_faulty(step.after.setdefault(id(reply), Step())) if id(reply) in self._read else Step()
+        """Return where its check goes on when its call got this reply."""
+        return step.after.setdefault(id(reply), Step()) if id(reply) in self._read else Step()
 
-    def note(self, step: Step, made: Call | CheckOutcome) -> None:
-        """Note what the check did at this step."""
-        if isinstance(made, CheckOutcome):
-            step.outcome = made
-        else:
-            step.call = self.hold(made)
+    def note(self, step: Step, made: Call | CheckOutcome) -> Step:
+        """Note what the check made at this step, and return the step.
+
+        Where the check itself broke, that is remembered by nobody: this machine may have had its part in it.
+        """
+        if isinstance(made, CheckOutcome) and made.fault:
+            return Step(made)
+        step.made = self.hold(made) if isinstance(made, Call) else made
+        return step
 
     def hold(self, call: Call) -> Call:
         """Return the same call for all equal ones: what is sent for it and what trusted code answers will be remembered."""
@@ -111,22 +113,6 @@ class Memory:
                 self.size += len(payload) + sys.getsizeof(reply.raised.message if reply.raised else "")
         return reply
 
-    def answer(self, runner: LocalRunner, call: Call) -> Reply:
-        """Return what trusted code, the same for all of this memory, answers: computed once for equal calls."""
-        call = self.hold(call)
-        reply, changes = self._answers.get(id(call), (None, 0))
-        if reply is None or changes != changes_in(reply):
-            reply = LocalRunner.execute(runner, call)
-            if bytes_of(reply) <= LARGE:
-                self._answers[id(call)] = (reply, changes_in(reply))
-                self.size += bytes_of(reply)
-        return reply
-
-
-def _unless_faulty(step: Step) -> Step:
-    """Return the step; where the check itself broke, one that is tried anew: this machine may have had its part in it."""
-    return Step() if step.outcome is not None and step.outcome.fault else step
-
 
 @dataclass(frozen=True)
 class RememberingRunner(LocalRunner):
@@ -136,4 +122,11 @@ class RememberingRunner(LocalRunner):
 
     def execute(self, call: Call) -> Reply:
         """Return the reply, computed once for all equal calls."""
-        return self.memory.answer(self, call)
+        memory, call = self.memory, self.memory.hold(call)
+        reply, changes = memory.answers.get(id(call), (None, 0))
+        if reply is None or changes != changes_in(reply):
+            reply = super().execute(call)
+            if bytes_of(reply) <= LARGE:
+                memory.answers[id(call)] = (reply, changes_in(reply))
+                memory.size += bytes_of(reply)
+        return reply

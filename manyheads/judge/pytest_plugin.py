@@ -15,23 +15,13 @@ import pytest
 from ..box.level import Box, Level, open_box
 from ..checks.implementation import LocalRunner
 from ..checks.local import namespace_of
-from ..course import Course, Exercise, find_course, load_course
-from ..submission import AttemptSource, read_attempt
+from ..course import find_course, load_course
+from ..submission import read_attempt
 from .attempt_runner import AttemptRunner
-from .hidden_checks import CheckRun, check_of, is_for_another_device, register_mark
-from .run_checks import HANG_SECONDS, run_checks
+from .run_checks import HANG_SECONDS, CheckRun, check_of, is_for_another_device, register_mark, run_checks
 
-__all__ = [
-    "attempt",
-    "draw",
-    "hidden_box",
-    "hidden_run",
-    "pytest_addoption",
-    "pytest_collection_modifyitems",
-    "pytest_configure",
-    "pytest_pyfunc_call",
-    "reference",
-]
+__all__ = ["attempt", "draw", "hidden_box", "hidden_run", "pytest_addoption", "pytest_collection_modifyitems"]
+__all__ += ["pytest_configure", "pytest_pyfunc_call", "reference"]
 
 _run = secrets.token_bytes(16)
 
@@ -67,8 +57,17 @@ def hidden_run(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[Chec
     option = request.config.getoption("--attempt")
     if option is None:
         pytest.exit("--attempt FILE_OR_FOLDER is missing. Next: pytest grader/checks --attempt FILE", returncode=4)
-    course, exercise = _exercise_of(request.path)
-    source = _source(course, exercise, Path(option))
+    course = load_course(find_course(request.path.parent))
+    exercise = next((each for each in course.exercises if each.checks == request.path), None)
+    if exercise is None:
+        pytest.exit(f"{request.path.name} belongs to no exercise of course.yaml. Next: add its row", returncode=4)
+    given = Path(option)
+    folder, stem = (given, exercise.stem) if given.is_dir() else (given.parent, given.stem)
+    if stem not in (exercise.stem, exercise.id):
+        pytest.skip(f"{given.name} is no attempt at {exercise.id}")
+    source = read_attempt(folder, stem, None, course.limits.source_kib)
+    if source.missing or source.problem:
+        pytest.skip(source.problem or f"{source.name} is not in {given}")
     runner = AttemptRunner(hidden_box, source, course.limits.for_worker())
     yield CheckRun(runner, LocalRunner(namespace_of(exercise.solution)), _run, (exercise.id,), forms=exercise.forms)
     runner.close()
@@ -101,21 +100,3 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if outcome.outcome != "passed":
         pytest.fail(outcome.evidence, pytrace=False)
     return True
-
-
-def _exercise_of(checks: Path) -> tuple[Course, Exercise]:
-    course = load_course(find_course(checks.parent))
-    for exercise in course.exercises:
-        if exercise.checks == checks:
-            return course, exercise
-    return pytest.exit(f"{checks.name} belongs to no exercise of course.yaml. Next: add its row", returncode=4)
-
-
-def _source(course: Course, exercise: Exercise, given: Path) -> AttemptSource:
-    folder, stem = (given, exercise.stem) if given.is_dir() else (given.parent, given.stem)
-    if stem not in (exercise.stem, exercise.id):
-        pytest.skip(f"{given.name} is no attempt at {exercise.id}")
-    source = read_attempt(folder, stem, None, course.limits.source_kib)
-    if source.missing or source.problem:
-        pytest.skip(source.problem or f"{source.name} is not in {given}")
-    return source

@@ -1,21 +1,119 @@
-"""The only writer of a run: it writes each result to its file, then to the gradebook, then to the journal."""
+"""The folder of a run's results, with a journal and whose points the run changed. Nothing else writes there.
+
+The journal holds which results are on disk, exercise by exercise, with a hash of everything that each depends on. With it a
+stopped run continues where it stopped, and a repeated run grades only what has changed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import json
+import os
+import secrets
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 from ..course import Assignment, Exercise
 from ..errors import CourseFault
-from ..result import HandedIn, Result, result_path, with_not_readable, with_total, write_result
+from ..result import (
+    ExerciseResult,
+    HandedIn,
+    Result,
+    result_path,
+    total_of,
+    with_not_readable,
+    with_total,
+    write_result,
+)
 from ..submission import Submission
-from .changed_points import note_points
-from .journal import Journal
+from ..submission import left_over as not_graded
+from ..whole import naming
 from .judge_process import Graded
+from .keys import Keys
 
-STATED = ("device", "isolation", "seed")
+# No student's folder begins with a dot. A stopped run leaves the last one to the next run.
+LOCK, JOURNAL, CHANGED, CHANGING = ".lock", ".journal", ".points-changed", ".points-changing"
+SEEDS = 1_000_000  # easily typed; nobody can compute a run's inputs from it without the course's secret
+
+
+@contextmanager
+def alone_in(folder: Path, submissions: Sequence[Submission]) -> Iterator[None]:
+    """Hold a folder of results for one run, whose results go to regular files there, until the process ends in any way.
+
+    Where there are no such locks, as on Windows, nothing is held. Raises CourseFault where another run holds it, or a link or a
+    folder stands where a file is to be written.
+    """
+    _refuse_links(folder, submissions)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK).open("a+") as file:
+        if not _is_held(file.fileno(), folder / LOCK):
+            file.seek(0)
+            said = f"another course grade (process {file.read(20).strip() or 'unknown'}) is writing to {folder}"
+            raise CourseFault(f"{said}. Next: wait for its end, or give --out another folder")
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # Windows removes no open file, and nobody a folder with results
+                (folder / LOCK).unlink()
+                folder.rmdir()
+
+
+def _is_held(descriptor: int, path: Path) -> bool:
+    """Return whether this process holds the file now, and it is the one that others find there."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
+
+
+def _refuse_links(folder: Path, submissions: Sequence[Submission]) -> None:
+    own = (LOCK, JOURNAL, not_graded.NAME, CHANGED, CHANGING)
+    results = [result_path(folder, submission.student, submission.assignment.id) for submission in submissions]
+    for path in [*(folder / name for name in own), *results]:
+        within = path.parent
+        if link := next((each for each in (within, path) if each.is_symlink() and each != folder), None):
+            raise CourseFault(f"{link} is a link, and nothing is written through it. Next: remove it")
+        wrong = f"{path} is a folder, where a file" if path.is_dir() else ""
+        if within != folder and within.exists() and not within.is_dir():
+            wrong = f"{within} is a file, where a folder"
+        if wrong:
+            raise CourseFault(f"{wrong} is to be written. Next: move it elsewhere, or give --out another folder")
+
+
+def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, in_part: bool) -> int:
+    """Return the seed that is given; else that of the results in the folder, which the run goes on with; else a new one.
+
+    in_part: whether what they hold of some exercises stays: then it is their seed, because a result states one. Raises
+    CourseFault where they have another one than is given, or several.
+    """
+    seeds = Counter[int]()
+    for path in (path for assignment in assignments for path in sorted(folder.glob(f"*/{assignment}.json"))):
+        with suppress(OSError, ValueError, TypeError, LookupError):  # it is no result
+            seeds[int(json.loads(path.read_bytes())["seed"])] += 1
+    before = seeds.most_common(1)[0][0] if seeds else None
+    if in_part and before is not None and set(seeds) != {before if given is None else given}:
+        raise CourseFault(
+            f"what {folder} holds of the other exercises has the seed {', '.join(map(str, sorted(seeds)))}, and a result "
+            "states one seed. Next: the same command without --seed and --exercise, or with another --out"
+        )
+    if given is not None:
+        return given
+    return secrets.randbelow(SEEDS) if before is None else before
 
 
 def merged(
@@ -26,41 +124,41 @@ def merged(
     Nothing is taken from a result with another device, isolation level or seed, because a result states one of each.
     kept: only these are taken; None: all that the course has.
     """
-    if before is None or any(getattr(before, name) != getattr(result, name) for name in STATED):
+    stated, stated_before = ((each.device, each.isolation, each.seed) for each in (result, before or result))
+    if before is None or stated != stated_before:
         return result
     earlier = [e for e in before.exercises if kept is None or e.id in kept]
     found = {e.id: e for e in (*earlier, *result.exercises)}
     return with_total(result, (found[e.id] for e in assignment.exercises if e.id in found))
 
 
-class Gradebook(Protocol):
-    """A gradebook."""
-
-    def write(self, result: Result) -> None:
-        """Enter a result. Entering it again changes nothing."""
-
-
 @dataclass
 class Record:
-    """Writes the results of a run.
+    """Writes the results of a run: each to its file, then to the gradebook, then to the journal.
 
+    enter: enters a result in a gradebook. Entering it again changes nothing.
     chosen: ids of the exercises that are graded, the others being kept from disk; empty: all.
     handed_in: when each submission was handed in; who is not in it, nobody knows of.
-    not_readable: names of what was handed in and cannot be read.
     counted: makes what a gradebook gets of what is written: a result as it counts.
-    todo: the ids of what has to be graded, by submission. `known` fills it.
+    not_readable: names of what was handed in and cannot be read.
+    todo: of each submission the ids of what has to be graded, with their keys. `known` fills it.
     """
 
     folder: Path
-    journal: Journal
-    book: Gradebook | None
-    chosen: Collection[str]
+    keys: Keys
+    enter: Callable[[Result], object] | None = None
+    chosen: Collection[str] = ()
     handed_in: Mapping[Submission, HandedIn] = field(default_factory=dict)
     counted: Callable[[Result], Result] = lambda result: result
     not_readable: Mapping[Submission, tuple[str, ...]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
-    todo: dict[Submission, tuple[str, ...]] = field(default_factory=dict)
-    _keys: dict[Submission, dict[str, str]] = field(default_factory=dict)
+    todo: dict[Submission, dict[str, str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.noted: dict[str, dict[str, str]] = {}  # "student/assignment" -> exercise -> key of the result
+        for name, noted in _rows(self.folder / JOURNAL, 2):
+            with suppress(ValueError, TypeError):  # it is no row of ours
+                self.noted.setdefault(str(name), {}).update(noted)
 
     @property
     def in_part(self) -> int:
@@ -73,50 +171,125 @@ class Record:
         again: none holds good, and all are graded again. Raises CourseFault where other exercises' results would be lost.
         """
         for submission in submissions:
-            before, chosen = self.journal.on_disk(submission), self._chosen(submission)
-            if before is None and len(chosen) < len(submission.assignment.exercises):
-                self._refuse_to_lose(submission)
+            before, chosen = self._on_disk(submission), self._chosen(submission)
+            in_part = len(chosen) < len(submission.assignment.exercises)
+            if in_part and before is None and self._path(submission).exists():
+                said = f"{self._path(submission)} is not a result, or one of another version"
+                lost = "what it holds of other exercises cannot stay"
+                raise CourseFault(f"{said}: {lost}. Next: course grade without --exercise or --only")
             there = {} if again or before is None else {e.id: e for e in before.exercises}
-            keys = {e.id: self.journal.keys.of(submission, e) for e in chosen}  # now: files may change meanwhile
-            good = {e.id for e in chosen if self.journal.holds(submission, e, keys[e.id], there.get(e.id))}
+            keys = {e.id: self.keys.of(submission, e) for e in chosen}  # now: files may change meanwhile
+            good = {e.id for e in chosen if self.holds(submission, e, keys[e.id], there.get(e.id))}
             todo = {id_: key for id_, key in keys.items() if id_ not in good}
             if todo or before is None:
-                self.todo[submission], self._keys[submission] = tuple(todo), todo
-                continue
-            result = self._dated(submission, merged(before, before, submission.assignment))
-            if result != before:
-                self._replace(before, result)
-            if self.book is not None:  # an earlier run may have stopped between writing file and gradebook
-                self.book.write(self.counted(result))
-            yield submission, result
+                self.todo[submission] = todo
+            else:
+                yield submission, self._write(submission, before, before)
 
     def add(self, graded: Graded) -> Result:
         """Write a result. Returns it as written. The journal comes last, so that an interrupted run repeats it."""
         submission, todo = graded.submission, self.todo[graded.submission]
         kept = None if self.chosen else {e.id for e in self._chosen(submission)}.difference(todo)
-        before = self.journal.on_disk(submission)
-        result = self._dated(submission, merged(graded.result, before, submission.assignment, kept))
-        self._replace(before, result)
-        if self.book is not None:
-            self.book.write(self.counted(result))
-        self.journal.note(submission, self._keys[submission], result)
+        result = self._write(submission, graded.result, self._on_disk(submission), kept)
+        self.note(submission, todo, result)
         self.faults += graded.faults
         return result
 
-    def _replace(self, before: Result | None, result: Result) -> None:
-        if before is not None:
-            note_points(self.folder, self.counted(before), self.counted(result))
-        write_result(result, self.folder)
+    def holds(self, submission: Submission, exercise: Exercise, key: str, result: ExerciseResult | None) -> bool:
+        """Return whether the journal has this result as that of the attempt with this key."""
+        noted = self.noted.get(_name(submission), {}).get(exercise.id)
+        return noted is not None and result is not None and noted == self.keys.of_result(key, exercise, result)
 
-    def _refuse_to_lose(self, submission: Submission) -> None:
-        path = result_path(self.folder, submission.student, submission.assignment.id)
-        if path.exists():
-            said = f"{path} is not a result, or one of another version: what it holds of other exercises cannot stay"
-            raise CourseFault(f"{said}. Next: course grade without --exercise or --only")
+    def note(self, submission: Submission, keys: Mapping[str, str], result: Result) -> None:
+        """Note in the journal that these exercises of the result are on disk, without those that are not graded.
+
+        They are tried again. keys: of the exercises, computed before grading, as files may change.
+        """
+        graded = {each.id: each for each in result.exercises if each.is_graded and each.id in keys}
+        exercises = (exercise for exercise in submission.assignment.exercises if exercise.id in graded)
+        noted = {e.id: self.keys.of_result(keys[e.id], e, graded[e.id]) for e in exercises}
+        _append(self.folder / JOURNAL, _name(submission), noted)
+
+    def _write(
+        self, submission: Submission, result: Result, before: Result | None, kept: Collection[str] | None = None
+    ) -> Result:
+        result = merged(result, before, submission.assignment, kept)
+        result = result.model_copy(update={"handed_in": self.handed_in.get(submission)})
+        result = with_not_readable(result, self.not_readable.get(submission, ()))
+        if result != before:
+            if before is not None:
+                note_points(self.folder, self.counted(before), self.counted(result))
+            write_result(result, self.folder)
+        if self.enter is not None:  # also the same as before: a run may have stopped between writing file and gradebook
+            self.enter(self.counted(result))
+        return result
 
     def _chosen(self, submission: Submission) -> list[Exercise]:
         return [e for e in submission.assignment.exercises if not self.chosen or e.id in self.chosen]
 
-    def _dated(self, submission: Submission, result: Result) -> Result:
-        dated = result.model_copy(update={"handed_in": self.handed_in.get(submission)})
-        return with_not_readable(dated, self.not_readable.get(submission, ()))
+    def _on_disk(self, submission: Submission) -> Result | None:
+        with suppress(OSError, ValidationError):
+            return Result.model_validate_json(self._path(submission).read_bytes())
+        return None
+
+    def _path(self, submission: Submission) -> Path:
+        return result_path(self.folder, submission.student, submission.assignment.id)
+
+
+def _name(submission: Submission) -> str:
+    return f"{submission.student}/{submission.assignment.id}"
+
+
+class ChangedPoints(NamedTuple):
+    """The points of a result, and those of the result that it replaced. None: not graded."""
+
+    student: str
+    assignment: str
+    before: float | None
+    after: float | None
+
+
+def note_points(folder: Path, before: Result, after: Result) -> None:
+    """Note a result that replaces another with other points, in the exercises that both have."""
+    both = {each.id for each in before.exercises}.intersection(each.id for each in after.exercises)
+    old, new = (total_of(e.score for e in r.exercises if e.id in both and not e.excused) for r in (before, after))
+    is_by_hand = any(each.rule == "score" for each in after.adjustments)  # a total, which no run changes
+    if old != new and not is_by_hand:
+        _append(folder / CHANGING, after.student, after.assignment, old, new)
+
+
+def finish_changed_points(folder: Path) -> list[ChangedPoints]:
+    """Put what this run has noted in place of what the last one did, and return it."""
+    if (folder / CHANGING).exists():
+        (folder / CHANGING).replace(folder / CHANGED)
+    else:
+        (folder / CHANGED).unlink(missing_ok=True)
+    return read_changed_points(folder)
+
+
+def read_changed_points(folder: Path) -> list[ChangedPoints]:
+    """Return whose points the last run changed, ordered by student."""
+    points: dict[tuple[str, str], tuple[float | None, float | None]] = {}
+    for student, assignment, before, after in _rows(folder / CHANGED, 4):
+        before, _ = points.get((student, assignment), (before, after))  # noted twice where the run was stopped
+        points[student, assignment] = before, after
+    return [ChangedPoints(*key, *pair) for key, pair in sorted(points.items()) if pair[0] != pair[1]]
+
+
+def _append(path: Path, *row: object) -> None:
+    """Write a row at the end of a file, and wait for the disk."""
+    with naming(path), path.open("a", encoding="utf-8") as file:
+        file.write(f"\n{json.dumps(row)}\n")  # the leading newline ends a line that a power cut left incomplete
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _rows(path: Path, length: int) -> Iterator[list[Any]]:
+    """Yield the rows of a file, without what is incomplete; none where there is no file."""
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, list) and len(row) == length:
+            yield row

@@ -12,7 +12,7 @@ alone, where it is given other numbers. Whoever answers once as the reference do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import Any
@@ -111,38 +111,36 @@ def _of_another_kind(exchange: Exchange, wanted: Kinds) -> CheckFailed | None:
             Answer(call, exchange.reply).must_return()
     except CheckFailed as failed:
         return failed
+    is_part = not call.form.is_leaf
     for out, due, answer in zip(outputs, cycle(wanted), answers_of(call, exchange.reply), strict=False):
-        if not _is_answer(out, due, is_part=not call.form.is_leaf):
+        is_due = out.kind in due and (is_part or out.kind in ("tensor", OPAQUE))  # a part may be None, or opaque
+        is_number = out.tensor is not None and out.tensor.dim() == 0
+        if not is_due and (due <= {"tensor", NONE, OPAQUE} or not is_number):
             name = "None" if due == {NONE} else kind_name(min(due - {NONE}))
             where = f" as {answer.label}" if answer.path or call.then else ""
             return CheckFailed(f"{name} was expected{where}; yours returned {kind_name(out.kind)}")
     return None
 
 
-def _is_answer(out: Output, due: Set[str], is_part: bool) -> bool:
-    """Return whether this is a tensor if one is due, or a number if one is due; a part may be None, or opaque."""
-    if out.kind in due and (out.kind in ("tensor", OPAQUE) or is_part):
-        return True
-    if due <= {"tensor", NONE, OPAQUE}:
-        return False
-    return out.tensor is not None and out.tensor.dim() == 0
+def _parts(call: Call, mine: Reply, right: Reply) -> Iterator[tuple[Output, Output, str]]:
+    """Yield each output of the attempt, with the reference's and what it is called."""
+    for got, wanted, answer in zip(mine.outputs, right.outputs, answers_of(call, mine), strict=False):
+        yield got, wanted, answer.label
 
 
 def _not_finite(exchange: Exchange, reference: Runner) -> CheckFailed | None:
     """Say where an answer is NaN, or infinite, and nothing in the reference's is so. In training chance may bring it about."""
-    call, outputs = exchange.call, exchange.reply.outputs
+    call, reply = exchange.call, exchange.reply
     in_training = isinstance(call.subject, Build) and call.subject.training
-    if in_training or all(out.tensor is None or bool(out.tensor.isfinite().all()) for out in outputs):
+    if in_training or all(out.tensor is None or bool(out.tensor.isfinite().all()) for out in reply.outputs):
         return None
-    rights = reference.execute(call).outputs
-    for mine, right, answer in zip(outputs, rights, answers_of(call, exchange.reply), strict=False):
+    for mine, right, name in _parts(call, reply, reference.execute(call)):
         if mine.tensor is None or right.tensor is None or bool(right.tensor.isnan().any()):
             continue
         # Where the reference masks with infinities, an attempt may mask elsewhere, or may mask what others call False.
         masks = not right.tensor.is_floating_point() or not bool(right.tensor.isfinite().all())
-        numbers = mine.tensor.masked_fill(mine.tensor.isinf(), 0.0) if masks else mine.tensor
         try:
-            assert_finite(numbers, answer.label)
+            assert_finite(mine.tensor.masked_fill(mine.tensor.isinf(), 0.0) if masks else mine.tensor, name)
         except CheckFailed as failed:
             return failed
     return None
@@ -155,9 +153,7 @@ def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> 
     """
     for exchange in exchanges:
         try:
-            right = reference.execute(exchange.call)
-            if right.raised is None:
-                _compare(exchange.call, exchange.reply, right)
+            _compare(exchange.call, exchange.reply, reference.execute(exchange.call))
         except CheckFailed as failed:
             return failed
         except Exception:  # a call that only an attempt can answer cannot be compared
@@ -166,19 +162,20 @@ def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> 
 
 
 def _compare(call: Call, mine: Reply, right: Reply) -> None:
+    if right.raised is not None:
+        return
     Answer(call, mine).must_return()
-    for got, wanted, answer in zip(mine.outputs, right.outputs, answers_of(call, mine), strict=False):
+    for got, wanted, name in _parts(call, mine, right):
         if got.kind != wanted.kind:
             raise CheckFailed(f"{kind_name(wanted.kind)} was expected; yours returned {kind_name(got.kind)}")
         if got.tensor is None or wanted.tensor is None:
             continue
-        assert_shape(got.tensor, wanted.tensor.shape, answer.label)
+        assert_shape(got.tensor, wanted.tensor.shape, name)
         if got.tensor.is_floating_point() != wanted.tensor.is_floating_point():
             expected, yours = (str(t.dtype).removeprefix("torch.") for t in (wanted.tensor, got.tensor))
             raise CheckFailed(f"a tensor of {expected} was expected; yours is of {yours}")
     for name, gradient in right.gradients.items():
-        other = mine.gradients.get(name)
-        if gradient is not None and other is not None:
+        if gradient is not None and (other := mine.gradients.get(name)) is not None:
             assert_shape(other, gradient.shape, "a gradient")
 
 
@@ -190,37 +187,37 @@ def says_nothing(targets: Sequence[str], attempt: RecordingRunner, reference: Ru
     told: dict[str, str] = {}
     contrasts: list[_Contrast] = []
     for target in targets:
-        exchanges = [exchange for exchange in attempt.transcript if target_of(exchange.call) == target]
-        if _is_right_once(_known(exchanges, reference)):
+        asked = [exchange for exchange in attempt.transcript if target_of(exchange.call) == target]
+        if _is_right_once(_known(asked, reference)):
             continue
-        said = [(each, says) for each in _known(exchanges, reference) if (says := each.emptiness()) is not None]
+        said = [(each, says) for each in _known(asked, reference) if (says := each.emptiness()) is not None]
         telling = [each for each, says in said if not says]
         if said and not telling:
             told[target] = f"{target} {said[0][1]}"
         elif telling and max(telling, key=lambda each: _numbers(each.exchange.reply).numel()).is_unrelated():
             told[target] = f"what {target} gives has nothing to do with what it is given"
-        else:
-            contrasts += _contrast(target, [contrast.exchange.call for contrast in telling], reference)
+        elif contrast := _contrast(target, [each.exchange.call for each in telling], reference):
+            contrasts.append(contrast)
     before = len(attempt.transcript)
     questions = [Question("", call) for contrast in contrasts for call in contrast.calls]
     replies = iter(attempt.execute_all(questions) if questions else ())
     del attempt.transcript[before:]
     for contrast in contrasts:
         if verdict := contrast.verdict([next(replies) for _ in contrast.calls]):
-            told[contrast.target] = verdict
+            told[contrast.target] = f"{contrast.target} gives {verdict}, whatever it is given"
     return told
 
 
 @dataclass(frozen=True)
 class _Known:
-    """An exchange, and the reference's reply to it."""
+    """An exchange, and the reference's reply to it: both answer with numbers."""
 
     exchange: Exchange
     right: Reply
 
     def parts(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the parts of the attempt's answer that are tensors, each with the reference's."""
-        for mine, wanted in zip(self.exchange.reply.outputs, self.right.outputs, strict=False):
+        for mine, wanted, _ in _parts(self.exchange.call, self.exchange.reply, self.right):
             if mine.tensor is not None and wanted.tensor is not None:
                 yield mine.tensor, wanted.tensor
 
@@ -236,19 +233,37 @@ class _Known:
                 found.append("")
         return None if not found else found[0] if all(found) else ""
 
-    def agreed(self) -> Iterator[Tensor]:
-        """Yield the parts of the reference's answer that the attempt gives, too, but for those that chance or a copy gives."""
-        for mine, wanted in self.parts():
-            is_right = mine.shape == wanted.shape and difference(mine, wanted) <= RIGHT
-            if is_right and _emptiness(wanted, self.exchange.call)[0] in TELLING:
-                yield wanted
-
     def is_unrelated(self) -> bool:
         """Return whether an answer that goes by sizes alone has no likeness to the right one, not even to its opposite."""
         mine, wanted = _numbers(self.exchange.reply, INFINITE), _numbers(self.right)
         if _has_numbers(self.exchange.call) or mine.shape != wanted.shape or mine.numel() < FEW:
             return False
         return abs(float(torch.corrcoef(torch.stack([mine, wanted]))[0, 1].nan_to_num())) < LIKE
+
+
+def _known(exchanges: Iterable[Exchange], reference: Runner) -> Iterator[_Known]:
+    for exchange in exchanges:
+        if _has_tensors(exchange.reply) and _has_tensors(right := reference.execute(exchange.call)):
+            yield _Known(exchange, right)
+
+
+def _has_tensors(reply: Reply) -> bool:
+    return reply.raised is None and any(out.tensor is not None for out in reply.outputs)
+
+
+def _is_right_once(known: Iterable[_Known]) -> bool:
+    """Return whether a part of an answer is the reference's, and neither chance nor a copy gives it.
+
+    A single number may be right by chance: two different ones are not.
+    """
+    single: list[float] = []
+    for call, mine, wanted in ((each.exchange.call, *parts) for each in known for parts in each.parts()):
+        is_right = mine.shape == wanted.shape and difference(mine, wanted) <= RIGHT
+        if is_right and _emptiness(wanted, call)[0] in TELLING:
+            if wanted.numel() > 1:
+                return True
+            single.append(float(wanted))
+    return bool(single) and max(single) - min(single) > MUCH * max(map(abs, single))
 
 
 @dataclass(frozen=True)
@@ -260,57 +275,33 @@ class _Contrast:
     largest: float
 
     def verdict(self, replies: Sequence[object]) -> str:
-        """Say what the answers to the calls show; "" where the function says something, or that cannot be seen."""
+        """Say what is given to every call; "" where the function says something, or that cannot be seen."""
         found = [_numbers(reply) for reply in replies if isinstance(reply, Reply) and reply.raised is None]
         if len(found) < len(replies) or len({each.shape for each in found}) > 1 or not found[0].numel():
             return ""
         one, other, again, once_more = found
         by_chance = float((one - again).norm() + (other - once_more).norm())
         by_input = float((one + again - other - once_more).norm())
-        least = TOLERANCE * max(self.largest, float(one.abs().max()))
-        if max(by_chance, by_input) <= least:
+        if max(by_chance, by_input) <= TOLERANCE * max(self.largest, float(one.abs().max())):
             is_one = one.numel() > 1 and bool((one == one[0]).all())
-            same = f"{float(one[0]):g} in every place" if is_one else "the same answer"
-            return f"{self.target} gives {same}, whatever it is given"
-        if by_input <= by_chance * (CHANCE if one.numel() >= FEW else CHANCE_OF_FEW):
-            return f"{self.target} gives another answer each time, whatever it is given"
-        return ""
+            return f"{float(one[0]):g} in every place" if is_one else "the same answer"
+        is_chance = by_input <= by_chance * (CHANCE if one.numel() >= FEW else CHANCE_OF_FEW)
+        return "another answer each time" if is_chance else ""
 
 
-def _contrast(target: str, calls: Sequence[Call], reference: Runner) -> Iterator[_Contrast]:
-    """Yield a contrast for this function, if these calls hold one."""
+def _contrast(target: str, calls: Sequence[Call], reference: Runner) -> _Contrast | None:
+    """Return a contrast for this function, if these calls hold one."""
     plain = [
         replace(call, cotangent=None, second=False, watch=False, memory=False, most_operations=None, runs=1)
         for call in calls
     ]
     for call in plain[:TRIED]:
-        others = [_with_other_numbers(call)] if _has_numbers(call) else [value for value in plain if value is not call]
-        for other in others:
+        changed = _with_other_numbers(call)
+        for other in [each for each in plain if each is not call] if changed is None else [changed]:
             one, two = (_numbers(reference.execute(each)) for each in (call, other))
             if one.shape == two.shape and difference(two, one) > MUCH:
-                yield _Contrast(target, (call, other, call, other), float(one.abs().max()))
-                return
-
-
-def _known(exchanges: Iterable[Exchange], reference: Runner) -> Iterator[_Known]:
-    """Yield these exchanges, with the reference's replies, as far as both answer with numbers."""
-    for exchange in exchanges:
-        if _has_tensors(exchange.reply) and _has_tensors(right := reference.execute(exchange.call)):
-            yield _Known(exchange, right)
-
-
-def _has_tensors(reply: Reply) -> bool:
-    return reply.raised is None and any(out.tensor is not None for out in reply.outputs)
-
-
-def _is_right_once(known: Iterable[_Known]) -> bool:
-    """Return whether an answer is the reference's. A single number may be so by chance: two different ones are not."""
-    single: list[float] = []
-    for agreed in (part for each in known for part in each.agreed()):
-        if agreed.numel() > 1:
-            return True
-        single.append(float(agreed))
-    return bool(single) and max(single) - min(single) > MUCH * max(map(abs, single))
+                return _Contrast(target, (call, other, call, other), float(one.abs().max()))
+    return None
 
 
 def _emptiness(answer: Tensor, call: Call) -> tuple[str, str]:
@@ -337,41 +328,25 @@ def _emptiness(answer: Tensor, call: Call) -> tuple[str, str]:
     return "", ""
 
 
-def _are_of(numbers: Tensor, given: Tensor) -> bool:
-    """Return whether these are the given numbers in another order, or some of them, each perhaps several times."""
+def _are_of(numbers: Tensor, given: Tensor) -> bool:  # in another order, or some of them, each perhaps several times
     if numbers.numel() == given.numel():
         return torch.equal(numbers.flatten().sort().values, given.flatten().sort().values)
     return bool(torch.isin(numbers, given).all())
 
 
 def _has_numbers(call: Call) -> bool:
-    """Return whether a function is given floating-point tensors, those within a module included."""
-    found: list[Tensor] = []
-
-    def note(value: Tensor) -> Tensor:
-        found.append(value)
-        return value
-
-    _changed(call, note)
-    return bool(found)
+    return _with_other_numbers(call) is not None
 
 
-def _with_other_numbers(call: Call) -> Call:
-    """Return the same call with other numbers: the same ones moved, and smaller."""
-    generator = torch.Generator().manual_seed(0)
-    return _changed(
-        call,
-        lambda x: x.flatten()[torch.randperm(x.numel(), generator=generator)].view(x.shape) * SMALLER,
-    )
-
-
-def _changed(call: Call, change: Callable[[Tensor], Tensor]) -> Call:
-    """Return the call with every floating-point tensor of its arguments changed in this way."""
+def _with_other_numbers(call: Call) -> Call | None:
+    """Return the same call with other numbers, the same ones moved and smaller; None where no floating-point tensor is given."""
+    generator, found = torch.Generator().manual_seed(0), list[Tensor]()
 
     def changed(value: Any) -> Any:
         match value:
             case Tensor() if value.is_floating_point() and not value.is_meta:
-                return change(value)
+                found.append(value)
+                return value.flatten()[torch.randperm(value.numel(), generator=generator)].view(value.shape) * SMALLER
             case Build():
                 return replace(value, state=value.state and in_all(value.state), added=in_all(value.added))
             case StandIn():
@@ -381,7 +356,8 @@ def _changed(call: Call, change: Callable[[Tensor], Tensor]) -> Call:
     def in_all(values: Mapping[str, Any]) -> dict[str, Any]:
         return {name: changed(each) for name, each in values.items()}
 
-    return call.map(changed)
+    other = call.map(changed)
+    return other if found else None
 
 
 def _numbers(reply: Reply, infinite: float = 0.0) -> Tensor:

@@ -1,4 +1,4 @@
-"""Run checks over one attempt, and say what became of each. Every verdict on an attempt is made here.
+"""Collect an exercise's hidden checks, run them over one attempt, and say what became of each. Every verdict is made here.
 
 All checks of one attempt run concurrently: each until its next call, and these calls are sent in one batch. One by one, judge
 and attempt would alternate at every call, and each would find the CPU's caches filled by the other. Concurrently, two dozen
@@ -8,9 +8,13 @@ checks need only as many rounds as the longest check has calls. What the run's m
 from __future__ import annotations
 
 import faulthandler
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+import inspect
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isclose
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -18,18 +22,169 @@ from greenlet import getcurrent, greenlet
 
 from ..box.connection import AttemptEnded, End
 from ..box.worker.answers import Reply
+from ..box.worker.form import Form
 from ..box.worker.messages import Call
+from ..checks.draw import Draw, Drawn, input_seed
 from ..checks.explain import explain
+from ..checks.implementation import Implementation, LocalRunner, Runner
+from ..checks.local import LocalRecordingRunner, namespace_of
+from ..checks.marks import Mark
 from ..checks.outcome import FAILED_ITSELF, AttemptRaised, CheckFailed, CheckOutcome
 from ..checks.transcript import Exchange, Question, RecordingRunner, target_of
-from .hidden_checks import Check, CheckRun, collect_checks
-from .memory import Step
+from ..course import Course, Exercise
+from ..errors import CourseFault
+from .memory import Memory, RememberingRunner, Step
 from .require_answer import Withdrawn, compare_with_reference, says_nothing, unanswered
 from .withhold import withhold
 
+FIXTURES = ("attempt", "reference", "draw")
+_OPTIONS = (
+    "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p no:cacheprovider -p no:terminal "
+    "-p no:faulthandler -p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:junitxml "
+    "-p no:doctest -s"
+).split()
 HANG_SECONDS = 300.0  # for all checks of one exercise over one attempt
 STDERR = 2  # the descriptor, because sys.stderr may have been replaced
+
+
+class GraderFault(CourseFault):
+    """The grader itself is broken: a hidden check cannot be collected, or raises an error of its own."""
+
+
+@dataclass(frozen=True)
+class CheckRun:
+    """What all checks of one exercise share.
+
+    seed_parts: with the secret, they determine the inputs of every check.
+    memory: of earlier attempts with the same inputs.
+    forms: what functions and classes return, by their names, where that is not one tensor.
+    drawn: a list to which everything that the checks draw is added.
+    """
+
+    attempt: RecordingRunner
+    reference: Runner
+    secret: bytes
+    seed_parts: tuple[str, ...]
+    memory: Memory = field(default_factory=Memory)
+    forms: Mapping[str, Form] = field(default_factory=dict)
+    drawn: list[Drawn] | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """A hidden check, ready to be called.
+
+    name: the function's name with pytest's id of its parameters, for example "test_fill[small]".
+    fixtures: the FIXTURES that the function takes. parameters: its other arguments, by name.
+    unattempted: its outcome before an attempt is judged.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    fixtures: tuple[str, ...]
+    unattempted: CheckOutcome
+    parameters: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The check's id in results."""
+        return self.unattempted.id
+
+    def call(self, run: CheckRun, attempt: Runner) -> BaseException | None:
+        """Call the check, with `attempt` as its runner. Returns the exception that ended it, None if it passed."""
+        given = {
+            "attempt": Implementation(attempt, forms=run.forms),
+            "reference": Implementation(run.reference, forms=run.forms),
+            "draw": Draw(input_seed(run.secret, *run.seed_parts, self.name), run.drawn),
+        }
+        try:
+            self.function(**{name: given[name] for name in self.fixtures}, **self.parameters)
+        except (Exception, pytest.skip.Exception) as error:
+            return error
+        return None
+
+
 JudgeEnd = Callable[[Check, BaseException | None], CheckOutcome]
+
+
+def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, list[Check]]:
+    """Return the checks of these files, in their order, without checks for another device. Raises GraderFault.
+
+    pytest collects them, so that they are written and selected like any other tests.
+    """
+    if missing := [file for file in files if not file.exists()]:
+        raise GraderFault(f"{missing[0]} is missing, which course.yaml requires. Next: write it, or mend course.yaml")
+    folders = {file.parent.name for file in files}
+    for name in list(sys.modules):  # they may be from another course, or older than the files
+        if name in {file.stem for file in files} or name.partition(".")[0] in folders:
+            del sys.modules[name]
+    collector, folder = _Collector(device), str(files[0].parent)
+    arguments = [*_OPTIONS, "-c", "/dev/null", "--rootdir", folder, "--confcutdir", folder, *map(str, files)]
+    status = pytest.main(arguments, plugins=[collector])
+    if collector.problem or status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        problem = collector.problem or f"pytest ended with status {int(status)}"
+        raise GraderFault(f"the hidden checks cannot be run: {problem}. Next: pytest grader/checks --collect-only")
+    return {file: collector.found.get(file, []) for file in files}
+
+
+class _Collector:
+    """A pytest plugin that converts what is collected to Checks."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self.found: dict[Path, list[Check]] = {}
+        self.problem = ""
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        register_mark(config)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed and not self.problem:
+            self.problem = str(report.longreprtext).strip().splitlines()[-1]
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in (each for each in items if not is_for_another_device(each, self._device)):
+            try:
+                self.found.setdefault(item.path, []).append(check_of(item))
+            except pytest.UsageError as error:
+                self.problem = self.problem or str(error)
+
+
+def register_mark(config: pytest.Config) -> None:
+    """Register the mark of `check` with pytest."""
+    config.addinivalue_line("markers", "hidden_check(mark): points, layer and hint of a hidden check")
+
+
+def is_for_another_device(item: pytest.Item, device: str) -> bool:
+    """Return whether this check runs on another device only."""
+    marker = item.get_closest_marker("hidden_check")
+    return marker is not None and marker.args[0].device not in ("", device)
+
+
+def check_of(item: pytest.Item) -> Check:
+    """Convert a collected item to a Check. Raises pytest.UsageError with one sentence if it is not a check."""
+    marker = item.get_closest_marker("hidden_check")
+    title = (getattr(getattr(item, "function", None), "__doc__", None) or "").strip().splitlines()
+    if not isinstance(item, pytest.Function) or item.cls is not None or marker is None or not title:
+        raise pytest.UsageError(f"{item.nodeid} needs to be a function with @check(points=…, layer=…) and a docstring")
+    parameters = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+    names = tuple(inspect.signature(item.obj).parameters)
+    fixtures = tuple(name for name in names if name not in parameters)
+    if unknown := [name for name in fixtures if name not in FIXTURES]:
+        raise pytest.UsageError(f"{item.nodeid} asks for {unknown[0]}: a check is given {', '.join(FIXTURES)} only")
+    mark: Mark = marker.args[0]
+    unattempted = CheckOutcome(item.name.removeprefix("test_"), title[0], mark.layer, mark.points, mark.hint)
+    return Check(item.name, item.obj, fixtures, unattempted, parameters)
+
+
+def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
+    """Say how the points of these checks differ from course.yaml's; "" where they add up."""
+    total = sum(check.points for check in checks)
+    if checks and isclose(total, exercise.points):
+        return ""
+    where = exercise.checks.relative_to(exercise.root)
+    said = f"its checks give {total:g} points" if checks else f"nothing was collected from {where}"
+    return f"{exercise.id}: {said}, course.yaml says {exercise.points:g}"
 
 
 class HiddenChecks:
@@ -54,15 +209,49 @@ class HiddenChecks:
         """Return the outcomes of all checks of the file, in its order. only: ids of checks; empty: all.
 
         Where a check itself hangs, the watchdog ends this process, with the traceback of every thread. Its timer runs outside
-        Python, so neither a busy loop nor a C function that never returns can delay it. Calls of an attempt have a deadline of
-        their own (`AttemptRunner`).
+        Python, so nothing can delay it. Calls of an attempt have a deadline of their own (`AttemptRunner`).
         """
-        checks = [check for check in self._checks[file] if not only or check.id in only]
         faulthandler.dump_traceback_later(self._hang_seconds, exit=True, file=STDERR)
         try:
-            return run_checks(checks, run)
+            return run_checks([check for check in self._checks[file] if not only or check.id in only], run)
         finally:
             faulthandler.cancel_dump_traceback_later()
+
+
+class Catalogue:
+    """The checks and the reference of every exercise, for trusted code: the reference and the mutants, in the judge's own process."""
+
+    def __init__(self, course: Course) -> None:
+        """Collect every check. Raises GraderFault."""
+        self._course = course
+        self._checks = HiddenChecks([e.checks for e in course.exercises])
+
+    def checks(self, exercise: Exercise) -> list[CheckOutcome]:
+        """Return the checks of an exercise, as outcomes without an attempt."""
+        return self._checks.unattempted(exercise.checks)
+
+    def reference(self, exercise: Exercise) -> LocalRunner:
+        """Return the reference solution. Raises BrokenReference."""
+        return LocalRunner(namespace_of(exercise.solution))
+
+    def remembering(self, exercise: Exercise) -> RememberingRunner:
+        """Return the reference for many runs with the same inputs: it answers each call once. Raises BrokenReference."""
+        return RememberingRunner(namespace_of(exercise.solution), only_values=True)
+
+    def run(
+        self,
+        exercise: Exercise,
+        attempt: LocalRecordingRunner,
+        reference: Runner,
+        secret: bytes,
+        *seed_parts: str,
+        drawn: list[Drawn] | None = None,
+    ) -> list[CheckOutcome]:
+        """Return the outcomes of all checks of the exercise for this trusted code. drawn: a list that gets what they draw."""
+        memory = reference.memory if isinstance(reference, RememberingRunner) else Memory()
+        memory.begin_attempt()
+        run = CheckRun(attempt, reference, secret, seed_parts, memory, exercise.forms, drawn)
+        return self._checks.run(exercise.checks, run)
 
 
 def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
@@ -78,14 +267,12 @@ def _judged(check: Check, error: BaseException | None, run: CheckRun) -> CheckOu
     """As `outcome_of`; but a check passes only on answers, and where it broke, the answers may be to blame."""
     asked = [exchange for exchange in run.attempt.transcript if exchange.check == check.id]
     outcome = outcome_of(check.unattempted, error, asked)
-    if outcome.fault:
-        differs = compare_with_reference(asked, run.reference)
-        return outcome if differs is None else outcome_of(check.unattempted, differs, asked)
-    why = unanswered(asked, run.reference) if outcome.outcome == "passed" else None
-    if why is None:
-        return outcome
-    failed, place = why
-    return Withdrawn(**vars(outcome_of(check.unattempted, failed, asked)), place=place)
+    if outcome.fault and (differs := compare_with_reference(asked, run.reference)):
+        return outcome_of(check.unattempted, differs, asked)
+    if outcome.outcome == "passed" and (why := unanswered(asked, run.reference)):
+        failed, place = why
+        return Withdrawn(**vars(outcome_of(check.unattempted, failed, asked)), place=place)
+    return outcome
 
 
 def outcome_of(check: CheckOutcome, error: BaseException | None, asked: Sequence[Exchange]) -> CheckOutcome:
@@ -124,11 +311,11 @@ def run_concurrently(checks: Sequence[Check], run: CheckRun, judge_end: JudgeEnd
     judge_end: the outcome of a check that ended with this exception, None if it passed.
     """
     started = [_Running(check, run, judge_end) for check in checks]
-    running = [thread for thread in started if not thread.advance()]
-    while running:
-        answers = run.attempt.execute_all([Question(other.check.id, other.call) for other in running])
-        running = [each for each, answer in zip(running, answers, strict=True) if not each.answered(answer)]
-    return [thread.outcome for thread in started]
+    while asking := [(each, call) for each in started if isinstance(call := each.made(), Call)]:
+        answers = run.attempt.execute_all([Question(each.check.id, call) for each, call in asking])
+        for (each, _), answer in zip(asking, answers, strict=True):
+            each.take(answer)
+    return [outcome for each in started if isinstance(outcome := each.made(), CheckOutcome)]
 
 
 class _Running:
@@ -141,59 +328,43 @@ class _Running:
         self._unseen: list[Reply] = []  # replies that the function has not got
         self._function = greenlet(check.call)
 
-    @property
-    def call(self) -> Call:
-        """What it asks now."""
-        assert self._step.call is not None
-        return self._step.call
-
-    @property
-    def outcome(self) -> CheckOutcome:
-        """How it ended."""
-        assert self._step.outcome is not None
-        return self._step.outcome
-
-    def advance(self) -> bool:
-        """Go to its next call or to its end. Returns whether it has ended."""
-        if self._step.call is None and self._step.outcome is None:
+    def made(self) -> Call | CheckOutcome:
+        """Return the call that it makes now, or how it ended."""
+        if self._step.made is None:
             self._note(self._catch_up())
-        return self._step.outcome is not None
+            assert self._step.made is not None
+        return self._step.made
 
-    def answered(self, answer: Reply | AttemptEnded) -> bool:
-        """Advance with the answer to its call. Returns whether it has ended."""
+    def take(self, answer: Reply | AttemptEnded) -> None:
+        """Take the answer to its call."""
         if isinstance(answer, Reply):
             self._unseen.append(answer)
             self._step = self._run.memory.after(self._step, answer)
-            return self.advance()
-        self._catch_up()
-        self._step = Step()  # remembered by nobody: the next attempt may answer
-        self._note(self._function.throw(answer))
-        return self._step.outcome is not None
+        else:
+            self._catch_up()
+            self._step = Step()  # remembered by nobody: the next attempt may answer
+            self._note(self._function.throw(answer))
 
     def _catch_up(self) -> Call | BaseException | None:
         """Give the function all replies that it has not got. Returns its next call, or what ended it."""
         made = None
         if not self._function:
-            made = self._function.switch(self._run, _Waiting(self._run.attempt, getcurrent()))
+            made = self._function.switch(self._run, _Waiting(self._run.attempt.device, getcurrent()))
         while self._unseen:
             made = self._function.switch(self._unseen.pop(0))
         return made
 
     def _note(self, made: Call | BaseException | None) -> None:
-        self._run.memory.note(self._step, made if isinstance(made, Call) else self._judge_end(self.check, made))
+        noted = made if isinstance(made, Call) else self._judge_end(self.check, made)
+        self._step = self._run.memory.note(self._step, noted)
 
 
 @dataclass
 class _Waiting:
     """The runner that checks see here. A call suspends its check until all other checks have made a call or ended."""
 
-    attempt: RecordingRunner
+    device: str
     hub: greenlet
-
-    @property
-    def device(self) -> str:
-        """The device of the attempt's computations."""
-        return self.attempt.device
 
     def execute(self, call: Call) -> Reply:
         """Return the reply. Raises AttemptEnded."""

@@ -1,7 +1,4 @@
-"""What is said of a file that cannot be parsed, and of parts that did not run to their end.
-
-They cost nothing by themselves, and are not passed over in silence.
-"""
+"""What is said of a file that cannot be parsed, and of parts that did not run to their end: these cost nothing by themselves."""
 
 from __future__ import annotations
 
@@ -38,9 +35,7 @@ def stopped_parts(source: AttemptSource, stopped: Sequence[Stopped], describe: C
     sentences, words = [], set[str]()
     for part in stopped[:_SHOWN]:
         name, place = _missing_name(part.raised), proved_line(source, part.line).place
-        reason = _reason(part, describe)
-        if name in words:
-            reason = f"did not run to its end either: it needs {name}."
+        reason = f"did not run to its end either: it needs {name}." if name in words else _reason(part, describe)
         sentences.append(f"{place[0].upper()}{place[1:]} {reason}")
         words |= _words(source, part.line)
     if (more := len(stopped) - _SHOWN) > 0:

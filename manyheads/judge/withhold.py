@@ -38,10 +38,7 @@ _SMALL = (2, 3, 4)  # layers that may be packed into one weight
 def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[int] = ()) -> str:
     """Return the evidence of a failed check without what the attempt chose.
 
-    Args:
-        evidence: what the check said.
-        exchanges: the calls of this check, with their replies.
-        expected: sizes that the evidence states as right.
+    exchanges: the calls of this check, with their replies. expected: sizes that the evidence states as right.
     """
     calls = [shape for exchange in exchanges for shape in _given(exchange.call)]
     known = {size for shape in calls for size in shape} | set(expected)
@@ -53,9 +50,9 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
     too_many = any(len(shape) > axes for shape in returned)
 
     def number(match: re.Match[str]) -> str:
-        told, size = match[0], int(match[0])
+        size = int(match[0])
         if size <= most or size in known | products or not (size in chosen or strange):
-            return told
+            return match[0]
         return ANOTHER if size in chosen else "…"
 
     def shape(match: re.Match[str]) -> str:

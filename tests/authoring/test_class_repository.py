@@ -21,7 +21,7 @@ from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.try_repository import standalone_command, try_out
 from manyheads.checks.local import namespace_of
 from manyheads.course import Course, CourseError, load_course
-from manyheads.judge.catalogue import Catalogue
+from manyheads.judge.run_checks import Catalogue
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG, content
 
 pytestmark = pytest.mark.journey

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from manyheads.authoring import machine
-from manyheads.authoring import machine as confined
 from manyheads.authoring.machine import confinement
 from manyheads.box.namespaces import uid_for_box
 from manyheads.course import Course
@@ -68,7 +67,7 @@ def test_ubuntus_profile_is_named_with_the_command_that_unloads_it(bin_folder: P
 def test_the_profiles_file_is_enough_where_the_label_cannot_be_read(
     bin_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(confined, "PROFILE", bin_folder)
+    monkeypatch.setattr(machine, "PROFILE", bin_folder)
     found = confinement(str(confining(bin_folder)), uid_for_box())
     assert found is not None
     assert "AppArmor's profile" in found[0]
@@ -89,7 +88,7 @@ def test_doctor_says_so_and_does_not_claim_the_level(
     confining(bin_folder, "unpriv_bwrap (enforce)")
     monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
     found = {(f.about, f.good): f for f in machine.findings(tiny)}
-    assert found["bubblewrap", False].command == confined.UNLOAD
+    assert found["bubblewrap", False].command == machine.UNLOAD
     assert ("namespaces", False) in found
 
 

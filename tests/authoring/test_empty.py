@@ -12,7 +12,7 @@ from manyheads.authoring.verify.form_claims import verify_empty
 from manyheads.box.level import Box
 from manyheads.course import load_course
 from manyheads.judge import run_checks
-from manyheads.judge.catalogue import Catalogue
+from manyheads.judge.run_checks import Catalogue
 
 TESTS = Path(__file__).parents[1]
 

@@ -12,7 +12,7 @@ from manyheads.authoring.verify.claim import Claim, TrialRun
 from manyheads.course import load_course
 from manyheads.diagnosis import Bank, load_bank
 from manyheads.diagnosis.family import Family
-from manyheads.judge.catalogue import Catalogue
+from manyheads.judge.run_checks import Catalogue
 
 pytestmark = pytest.mark.recorded
 

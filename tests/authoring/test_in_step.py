@@ -7,7 +7,7 @@ import pytest
 from manyheads.authoring.release_exercises import released_files
 from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import current
-from manyheads.judge.catalogue import Catalogue
+from manyheads.judge.run_checks import Catalogue
 from tests.make import REPOSITORY
 
 pytestmark = pytest.mark.recorded

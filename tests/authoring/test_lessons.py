@@ -15,7 +15,7 @@ from manyheads.authoring.stub_notebook import stub_notebook
 from manyheads.authoring.verify.claim import Claim
 from manyheads.authoring.verify.file_claims import verify_lessons
 from manyheads.course import load_course
-from manyheads.judge.catalogue import Catalogue
+from manyheads.judge.run_checks import Catalogue
 
 PHONE = 37  # letters of one width beside each other in a notebook on a phone of 390 pixels
 LONG = ("weight_split", "fused_qkv", "sdpa_equivalence")  # lessons with more words than code

@@ -13,7 +13,7 @@ from manyheads.checks.local import namespace_of
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis import load_bank
 from manyheads.diagnosis.recording_file import read
-from manyheads.judge.catalogue import Catalogue
+from manyheads.judge.run_checks import Catalogue
 from manyheads.result import Diagnosed
 
 pytestmark = pytest.mark.recorded

@@ -13,7 +13,7 @@ from manyheads.authoring.stub import stub_of
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis.recording_file import current
 from manyheads.errors import CourseFault
-from manyheads.judge.catalogue import Catalogue
+from manyheads.judge.run_checks import Catalogue
 from tests.make import content, replace
 
 pytestmark = pytest.mark.recorded

@@ -16,7 +16,7 @@ from manyheads.authoring.verify.file_claims import verify_structure
 from manyheads.checks.local import namespace_of
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
-from manyheads.judge.catalogue import Catalogue
+from manyheads.judge.run_checks import Catalogue
 from tests import make
 from tests.make import content
 

@@ -12,7 +12,7 @@ import torch
 from manyheads.authoring import files
 from manyheads.authoring.release_exercises import released_files, stray_files
 from manyheads.course import Course, CourseError, load_course
-from manyheads.judge.catalogue import Catalogue
+from manyheads.judge.run_checks import Catalogue
 from manyheads.student.sentence import SENTENCE, read_blocks, save_blocks
 
 MODULE = """

@@ -13,7 +13,7 @@ from manyheads.checks.outcome import CheckOutcome
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis import load_bank
 from manyheads.diagnosis.recording_file import read
-from manyheads.judge.catalogue import Catalogue
+from manyheads.judge.run_checks import Catalogue
 from manyheads.result import Diagnosed
 
 pytestmark = pytest.mark.recorded

@@ -19,8 +19,7 @@ from manyheads.box.level import Box
 from manyheads.checks.local import BrokenReference
 from manyheads.course import CourseError, load_course
 from manyheads.errors import CourseFault
-from manyheads.judge.catalogue import Catalogue
-from manyheads.judge.hidden_checks import GraderFault
+from manyheads.judge.run_checks import Catalogue, GraderFault
 from tests.authoring.knobs import KNOBS
 from tests.make import TINY, replace
 

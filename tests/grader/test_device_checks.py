@@ -23,8 +23,7 @@ from manyheads.checks.implementation import Implementation, LocalRunner
 from manyheads.checks.local import LocalRecordingRunner, namespace_of, namespace_of_source
 from manyheads.checks.outcome import AttemptRaised, CheckFailed, CheckOutcome
 from manyheads.course import Course, Exercise
-from manyheads.judge.hidden_checks import CheckRun
-from manyheads.judge.run_checks import HiddenChecks
+from manyheads.judge.run_checks import CheckRun, HiddenChecks
 
 MODULES = ["self_attention", "weight_split", "fused_qkv", "sdpa_equivalence"]
 TOO_LARGE_FOR_FLOAT16 = {

@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.course import Course, Exercise
-from manyheads.judge.catalogue import Catalogue
+from manyheads.judge.run_checks import Catalogue
 
 Changes = tuple[tuple[str, str], ...]  # what stands in the reference once, and what stands there instead
 

@@ -17,7 +17,7 @@ MEAN = "def running_mean(x):\n    return x\n"
 HOLD = """
 import sys, time
 from pathlib import Path
-from manyheads.judge.journal import alone_in
+from manyheads.judge.record_results import alone_in
 with alone_in(Path(sys.argv[1]), []):
     print("held", flush=True)
     time.sleep(600)

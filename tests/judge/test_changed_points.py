@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from manyheads.judge.changed_points import UNFINISHED, finish_changed_points, note_points, read_changed_points
+from manyheads.judge.record_results import CHANGING, finish_changed_points, note_points, read_changed_points
 from manyheads.result import Adjustment, Result
 from tests import make
 
@@ -41,7 +41,7 @@ def test_the_next_run_says_its_own(tmp_path: Path) -> None:
 def test_a_run_that_was_stopped_and_goes_on_is_one(tmp_path: Path) -> None:
     note_points(tmp_path, result(mask=3), result(mask=5))
     note_points(tmp_path, result("ben", mask=3), result("ben", mask=5))
-    with (tmp_path / UNFINISHED).open("a") as file:
+    with (tmp_path / CHANGING).open("a") as file:
         file.write('\n["cat", "he')  # the power went
     note_points(tmp_path, result(mask=5), result(mask=4))
     note_points(tmp_path, result("ben", mask=5), result("ben", mask=3))

@@ -27,8 +27,8 @@ from manyheads.course.secret import course_secret
 from manyheads.errors import CourseFault
 from manyheads.judge.cluster import grade_on
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.judge.journal import NAME
 from manyheads.judge.judge_process import GradePlan, WorkerLost
+from manyheads.judge.record_results import JOURNAL as NAME
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
 from tests.make import BY_SUMS as RIGHT

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import load_course
-from manyheads.judge.hidden_checks import GraderFault, collect_checks
+from manyheads.judge.run_checks import GraderFault, collect_checks
 
 
 def test_a_missing_file_of_checks_is_named_with_what_asks_for_it(tiny_copy: Path, capfd: pytest.CaptureFixture) -> None:  # type: ignore[type-arg]

@@ -12,8 +12,7 @@ import torch
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.outcome import FAILED_ITSELF, CheckOutcome
-from manyheads.judge.hidden_checks import CheckRun
-from manyheads.judge.run_checks import HiddenChecks
+from manyheads.judge.run_checks import CheckRun, HiddenChecks
 
 CHECKS = '''
 from manyheads.checks import Layer, check, expect

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from manyheads.judge.process_ties import one_for_each
+from manyheads.judge.judge_process import one_for_each
 
 OURS = sorted(os.sched_getaffinity(0))
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import CourseError, load_course
-from manyheads.judge.hidden_checks import GraderFault
 from manyheads.judge.judge_process import GradePlan, WorkerLost, grade_all, open_judge
+from manyheads.judge.run_checks import GraderFault
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
 from tests import make

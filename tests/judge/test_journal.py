@@ -19,8 +19,9 @@ import yaml
 
 from manyheads.box.procstat import has_ended, pids
 from manyheads.course import load_course
-from manyheads.judge.journal import NAME, open_journal
 from manyheads.judge.judge_process import GradePlan
+from manyheads.judge.keys import keys_of
+from manyheads.judge.record_results import JOURNAL, Record
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
 from tests import make
@@ -168,7 +169,7 @@ def test_a_new_exercise_a_new_assignment_and_a_changed_one_grade_nothing_else_ag
 
 def noted_in(out: Path) -> list[list[str]]:
     """The lines of the journal: a submission, and ids of exercises."""
-    path = out / NAME
+    path = out / JOURNAL
     lines = [json.loads(line) for line in path.read_text().splitlines() if line] if path.exists() else []
     return [[name, *filter(None, noted)] for name, noted in lines]
 
@@ -194,14 +195,14 @@ def row(id_: str) -> dict[str, object]:
 def test_a_torn_line_costs_one_submission(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
     course = load_course(tiny_copy)
     submissions, _ = find_submissions(course, submitted)
-    journal = open_journal(tmp_path, course, GradePlan(tiny_copy, b"secret"))
+    keys = keys_of(course, GradePlan(tiny_copy, b"secret"))
+    record = Record(tmp_path, keys)
     for submission in submissions[:2]:
-        journal.note(submission, {"running_mean": "a key"}, result_of(submission))
-    path = tmp_path / NAME
+        record.note(submission, {"running_mean": "a key"}, result_of(submission))
+    path = tmp_path / JOURNAL
     path.write_bytes(path.read_bytes()[:-20])
-    journal.note(submissions[2], {"running_mean": "a key"}, result_of(submissions[2]))
-    lines = open_journal(tmp_path, course, GradePlan(tiny_copy, b"secret")).lines
-    assert set(lines) == {"ada/averages", "cat/averages"}
+    record.note(submissions[2], {"running_mean": "a key"}, result_of(submissions[2]))
+    assert set(Record(tmp_path, keys).noted) == {"ada/averages", "cat/averages"}
 
 
 def test_an_entry_is_good_for_the_result_that_it_was_written_with(
@@ -210,12 +211,13 @@ def test_an_entry_is_good_for_the_result_that_it_was_written_with(
     course = load_course(tiny_copy)
     (submission, *_), _ = find_submissions(course, submitted)
     (exercise,), result = submission.assignment.exercises, result_of(submission)
-    open_journal(tmp_path, course, GradePlan(tiny_copy, b"secret")).note(submission, {"running_mean": "k"}, result)
-    journal = open_journal(tmp_path, course, GradePlan(tiny_copy, b"secret"))
+    keys = keys_of(course, GradePlan(tiny_copy, b"secret"))
+    Record(tmp_path, keys).note(submission, {"running_mean": "k"}, result)
+    record = Record(tmp_path, keys)
     (found,) = result.exercises
-    assert journal.holds(submission, exercise, "k", found)
-    assert not journal.holds(submission, exercise, "other", found)
-    assert not journal.holds(submission, exercise, "k", found.model_copy(update={"score": 3.0}))
+    assert record.holds(submission, exercise, "k", found)
+    assert not record.holds(submission, exercise, "other", found)
+    assert not record.holds(submission, exercise, "k", found.model_copy(update={"score": 3.0}))
 
 
 def result_of(submission: Submission) -> Result:
@@ -261,7 +263,7 @@ def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         if draw.random() < 0.3:  # so that there is always something to grade
-            (out / NAME).unlink(missing_ok=True)
+            (out / JOURNAL).unlink(missing_ok=True)
     start(tiny_copy, submitted, out).communicate(timeout=120)
     assert results_in(out) == undisturbed
 

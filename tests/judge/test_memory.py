@@ -119,10 +119,10 @@ def test_beyond_its_limit_it_forgets_all_and_only_between_attempts() -> None:
     first, step = memory.read(payload(200)), memory.first("check")
     memory.note(step, Call("f", (X,)))
     memory.note(memory.after(step, first), outcome)
-    assert memory.after(memory.first("check"), memory.read(payload(200))).outcome is outcome
+    assert memory.after(memory.first("check"), memory.read(payload(200))).made is outcome
     memory.begin_attempt()
     assert memory.size == 0
-    assert memory.first("check").call is None
+    assert memory.first("check").made is None
     assert memory.read(payload(200)) is not first
 
 
@@ -136,6 +136,6 @@ def test_within_its_limit_it_forgets_nothing() -> None:
 def test_where_a_check_broke_by_itself_it_is_tried_anew() -> None:
     memory, outcome = Memory(), CheckOutcome("check", "check", Layer.VALUES, 1.0, "")
     memory.note(memory.first("check"), replace(outcome, fault="MemoryError"))
-    assert memory.first("check").outcome is None
+    assert memory.first("check").made is None
     memory.note(memory.first("other"), outcome)
-    assert memory.first("other").outcome is outcome
+    assert memory.first("other").made is outcome

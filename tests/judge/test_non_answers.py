@@ -11,8 +11,7 @@ import torch
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.outcome import CheckOutcome
-from manyheads.judge.hidden_checks import CheckRun
-from manyheads.judge.run_checks import HiddenChecks
+from manyheads.judge.run_checks import CheckRun, HiddenChecks
 
 CHECKS = '''
 import torch

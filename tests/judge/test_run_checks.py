@@ -15,8 +15,7 @@ from manyheads.box.connection import AttemptEnded, End
 from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.transcript import Exchange
-from manyheads.judge.hidden_checks import CheckRun, GraderFault
-from manyheads.judge.run_checks import HiddenChecks
+from manyheads.judge.run_checks import CheckRun, GraderFault, HiddenChecks
 
 ROOT = str(Path(__file__).parents[2])
 CHECKS = '''
@@ -172,7 +171,7 @@ import torch
 from pathlib import Path
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LocalRecordingRunner
-from manyheads.judge.hidden_checks import CheckRun
+from manyheads.judge.run_checks import CheckRun
 from manyheads.judge.run_checks import HiddenChecks
 
 right = {"f": lambda: torch.tensor(7.0)}

@@ -16,9 +16,8 @@ from manyheads.checks.implementation import Implementation, LocalRunner
 from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange, Question
-from manyheads.judge.hidden_checks import Check, CheckRun
 from manyheads.judge.memory import Memory
-from manyheads.judge.run_checks import run_checks, run_concurrently
+from manyheads.judge.run_checks import Check, CheckRun, run_checks, run_concurrently
 
 
 def reply(number: float) -> Reply:

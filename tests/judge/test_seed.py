@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.errors import CourseFault
-from manyheads.judge import journal as room
-from manyheads.judge.journal import seed_of_run
+from manyheads.judge import record_results as room
+from manyheads.judge.record_results import seed_of_run
 
 NEW = 123_456
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from manyheads.errors import CourseFault
-from manyheads.judge.changed_points import ChangedPoints
+from manyheads.judge.record_results import ChangedPoints
 from manyheads.report.class_rows import ClassList
 from manyheads.report.labels import file_stems
 from manyheads.report.pages import write_pages

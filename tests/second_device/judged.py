@@ -16,8 +16,7 @@ from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LocalRecordingRunner, namespace_of
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.bank import load_bank
-from manyheads.judge.hidden_checks import CheckRun
-from manyheads.judge.run_checks import HiddenChecks
+from manyheads.judge.run_checks import CheckRun, HiddenChecks
 from tests.second_device import NAME, start
 
 STRANDED = ("hard_coded_device", "mask_not_moved")  # what only another device shows

@@ -20,8 +20,8 @@ from ...diagnosis import Bank, Mutant
 from ...diagnosis.agree import agree
 from ...diagnosis.recording import Recording
 from ...diagnosis.recording_file import read
-from ...judge.catalogue import Catalogue
 from ...judge.grade_submission import Judge, Settings
+from ...judge.run_checks import Catalogue
 from ...report.words import out_of
 from ...result import ExerciseResult
 from ...student.check_attempt import check_attempt

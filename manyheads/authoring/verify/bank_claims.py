@@ -14,7 +14,7 @@ from ...course import Course, Exercise
 from ...diagnosis import Bank, Mutant, load_bank
 from ...diagnosis.recording import Recording
 from ...diagnosis.recording_file import current, read
-from ...judge.catalogue import Catalogue
+from ...judge.run_checks import Catalogue
 from ...result import CheckResult, Diagnosed
 from ...student.check_attempt import check_attempt
 from ..mutant_answers import bits

@@ -11,10 +11,10 @@ from ...course import Exercise
 from ...diagnosis import Bank
 from ...diagnosis.agree import agree
 from ...diagnosis.recording_file import read
-from ...judge.catalogue import Catalogue
 from ...judge.grade_submission import REMEMBERED
 from ...judge.memory import Memory, RememberingRunner
 from ...judge.public_checks import answer_public_calls
+from ...judge.run_checks import Catalogue
 from ...judge.tell_failed import places_of, with_hidden_checks
 from ...result import Diagnosed
 from ..record_calls import PUBLIC

@@ -15,8 +15,7 @@ from ...checks.local import namespace_of_source
 from ...course import Course, Exercise
 from ...diagnosis import load_bank
 from ...diagnosis.recording_file import current, loaded
-from ...judge.catalogue import Catalogue
-from ...judge.hidden_checks import points_fault
+from ...judge.run_checks import Catalogue, points_fault
 from ...student.choose_example import examples
 from ..class_repository import linked_pages
 from ..files import Released

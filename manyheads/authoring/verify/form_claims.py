@@ -8,8 +8,8 @@ from dataclasses import replace
 from ...box.level import Box
 from ...checks.marks import Layer
 from ...course import Course, Exercise
-from ...judge.catalogue import Catalogue
 from ...judge.grade_submission import Judge, Settings
+from ...judge.run_checks import Catalogue
 from ...report.words import score_words
 from ...submission import AttemptSource
 from .claim import SECRET, Claim

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ...judge.changed_points import ChangedPoints
+from ...judge.record_results import ChangedPoints
 from ...result import Result
 from ...submission import NotGraded
 from ...submission.roster import folded
