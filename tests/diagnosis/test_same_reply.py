@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import torch
 
-from manyheads.authoring.mutant_answers import is_same_reply
+from manyheads.authoring.record_calls import is_same_reply
 from manyheads.box.worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
 from manyheads.diagnosis.fingerprint import ReplyFingerprint, fingerprint_of
 
