@@ -18,7 +18,6 @@ from ..diagnosis.pair_answers import Pairs, Sketches, brief, no_pairs
 from ..diagnosis.recording import RecordedMutant
 from .mutant_answers import Replies
 
-LIKELIEST = 8  # classes of a misconception that are asked in pairs
 MEMBERS = 3  # how many members of a class are tried in combination with another fault
 _SILENT, _RAISED = 0, -1  # in place of a reply: the reference's, or one that rounding decides; an exception
 
@@ -57,18 +56,13 @@ def recorded_pairs(
 def _classes(
     outputs: Sequence[Sequence[int]], compared: Sequence[int], mutants: Sequence[RecordedMutant]
 ) -> Mapping[Row, Sequence[int]]:
-    """Return the mutants that return the same, the likeliest first, by what they return: of each misconception a few classes."""
+    """Return the mutants that return the same, the likeliest first, by what they return; not those that change nothing."""
     classes: dict[Row, list[int]] = {}
     for number, mutant in enumerate(mutants):
         places = [mutant.answers[i] for i in compared]
         row = tuple(_SILENT if place is None else known[place] for place, known in zip(places, outputs, strict=True))
         if any(row):
             classes.setdefault(row, []).append(number)
-    known = Counter[str]()
-    for row, members in list(classes.items()):
-        known[mutants[members[0]].id] += 1
-        if known[mutants[members[0]].id] > LIKELIEST:
-            del classes[row]
     return classes
 
 
