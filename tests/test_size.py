@@ -16,7 +16,7 @@ LIMITS = {
     "cli": 3088,
     "course": 1391,
     "diagnosis": 4000,
-    "judge": 4330,
+    "judge": 4340,
     "lines": 689,
     "notebook": 251,
     "platforms": 2562,

@@ -15,7 +15,7 @@ from pathlib import Path
 from ..course import Course, Exercise, load_course
 from ..diagnosis.bank import load_bank
 from ..errors import CourseFault
-from ..judge.judge_process import end_with_parent
+from ..judge.process_ties import end_with_parent
 from ..judge.run_checks import Catalogue
 from .files import Released, files_of
 from .fingerprints import recorded_file

@@ -14,8 +14,9 @@ from ..box.names import Device, Level
 from ..course import Course
 from ..course.secret import course_secret
 from ..errors import CourseFault
-from ..judge.judge_process import GradePlan, grade_all, usable
+from ..judge.judge_process import GradePlan, grade_all
 from ..judge.keys import keys_of
+from ..judge.process_ties import usable
 from ..judge.record_results import Record, alone_in, finish_changed_points, seed_of_run
 from ..report.class_rows import NOBODY, row_of
 from ..report.labels import labels_of

@@ -67,7 +67,7 @@ def release(
     if named and out is not None:
         raise CourseError(f"a class repository has every exercise. Next: course release --out {quote(str(out))}")
     from ..authoring.release_exercises import write_release
-    from ..judge.judge_process import usable
+    from ..judge.process_ties import usable
     from ..judge.run_checks import Catalogue
 
     autograder_for = None if gradescope is None else _assignment_of(loaded, assignment)
@@ -108,7 +108,7 @@ def _class_repository(course: Course, catalogue: Catalogue, written: list[Path],
     """Make the class repository or bring it up to date. Returns the message to print."""
     from ..authoring.class_repository import bundle, earlier_release, hand_over
     from ..authoring.try_repository import try_out
-    from ..judge.judge_process import usable
+    from ..judge.process_ties import usable
 
     earlier = earlier_release(out)
     named = owner or earlier.owner or NOBODY

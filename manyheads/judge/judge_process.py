@@ -26,7 +26,8 @@ from ..result import Result, with_total
 from ..submission import Submission
 
 if TYPE_CHECKING:
-    from .grade_submission import Judge
+    from .process_ties import end_with_parent, one_for_each
+from .grade_submission import Judge
 
 JUDGE = "judge"  # the name of a judge's process
 MEMORY_MIB = 4096  # that a judge may have for its own data: seven times what the course's own class takes
@@ -263,38 +264,3 @@ def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
     if ids:
         says = f"no current recording of {', '.join(ids)}: points are given, and no misconception is named"
         print(f"course: {says}. Next: course release {' '.join(ids)}", file=sys.stderr, flush=True)
-
-
-def end_with_parent() -> None:
-    """End this process at once when its parent has ended, in whatever way. Its box then ends, too (manyheads/box/reaper.py).
-
-    A judge that is grading does not read from the pipe that brings it work, so it would not see the end of it for a while.
-    """
-    parent = multiprocessing.parent_process()
-    if parent is None:  # this process is the command itself
-        return
-
-    def end() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=end, name="orphan", daemon=True).start()
-
-
-def one_for_each(jobs: int) -> Sequence[int | None]:
-    """Return a CPU for each judge if this process may use exactly `jobs` CPUs; else None, for the kernel schedules better.
-
-    A judge and its box alternate: one computes while the other waits. On the same CPU each finds in the cache what the
-    other has just written, and no other CPU has to wake up. That saves a sixteenth of the CPU time of a right submission.
-    """
-    cpus = _cpus()
-    return cpus if len(cpus) == jobs else [None] * jobs
-
-
-def usable() -> int:
-    """Return how many CPUs this process may use."""
-    return len(_cpus()) or os.cpu_count() or 1
-
-
-def _cpus() -> list[int]:
-    return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []  # no other system tells

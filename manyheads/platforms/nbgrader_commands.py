@@ -28,7 +28,7 @@ from ..authoring.release_exercises import write_release
 from ..authoring.stub_notebook import stub_notebook
 from ..course import Assignment, Course
 from ..errors import CourseFault
-from ..judge.judge_process import usable
+from ..judge.process_ties import usable
 from ..judge.run_checks import Catalogue
 from ..whole import write_whole
 from .nbgrader_exchange import prepare_exchange, wrap

@@ -68,7 +68,7 @@ def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(two_means: Pa
     checks = two_means / "grader" / "checks" / "test_last_mean.py"
     checks.write_text(checks.read_text() + WAITS.format(folder=str(at_work)), encoding="utf-8")
     before = content(two_means)
-    code = "import manyheads.judge.judge_process as c; c.usable = lambda: 2; import manyheads.cli; manyheads.cli.main()"
+    code = "import manyheads.judge.process_ties as c; c.usable = lambda: 2; import manyheads.cli; manyheads.cli.main()"
     process = subprocess.Popen(
         [sys.executable, "-c", f"import sys; sys.argv = ['course', 'release']; {code}"],
         cwd=two_means,

@@ -14,7 +14,7 @@ from typing import Any
 from ...box.level import open_box
 from ...box.names import Level
 from ...course import Course, Exercise, load_course
-from ...judge.judge_process import end_with_parent
+from ...judge.process_ties import end_with_parent
 from ...judge.run_checks import Catalogue
 from ..files import Released
 from ..release_exercises import released_files
