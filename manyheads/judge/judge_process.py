@@ -24,10 +24,10 @@ from ..course import Course, load_course
 from ..errors import CourseFault
 from ..result import Result, with_total
 from ..submission import Submission
+from .process_ties import end_with_parent, one_for_each
 
 if TYPE_CHECKING:
-    from .process_ties import end_with_parent, one_for_each
-from .grade_submission import Judge
+    from .grade_submission import Judge
 
 JUDGE = "judge"  # the name of a judge's process
 MEMORY_MIB = 4096  # that a judge may have for its own data: seven times what the course's own class takes
