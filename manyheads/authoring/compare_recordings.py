@@ -11,7 +11,7 @@ from torch import Tensor
 from ..box.worker import wire
 from ..diagnosis.family import Curve
 from ..diagnosis.fingerprint import STORED
-from ..diagnosis.pair_answers import Pairs, no_pairs
+from ..diagnosis.pair_answers import Pairs
 from ..diagnosis.recording import Recording
 from ..diagnosis.recording_file import UNREADABLE, loaded
 
@@ -65,7 +65,7 @@ def _without_answers(one: Recording) -> Recording:
         "expected": (),
         "replies": (),
         "mutants": (),
-        "pairs": no_pairs(),
+        "pairs": (),
         "curves": (),
         "drawn": (),
     }
