@@ -266,3 +266,8 @@ def _with_cause(check: CheckResult, wrong: Sequence[str], failures: Mapping[str,
     for name, failure in found:
         return check.model_copy(update={"function": name, "evidence": failure.evidence})
     return check
+
+
+def with_start(diagnosis: Sequence[Diagnosed], hint: str) -> tuple[Diagnosed, ...]:
+    """Return the same; where nothing is written, the hint is the exercise's own, which is about getting started."""
+    return tuple(d.model_copy(update={"hint": hint}) if hint and d.id == UNTOUCHED else d for d in diagnosis)

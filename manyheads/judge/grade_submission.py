@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from ..box.connection import AttemptEnded, End
 from ..box.level import Box
@@ -19,27 +20,89 @@ from ..checks.sanitize import sanitize
 from ..course import Assignment, Course, Exercise
 from ..diagnosis import load_bank
 from ..diagnosis.agree import agree
-from ..diagnosis.diagnosis import naming
+from ..diagnosis.diagnosis import NOTHING, Diagnosis, naming
 from ..diagnosis.recording_file import current
 from ..errors import CourseFault
 from ..lines.find_lines import Bounds
-from ..result import ExerciseResult, Outcome, ProvedLine, Result, total_of
+from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine, Result, total_of
 from ..submission import AttemptSource, Submission, code_digest, read_exercise
 from ..submission.standing import told_of_file
 from .attempt_runner import AttemptRunner
-from .function_results import Functions
+from .function_results import Functions, with_start
 from .memory import Memory, RememberingRunner
 from .prove_line import GRADED, Failure, RunChecks, prove_lines
 from .run_checks import CheckRun, GraderFault, HiddenChecks, points_fault
 from .stopped_parts import are_the_cause, as_note, explain_import, stopped_parts
 from .tell_failed import ask_public_calls, functions_asked, places_of, with_hidden_checks
-from .verdict import Verdict, all_ended, of_the_file
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 
 
 VERDICTS = 1000  # how many texts' verdicts are remembered
 REMEMBERED = 512 * MIB  # of all exercises together: eight at their own limit
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is found about one attempt.
+
+    places: the function of each check, by the check's id; "" where it asks several and passed.
+    note: what the student should know about parts of the file.
+    is_certain: whether no process ended while it was loaded; else the machine may have had its part in it.
+    """
+
+    outcomes: Sequence[CheckOutcome]
+    told: Functions = field(default_factory=Functions)
+    places: Mapping[str, str] = field(default_factory=dict)
+    lines: tuple[ProvedLine, ...] = ()
+    note: str = ""
+    is_certain: bool = True
+
+    def result(self, exercise: Exercise, note: str) -> ExerciseResult:
+        """Return the result of this exercise. Where a check with points could not be run, nothing is said of the attempt.
+
+        note: what the student should know of the file that was read.
+        """
+        checks = tuple(_check_result(o, self.places.get(o.id, "")) for o in self.outcomes)
+        known: dict[str, Any] = {
+            "id": exercise.id,
+            "max_score": sum(c.max_score for c in checks),
+            "checks": checks,
+            "note": " ".join(filter(None, (note, self.note))),
+        }
+        if any(c.outcome == "skipped" and c.max_score for c in checks):
+            return ExerciseResult(score=None, **known)
+        return ExerciseResult(
+            **known,
+            score=sum(c.score for c in checks),
+            diagnosis=with_start(self.told.diagnosis.named, exercise.hint),
+            also=self.told.diagnosis.also,
+            lines=self.lines,
+            functions=self.told.functions,
+        )
+
+
+def of_the_file(outcomes: Sequence[CheckOutcome], diagnosis: Diagnosis = NOTHING) -> Verdict:
+    """Return a verdict on the whole file, of which no function could be asked."""
+    return Verdict(outcomes, Functions(diagnosis=diagnosis))
+
+
+def all_ended(unattempted: Sequence[CheckOutcome], outcome: Outcome, sentence: str) -> list[CheckOutcome]:
+    """Return the outcomes where the whole attempt ended in the same way."""
+    return [replace(check, outcome=outcome, evidence=sentence) for check in unattempted]
+
+
+def _check_result(outcome: CheckOutcome, function: str) -> CheckResult:
+    return CheckResult(
+        id=outcome.id,
+        title=outcome.title,
+        outcome=outcome.outcome,
+        score=outcome.score,
+        max_score=outcome.points,
+        evidence=sanitize(outcome.evidence),
+        hint="" if outcome.outcome == "passed" else outcome.hint,
+        function=function,
+    )
 
 
 @dataclass(frozen=True)

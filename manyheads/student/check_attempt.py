@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..course import Exercise
 from ..diagnosis.diagnosis import Diagnosis, named
 from ..diagnosis.recording import Recording
+from ..judge.function_results import with_start
 from ..judge.public_checks import Attempt, answer_public_calls, check_result
-from ..judge.verdict import with_start
 from ..result import ExerciseResult, Outcome
 
 

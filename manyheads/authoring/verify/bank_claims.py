@@ -7,7 +7,6 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...checks.local import LocalRecordingRunner
 from ...checks.outcome import CheckOutcome
 from ...checks.transcript import target_of
 from ...course import Course, Exercise
@@ -16,7 +15,6 @@ from ...diagnosis.recording import Recording
 from ...diagnosis.recording_file import current, read
 from ...judge.run_checks import Catalogue
 from ...result import CheckResult, Diagnosed
-from ...student.check_attempt import check_attempt
 from ..mutant_answers import bits
 from .attempt_claims import verify_order
 from .claim import Behaviour, Claim, Namespace, Trial, TrialRun, behaviour_of, is_first
@@ -71,16 +69,14 @@ def verify_unfinished(
         right = behaviour_of(trial({**reference, **stubs})[0])
         for mutant in mutants[:count]:
             attempt = {**mutant.namespace, **stubs}
-            outcomes, graded = trial(attempt)
+            outcomes, named = trial(attempt)
             if behaviour_of(outcomes) == right:
                 continue  # its fault is in a function that is a stub here
-            at_home = check_attempt(recording, LocalRecordingRunner(attempt)).diagnosis
-            for told, where in ((graded, "graded"), (at_home, "at home")):
-                if is_first(mutant.id, told):
-                    held += 1
-                else:
-                    names = [d.id for d in told]
-                    failures.append(f"{mutant.id} ({dict(mutant.faults)}) before {functions[cut]}, {where}: {names}")
+            if is_first(mutant.id, named):
+                held += 1
+            else:
+                names = [d.id for d in named]
+                failures.append(f"{mutant.id} ({dict(mutant.faults)}) before {functions[cut]}: {names}")
     says = "a mistake keeps its name while later functions are stubs"
     next_ = "let a check that asks one function alone tell these from others"
     yield Claim.but_for(failures, exercise.id, says, held + len(failures), next_, UNFINISHED_SHARE)
@@ -106,17 +102,16 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
     verdicts: list[str] = []
     outcomes = {}
     for mutant in bank.mutants:
-        found, diagnosis = trial.run(mutant.namespace)
+        found, told = trial.tell(mutant.namespace)
         outcomes[id(mutant)] = behaviour_of(found)
         bad = [o.id for o in found if o.outcome != "passed"]
         failed |= set(bad)
         if not bad:
             missed.append(f"{_label(mutant)} passes every check")
         rows.append(bits(found))
-        visible = check_attempt(recording, LocalRecordingRunner(mutant.namespace)).checks
-        verdicts += _verdicts(_label(mutant), found, visible)
-        if not is_first(mutant.id, diagnosis):
-            misnamed.append(f"{_label(mutant)} {_taken_by(diagnosis, bank)}")
+        verdicts += _verdicts(_label(mutant), found, told.checks)
+        if not is_first(mutant.id, told.diagnosis.named):
+            misnamed.append(f"{_label(mutant)} {_taken_by(told.diagnosis.named, bank)}")
     total = len(bank.mutants)
     bank_file = exercise.misconceptions.relative_to(course.root)
     ask = f"let a check in {exercise.checks.relative_to(course.root)} ask for more, or take the mutant out"

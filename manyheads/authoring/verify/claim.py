@@ -11,6 +11,7 @@ from ...course import Exercise
 from ...diagnosis import Bank
 from ...diagnosis.agree import agree
 from ...diagnosis.recording_file import read
+from ...judge.function_results import Functions
 from ...judge.grade_submission import REMEMBERED
 from ...judge.memory import Memory, RememberingRunner
 from ...judge.public_checks import answer_public_calls
@@ -84,16 +85,19 @@ class TrialRun:
 
     def run(self, namespace: Namespace) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
         """Return the outcomes of the checks, and the names."""
+        outcomes, told = self.tell(namespace)
+        return outcomes, told.diagnosis.named
+
+    def tell(self, namespace: Namespace) -> tuple[list[CheckOutcome], Functions]:
+        """Return the outcomes of the checks, and what is told of the answers to public calls. Of a right attempt nothing is."""
         subject = LocalRecordingRunner(namespace)
         outcomes = self._catalogue.run(self._exercise, subject, self._reference, PUBLIC, self._exercise.id)
         if all(outcome.outcome == "passed" for outcome in outcomes):
-            return outcomes, ()
-        told = answer_public_calls(
-            self._recording, LocalRecordingRunner(namespace), None, self._exercise, self._bank, is_wrong=True
-        )
+            return outcomes, Functions()
+        attempt = LocalRecordingRunner(namespace)
+        told = answer_public_calls(self._recording, attempt, None, self._exercise, self._bank, is_wrong=True)
         places = places_of(outcomes, subject.transcript, {}, lambda e: agree(e.reply, self._reference.execute(e.call)))
-        told = with_hidden_checks(told, outcomes, places, "", self._bank.texts, self._exercise)
-        return outcomes, told.diagnosis.named
+        return outcomes, with_hidden_checks(told, outcomes, places, "", self._bank.texts, self._exercise)
 
 
 def behaviour_of(outcomes: Sequence[CheckOutcome]) -> Behaviour:
