@@ -10,13 +10,13 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3790,
-    "box": 5944,
-    "checks": 1734,
-    "cli": 3088,
+    "authoring": 3779,
+    "box": 5940,
+    "checks": 1598,
+    "cli": 3084,
     "course": 1391,
-    "diagnosis": 4000,
-    "judge": 4340,
+    "diagnosis": 3990,
+    "judge": 4325,
     "lines": 689,
     "notebook": 251,
     "platforms": 2562,
@@ -24,14 +24,14 @@ LIMITS = {
     "student": 3088,
     "submission": 3794,
     "the engine's top": 399,
-    "tests": 40736,
+    "tests": 40697,
     "bench": 1438,
 }
 
 
 def lines(room: str) -> int:
     """Return the lines of a room's Python. Templates are files of the courses that are made from them."""
-    place = {"the engine's top": ENGINE, "tests": ROOT / "tests", "bench": ROOT / "bench"}.get(room, ENGINE / room)
+    place = {"the engine's top": ENGINE, "tests": 40697ROOT / "tests", "bench": ROOT / "bench"}.get(room, ENGINE / room)
     files = place.glob("*.py") if place == ENGINE else place.rglob("*.py")
     counted = [path for path in files if "templates" not in path.relative_to(place).parts[:-1]]
     return sum(path.read_bytes().count(b"\n") for path in counted)
