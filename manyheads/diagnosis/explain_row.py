@@ -15,7 +15,7 @@ from .row import Row
 from .same_places import WRONG_AXIS, has_foreign_size
 from .varying_answers import due_to_chance
 
-FEWEST = 6  # wrong answers of one function by which two faults in it can be told
+FEWEST, LEAST = 6, 3  # wrong answers by which two faults can be told: in one function, in all of them
 EDGE, FEW = 12, 6  # one in 12 calls, and one in 6 wrong ones, may differ in an edge case of a mistake
 
 
@@ -31,7 +31,8 @@ def explain(row: Row, proofs: Iterable[Set[int]], *, is_little: bool = False) ->
     calls, name = due_to_chance(row)
     if name and (faults := cover(row.without(calls))):
         return [*faults, Fault(name)]
-    return _first(on_a_curve, rows) or (() if is_little else _first(explaining_pair, rows))
+    pairs = () if is_little else (each for each in rows if len(each.wrong) >= LEAST)
+    return _first(on_a_curve, rows) or _first(explaining_pair, pairs)
 
 
 def beside(row: Row, proofs: Iterable[Set[int]]) -> list[Row]:
@@ -118,6 +119,10 @@ def cover(row: Row, own: Set[int] | None = None) -> Sequence[Fault]:
         faults.append(Fault(row.id(best), tuple(id_ for id_ in same if id_ != row.id(best))))
         left -= explains[best]
     only_raises = all(comparison.reply.raised for comparison in wrong.values())
+    functions = {target_of(each.call) for each in wrong.values()}
+    answers = (row.written[i] for i in row.asked & row.written.keys())
+    if only_raises and not any(e.found.raised is None and target_of(e.call) in functions for e in answers):
+        return []  # where every call raises, the exception says where it stops, and not why
     return [] if says_little(faults, only_raises) else faults
 
 

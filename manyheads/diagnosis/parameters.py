@@ -37,7 +37,7 @@ def proven_by_parameters(recording: Recording, seen: Mapping[int, Observed]) -> 
 
     alike = (mutant.id for mutant in recording.mutants if all(has(recording.answer(mutant, i), i) for i in asked))
     names = {*alike} - {UNTOUCHED} if wrong else set[str]()  # who answers has written something
-    if not names and UNREGISTERED in {mutant.id for mutant in recording.mutants} and _hides_layers(mine.values(), seen):
+    if wrong and UNREGISTERED in {mutant.id for mutant in recording.mutants} and _hides_layers(mine.values(), seen):
         names = {UNREGISTERED}
     return dict.fromkeys(wrong, names.pop()) if len(names) == 1 else {}
 

@@ -270,7 +270,11 @@ class Judge:
         recording = self._recording(exercise) if self._settings.diagnoses else None
         if recording is None:
             return None
-        return ask_public_calls(recording, self._box, limits, source, exercise, memory, load_bank(exercise))
+        try:
+            return ask_public_calls(recording, self._box, limits, source, exercise, memory, load_bank(exercise))
+        except Exception as error:  # the points stand without it
+            self.faults.append(sanitize(f"{source.name}: what it is told: {type(error).__name__}: {error}"))
+            return None
 
     def _lines(
         self, failure: Failure, limits: Limits, reference: RememberingRunner, run: RunChecks

@@ -16,6 +16,7 @@ from ..course import Exercise
 from ..diagnosis.agree import asks_for_a_gpu, is_comparable
 from ..diagnosis.bank import Bank
 from ..diagnosis.diagnosis import AllWords, Diagnosis, named
+from ..diagnosis.guards import REFUSES, UNDIVIDED
 from ..diagnosis.proofs import can_cause
 from ..diagnosis.recording import Recording
 from ..diagnosis.recording_file import checks_failed_by
@@ -141,9 +142,10 @@ def with_hidden_checks(
             others = [other.name for other in functions if other.name in used and other.state not in FINE]
             each = _wrong(each, first[each.name], next(iter(others), ""))
         functions.append(each)
-    return replace(
-        told, functions=tuple(functions), diagnosis=_with_suspects(told.diagnosis, failed, places, words, exercise)
-    )
+    written = {each.name for each in functions if each.state not in ("unwritten", "undefined")}
+    proofs = [o for o in failed if places.get(o.id, "") in written]  # a stub does nothing that it should not
+    diagnosis = _with_suspects(told.diagnosis, failed, proofs, places, words, exercise)
+    return replace(told, functions=tuple(functions), diagnosis=diagnosis)
 
 
 def _wrong(function: FunctionResult, outcome: CheckOutcome, waits_for: str) -> FunctionResult:
@@ -160,16 +162,19 @@ def _wrong(function: FunctionResult, outcome: CheckOutcome, waits_for: str) -> F
 def _with_suspects(
     diagnosis: Diagnosis,
     failed: Sequence[CheckOutcome],
+    proofs: Sequence[CheckOutcome],
     places: Mapping[str, str],
     words: AllWords,
     exercise: Exercise,
 ) -> Diagnosis:
     """Return the diagnosis with the misconceptions that failed checks prove, but for those that follow from what is named."""
     known = {id_ for each in diagnosis.every for id_ in (each.id, *each.alternatives)}
+    if REFUSES in known:
+        known.add(UNDIVIDED)  # the same guard, seen from the other side
     failed_by = checks_failed_by(exercise)
     follows = {check for each in diagnosis.named for checks in failed_by.get(each.id, ()) for check in checks}
     proven: dict[str, str] = {}
-    for outcome in failed:
+    for outcome in proofs:
         if outcome.suspect and outcome.suspect not in known and outcome.id not in follows:
             proven.setdefault(outcome.suspect, places.get(outcome.id, ""))
     new = tuple(named(words, id_).model_copy(update={"function": place}) for id_, place in proven.items())
