@@ -36,8 +36,8 @@ def on_a_curve(row: Row) -> list[Fault]:
 
 def of_one_number(recording: Recording) -> set[str]:
     """Return the misconceptions that are one number in place of the one that is right in each call: no other way proves them."""
-    places = ((curve, place, recording.right(i)) for curve in recording.curves for place, i in enumerate(curve.calls))
-    return {curve.id for curve, place, right in places if _number(curve, place, right) is not None}
+    right = recording.right
+    return {c.id for c in recording.curves if _vary([_number(c, k, right(i)) for k, i in enumerate(c.calls)]) is True}
 
 
 def _explains(curve: Curve, row: Row) -> bool:
@@ -53,8 +53,14 @@ def _explains(curve: Curve, row: Row) -> bool:
     paths = {place: _path(curve, place, each.found) for place, each in seen.items()}
     distance, part, _ = _nearest([*paths.values()])
     telling = [place for place, path in paths.items() if path.tells(curve, part)]
-    rights = [right for place in telling if (right := _number(curve, place, seen[place].right)) is not None]
-    return distance <= CLOSE and len(telling) > 1 and (not rights or max(rights) - min(rights) > APART)
+    rights = [_number(curve, place, seen[place].right) for place in telling]
+    return distance <= CLOSE and len(telling) > 1 and _vary(rights) is not False
+
+
+def _vary(numbers: Sequence[float | None]) -> bool | None:
+    """Return whether the numbers that are right in some calls are not all the same; None where there are no two."""
+    known = [number for number in numbers if number is not None]
+    return max(known) - min(known) > APART if len(known) > 1 else None
 
 
 def _number(curve: Curve, place: int, reply: ReplyFingerprint) -> float | None:
@@ -105,7 +111,9 @@ def _nearest(paths: Sequence[_Path]) -> tuple[float, int, float]:
     distances = (gap - along[:, None] * move).abs().amax(1).nan_to_num(torch.inf)
     moving = torch.stack([path.move.abs().amax(1) > 0 for path in paths]).sum(0)
     distances = distances.masked_fill(moving < min(2, len(paths)), torch.inf)
-    part = int(distances.argmin())
+    # Where the answers do not move any more, the first of these parts may be where they came to rest.
+    least = move.abs().amax(1).masked_fill(distances > distances.min() + CLOSE / 100, torch.inf).nan_to_num(torch.inf)
+    part = int(least.argmin())
     return float(distances[part]), part, float(along[part])
 
 
