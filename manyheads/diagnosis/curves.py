@@ -25,13 +25,21 @@ SURE = 0.05  # a call tells the number if so much of its logarithm shows
 APART = 0.05  # between the logarithms of the numbers that are right in two calls
 
 
-def on_a_curve(row: Row) -> list[Fault]:
+def on_a_curve(row: Row, *, listed: bool = False) -> list[Fault]:
     """Return the first family of which one number, which several calls tell, explains all wrong calls; or none.
 
     Where a number is right in each call, such as 1/√head_dim, it must not be the same in all of these: else the attempt's
     number may depend on what they have in common.
+
+    listed: also a number of a mutant. That one's answers to all other calls are known, too, and are no explanation.
     """
-    return next(([Fault(curve.id)] for curve in row.recording.curves if _explains(curve, row)), [])
+    curves = (c for c in row.recording.curves if _explains(c, row) and (listed or not _is_listed(c, row)))
+    return next(([Fault(curve.id)] for curve in curves), [])
+
+
+def _is_listed(curve: Curve, row: Row) -> bool:
+    calls = [i for i in curve.calls if i in row.asked and i in row.written]
+    return any(all(row.is_as(m, i) for i in calls) for m in range(len(row.recording.mutants)))
 
 
 def of_one_number(recording: Recording) -> set[str]:

@@ -50,7 +50,7 @@ def explain_functions(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
         faults = cover(row.of(own | earlier), own) or explain(alone, proofs, is_little=len(alone.wrong) < FEWEST)
         for fault in faults:
             # A function may be asked for one head_dim alone, and there a number imitates much.
-            if of_one_number(row.recording).isdisjoint(fault.ids) or on_a_curve(row.of(own)):
+            if of_one_number(row.recording).isdisjoint(fault.ids) or on_a_curve(row.of(own), listed=True):
                 found.setdefault(fault.id, fault)
     return tuple(found.values())
 
