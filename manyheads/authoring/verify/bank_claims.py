@@ -99,19 +99,19 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
     trial = TrialRun(catalogue, exercise, bank)
     recording = read(exercise.fingerprints)
     missed, misnamed, failed, rows = [], [], set(), []
-    verdicts: list[str] = []
-    outcomes = {}
+    verdicts, outcomes = list[str](), {}
     for mutant in bank.mutants:
         found, told = trial.tell(mutant.namespace)
         outcomes[id(mutant)] = behaviour_of(found)
-        bad = [o.id for o in found if o.outcome != "passed"]
-        failed |= set(bad)
-        if not bad:
-            missed.append(f"{_label(mutant)} passes every check")
+        bad = [o for o in found if o.outcome != "passed"]
+        failed |= {o.id for o in bad}
+        missed += [] if bad else [f"{_label(mutant)} passes every check"]
         rows.append(bits(found))
         verdicts += _verdicts(_label(mutant), found, told.checks)
         if not is_first(mutant.id, told.diagnosis.named):
             misnamed.append(f"{_label(mutant)} {_taken_by(told.diagnosis.named, bank)}")
+        elif {o.suspect for o in bad}.isdisjoint(("", mutant.id)):
+            misnamed.append(f"{_label(mutant)} fails only checks that prove {bad[0].suspect}")
     total = len(bank.mutants)
     bank_file = exercise.misconceptions.relative_to(course.root)
     ask = f"let a check in {exercise.checks.relative_to(course.root)} ask for more, or take the mutant out"
@@ -126,9 +126,8 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
     yield Claim.but_for([*filter(None, verdicts)], exercise.id, says, len(verdicts), release, VERDICT_SHARE)
     yield _recorded(course, exercise, bank, rows)
     yield _pairs(exercise, bank, trial, outcomes, pairs)
-    reference = catalogue.reference(exercise).namespace
     yield from verify_families(exercise, bank, trial.run)
-    yield from verify_unfinished(exercise, bank, reference, recording, trial.run, pairs)
+    yield from verify_unfinished(exercise, bank, catalogue.reference(exercise).namespace, recording, trial.run, pairs)
     yield from verify_order(exercise, bank, recording, trial.run, pairs)
 
 
@@ -161,8 +160,8 @@ def _pairs(exercise: Exercise, bank: Bank, trial: TrialRun, alone: Mapping[int, 
     held, failures = 0, []
     for first, second in candidates if count is None else candidates[:count]:
         namespace = bank.combine(first, second)
-        if namespace is None:
-            continue
+        if namespace is None or any(m.faults == {**first.faults, **second.faults} for m in bank.mutants):
+            continue  # the two cannot meet, or are a mutant of their own
         outcomes, diagnosis = trial.run(namespace)
         if behaviour_of(outcomes) in (alone[id(first)], alone[id(second)]):
             continue

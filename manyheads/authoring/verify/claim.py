@@ -10,7 +10,7 @@ from ...checks.outcome import CheckOutcome
 from ...course import Exercise
 from ...diagnosis import Bank
 from ...diagnosis.agree import agree
-from ...diagnosis.recording_file import read
+from ...diagnosis.recording_file import is_current, read
 from ...judge.function_results import Functions
 from ...judge.grade_submission import REMEMBERED
 from ...judge.memory import Memory, RememberingRunner
@@ -82,6 +82,7 @@ class TrialRun:
         self._memory = Memory(REMEMBERED)
         self._reference = RememberingRunner(namespace_of(exercise.solution), only_values=True, memory=self._memory)
         self._recording = read(exercise.fingerprints)
+        self._numbered = bank if is_current(exercise) else None  # as the recording's mutants are
 
     def run(self, namespace: Namespace) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
         """Return the outcomes of the checks, and the names."""
@@ -95,7 +96,7 @@ class TrialRun:
         if all(outcome.outcome == "passed" for outcome in outcomes):
             return outcomes, Functions()
         attempt = LocalRecordingRunner(namespace)
-        told = answer_public_calls(self._recording, attempt, None, self._exercise, self._bank, is_wrong=True)
+        told = answer_public_calls(self._recording, attempt, None, self._exercise, self._numbered, is_wrong=True)
         places = places_of(outcomes, subject.transcript, {}, lambda e: agree(e.reply, self._reference.execute(e.call)))
         return outcomes, with_hidden_checks(told, outcomes, places, "", self._bank.texts, self._exercise)
 
