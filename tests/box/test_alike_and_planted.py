@@ -3,7 +3,9 @@ difference."""
 
 from __future__ import annotations
 
+from argparse import Namespace
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 import torch
@@ -59,12 +61,20 @@ class Holder:
     pass
 
 
+class Settings:
+    def __init__(self, heads: object) -> None:
+        self.heads = heads
+
+
 @dataclass
 class Config:
     heads: int
 
 
-HOLDER = Holder()
+def round_about() -> list[object]:
+    made = list[object]()
+    made.append(made)
+    return made
 
 
 def test_other_random_weights_are_alike() -> None:
@@ -102,13 +112,36 @@ def test_a_twin_of_a_class_below_may_compute_something_else() -> None:
     assert not are_alike(Layer(4, 2, 8), changed(more=1))
 
 
-def test_what_cannot_be_compared_counts_as_different() -> None:
-    assert not are_alike(changed(held=Holder()), changed(held=Holder()))
-    assert not are_alike(changed(config=Config(2)), changed(config=Config(4)))
-    one, other = changed(itself=[]), changed(itself=[])
-    for module in (one, other):
-        module.itself.append(module.itself)
-    assert not are_alike(one, other)
+@pytest.mark.parametrize(("one", "other"), [
+    pytest.param(Holder(), Holder(), id="objects without attributes"),
+    pytest.param(Namespace(heads=2), Namespace(heads=2), id="namespaces"),
+    pytest.param(Settings(2), Settings(2), id="objects of a class that compares by identity"),
+    pytest.param(lambda x: 2 * x, lambda x: x, id="lambdas"),
+    pytest.param(partial(F.dropout, p=0.1), partial(F.dropout, p=0.1), id="partials"),
+    pytest.param(round_about(), round_about(), id="lists that hold themselves"),
+])  # fmt: skip
+def test_what_cannot_be_compared_counts_as_alike(one: object, other: object) -> None:
+    """Behaviour decides of it."""
+    assert are_alike(changed(held=one), changed(held=other))
+
+
+def test_a_hook_counts_as_alike() -> None:
+    hooked = [changed(), changed()]
+    for module in hooked:
+        module.register_forward_hook(lambda *_: None)
+    assert are_alike(*hooked)
+
+
+@pytest.mark.parametrize(("one", "other"), [
+    pytest.param(Config(2), Config(4), id="dataclasses"),
+    pytest.param(Namespace(heads=2), Namespace(heads=4), id="namespaces"),
+    pytest.param(Settings(2), Settings(4), id="objects of a class that compares by identity"),
+    pytest.param(Settings([1, "a"]), Settings([1, "b"]), id="a text in a list of an object"),
+    pytest.param(Holder(), Settings(2), id="objects of two classes"),
+    pytest.param(Holder(), None, id="an object and nothing"),
+])  # fmt: skip
+def test_what_differs_in_a_plain_value_counts_as_different(one: object, other: object) -> None:
+    assert not are_alike(changed(held=one), changed(held=other))
 
 
 def test_a_call_says_whether_its_module_is_like_its_twin() -> None:

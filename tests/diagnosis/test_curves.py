@@ -18,7 +18,7 @@ from manyheads.diagnosis.curves import on_a_curve
 from manyheads.diagnosis.family import Family, curves_from_columns, curves_to_columns
 from manyheads.diagnosis.fingerprint import fingerprint_of
 from manyheads.diagnosis.observe import Observed, observed
-from manyheads.diagnosis.recording import Content, PublicCheck, Recording, differs
+from manyheads.diagnosis.recording import PublicCheck, Recording, differs
 from manyheads.diagnosis.row import Row
 
 Function = Callable[[Tensor], Tensor]
@@ -79,8 +79,8 @@ def recording() -> Recording:
     body, columns = curves_to_columns(recorded_curves(bank, recorded))
     checks = tuple(PublicCheck(id=id_, title="", layer=1, hint="", points=1, calls=(i,), facets=("outputs", "dtype"), asks=())
                    for i, id_ in enumerate(ids))  # fmt: skip
-    content = Content("any", "", checks, [(each.right,) for each in right], (), {})
-    return Recording(content, CALLS, (), curves=curves_from_columns(body, columns))
+    replies = [(each.right,) for each in right]
+    return Recording("any", "", checks, CALLS, (), replies, (), {}, curves=curves_from_columns(body, columns))
 
 
 RECORDED = recording()
