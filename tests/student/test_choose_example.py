@@ -124,7 +124,6 @@ def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> N
 
 def test_without_shapes_calls_are_looked_at_without_names() -> None:
     call, answer = split(2, 5, 12, 4)
-    replies = ((ReplyFingerprint(),),)
-    recording = Recording("e", "", (), (call,), ((answer,),), replies, mutants=(), words={})
+    recording = Recording("e", "", (), (call,), ((answer,),), ((ReplyFingerprint(),),), mutants=(), words={})
     (example,) = examples(exercise({}), recording)
     assert (example.title, example.axes.shape((2, 5))) == ("split(…, 4)", "(2, 5)")

@@ -27,9 +27,8 @@ def changed(part: str) -> Callable[[Recording], Recording]:
 
 def with_answer(index: int) -> Callable[[Recording], Recording]:
     def change(recording: Recording) -> Recording:
-        first = recording.mutants[0]
-        edited = replace(first, answers=(index, *first.answers[1:]))
-        return replace(recording, mutants=(edited, *recording.mutants[1:]))
+        first, *others = recording.mutants
+        return replace(recording, mutants=(replace(first, answers=(index, *first.answers[1:])), *others))
 
     return change
 
