@@ -59,7 +59,7 @@ def _of_exercise(catalogue: Catalogue, exercise: Exercise, banks: Banks) -> str:
     recording, bank = current(exercise), banks[exercise.id]
     if recording is None:
         raise CourseError(f"which checks catch the mutants of {exercise.id} is not recorded. Next: course release")
-    failed = [frozenset(compress(recording.hidden, map(int, row))) for row in recording.kills]
+    failed = [[*compress(recording.hidden, map(int, row))] for row in recording.kills]
     rows, changes = [], []
     for id_ in _ids(bank):
         text, places = _text(bank, id_), [place for place, mutant in enumerate(bank.mutants) if mutant.id == id_]

@@ -3,7 +3,10 @@ difference."""
 
 from __future__ import annotations
 
+from argparse import Namespace
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 import torch
@@ -59,12 +62,13 @@ class Holder:
     pass
 
 
-@dataclass
+@dataclass(eq=False)
 class Config:
     heads: int
 
 
-HOLDER = Holder()
+ITSELF = list[object]()
+ITSELF.append(ITSELF)
 
 
 def test_other_random_weights_are_alike() -> None:
@@ -102,13 +106,21 @@ def test_a_twin_of_a_class_below_may_compute_something_else() -> None:
     assert not are_alike(Layer(4, 2, 8), changed(more=1))
 
 
-def test_what_cannot_be_compared_counts_as_different() -> None:
-    assert not are_alike(changed(held=Holder()), changed(held=Holder()))
-    assert not are_alike(changed(config=Config(2)), changed(config=Config(4)))
-    one, other = changed(itself=[]), changed(itself=[])
-    for module in (one, other):
-        module.itself.append(module.itself)
-    assert not are_alike(one, other)
+@pytest.mark.parametrize(("one", "other", "alike"), [
+    pytest.param(Holder(), Holder(), True, id="objects without attributes"),
+    pytest.param(lambda x: 2 * x, lambda x: x, True, id="lambdas"),
+    pytest.param(partial(F.dropout, p=0.1), partial(F.dropout, p=0.1), True, id="partials"),
+    pytest.param(ITSELF, deepcopy(ITSELF), True, id="lists that hold themselves"),
+    pytest.param(Namespace(heads=2), Namespace(heads=2), True, id="namespaces"),
+    pytest.param(Namespace(heads=2), Namespace(heads=4), False, id="namespaces of other numbers"),
+    pytest.param(Config(2), Config(4), False, id="dataclasses of other numbers"),
+    pytest.param(Holder(), Config(2), False, id="objects of two classes"),
+])  # fmt: skip
+def test_what_cannot_be_compared_counts_as_alike(one: object, other: object, alike: bool) -> None:
+    mine, there = changed(held=one), changed(held=other)
+    for module in (mine, there):
+        module.register_forward_hook(lambda *_: None)
+    assert are_alike(mine, there) is alike
 
 
 def test_a_call_says_whether_its_module_is_like_its_twin() -> None:

@@ -15,7 +15,7 @@ from manyheads.course import CourseError, load_course
 from manyheads.diagnosis.aspects import is_broken
 from manyheads.diagnosis.fingerprint import FACETS, PLAIN, ReplyFingerprint, fingerprint_of
 from manyheads.diagnosis.observe import observed
-from manyheads.diagnosis.recording import ASPECTS, Content, RecordedMutant, Recording
+from manyheads.diagnosis.recording import ASPECTS, RecordedMutant, Recording
 from manyheads.diagnosis.recording_file import FORMAT, loaded, read, save
 from tests.make import REPOSITORY
 
@@ -27,8 +27,7 @@ CALL = Call("mean", (torch.ones(2),))
 def recording(*replies: ReplyFingerprint) -> Recording:
     """A recording of one call with these replies."""
     mutants = tuple(RecordedMutant(f"mistake_{place}", (place,)) for place in range(len(replies)))
-    content = Content("mean", "", (), (replies,), mutants, {})
-    return Recording(content, (CALL,), ((torch.ones(2),),))
+    return Recording("mean", "", (), (CALL,), ((torch.ones(2),),), (replies,), mutants, {})
 
 
 CHANGES = [pytest.param(case.values[0], id=case.id) for case in OTHERS]

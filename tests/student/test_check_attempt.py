@@ -72,8 +72,9 @@ def test_what_is_saved_is_what_is_read(recording: Recording, tmp_path: Path) -> 
     path = tmp_path / "f.safetensors"
     path.write_bytes(save(recording))
     again = read(path)
-    as_lists = [replace(each.content, replies=[*map(tuple, each.replies)]) for each in (again, recording)]
-    assert as_lists[0] == as_lists[1]
+    left_out = {"calls": (), "expected": (), "pairs": ()}  # tensors
+    one, other = (replace(each, **left_out, replies=[*map(tuple, each.replies)]) for each in (again, recording))
+    assert one == other
     assert len(again.calls) == len(again.expected) == len(again.replies)
     for mine, theirs in zip(again.calls, recording.calls, strict=True):
         assert (mine.subject, mine.runs, mine.seed, mine.kwargs) == (theirs.subject, theirs.runs, theirs.seed, {})
@@ -85,7 +86,7 @@ def test_what_is_saved_is_what_is_read(recording: Recording, tmp_path: Path) -> 
     pytest.param(lambda data: data[:-1], id="a file that was cut off"),
     pytest.param(lambda data: b"version https://git-lfs.github.com/spec/v1\n", id="a pointer to a file"),
     pytest.param(lambda data: data.replace(b"running_mean", b"running\0mean", 1), id="a header that is no JSON"),
-    pytest.param(lambda data: re.sub(rb'(format\\":)\d', rb"\g<1>9", data, count=1), id="a format of another day"),
+    pytest.param(lambda data: re.sub(rb'(format\\":)\d', rb"\g<1>0", data, count=1), id="a format of another day"),
     pytest.param(lambda data: data.replace(b"expected", b"expekted", 1), id="an entry that is missing"),
 ])  # fmt: skip
 def test_a_spoilt_file_is_an_error_that_says_what_to_do(tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
@@ -253,9 +254,8 @@ def test_where_nothing_is_refused_an_exception_is_one() -> None:
 def test_a_recorded_call_that_no_check_asks_is_held_against_nobody(
     recording: Recording, mutants: tuple[Mutant, ...]
 ) -> None:
-    content = recording
-    checks = tuple(check for check in content.checks if check.id != "gradients")  # its call stays in the file
-    fewer = replace(recording, content=replace(content, checks=checks))
+    checks = tuple(check for check in recording.checks if check.id != "gradients")  # its call stays in the file
+    fewer = replace(recording, checks=checks)
     wrong = next(m for m in mutants if m.id == "counts_all")
     assert names(check_attempt(fewer, LocalRecordingRunner(wrong.namespace))) == ["counts_all"]
 
@@ -263,9 +263,8 @@ def test_a_recorded_call_that_no_check_asks_is_held_against_nobody(
 def test_a_check_that_recordings_cannot_decide_is_left_to_the_grading_and_that_is_said(
     recording: Recording,
 ) -> None:
-    content = recording
-    checks = tuple(c.model_copy(update={"asks": ()}) if c.id == "gradients" else c for c in content.checks)
-    fewer = replace(recording, content=replace(content, checks=checks))
+    checks = tuple(c.model_copy(update={"asks": ()}) if c.id == "gradients" else c for c in recording.checks)
+    fewer = replace(recording, checks=checks)
     result = check_attempt(fewer, LocalRecordingRunner(namespace_of(RIGHT[0])))
     assert (result.score, result.max_score, result.unseen) == (3, 4, 1)
     assert result.unseen_checks == ("lets gradients through",)
@@ -275,10 +274,9 @@ def test_a_check_that_recordings_cannot_decide_is_left_to_the_grading_and_that_i
 def test_what_is_asked_last_is_asked_of_attempts_alone_that_pass_all_before(
     recording: Recording, mutants: tuple[Mutant, ...]
 ) -> None:
-    content = recording
-    last = content.visible[-1]
-    checks = tuple(c.model_copy(update={"is_last": True}) if c.id == last.id else c for c in content.checks)
-    changed = replace(recording, content=replace(content, checks=checks))
+    last = recording.visible[-1]
+    checks = tuple(c.model_copy(update={"is_last": True}) if c.id == last.id else c for c in recording.checks)
+    changed = replace(recording, checks=checks)
     right = check_attempt(changed, LocalRecordingRunner(namespace_of(RIGHT[0])))
     assert last.id in {check.id for check in right.checks}
     told = set()

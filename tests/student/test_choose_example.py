@@ -15,7 +15,7 @@ from manyheads.checks.marks import Layer
 from manyheads.course import Assignment, Exercise
 from manyheads.course.file import AssignmentRow, ExerciseRow
 from manyheads.diagnosis.fingerprint import ReplyFingerprint
-from manyheads.diagnosis.recording import Content, PublicCheck, Recording
+from manyheads.diagnosis.recording import PublicCheck, Recording
 from manyheads.student.choose_example import examples
 from manyheads.student.example import Example
 
@@ -46,8 +46,8 @@ def chosen(
         for i, layer in zip(names, layers or [Layer.VALUES] * len(recorded), strict=True)
     ]
     replies = tuple((ReplyFingerprint(raised="refused" if i in refused else None),) for i in names)
-    content = Content(exercise="e", stub="", checks=tuple(checks), replies=replies, mutants=(), words={})
-    recording = Recording(content, tuple(call for call, _ in recorded), tuple((answer,) for _, answer in recorded))
+    calls, expected = tuple(call for call, _ in recorded), tuple((answer,) for _, answer in recorded)
+    recording = Recording("e", "", tuple(checks), calls, expected, replies, mutants=(), words={})
     targets = {call.subject if isinstance(call.subject, str) else call.subject.target for call, _ in recorded}
     shapes = {name: text for name, text in SHAPES.items() if name in targets}
     return examples(exercise(shapes), recording, **options)
@@ -124,6 +124,6 @@ def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> N
 
 def test_without_shapes_calls_are_looked_at_without_names() -> None:
     call, answer = split(2, 5, 12, 4)
-    content = Content(exercise="e", stub="", checks=(), replies=((ReplyFingerprint(),),), mutants=(), words={})
-    (example,) = examples(exercise({}), Recording(content, (call,), ((answer,),)))
+    recording = Recording("e", "", (), (call,), ((answer,),), ((ReplyFingerprint(),),), mutants=(), words={})
+    (example,) = examples(exercise({}), recording)
     assert (example.title, example.axes.shape((2, 5))) == ("split(…, 4)", "(2, 5)")

@@ -20,19 +20,15 @@ pytestmark = pytest.mark.recorded
 
 def changed(part: str) -> Callable[[Recording], Recording]:
     def change(recording: Recording) -> Recording:
-        content = recording
-        return replace(recording, content=replace(content, **{part: getattr(content, part)[:-1]}))
+        return replace(recording, **{part: getattr(recording, part)[:-1]})
 
     return change
 
 
 def with_answer(index: int) -> Callable[[Recording], Recording]:
     def change(recording: Recording) -> Recording:
-        content = recording
-        first = content.mutants[0]
-        edited = replace(first, answers=(index, *first.answers[1:]))
-        mutants = (edited, *content.mutants[1:])
-        return replace(recording, content=replace(content, mutants=mutants))
+        first, *others = recording.mutants
+        return replace(recording, mutants=(replace(first, answers=(index, *first.answers[1:])), *others))
 
     return change
 

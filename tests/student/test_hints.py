@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.diagnosis.recording import Content, Words
+from manyheads.diagnosis.recording import Recording, Words
 from manyheads.result import Diagnosed, ExerciseResult, FunctionResult, Outcome
 from manyheads.student.hints import Hint, next_hint, next_step
 from tests import make
@@ -51,9 +51,8 @@ def two_functions(*, split: Outcome = "failed") -> ExerciseResult:
 
 
 def hint_on(result: ExerciseResult, note: Path) -> Hint:
-    return next_hint(
-        Content(exercise="dance", stub="", checks=(), replies=(), mutants=(), words=WORDS), result, "Begin.", note
-    )
+    recording = Recording("dance", "", checks=(), calls=(), expected=(), replies=(), mutants=(), words=WORDS)
+    return next_hint(recording, result, "Begin.", note)
 
 
 def test_it_is_of_the_function_that_check_shows_first(note: Path) -> None:
