@@ -73,8 +73,9 @@ class _Case:
         self.raised = {i: name for i, e in written.items() if (name := _proven(e, self.mutates))}
         answers = {i: proven_by_answer(recording, i, e) for i, e in written.items() if i not in self.raised}
         self.answers = {i: name for i, name in answers.items() if name}
-        self.by_chance = proven_by_chance(self.row)
-        self.proven = {**self.by_chance, **self.raised, **self.answers}
+        # Where most answers are wrong, noise and a dropout that never sleeps look alike.
+        by_chance = {} if 2 * len(wrong) > len(self.row.asked) else proven_by_chance(self.row)
+        self.proven = {**by_chance, **self.raised, **self.answers}
         self.dropped = _dropped_otherwise(self.row)
         self.in_its_own_way = {i for i, e in wrong.items() if e.right.raised == "refused" and e.found.raised}
         self.parameters: dict[int, str] = {}
@@ -164,12 +165,11 @@ def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
     # Of mutants with the same answers the proof tells which it is.
     faults = [fault for fault in explained if set(ids).isdisjoint(fault.ids)]
     wrong = case.row.wrong.keys()
-    # What a guard keeps from being run need not be explained, nor the numbers of weights that nobody gave it, nor of chance.
+    # What a guard keeps from being run need not be explained, nor the numbers of weights that nobody gave it.
     is_cause = (
         bool(explained)
         or REFUSES in ids
         or case.hides_layers
-        or bool(case.by_chance)
         or can_cause(ids, wrong - case.proven.keys() - case.in_its_own_way, wrong, lambda: _differing(case.row))
     )
     words = case.fingerprints.words
