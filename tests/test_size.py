@@ -10,13 +10,13 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3779,
+    "authoring": 3780,
     "box": 5940,
     "checks": 1598,
     "cli": 3084,
     "course": 1391,
     "diagnosis": 4023,
-    "judge": 4334,
+    "judge": 4352,
     "lines": 689,
     "notebook": 251,
     "platforms": 2562,
@@ -24,7 +24,7 @@ LIMITS = {
     "student": 3088,
     "submission": 3794,
     "the engine's top": 399,
-    "tests": 40740,
+    "tests": 40731,
     "bench": 1438,
 }
 

@@ -114,16 +114,17 @@ def write_autograder(files: dict[str, bytes], out: Path) -> None:
 
 
 def _needed(course: Course) -> Iterator[Path]:
-    """Yield what grading reads: no recording, no notebooks, no attempts that only `course verify` asks."""
+    """Yield what grading reads, the recordings among it: no notebooks, no attempts that only `course verify` asks."""
     yield course.root / "course.yaml"
     yield course.texts
     for exercise in course.exercises:
         needed = [
             exercise.solution,
             exercise.script,
+            exercise.fingerprints,
             *exercise.check_sources(),
             *exercise.mutant_sources(),
         ]
         yield from (path for path in needed if path.exists())
-    for folder in ("checks", "misconceptions"):
-        yield from (course.root / "grader" / folder).glob("__init__.py")
+    for folder, name in (("checks", "__init__.py"), ("checks", "conftest.py"), ("misconceptions", "__init__.py")):
+        yield from (course.root / "grader" / folder).glob(name)

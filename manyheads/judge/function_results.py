@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -23,6 +23,8 @@ from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .axes import Signatures, axes_of
 from .function_states import Seen, function_results, seen_in, uses
 
+Describe = Callable[[Raised, str], str]
+
 
 def describe_exception(raised: Raised, due: str = "") -> str:
     """Return one sentence with the exception's message. On a student's own machine the message reveals nothing hidden.
@@ -34,10 +36,15 @@ def describe_exception(raised: Raised, due: str = "") -> str:
     return ". ".join(filter(None, (explain(raised), own and f"Python says: {own}".removesuffix("."), due)))
 
 
-def evidence_of(error: CheckFailed) -> tuple[str, Raised | None]:
+def describe_graded(raised: Raised, due: str = "") -> str:
+    """Return the same without the message: what an attempt chose to say is no part of a result that others read."""
+    return ". ".join(filter(None, (explain(raised), due)))
+
+
+def evidence_of(error: CheckFailed, describe: Describe = describe_exception) -> tuple[str, Raised | None]:
     """Return what a student reads of a check that failed, and the exception, if there was one."""
     if isinstance(error, AttemptRaised):
-        return describe_exception(error.raised, error.due), error.raised
+        return describe(error.raised, error.due), error.raised
     return str(error), None
 
 
@@ -74,14 +81,15 @@ def functions_of(
     source: str,
     in_single: Set[int] = frozenset(),
     signatures: Signatures = MappingProxyType({}),
+    describe: Describe = describe_exception,
 ) -> Functions:
     """Return what is known of each function. A check stops at the first that fails it, but all of its calls were made.
 
     in_single: the calls that were asked in float32 because the attempt cannot do float64 somewhere: their dtype says nothing.
-    signatures: of each function, where they are known.
+    signatures: of each function, where they are known. describe: says what an exception is.
     """
     names = dict.fromkeys(map(target_of, recording.calls))  # in the order of their definitions
-    failures = {name: _failures(recording, seen, checks, name) for name in names}
+    failures = {name: _failures(recording, seen, checks, name, describe) for name in names}
     shown = _Shown(recording, seen, in_single)
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
     first = {next((name for name in names if shown.is_seen(each.id, name)), "") for each in diagnosis.named}
@@ -237,15 +245,17 @@ def _told(
 
 
 def _failures(
-    recording: Recording, seen: Mapping[int, Observed], checks: Sequence[CheckResult], name: str
+    recording: Recording, seen: Mapping[int, Observed], checks: Sequence[CheckResult], name: str, describe: Describe
 ) -> list[_Failure]:
     """Return the checks that the function fails, in the order of their layers."""
     told = {check.id: check for check in checks}
     visible = sorted((c for c in recording.visible if c.id in told), key=lambda c: c.layer)
-    return [each for check in visible if (each := _failure(check, told[check.id], seen, name))]
+    return [each for check in visible if (each := _failure(check, told[check.id], seen, name, describe))]
 
 
-def _failure(check: PublicCheck, result: CheckResult, seen: Mapping[int, Observed], name: str) -> _Failure | None:
+def _failure(
+    check: PublicCheck, result: CheckResult, seen: Mapping[int, Observed], name: str, describe: Describe
+) -> _Failure | None:
     if result.function == name and result.outcome in ("timeout", "crashed"):
         return _Failure(check, result.evidence)
     own = [each for each in groups_of(check, seen) if target_of(seen[each[1][-1]].call) == name]
@@ -254,7 +264,7 @@ def _failure(check: PublicCheck, result: CheckResult, seen: Mapping[int, Observe
     broken = first_broken(own, seen)
     if broken is None:
         return None
-    evidence, raised = evidence_of(broken.error)
+    evidence, raised = evidence_of(broken.error, describe)
     return _Failure(check, evidence, raised, broken.calls, broken.ask.means)
 
 

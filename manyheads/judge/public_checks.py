@@ -26,7 +26,14 @@ from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .advice import in_another_order
 from .attempt_runner import AttemptRunner
 from .axes import Signatures
-from .function_results import Functions, arguments_due, evidence_of, functions_of
+from .function_results import (
+    Functions,
+    arguments_due,
+    describe_exception,
+    describe_graded,
+    evidence_of,
+    functions_of,
+)
 
 Attempt = AttemptRunner | LocalRecordingRunner
 
@@ -69,7 +76,8 @@ def answer_public_calls(
     asked_in_single = attempt.in_single if isinstance(attempt, AttemptRunner) else frozenset[int]()
     in_single = {i for i in seen if id(recording.calls[i]) in asked_in_single}
     results = sorted(checks, key=lambda check: check.outcome == "passed")
-    return functions_of(recording, seen, results, diagnosis, source or "", in_single, signatures)
+    describe = describe_graded if is_wrong else describe_exception
+    return functions_of(recording, seen, results, diagnosis, source or "", in_single, signatures, describe)
 
 
 def _in_order(recording: Recording, *, whole: bool) -> list[int]:

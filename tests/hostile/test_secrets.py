@@ -1,11 +1,9 @@
 """Nothing that the grader says holds a secret, a path of the machine, or a line of a solution or a hidden check."""
 
-import re
 from pathlib import Path
 
 import pytest
 
-from manyheads.diagnosis.recording_file import read
 from tests.make import TINY
 
 SOLUTION = TINY / "solutions" / "averages" / "01_running_mean.py"
@@ -21,8 +19,7 @@ SECTIONS = [
     "tensors+cheats",
     "wrong",
 ]
-LEAK = "manyheads_leak"  # what attempts put beside their inputs, wherever a word of theirs might come out
-BESIDE = re.compile(rf"{LEAK}[^\d\[]*\[([^\]\"]*)")
+LEAK = "manyheads_leak"  # what attempts put beside the hidden inputs, wherever a word of theirs might come out
 
 
 def lines_of(path: Path) -> set[str]:
@@ -65,13 +62,9 @@ def test_no_path_of_the_machine_comes_out(output):
     assert [path for path in run.paths if path in said] == []
 
 
-def test_no_hidden_input_comes_out(output, running_mean):
-    """What an attempt raises in public calls is told, with its message: there stand public inputs, and no other ones."""
-    public = str([call.args[0].tolist() for call in read(running_mean.fingerprints).calls])
-    run, said = output
-    told = BESIDE.findall(said)
-    assert [numbers for numbers in told if numbers not in public] == []
-    assert bool(told) is ("inputs_in_the_exceptions_text" in run.results)
+def test_no_hidden_input_comes_out(output):
+    _, said = output
+    assert LEAK not in said
 
 
 @pytest.mark.parametrize("path", [SOLUTION, CHECKS, MUTANTS], ids=["the solution", "the hidden checks", "the mutants"])
