@@ -315,8 +315,7 @@ MORE = (
     ("tile_no_rescale", edit(ONLINE_TOTAL, "total = (total + (piece - higher).exp().sum(-1, keepdim=True)) * (highest - higher).exp()")),
     *at(SUMS,
         ("tile_lse_without_max", "sums.append((total.log() - highest).squeeze(-1))"),
-        *(("tile_lse_without_log", f"sums.append(({each}).squeeze(-1))") for each in ("total", "highest", "highest * total.log()")),
-        ("tile_lse_without_log", "sums.append((highest + total.log2()).squeeze(-1))")),
+        ("tile_lse_without_log", "sums.append(total.squeeze(-1))")),
     *at(LEFTS,
         ("tile_skipped", "for left in range(0, bottom, block_q):")),
     *scales(

@@ -377,6 +377,7 @@ MUTANTS = (
     ("heads_interleaved", {"join": "stacked_last"}),
     *each("merge_wrong_axes", "join", "stacked_last", "last_swapped", "ends_swapped", "batch_swapped", "tokens_first"),
     *each("heads_reversed", "join", "reversed", "rolled", "rolled_back"),
+    ("heads_not_joined", edit("    return mha.proj", "        return mha.proj")),  # inside the loop
     *each("heads_averaged", "join", "mean", "sum", "mean_repeated", "sum_repeated"),
     ("heads_missing_transpose", {"split": _split("not_moved")}),
     ("heads_missing_transpose", {"split": _split("not_moved"), "mask": _NO_MASK}),

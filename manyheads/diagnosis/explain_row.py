@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -28,9 +29,10 @@ def explain(row: Row, proofs: Iterable[Set[int]], *, is_little: bool = False) ->
     rows = beside(row, proofs)
     if faults := _first(cover, rows):
         return faults
-    calls, name = due_to_chance(row)
-    if name and (faults := cover(row.without(calls))):
-        return [*faults, Fault(name)]
+    calls, names = due_to_chance(row)
+    rest = row.without(calls)
+    if names and ((faults := cover(rest)) or not rest.wrong):
+        return [*(fault for fault in faults if fault.id not in names), *map(Fault, names)]
     pairs = () if is_little else (each for each in rows if len(each.wrong) >= LEAST)
     return _first(on_a_curve, rows) or _first(explaining_pair, pairs)
 
@@ -95,6 +97,16 @@ def explain_nearly(row: Row) -> Sequence[Fault]:
             near.add(row.id(m))
     # One number is nearly right where few calls have another head_dim: its curve tells more.
     return [Fault(next(iter(near)))] if len(near) == 1 and near.isdisjoint(of_one_number(row.recording)) else []
+
+
+def explain_by_kind(row: Row) -> Sequence[Fault]:
+    """Return the only misconception that explains what is answered, where exceptions of one kind may tell of other sizes.
+
+    One mistake written in two ways stops with two messages.
+    """
+    is_answered = any(each.reply.raised is None for each in row.wrong.values())
+    faults = cover(replace(row, by_kind=True, _alike={})) if is_answered else ()
+    return faults if len(faults) == 1 and not faults[0].alternatives else ()
 
 
 def cover(row: Row, own: Set[int] | None = None) -> Sequence[Fault]:

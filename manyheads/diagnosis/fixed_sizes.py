@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Set
 
@@ -20,11 +21,14 @@ from .same_places import sizes_of
 HARD_CODED = "hard_coded_shape"
 MOST = 2 / 3  # of the wrong calls: in others the size may stand for another axis, too
 _READ = 300  # characters of a message
+_END = re.compile(r"index (\d+) is out of bounds for dimension \d+ with size \1\b")
 AXES = 3  # the largest number that is an axis in most texts
 
 
-def _integers(source: str) -> Iterator[int]:
+def _integers(source: str, of_ranges: bool = False) -> Iterator[int]:
     nodes = (node for part in statements_of(source) for node in ast.walk(part))
+    if of_ranges:
+        nodes = (a for n in nodes if isinstance(n, ast.Call) and ast.unparse(n.func) == "range" for a in n.args)
     return (node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is int)
 
 
@@ -34,29 +38,45 @@ def has_written_size(source: str) -> bool:
 
 
 def proven_by_size(row: Row, source: str) -> dict[int, str]:
-    """Return the wrong calls of functions in which a size of the text stands where each call has another, with the name of that.
+    """Return the wrong calls of functions in which a size of the text stands where calls have another, with the name of that.
 
-    Most that raise tell of the same size, which the call has not; most others answer with it in place of another.
+    Most that raise tell of the same size, which some of the calls have not, or stop a loop of that many steps; most others
+    answer with it in place of another.
     """
     written = {n for n in _integers(source) if n > AXES}
-    functions: dict[str, list[int]] = {}
-    for i in row.wrong.keys() if written else ():
-        if row.wrong[i].right.raised is None:
-            functions.setdefault(target_of(row.wrong[i].call), []).append(i)
-    found: dict[int, str] = {}
-    for calls in functions.values():
-        told = Counter(size for i in calls for size in _foreign(row.wrong[i], written))
-        if any(count > 1 and count >= MOST * len(calls) for count in told.values()):
-            found |= dict.fromkeys(calls, HARD_CODED)
-    return found
+    loops = {n for n in _integers(source, of_ranges=True) if n > AXES}
+    functions: dict[str, list[Observed]] = {}
+    for each in row.wrong.values() if written else ():
+        if each.right.raised is None:
+            functions.setdefault(target_of(each.call), []).append(each)
+    hard_coded = set[str]()
+    for name, calls in functions.items():
+        foreign = Counter(size for each in calls for size in _foreign(each, written, loops))
+        told = foreign | Counter(size for each in calls for size in written & {*_told(each)})
+        if any(foreign[size] > 1 and count >= MOST * len(calls) for size, count in told.items()):
+            hard_coded.add(name)
+    return {
+        i: HARD_CODED
+        for i, each in row.wrong.items()
+        if each.right.raised is None and target_of(each.call) in hard_coded
+    }
 
 
-def _foreign(seen: Observed, written: Set[int]) -> set[int]:
-    """Return the sizes of the text that an exception tells of and the call has not, or that an answer has in place of others."""
-    raised = seen.reply.raised
-    if raised is not None:
-        told = Counter(map(int, SIZES.findall(raised.message[:_READ])))
-        return {*(told - Counter(sizes_of(seen.call)))} & written  # a size that the call has once may be told twice
+def _told(seen: Observed) -> list[int]:
+    """Return the sizes that an exception tells of."""
+    return [*map(int, SIZES.findall(seen.reply.raised.message[:_READ]))] if seen.reply.raised else []
+
+
+def _foreign(seen: Observed, written: Set[int], loops: Set[int]) -> set[int]:
+    """Return the sizes of the text that an exception tells of and the call has not, or that an answer has in place of others.
+
+    loops: those over which the text counts; where an index is as large as its axis, it has counted to the end of that.
+    """
+    if seen.reply.raised is not None:
+        end = _END.search(seen.reply.raised.message[:_READ])
+        if end:
+            return {n for n in loops if n > int(end[1])}
+        return {*(Counter(_told(seen)) - Counter(sizes_of(seen.call)))} & written  # one that it has may be told twice
     pairs = zip(seen.found.outputs, seen.right.outputs, strict=False)
     shapes = [(mine.shape, due.shape) for mine, due in pairs if mine.shape and due.shape]
     others = {a for mine, due in shapes if len(mine) == len(due) for a, b in zip(mine, due, strict=True) if a != b}

@@ -55,7 +55,10 @@ def made_pair(row: Row, bank: Bank) -> Sequence[Fault]:
 
 
 def _candidates(row: Row) -> list[Pair]:
-    """Return the pairs that may explain all wrong answers together, those that explain most alone first."""
+    """Return the pairs that may explain all wrong answers together, those that explain most alone first.
+
+    Of these, those whose answer is least often that of one of them where both change something.
+    """
     calls, wrong, heads = sorted(row.asked), row.wrong.keys(), dict[tuple[str, tuple[int | None, ...]], int]()
     for m, mutant in enumerate(row.recording.mutants):
         heads.setdefault((mutant.id, tuple(mutant.answers[i] for i in calls)), m)
@@ -69,8 +72,9 @@ def _candidates(row: Row) -> list[Pair]:
         if row.id(a) == row.id(b) or not both & told or not either >= wrong:
             continue
         if speaks[a] - both <= explains[a] and speaks[b] - both <= explains[b]:
-            found.append((-len(explains[a] | explains[b]), (a, b)))
-    return [pair for _, pair in sorted(found)[:MADE]]
+            either = explains[a] | explains[b]
+            found.append((-len(either), len(either & both), (a, b)))
+    return [pair for *_, pair in sorted(found)[:MADE]]
 
 
 def _answers_alike(row: Row, runner: LocalRunner, pair: Pair) -> bool:

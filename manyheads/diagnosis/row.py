@@ -18,12 +18,14 @@ class Row:
 
     written: the answers of functions that are written. wrong: those of them that are to be explained, in which it differs
     from the reference. asked: the calls on which a mutant may differ from the reference only as the attempt does.
+    by_kind: whether exceptions of one kind are the same, whatever sizes they tell of.
     """
 
     recording: Recording
     written: Mapping[int, Observed]
     wrong: Mapping[int, Observed]
     asked: Set[int]
+    by_kind: bool = False
     _alike: dict[int, list[bool]] = field(default_factory=dict, repr=False, compare=False)
 
     def without(self, calls: Collection[int]) -> Row:
@@ -80,5 +82,9 @@ class Row:
     def _is_alike(self, call: int, place: int) -> bool:
         if call not in self._alike:
             mine, facets = self.written[call].found, facets_of(self.recording, call)
-            self._alike[call] = [each.agrees(mine, facets) for each in self.recording.replies[call]]
+            kind = mine.raised.split()[:2] if self.by_kind and mine.raised else None
+            self._alike[call] = [
+                each.agrees(mine, facets) or (each.raised or "").split()[:2] == kind
+                for each in self.recording.replies[call]
+            ]
         return self._alike[call][place]

@@ -5,7 +5,7 @@ Its numbers say nothing of a mutant's. But where it is wrong, and where by chanc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from itertools import combinations
 
 import torch
@@ -17,6 +17,7 @@ from .observe import Observed, is_of_copies
 from .row import Row
 
 SAME = 1e-6  # of the largest number
+WIDTH = 1e-3  # of a ratio that is the same for all numbers
 
 
 def proven_by_chance(row: Row) -> dict[int, str]:
@@ -24,43 +25,48 @@ def proven_by_chance(row: Row) -> dict[int, str]:
 
     The misconception of all mutants that are wrong in the same calls as the attempt, and in these by chance; in another
     function, which may work around it, chance may be at work for them alone. Nothing where there are several such
-    misconceptions, or none. Where most calls are wrong, all that is known of the mutants must be as the attempt, but for the
-    numbers.
+    misconceptions, or none; nor where most calls are wrong: there noise and a dropout that never sleeps look alike.
     """
     calls = {i: each for i, each in row.written.items() if i in row.asked and not _is_of_dropout(each)}
     by_chance = _by_chance(calls)
     wrong = by_chance | (row.wrong.keys() & calls.keys())
-    is_alike = _is_wrong_alike if 2 * len(wrong) <= len(calls) else _is_built_alike
-    numbers = range(len(row.recording.mutants) if by_chance else 0)
-    names = {row.id(m) for m in numbers if is_alike(row, m, calls, wrong, by_chance)}
+    mutants = range(len(row.recording.mutants) if by_chance and 2 * len(wrong) <= len(calls) else 0)
+    names = {row.id(m) for m in mutants if _is_wrong_alike(row, m, calls, wrong, by_chance)}
     return dict.fromkeys(sorted(by_chance), names.pop()) if len(names) == 1 else {}
 
 
-def _is_built_alike(row: Row, mutant: int, calls: Mapping[int, Observed], wrong: Set[int], by_chance: Set[int]) -> bool:
-    """Return whether chance is at work in one of these calls, and all answers are as the attempt's but for their numbers."""
-    answers = row.recording.mutants[mutant].answers
-    known = {i: row.recording.replies[i][place] for i in wrong if (place := answers[i]) is not None}
-    return any(answers[i] is None for i in by_chance) and all(
-        row.structure(i, each) == row.structure(i, calls[i].found) for i, each in known.items()
-    )
+def due_to_chance(row: Row) -> tuple[Set[int], Sequence[str]]:
+    """Return the calls that only the attempt lets chance decide, and the misconceptions that do this and nothing else.
 
-
-def due_to_chance(row: Row) -> tuple[frozenset[int], str]:
-    """Return the calls that only the attempt lets chance decide, and the misconception that does this and nothing else.
-
-    The latter is "" where there is none, or several. Beside it another mistake may explain all other calls.
+    None where there is none, or several would do. Where chance decides more than one of them lets it, and what it leaves of
+    copies is a dropout's, all that fit are at work together. Beside them another mistake may explain all other calls.
     """
     calls = {i: each for i, each in row.written.items() if i in row.asked}
     by_chance = _by_chance({i: each for i, each in calls.items() if not _is_of_dropout(each)})
     plain = [i for i, each in calls.items() if not is_of_copies(each.call)]
-    fitting = []
+    fitting = dict[frozenset[int], str]()
     for m in range(len(row.recording.mutants) if by_chance else 0):
         decided = frozenset(i for i in plain if row.recording.mutants[m].answers[i] is None)
-        if by_chance <= decided and all(row.silent(m, i) for i in plain):
-            fitting.append((decided, row.id(m)))
-    fewest = min((each for each, _ in fitting), key=len, default=frozenset[int]())  # of some calls nothing shows it
-    names = {name for _, name in fitting}
-    return fewest, names.pop() if len(names) == 1 else ""
+        if decided and all(row.silent(m, i) for i in plain):
+            fitting[decided] = row.id(m)
+    alone = {decided: name for decided, name in fitting.items() if by_chance <= decided}
+    if alone:
+        return min(alone, key=len), list({*alone.values()}) if len({*alone.values()}) == 1 else []
+    numbers = {i for i, e in row.wrong.items() if row.structure(i, e.found) == row.structure(i, e.right)}
+    names = dict.fromkeys(name for decided, name in fitting.items() if decided <= numbers)
+    return (numbers, [*names]) if names and any(map(_drops, calls.values())) else (frozenset(), [])
+
+
+def _drops(seen: Observed) -> bool:
+    """Return whether the numbers of one position of all copies lie as far apart as those of the reference's dropout, or all k times.
+
+    So do those of any rate, where a position sees one alone; noise does not, nor do other weights.
+    """
+    expected, outputs = seen.expected[0] if seen.expected else None, _outputs(seen)
+    if not _is_of_dropout(seen) or expected is None or not outputs or outputs[0].shape != expected.shape:
+        return False
+    ranges = (outputs[0][1] - outputs[0][0]) / (expected[1] - expected[0])
+    return bool(((ranges.amax(-1) - ranges.amin(-1)) <= WIDTH * ranges.amin(-1)).any())
 
 
 def _is_wrong_alike(row: Row, mutant: int, calls: Mapping[int, Observed], wrong: Set[int], by_chance: Set[int]) -> bool:
