@@ -17,7 +17,7 @@ from .fixed_sizes import HARD_CODED, has_written_size, lines_that_turn_all_axes,
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
 from .observe import Observed, is_of_copies, looks_at_no_numbers, on_another_device
 from .parameters import proven_by_parameters, that_follow, without_more
-from .proofs import MUTATED, can_cause, proven_by, proven_by_answer
+from .proofs import MUTATED, ROUNDED, are_rounded, can_cause, proven_by, proven_by_answer
 from .recording import Recording, differs
 from .row import Row
 from .same_places import proven_by_place
@@ -73,6 +73,8 @@ class _Case:
         self.raised = {i: name for i, e in written.items() if (name := _proven(e, self.mutates))}
         answers = {i: proven_by_answer(recording, i, e) for i, e in written.items() if i not in self.raised}
         self.answers = {i: name for i, name in answers.items() if name}
+        if are_rounded(each.reply for each in wrong.values()):
+            self.answers |= dict.fromkeys(wrong, ROUNDED)
         self.proven = {**proven_by_chance(self.row), **self.raised, **self.answers}
         self.dropped = _dropped_otherwise(self.row)
         self.in_its_own_way = {i for i, e in wrong.items() if e.right.raised == "refused" and e.found.raised}

@@ -12,7 +12,7 @@ from ..checks.explain import kind_of
 from ..checks.transcript import target_of
 from .fingerprint import TWIN, ReplyFingerprint
 from .observe import Observed, fault_of_device
-from .recording import RecordedMutant, Recording, differs
+from .recording import RecordedMutant, Recording
 
 MUTATED, ROUNDED = "input_mutated", "output_rounded"
 DECIMALS, FEWEST = 4, 12  # of rounded numbers at most; numbers that show it
@@ -33,7 +33,7 @@ def proven_by_answer(recording: Recording, index: int, seen: Observed) -> str:
     """Return the id of the misconception that an answer proves by itself, or "".
 
     It is proved by an argument that was changed, a tensor of another device, a refusal that did not come, a module unlike
-    its twin, layers of other sizes, or numbers without more decimals. Only what a visible check asks of this call is looked at; of arguments, what one asks
+    its twin, or layers of other sizes. Only what a visible check asks of this call is looked at; of arguments, what one asks
     of any call. Only what mutants of the exercise stand for is named. For a refusal, a twin and sizes all mutants that answer
     so must have one name.
     """
@@ -50,18 +50,15 @@ def proven_by_answer(recording: Recording, index: int, seen: Observed) -> str:
         name = _name_of_all(recording, index, recording.mutants, _has_other_sizes)
     elif "device" in of_this:
         name = fault_of_device(seen)
-    if not name and differs(recording, index, seen.found) and _is_rounded(seen.reply):
-        name = ROUNDED
     return name if name in {mutant.id for mutant in recording.mutants} else ""
 
 
-def _is_rounded(reply: Reply) -> bool:
-    """Return whether the numbers of an answer have few decimals. Those that are whole say nothing."""
-    tensors = [out.tensor.double().flatten() for out in reply.outputs if out.tensor is not None and not out.tensor.is_meta]
-    numbers = torch.cat(tensors) if tensors else torch.empty(0)
-    numbers = numbers[numbers.isfinite() & (numbers != numbers.round())]
-    scaled = numbers * 10**DECIMALS
-    return len(numbers) >= FEWEST and bool(((scaled - scaled.round()).abs() < 10**DECIMALS * ROUNDING).all())
+def are_rounded(replies: Iterable[Reply]) -> bool:
+    """Return whether all numbers of these answers have few decimals. Those that are whole say nothing."""
+    tensors = [out.tensor for reply in replies for out in reply.outputs if out.tensor is not None and not out.tensor.is_meta]
+    numbers = torch.cat([torch.empty(0), *(tensor.double().flatten() for tensor in tensors)])
+    numbers = numbers[numbers.isfinite() & (numbers != numbers.round())] * 10**DECIMALS
+    return len(numbers) >= FEWEST and bool(((numbers - numbers.round()).abs() < 10**DECIMALS * ROUNDING).all())
 
 
 def _is_unlike_its_twin(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:

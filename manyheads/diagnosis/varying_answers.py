@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call
 from ..checks.transcript import target_of
-from .observe import Observed, is_of_copies
+from .observe import Observed, first_of, is_of_copies
 from .row import Row
 
 SAME = 1e-6  # of the largest number
@@ -54,7 +54,8 @@ def due_to_chance(row: Row) -> tuple[Set[int], Sequence[str]]:
         return min(alone, key=len), list({*alone.values()}) if len({*alone.values()}) == 1 else []
     numbers = {i for i, e in row.wrong.items() if row.structure(i, e.found) == row.structure(i, e.right)}
     names = dict.fromkeys(name for decided, name in fitting.items() if decided <= numbers)
-    return (numbers, [*names]) if names and any(map(_drops, calls.values())) else (frozenset(), [])
+    drops = any(map(_drops, calls.values())) and not all(_is_multiple(calls[i]) for i in by_chance)
+    return (numbers, [*names]) if names and drops else (frozenset(), [])
 
 
 def _drops(seen: Observed) -> bool:
@@ -62,11 +63,23 @@ def _drops(seen: Observed) -> bool:
 
     So do those of any rate, where a position sees one alone; noise does not, nor do other weights.
     """
-    expected, outputs = seen.expected[0] if seen.expected else None, _outputs(seen)
+    expected, outputs = first_of(seen.expected), _outputs(seen)
     if not _is_of_dropout(seen) or expected is None or not outputs or outputs[0].shape != expected.shape:
         return False
-    ranges = (outputs[0][1] - outputs[0][0]) / (expected[1] - expected[0])
-    return bool(((ranges.amax(-1) - ranges.amin(-1)) <= WIDTH * ranges.amin(-1)).any())
+    return bool(_is_constant((outputs[0][1] - outputs[0][0]) / (expected[1] - expected[0])).any())
+
+
+def _is_multiple(seen: Observed) -> bool:
+    """Return whether all numbers are the reference's times one number."""
+    expected, outputs = first_of(seen.expected), _outputs(seen)
+    if expected is None or not outputs or outputs[0].shape != expected.shape:
+        return False
+    return bool(_is_constant((outputs[0] / expected).flatten()))
+
+
+def _is_constant(numbers: Tensor) -> Tensor:
+    """Return whether numbers that are not 0 are the same, along the last axis."""
+    return (numbers.amax(-1) - numbers.amin(-1)) <= WIDTH * numbers.amin(-1)
 
 
 def _is_wrong_alike(row: Row, mutant: int, calls: Mapping[int, Observed], wrong: Set[int], by_chance: Set[int]) -> bool:
@@ -83,7 +96,7 @@ def _is_wrong_alike(row: Row, mutant: int, calls: Mapping[int, Observed], wrong:
 
 def _is_of_dropout(comparison: Observed) -> bool:
     """Return whether dropout is due: of many copies, where the reference's answer is not always the same."""
-    expected = comparison.expected[0] if comparison.expected else None
+    expected = first_of(comparison.expected)
     return is_of_copies(comparison.call) and expected is not None and not torch.equal(expected[0], expected[1])
 
 

@@ -56,7 +56,7 @@ def places(result: ExerciseResult) -> set[tuple[str, str]]:
             ["wrong", "wrong"], {("scale_sqrt_c", "CausalSelfAttention"), ("gpt2_sizes", "gpt2_attention")},
             id="two mistakes, and a check that compares the two functions"),
         pytest.param("causal_mask", {"device=device).tril()": "device=device).tril(-1)"},
-            ["wrong", "right", "waiting causal_mask"], {("mask_excludes_self", "causal_mask")},
+            ["wrong", "so_far causal_mask", "waiting causal_mask"], {("mask_excludes_self", "causal_mask")},
             id="a mistake that another function uses"),
         pytest.param("fused_qkv", {"self.resid_dropout(self.proj(y))": "self.proj(y)", "if size not in sizes:": "if False:"},
             ["wrong", "wrong"], {("dropout_output_missing", "CausalSelfAttention")},

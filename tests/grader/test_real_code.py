@@ -64,10 +64,10 @@ NAMED = [
     pytest.param("grouped_query_attention", {"q @ k.transpose(-2, -1)": "q @ k"}, ["keys_not_transposed"], id="no transpose"),
     pytest.param("self_attention", {"nn.Dropout(dropout)": "nn.Dropout(dropout, inplace=True)"}, ["dropout_in_place"],
                  id="weights that are dropped in place"),
+    pytest.param("mha_by_loop", {"    return mha.proj": "        return mha.proj"}, ["heads_not_joined"], id="a return inside the loop"),
     pytest.param("sliding_window", {"key > query - window)": "key >= query - window // 2)"}, ["window_halved"], id="half a window"),
 ]  # fmt: skip
 UNNAMED = [
-    pytest.param("mha_by_loop", {"    return mha.proj": "        return mha.proj"}, id="a return inside the loop"),
     pytest.param("causal_mask", {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"},
                  id="a function that is not called"),
     pytest.param("weight_split",
