@@ -41,7 +41,6 @@ class TensorColumns:
     def __init__(self, drawn: Sequence[Drawn] = ()) -> None:
         """Begin with a pool of what was drawn."""
         self.specs: list[list[Any]] = []
-        self._drawn = list(drawn)
         self._rounded: list[Tensor] = []
         self._runs: list[_Run] = []
         self._known: dict[tuple[object, ...], int] = {}
@@ -114,38 +113,16 @@ class TensorColumns:
             length, at = length + 1, at + step
         return _Run(start, step, length)
 
-    def columns(self) -> tuple[dict[str, Tensor], list[Drawn]]:
-        """Return the columns by name, and what was drawn of what they are made from."""
-        runs, drawn = self._of_use()
+    def columns(self) -> dict[str, Tensor]:
+        """Return the columns by name."""
         rounded = torch.cat(self._rounded) if self._rounded else torch.zeros(0, dtype=torch.long)
         columns = {
             "numbers.raw": torch.tensor(self._pool[self._first_raw :], dtype=torch.int32).view(torch.float32),
             "numbers.high": (rounded >> 8).to(torch.int16),
             "numbers.low": (rounded & 255).to(torch.uint8),
         }
-        parts = torch.tensor(runs, dtype=torch.long).view(-1, 3).T
-        return columns | {f"runs.{n}": narrow(each) for n, each in zip(_Run._fields, parts, strict=True)}, drawn
-
-    def _of_use(self) -> tuple[list[_Run], list[Drawn]]:
-        """Return the runs in a pool without what was drawn and is in none, and what was drawn that is left."""
-        sizes = torch.tensor([len(_ALWAYS), *(each.length for each in self._drawn)])
-        part_of = torch.repeat_interleave(torch.arange(len(sizes)), sizes).tolist()
-        part_of += [len(sizes)] * (len(self._pool) - len(part_of))
-        is_used = [False] * (len(sizes) + 1)
-        for start, step, length in self._runs:
-            if start != _ROUNDED:
-                ends = sorted((part_of[start], part_of[start + step * (length - 1)]))
-                is_used[ends[0] : ends[1] + 1] = [True] * (ends[1] - ends[0] + 1)
-        gone, before = 0, [0]
-        for each, used in zip(self._drawn, is_used[1:], strict=False):
-            before.append(gone)
-            gone += 0 if used else each.length
-        before.append(gone)
-        runs = [
-            run if run.start == _ROUNDED else run._replace(start=run.start - before[part_of[run.start]])
-            for run in self._runs
-        ]
-        return runs, [each for each, used in zip(self._drawn, is_used[1:], strict=False) if used]
+        parts = torch.tensor(self._runs, dtype=torch.long).view(-1, 3).T
+        return columns | {f"runs.{n}": narrow(each) for n, each in zip(_Run._fields, parts, strict=True)}
 
 
 def _bits(numbers: Tensor) -> list[int]:

@@ -61,7 +61,7 @@ def save(recording: Recording) -> bytes:
         [None if each is None else columns.add(each, rounded=True) for each in of_call]
         for of_call in recording.expected
     ]
-    tensor_columns, drawn = columns.columns()
+    tensor_columns = columns.columns()
     curves, curve_columns = curves_to_columns(recording.curves)
     body = {
         "format": FORMAT,
@@ -76,7 +76,7 @@ def save(recording: Recording) -> bytes:
         "replies": replies,
         "calls": calls,
         "expected": expected,
-        "drawn": drawn,
+        "drawn": recording.drawn,
         "tensors": columns.specs,
         **({"curves": curves} if curves else {}),
     }
