@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
 
-from ..checks.explain import is_unfinished
+from ..checks.explain import is_dtype_fault, is_unfinished
 from ..checks.transcript import target_of
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .bank import Bank
@@ -16,7 +16,7 @@ from .fingerprint import has_no_numbers
 from .fixed_sizes import HARD_CODED, has_written_size, lines_that_turn_all_axes, proven_by_rank, proven_by_size
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
 from .observe import Observed, is_of_copies, looks_at_no_numbers, on_another_device
-from .parameters import proven_by_parameters, that_follow, without_more
+from .parameters import UNREGISTERED, proven_by_parameters, without_more
 from .proofs import MUTATED, ROUNDED, are_rounded, can_cause, proven_by, proven_by_answer
 from .recording import Recording, differs
 from .row import Row
@@ -149,7 +149,10 @@ def _prove_more(case: _Case) -> None:
         **proven_by_size(row, case.source),
         **{i: name for i, name in placed.items() if name not in never},
     }
-    following = that_follow(row.written, case.parameters, case.raised)
+    # No `.to` reaches layers that are not registered, and then two dtypes meet.
+    unregistered = UNREGISTERED in case.parameters.values()
+    raised = {i: row.written[i].reply.raised for i in case.raised}
+    following = {i for i, each in raised.items() if unregistered and each is not None and is_dtype_fault(each)}
     case.hides_layers = bool(following)
     case.raised = {i: name for i, name in case.raised.items() if i not in following}
     left = {i: name for i, name in case.proven.items() if i not in following}

@@ -26,17 +26,6 @@ class Fault:
         return (self.id, *self.alternatives)
 
 
-Faults = tuple[Fault, ...] | None  # that explain values; None where nothing does
-
-
-def without(id_: str, faults: Iterable[Fault]) -> Faults:
-    """Return the faults where something speaks against this misconception; None where one of them has no alternative."""
-    left = [(fault, [each for each in fault.ids if each != id_]) for fault in faults]
-    if not all(ids for _, ids in left):
-        return None
-    return tuple(Fault(ids[0], tuple(ids[1:])) for fault, ids in left)
-
-
 def says_little(faults: Iterable[Fault], only_raises: bool) -> bool:
     """Return whether nothing but exceptions is wrong, and several mistakes end in them: then no name is likely."""
     return only_raises and any(len(fault.alternatives) > MOST_ALTERNATIVES for fault in faults)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..box.worker.answers import Reply
-from ..checks.explain import KINDS, is_refusal, kind_of
+from ..checks.explain import is_refusal, kind_of
 from ..checks.projection import Projection, project
 from .columns import from_rows, narrow, to_rows
 
@@ -31,10 +31,6 @@ class Sketches:
     def at(self, which: Tensor | list[int]) -> Sketches:
         """Return the sketches in these rows."""
         return Sketches(self.structure[which], self.numbers[which], self.scales[which])
-
-    def raised(self) -> Tensor:
-        """Return (N,) bool: which of these are exceptions."""
-        return torch.isin(self.structure, torch.tensor(sorted(_EXCEPTIONS)))
 
     def agree_with(self, other: Sketches) -> Tensor:
         """Return (N,) bool: which of these agree with the single reply in `other`."""
@@ -84,9 +80,6 @@ def _structure_of(reply: Reply) -> tuple[int, list[Projection]]:
 
 def _hash(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") + 1
-
-
-_EXCEPTIONS = {UNKNOWN, _hash("refused"), *(_hash(f"kind {kind.meaning}") for kind in KINDS)}
 
 
 @dataclass(frozen=True)

@@ -68,17 +68,6 @@ def _without_more(seen: Observed) -> Observed:
     return replace(seen, found=replace(found, gradients=gradients, parameters=parameters))
 
 
-def that_follow(seen: Mapping[int, Observed], kept: Collection[int], raised: Collection[int]) -> set[int]:
-    """Return the calls whose exception of two dtypes follows from layers that are not registered: no `.to` reaches them.
-
-    kept: the calls that are asked for their parameters, and have others. raised: those that raise.
-    """
-    names = [_others(seen[i].right, seen[i].found) for i in kept]
-    unregistered = bool(names) and all(missing and not extra for extra, missing in names)
-    replies = {i: seen[i].reply.raised for i in raised}
-    return {i for i, each in replies.items() if unregistered and each is not None and is_dtype_fault(each)}
-
-
 def _others(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> Names:
     return frozenset(fingerprint.parameters.keys() - right.parameters), frozenset(
         right.parameters.keys() - fingerprint.parameters

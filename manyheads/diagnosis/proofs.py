@@ -55,7 +55,9 @@ def proven_by_answer(recording: Recording, index: int, seen: Observed) -> str:
 
 def are_rounded(replies: Iterable[Reply]) -> bool:
     """Return whether all numbers of these answers have few decimals. Those that are whole say nothing."""
-    tensors = [out.tensor for reply in replies for out in reply.outputs if out.tensor is not None and not out.tensor.is_meta]
+    tensors = [
+        out.tensor for reply in replies for out in reply.outputs if out.tensor is not None and not out.tensor.is_meta
+    ]
     numbers = torch.cat([torch.empty(0), *(tensor.double().flatten() for tensor in tensors)])
     numbers = numbers[numbers.isfinite() & (numbers != numbers.round())] * 10**DECIMALS
     return len(numbers) >= FEWEST and bool(((numbers - numbers.round()).abs() < 10**DECIMALS * ROUNDING).all())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, permutations
 from operator import ne
-from typing import Any, Literal
+from typing import Any
 
 from ..submission.source_text import printable
 from ..submission.unwritten import statements_of
@@ -19,9 +19,7 @@ SHOWN = 160  # characters of a line in an edit's description
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict)
 _LEFT_OUT = (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
 _NO_CODE = ("annotation", "returns", "decorator_list", "type_params", "msg")
-_COUNTING = ("len", "int", "size", "range", "item", "dim", "numel")  # their results are sizes
 
-Kind = Literal["size", "tensor"]
 # An edit's kind and tier, and what stands in place of which nodes (a mapping is invariant in its keys).
 Change = tuple[str, int, Mapping[Any, str]]
 Changes = Iterator[Change]
@@ -126,25 +124,6 @@ class Part:
                 found.update(permutations(names & {a.arg for a in node.args.args}, 2))
         return found
 
-    @cached_property
-    def kinds(self) -> dict[str, Kind]:
-        """What names stand for, where their text shows it; the first place at which a name gets a value decides."""
-        kinds: dict[str, Kind] = {}
-        for node in self.nodes:
-            targets: Sequence[ast.AST] = ()
-            kind: Kind | None = None
-            match node:
-                case ast.arg(annotation=ast.expr() as annotation):
-                    text, targets = self.of(annotation), [node]
-                    kind = "size" if text == "int" else "tensor" if text.endswith("Tensor") else None
-                case ast.Assign() | ast.For():
-                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                    kind = _kind(node.value if isinstance(node, ast.Assign) else node.iter, kinds)
-            for each in (each for target in targets for each in getattr(target, "elts", [target])):
-                if kind is not None:
-                    kinds.setdefault(getattr(each, "id", getattr(each, "arg", "")), kind)
-        return kinds
-
 
 def _inner(node: ast.AST, outer: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     """Yield the nodes whose text may be edited, each with the node that it stands in: no annotations, messages, docstrings."""
@@ -153,28 +132,6 @@ def _inner(node: ast.AST, outer: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and not isinstance(child, _LEFT_OUT) and not is_docstring(child):
                 yield from _inner(child, node)
-
-
-def _kind(node: ast.expr, kinds: Mapping[str, Kind]) -> Kind | None:
-    """Return the kind of a value; of several, that of each."""
-    match node:
-        case ast.Attribute(attr="shape"):
-            return "size"
-        case ast.Attribute(attr="T" | "mT") | ast.BinOp(op=ast.MatMult()):
-            return "tensor"
-        case ast.Subscript(value=value):
-            return _kind(value, kinds)
-        case ast.Name(id=name):
-            return kinds.get(name)
-        case ast.Tuple(elts=elts):
-            of_each = {_kind(elt, kinds) for elt in elts}
-            return of_each.pop() if len(of_each) == 1 else None
-        case ast.BinOp(left=left, right=right):
-            sides = (_kind(left, kinds), _kind(right, kinds))
-            return "tensor" if "tensor" in sides else "size" if "size" in sides else None
-        case ast.Call(func=func):
-            return "size" if name_of(node) in _COUNTING else "tensor" if isinstance(func, ast.Attribute) else None
-    return None
 
 
 def name_of(node: ast.Call) -> str:

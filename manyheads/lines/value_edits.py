@@ -119,16 +119,13 @@ def _equations(node: ast.Constant, quoted: str) -> Changes:
 
 
 def names(part: Part, node: ast.AST) -> Changes:
-    """Yield each name and each attribute of self with others of its kind in its place."""
+    """Yield each name with others in its place, and each attribute of self with others that were made alike."""
     match node:
         case ast.Name(id=name, ctx=ast.Load()) if name in part.names:
-            kinds = part.kinds
-            for other in part.names:
-                if other != name and kinds.get(other, kinds.get(name)) == kinds.get(name, kinds.get(other)):
-                    near = (name, other) in part.pairs or _look_alike(name, other)
-                    yield "name", 2 if near else 4, {node: other}
-            if kinds.get(name) != "tensor":
-                yield from _sizes_of_self(part, node)
+            for other in (each for each in part.names if each != name):
+                near = (name, other) in part.pairs or _look_alike(name, other)
+                yield "name", 2 if near else 4, {node: other}
+            yield from _sizes_of_self(part, node)
         case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Load()) if attr in part.attributes:
             made = part.attributes[attr]
             alike = [other for other, by in part.attributes.items() if other != attr and by == made]
