@@ -7,7 +7,6 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,15 @@ from ..diagnosis.diagnosis import NOTHING, Diagnosis, naming
 from ..diagnosis.recording_file import current
 from ..errors import CourseFault
 from ..lines.find_lines import Bounds
-from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine, Result, total_of
+from ..result import ExerciseResult, Outcome, ProvedLine, Result, total_of
 from ..submission import AttemptSource, Submission, code_digest, read_exercise
 from ..submission.standing import told_of_file
 from .attempt_runner import AttemptRunner
 from .function_results import Functions, with_start
+from .keys import versions_of
 from .memory import Memory, RememberingRunner
 from .prove_line import GRADED, Failure, RunChecks, prove_lines
+from .public_checks import check_result
 from .run_checks import CheckRun, GraderFault, HiddenChecks, points_fault
 from .stopped_parts import are_the_cause, as_note, explain_import, stopped_parts
 from .tell_failed import ask_public_calls, functions_asked, places_of, with_hidden_checks
@@ -63,7 +64,7 @@ class Verdict:
 
         note: what the student should know of the file that was read.
         """
-        checks = tuple(_check_result(o, self.places.get(o.id, "")) for o in self.outcomes)
+        checks = tuple(check_result(o, o.outcome, o.evidence, self.places.get(o.id, "")) for o in self.outcomes)
         known: dict[str, Any] = {
             "id": exercise.id,
             "max_score": sum(c.max_score for c in checks),
@@ -90,19 +91,6 @@ def of_the_file(outcomes: Sequence[CheckOutcome], diagnosis: Diagnosis = NOTHING
 def all_ended(unattempted: Sequence[CheckOutcome], outcome: Outcome, sentence: str) -> list[CheckOutcome]:
     """Return the outcomes where the whole attempt ended in the same way."""
     return [replace(check, outcome=outcome, evidence=sentence) for check in unattempted]
-
-
-def _check_result(outcome: CheckOutcome, function: str) -> CheckResult:
-    return CheckResult(
-        id=outcome.id,
-        title=outcome.title,
-        outcome=outcome.outcome,
-        score=outcome.score,
-        max_score=outcome.points,
-        evidence=sanitize(outcome.evidence),
-        hint="" if outcome.outcome == "passed" else outcome.hint,
-        function=function,
-    )
 
 
 @dataclass(frozen=True)
@@ -133,7 +121,10 @@ class Judge:
         self._recording = cache(current)  # each read once
         self._verdicts: dict[tuple[str, int, str], Verdict] = {}  # by exercise, seed and text
         self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
-        self._versions = versions()  # read once, because that takes a millisecond
+        self._versions = {
+            "python": platform.python_version(),
+            **versions_of(RECORDED_VERSIONS),
+        }  # read once, because that takes a millisecond
         self.faults: list[str] = []
         self.seconds = 0.0  # spent on attempts so far
 
@@ -271,7 +262,7 @@ class Judge:
         if recording is None:
             return None
         try:
-            return ask_public_calls(recording, self._box, limits, source, exercise, memory, load_bank(exercise))
+            return ask_public_calls(recording, self._box, limits, source, exercise, memory)
         except Exception as error:  # the points stand without it
             self.faults.append(sanitize(f"{source.name}: what it is told: {type(error).__name__}: {error}"))
             return None
@@ -300,14 +291,3 @@ class Judge:
         while others and memory.size + sum(other.size for other in others) > REMEMBERED:
             others.pop().forget()
         return memory
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that grade."""
-    found = {"python": platform.python_version()}
-    for name in RECORDED_VERSIONS:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found

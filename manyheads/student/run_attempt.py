@@ -44,7 +44,7 @@ def prove_own_lines(
         return lambda reply: not differs(recording, index, fingerprint_beside(right, call, settled(call, reply)))
 
     def do_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
-        for check in visible_results(recording, edited, ids):
+        for check in visible_results(recording, edited, {}, ids):
             if check.outcome == "timeout":
                 raise OutOfTime
             if check.outcome != "passed":
