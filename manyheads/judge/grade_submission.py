@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -19,7 +18,7 @@ from ..checks.sanitize import sanitize
 from ..course import Assignment, Course, Exercise
 from ..diagnosis import load_bank
 from ..diagnosis.agree import agree
-from ..diagnosis.diagnosis import NOTHING, Diagnosis, naming
+from ..diagnosis.diagnosis import naming
 from ..diagnosis.recording_file import current
 from ..errors import CourseFault
 from ..lines.find_lines import Bounds
@@ -37,10 +36,9 @@ from .stopped_parts import are_the_cause, as_note, explain_import, stopped_parts
 from .tell_failed import ask_public_calls, functions_asked, places_of, with_hidden_checks
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
-
-
 VERDICTS = 1000  # how many texts' verdicts are remembered
 REMEMBERED = 512 * MIB  # of all exercises together: eight at their own limit
+DIGITS = 12  # of a file's digest in a result
 
 
 @dataclass(frozen=True)
@@ -83,11 +81,6 @@ class Verdict:
         )
 
 
-def of_the_file(outcomes: Sequence[CheckOutcome], diagnosis: Diagnosis = NOTHING) -> Verdict:
-    """Return a verdict on the whole file, of which no function could be asked."""
-    return Verdict(outcomes, Functions(diagnosis=diagnosis))
-
-
 def all_ended(unattempted: Sequence[CheckOutcome], outcome: Outcome, sentence: str) -> list[CheckOutcome]:
     """Return the outcomes where the whole attempt ended in the same way."""
     return [replace(check, outcome=outcome, evidence=sentence) for check in unattempted]
@@ -107,9 +100,6 @@ class Settings:
     bounds: Bounds = GRADED  # of that search
 
 
-DIGITS = 12  # of a file's digest in a result
-
-
 class Judge:
     """Grades submissions with the checks of a course and a box."""
 
@@ -121,12 +111,9 @@ class Judge:
         self._recording = cache(current)  # each read once
         self._verdicts: dict[tuple[str, int, str], Verdict] = {}  # by exercise, seed and text
         self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
-        self._versions = {
-            "python": platform.python_version(),
-            **versions_of(RECORDED_VERSIONS),
-        }  # read once, because that takes a millisecond
+        # Read once, because that takes a millisecond.
+        self._versions = {"python": platform.python_version(), **versions_of(RECORDED_VERSIONS)}
         self.faults: list[str] = []
-        self.seconds = 0.0  # spent on attempts so far
 
     def selected(self, assignment: Assignment) -> Sequence[Exercise]:
         """Return the exercises of the assignment that this run grades."""
@@ -147,12 +134,13 @@ class Judge:
         only: ids of exercises; empty: all. given_up: ids of those at which judges died: they are not graded.
         """
         assignment = submission.assignment
-        results = []
-        for exercise in (e for e in self.selected(assignment) if not only or e.id in only):
-            if exercise.id in given_up:
-                results.append(self._not_graded(exercise, DIED).result(exercise, ""))
-            else:
-                results.append(self.grade_exercise(submission.student, exercise, submission.folder))
+        results = [
+            self._not_graded(exercise, DIED).result(exercise, "")
+            if exercise.id in given_up
+            else self.grade_exercise(submission.student, exercise, submission.folder)
+            for exercise in self.selected(assignment)
+            if not only or exercise.id in only
+        ]
         return Result(
             student=submission.student,
             assignment=assignment.id,
@@ -176,7 +164,6 @@ class Judge:
         self, student: str, exercise: Exercise, source: AttemptSource, seed: int | None = None
     ) -> ExerciseResult:
         """Grade one attempt. seed: for its inputs, in place of the run's seed."""
-        started = time.perf_counter()
         try:
             verdict = self._judge_once(exercise, source, self._settings.seed if seed is None else seed)
         except CourseFault:
@@ -184,7 +171,6 @@ class Judge:
         except Exception as error:  # a fault of the grader in one attempt must not cost other students their results
             self.faults.append(sanitize(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
             verdict = self._not_graded(exercise, FAILED_ITSELF)
-        self.seconds += time.perf_counter() - started
         result = told_of_file(verdict.result(exercise, source.note), source)
         return result if source.missing else result.model_copy(update={"digest": source.digest[:DIGITS]})
 
@@ -212,25 +198,24 @@ class Judge:
         if source.missing:
             return Verdict(all_ended(unattempted, "missing", f"{source.name} was not handed in."))
         bank = load_bank(exercise)
+        unloadable = Functions(diagnosis=naming(bank.texts, "load_error"))
         if source.problem:
-            return of_the_file(all_ended(unattempted, "error", source.problem), naming(bank.texts, "load_error"))
+            return Verdict(all_ended(unattempted, "error", source.problem), unloadable)
         limits = self._course.limits.for_worker(self._settings.device)
         memory = self._memory(exercise, seed)
         attempt = AttemptRunner(self._box, source, limits, self._settings.device, self._settings.dtype, memory)
         try:
             raised = attempt.load()
             if raised is not None:
-                sentence = f"It {explain_import(raised)}."
-                return of_the_file(all_ended(unattempted, "error", sentence), naming(bank.texts, "load_error"))
+                return Verdict(all_ended(unattempted, "error", f"It {explain_import(raised)}."), unloadable)
             source = attempt.source
             note = stopped_parts(source, attempt.stopped, explain_import)
-            # All students get the same inputs, so that the same code earns the same points.
-            seed_parts = (str(seed), exercise.id)
             # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.
             names = namespace_of(exercise.solution)
             reference = RememberingRunner(names, only_values=True, memory=memory)
-
-            asking = CheckRun(attempt, reference, self._settings.secret, seed_parts, memory, exercise.forms)
+            # All students get the same inputs, so that the same code earns the same points.
+            parts = (str(seed), exercise.id)
+            asking = CheckRun(attempt, reference, self._settings.secret, parts, memory, exercise.forms)
 
             def run(runner: AttemptRunner, only: Sequence[str] = ()) -> list[CheckOutcome]:
                 return self._checks.run(path, replace(asking, attempt=runner), only)
@@ -238,8 +223,7 @@ class Judge:
             outcomes = run(attempt)
             is_certain = not any(part.ended for part in attempt.stopped)
             if are_the_cause(source, attempt.stopped, attempt.transcript):
-                verdict = of_the_file(all_ended(unattempted, "error", note), naming(bank.texts, "load_error"))
-                return replace(verdict, is_certain=is_certain)
+                return Verdict(all_ended(unattempted, "error", note), unloadable, is_certain=is_certain)
             seen, ended, dtype = list(attempt.transcript), dict(attempt.ended), attempt.dtype
         except AttemptEnded as end:
             outcome: Outcome = "timeout" if end.end is End.TIMEOUT else "crashed"
@@ -276,9 +260,8 @@ class Judge:
         try:
             return prove_lines(self._box, limits, failure, reference, run, self._settings.bounds)
         except Exception as error:  # the verdict stands without it
-            self.faults.append(
-                sanitize(f"{failure.source.name}: a search for its line: {type(error).__name__}: {error}")
-            )
+            what = f"{failure.source.name}: a search for its line"
+            self.faults.append(sanitize(f"{what}: {type(error).__name__}: {error}"))
             return ()
 
     def _memory(self, exercise: Exercise, seed: int) -> Memory:
