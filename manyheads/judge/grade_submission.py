@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from ..box.connection import AttemptEnded, End
 from ..box.level import Box
@@ -15,25 +14,26 @@ from ..box.worker.limits import MIB, Limits
 from ..checks.local import namespace_of
 from ..checks.outcome import DIED, FAILED_ITSELF, CheckOutcome
 from ..checks.sanitize import sanitize
+from ..checks.transcript import target_of
 from ..course import Assignment, Course, Exercise
 from ..diagnosis import load_bank
 from ..diagnosis.agree import agree
 from ..diagnosis.diagnosis import naming
 from ..diagnosis.recording_file import current
 from ..errors import CourseFault
-from ..lines.find_lines import Bounds
-from ..result import ExerciseResult, Outcome, ProvedLine, Result, total_of
+from ..result import ExerciseResult, FunctionResult, Outcome, ProvedLine, Result, total_of
 from ..submission import AttemptSource, Submission, code_digest, read_exercise
 from ..submission.standing import told_of_file
 from .attempt_runner import AttemptRunner
 from .function_results import Functions, with_start
+from .judge_process import Settings as Settings
 from .keys import versions_of
 from .memory import Memory, RememberingRunner
-from .prove_line import GRADED, Failure, RunChecks, prove_lines
+from .prove_line import Failure, RunChecks, prove_lines
 from .public_checks import check_result
 from .run_checks import CheckRun, GraderFault, HiddenChecks, points_fault
 from .stopped_parts import are_the_cause, as_note, explain_import, stopped_parts
-from .tell_failed import ask_public_calls, functions_asked, places_of, with_hidden_checks
+from .tell_failed import ask_public_calls, places_of, with_hidden_checks
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 VERDICTS = 1000  # how many texts' verdicts are remembered
@@ -63,41 +63,24 @@ class Verdict:
         note: what the student should know of the file that was read.
         """
         checks = tuple(check_result(o, o.outcome, o.evidence, self.places.get(o.id, "")) for o in self.outcomes)
-        known: dict[str, Any] = {
-            "id": exercise.id,
-            "max_score": sum(c.max_score for c in checks),
-            "checks": checks,
-            "note": " ".join(filter(None, (note, self.note))),
-        }
-        if any(c.outcome == "skipped" and c.max_score for c in checks):
-            return ExerciseResult(score=None, **known)
+        is_graded = not any(c.outcome == "skipped" and c.max_score for c in checks)
+        told = self.told if is_graded else Functions()
         return ExerciseResult(
-            **known,
-            score=sum(c.score for c in checks),
-            diagnosis=with_start(self.told.diagnosis.named, exercise.hint),
-            also=self.told.diagnosis.also,
-            lines=self.lines,
-            functions=self.told.functions,
+            id=exercise.id,
+            score=sum(c.score for c in checks) if is_graded else None,
+            max_score=sum(c.max_score for c in checks),
+            checks=checks,
+            diagnosis=with_start(told.diagnosis.named, exercise.hint),
+            also=told.diagnosis.also,
+            lines=self.lines if is_graded else (),
+            note=" ".join(filter(None, (note, self.note))),
+            functions=told.functions,
         )
 
 
 def all_ended(unattempted: Sequence[CheckOutcome], outcome: Outcome, sentence: str) -> list[CheckOutcome]:
     """Return the outcomes where the whole attempt ended in the same way."""
     return [replace(check, outcome=outcome, evidence=sentence) for check in unattempted]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The options of a grading run."""
-
-    secret: bytes
-    seed: int = 0
-    device: str = "cpu"
-    exercises: tuple[str, ...] = ()  # ids; empty: all
-    dtype: str = "float64"  # the dtype of an attempt's first calls
-    diagnoses: bool = True  # whether to diagnose
-    lines: bool = True  # whether to search for the line that is wrong
-    bounds: Bounds = GRADED  # of that search
 
 
 class Judge:
@@ -233,7 +216,8 @@ class Judge:
         self.faults += [o.fault for o in outcomes if o.fault]
         lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, run)
         places = places_of(outcomes, seen, ended, lambda e: agree(e.reply, reference.execute(e.call)))
-        told = functions_asked(names, seen, ended)
+        targets = {target_of(call) for call in (*(e.call for e in seen), *ended.values())}
+        told = Functions(tuple(FunctionResult(name=name, state="right") for name in names if name in targets))
         if any(o.outcome != "passed" for o in outcomes):
             told = self._told(exercise, source, limits, memory) or told
             told = replace(told, diagnosis=told.diagnosis.of_one_mistake()) if lines else told

@@ -104,14 +104,6 @@ def _can_be_judged(exchange: Exchange) -> bool:
     return is_comparable(exchange.call) or (exchange.reply.raised is not None and not asks_for_a_gpu(exchange.call))
 
 
-def functions_asked(
-    names: Mapping[str, object], transcript: Sequence[Exchange], ended: Mapping[str, Call]
-) -> Functions:
-    """Return the functions that the checks asked, in the order of the reference, as right."""
-    targets = {*(target_of(e.call) for e in transcript), *map(target_of, ended.values())}
-    return Functions(tuple(FunctionResult(name=name, state="right") for name in names if name in targets))
-
-
 def with_hidden_checks(
     told: Functions,
     outcomes: Sequence[CheckOutcome],

@@ -137,9 +137,8 @@ def check_source(
 
     bounds: of the search for its line. exercise: its row of course.yaml.
     """
-    return told_of_file(
-        told_of(recording, _checked(recording, source, box, limits, bounds, exercise), exercise), source
-    )
+    result = _checked(recording, source, box, limits, bounds, exercise)
+    return told_of_file(told_of(recording, result, exercise), source)
 
 
 def _checked(
