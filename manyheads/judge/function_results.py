@@ -101,7 +101,10 @@ def functions_of(
         )
         for name in names
     ]
-    later, stopped = _asked_later(recording, checks), next((each.name for each in found if each.is_wrong), "")
+    # Checks ask more of some functions, which is put only where all before it passes.
+    told, stopped = {check.id for check in checks}, next((each.name for each in found if each.is_wrong), "")
+    asks = (ask for check in recording.visible if check.id not in told for ask in check.asks)
+    later = {target_of(recording.calls[group[-1]]) for ask in asks for group in ask.calls}
     found = [replace(each, stopped_at=stopped if each.name in later else "") for each in found]
     placed = _placed(diagnosis, found, source, shown)
     found = [_told(each, failures[each.name], placed, shown, signatures) for each in found]
@@ -203,13 +206,6 @@ def _place(id_: str, wrong: Sequence[str], shown: _Shown) -> str:
     # Of those that are proved some may be a name that the file does not have.
     can = () if seen or places else (name for name in wrong if shown.can_show(id_, name))
     return next(iter([*seen, *sorted(places), *can, *wrong]), "")
-
-
-def _asked_later(recording: Recording, checks: Sequence[CheckResult]) -> set[str]:
-    """Return the functions of which checks ask more that are put only where all before them pass."""
-    told = {check.id for check in checks}
-    groups = (g for c in recording.visible if c.id not in told for ask in c.asks for g in ask.calls)
-    return {target_of(recording.calls[group[-1]]) for group in groups}
 
 
 def _told(

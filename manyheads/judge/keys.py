@@ -64,11 +64,10 @@ def _reads_beyond(path: Path) -> bool:
         return False
     except (OSError, ValueError, SyntaxError):
         return True
-    for part in tree.body:
-        is_graded = not isinstance(part, ast.If) or part.orelse or ast.unparse(part.test) != MAIN
-        if is_graded and any(_is_beyond(node, path) for node in ast.walk(part)):
-            return True
-    return False
+    graded = (
+        part for part in tree.body if not isinstance(part, ast.If) or part.orelse or ast.unparse(part.test) != MAIN
+    )
+    return any(_is_beyond(node, path) for part in graded for node in ast.walk(part))
 
 
 def _is_beyond(node: ast.AST, path: Path) -> bool:

@@ -59,7 +59,9 @@ def answer_public_calls(
         is_wrong: whether a hidden check failed: then a mistake is looked for, though every visible check passes.
     """
     if isinstance(attempt, AttemptRunner):
-        attempt.ask_ahead([recording.calls[i] for i in _in_order(recording, whole=is_wrong)])
+        early = [i for c in sorted(recording.visible, key=lambda c: c.layer) if not c.is_last for i in c.asked]
+        rest = [i for check in recording.checks for i in check.calls] if is_wrong else []
+        attempt.ask_ahead([recording.calls[i] for i in dict.fromkeys([*early, *rest])])
     signatures = {name: exercise.signatures(name) for name in exercise.shapes} if exercise else {}
     seen: dict[int, Observed] = {}
     checks = list(visible_results(recording, attempt, seen))
@@ -81,14 +83,6 @@ def answer_public_calls(
     results = sorted(checks, key=lambda check: check.outcome == "passed")
     describe = describe_graded if is_wrong else describe_exception
     return functions_of(recording, seen, results, diagnosis, source or "", in_single, signatures, describe)
-
-
-def _in_order(recording: Recording, *, whole: bool) -> list[int]:
-    """Return the calls of the visible checks that are asked first, by layer; or these, and then all others."""
-    checks = sorted((c for c in recording.visible if not c.is_last), key=lambda c: c.layer)
-    first = [i for check in checks for i in check.asked]
-    rest = (i for check in recording.checks for i in check.calls) if whole else ()
-    return list(dict.fromkeys([*first, *rest]))
 
 
 def visible_results(
