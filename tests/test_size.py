@@ -16,15 +16,15 @@ LIMITS = {
     "cli": 3084,
     "course": 1391,
     "diagnosis": 4023,
-    "judge": 4352,
+    "judge": 4188,
     "lines": 689,
     "notebook": 251,
     "platforms": 2562,
     "report": 2866,
-    "student": 3088,
+    "student": 3087,
     "submission": 3794,
     "the engine's top": 399,
-    "tests": 40731,
+    "tests": 40692,
     "bench": 1438,
 }
 

@@ -7,7 +7,7 @@ import builtins
 import inspect
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import islice
 
@@ -35,11 +35,14 @@ def advice(source: str, raised: Raised, function: str = "") -> str:
         return _not_called(source, raised, function)
     if not raised.line or not is_shape_fault(raised):
         return ""
-    nodes = [*_on_line(source, raised.line)]
+    line, nodes = raised.line, [*_on_line(source, raised.line)]
     is_of_matrices = raised.message.startswith("mat1 and mat2")  # of a matrix .T turns what it should
     if not is_of_matrices and any(isinstance(node, ast.Attribute) and node.attr == "T" for node in nodes):
         return TRANSPOSED
-    lost = set(_names_without_axis(source, raised.line))
+    functions = (n for n in _nodes(source, line) if isinstance(n, ast.FunctionDef) and _covers(n, line))
+    inside = (node for outermost in islice(functions, 1) for node in ast.walk(outermost))
+    losing = (node for node in inside if isinstance(node, ast.Assign) and _loses_its_axis(node.value))
+    lost = {target.id for node in losing for target in node.targets if isinstance(target, ast.Name)}
     divided = [node.right for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Sub)]
     if any(_loses_its_axis(n) or (isinstance(n, ast.Name) and n.id in lost) for n in divided):
         return AXIS_LOST
@@ -53,16 +56,12 @@ def _not_called(source: str, raised: Raised, function: str) -> str:
     inside = [node for part in parts if part.name == function for node in ast.walk(part)]
     for nodes in ([*_on_line(source, raised.line)], inside):
         called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-        for node in nodes:
-            if isinstance(node, ast.Name) and node.id in names and id(node) not in called:
+        for node in (node for node in nodes if id(node) not in called):
+            if isinstance(node, ast.Name) and node.id in names:
                 return NOT_CALLED.format(node.lineno, node.id, "a function")
-            if isinstance(node, ast.Attribute) and id(node) not in called and _is_method(node.attr):
+            if isinstance(node, ast.Attribute) and inspect.ismethoddescriptor(getattr(torch.Tensor, node.attr, None)):
                 return NOT_CALLED.format(node.lineno, f".{node.attr}", "a method")
     return ""
-
-
-def _is_method(name: str) -> bool:
-    return inspect.ismethoddescriptor(getattr(torch.Tensor, name, None))
 
 
 def of_another_kind(source: str, name: str, is_class: bool) -> str:
@@ -70,11 +69,7 @@ def of_another_kind(source: str, name: str, is_class: bool) -> str:
 
     is_class: whether a class is asked for.
     """
-    found = [
-        statement
-        for statement in statements_of(source)
-        if isinstance(statement, DEFINITIONS) and statement.name == name
-    ]
+    found = [part for part in statements_of(source) if isinstance(part, DEFINITIONS) and part.name == name]
     match found[-1:]:
         case [ast.AsyncFunctionDef() as last] if not is_class:
             return f"It is an `async def`, written on line {last.lineno}, so that a call gives a coroutine: take `async` away"
@@ -87,16 +82,11 @@ def of_another_kind(source: str, name: str, is_class: bool) -> str:
     return ""
 
 
-def arguments_of(source: str, name: str) -> tuple[str, ...]:
-    """Return the names of a function's positional arguments, as the text has them; none where it has no such function."""
-    found = [part for part in statements_of(source) if isinstance(part, ast.FunctionDef) and part.name == name]
-    return tuple(arg.arg for each in found[-1:] for arg in (*each.args.posonlyargs, *each.args.args))
-
-
 def in_another_order(source: str, name: str, due: Sequence[str]) -> str:
     """Return a sentence where a function takes the arguments that are due in another order; else ""."""
-    own = arguments_of(source, name)
-    if list(own) == list(due) or sorted(own) != sorted(due):
+    found = [part for part in statements_of(source) if isinstance(part, ast.FunctionDef) and part.name == name]
+    own = [arg.arg for each in found[-1:] for arg in (*each.args.posonlyargs, *each.args.args)]
+    if own == list(due) or sorted(own) != sorted(due):
         return ""
     return f"It is written as {name}({', '.join(own)}), and called as {name}({', '.join(due)})"
 
@@ -127,15 +117,6 @@ def _covers(node: ast.stmt | ast.expr, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or 0)
 
 
-def _names_without_axis(source: str, line: int) -> Iterator[str]:
-    """Yield the names that lose an axis in the outermost function of this line; what stands in those within is in it, too."""
-    inside = (node for part in _around(source, line) for node in ast.walk(part))
-    functions = (node for node in inside if isinstance(node, ast.FunctionDef) and _covers(node, line))
-    for node in (node for function in islice(functions, 1) for node in ast.walk(function)):
-        if isinstance(node, ast.Assign) and _loses_its_axis(node.value):
-            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
-
-
 def _loses_its_axis(node: ast.expr) -> bool:
     """Return whether this reduces over an axis that is named, and does not keep it: e.sum(-1), torch.sum(e, dim=-1)[0]."""
     while isinstance(node, ast.Subscript | ast.Attribute):
@@ -151,12 +132,6 @@ def _loses_its_axis(node: ast.expr) -> bool:
     )
 
 
-# Which name may be meant by one that is misspelt: as Python tells at a prompt, read from the text and from torch's own
-# names.
-#
-# The exception says only which kind of object lacked a name. The name must stand on its line, and what is suggested is
-# looked up here: nothing that an attempt computes can choose the word.
-
 LONGEST = 40  # characters of a name
 ALIKE = 0.75  # of difflib's ratio
 _LACKS = re.compile(r"(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute '(\w+)'")
@@ -166,57 +141,55 @@ _TENSORS = {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter}
 
 
 def did_you_mean(source: str, raised: Raised) -> str:
-    """Return "did you mean transpose, where it says trasnpose?"; "" where no name is near, or the line does not have it."""
+    """Return "Did you mean transpose, where it says trasnpose?"; "" where no name is near, or the line does not have it.
+
+    The exception says only which kind of object lacked a name. What is suggested is looked up in the text and in torch:
+    nothing that an attempt computes can choose the word.
+    """
+    nodes = [*_on_line(source, raised.line)]
     if found := _LACKS.search(raised.message):
         kind, module, wrong = found.groups()
-        known = _own_names(source, kind or "", module or "")
-        written = (node.attr for node in _on_line(source, raised.line) if isinstance(node, ast.Attribute))
+        written = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        if owner := _MODULES.get(module) or _TENSORS.get(kind):
+            known = {*dir(owner)}
+        else:  # of a module of the student's own; of another module nothing is known
+            attributes = (node for node in _nodes(source) if isinstance(node, ast.Attribute) and not module)
+            known = {node.attr for node in attributes if isinstance(node.ctx, ast.Store)}
     elif found := _UNDEFINED.search(raised.message):
         wrong, known = found[1], {*_defined(source), *dir(builtins)}
-        written = (node.id for node in _on_line(source, raised.line) if isinstance(node, ast.Name))
+        written = {node.id for node in nodes if isinstance(node, ast.Name)}
     else:
         return ""
     if len(wrong) > LONGEST or wrong not in written:
         return ""
-    near = _nearest(wrong, known)
+    names = sorted(name for name in known if len(name) <= LONGEST and name != wrong and not name.startswith("_"))
+    same = [name for name in names if name.lower() == wrong.lower()]
+    near = next(iter(same or get_close_matches(wrong, names, 1, ALIKE)), "")
     return f"Did you mean {near}, where it says {wrong}?" if near else ""
 
 
-def _nearest(wrong: str, known: Collection[str]) -> str:
-    names = sorted(name for name in known if len(name) <= LONGEST and name != wrong and not name.startswith("_"))
-    same = [name for name in names if name.lower() == wrong.lower()]
-    return next(iter(same or get_close_matches(wrong, names, 1, ALIKE)), "")
-
-
-def _own_names(source: str, kind: str, module: str) -> set[str]:
-    """Return the attributes of a module, of a tensor, or of a module of the student's own."""
-    if module:
-        return set(dir(_MODULES[module])) if module in _MODULES else set()
-    if kind in _TENSORS:
-        return set(dir(_TENSORS[kind]))
-    nodes = (node for part in statements_of(source) for node in ast.walk(part))
-    return {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
-
-
-def _defined(source: str) -> set[str]:
-    """Return the names that the text gives something to."""
-    names: set[str] = set()
-    for node in (node for part in statements_of(source) for node in ast.walk(part)):
+def _defined(source: str) -> Iterator[str]:
+    """Yield the names that the text gives something to."""
+    for node in _nodes(source):
         match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                names.add(name)
-            case ast.FunctionDef() | ast.ClassDef():
-                names.add(node.name)
+            case (
+                ast.Name(id=name, ctx=ast.Store())
+                | ast.arg(arg=name)
+                | ast.FunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
+                yield name
             case ast.alias():
-                names.add((node.asname or node.name).partition(".")[0])
-    return names
+                yield (node.asname or node.name).partition(".")[0]
 
 
-def _around(source: str, line: int) -> Iterator[ast.stmt]:
-    return (part for part in statements_of(source) if _covers(part, line))
+def _nodes(source: str, line: int | None = None) -> Iterator[ast.AST]:
+    """Yield all that stands in the text; with a line, in its statements that cover the line."""
+    parts = (part for part in statements_of(source) if line is None or _covers(part, line))
+    return (node for part in parts for node in ast.walk(part))
 
 
 def _on_line(source: str, line: int | None) -> Iterator[ast.expr]:
     """Return the expressions that cover a line."""
-    nodes = (node for part in _around(source, line or 0) for node in ast.walk(part) if isinstance(node, ast.expr))
+    nodes = (node for node in _nodes(source, line or 0) if isinstance(node, ast.expr))
     return (node for node in nodes if _covers(node, line or 0))

@@ -81,103 +81,91 @@ def axes_of(
 
     parts: where it returned several, the shape of each. Of a call with several steps, what is said is of the first.
     """
-    solver = _Solver(others)
+    equations = _Equations(others)
     if signature.build is not None:
         if not isinstance(call.subject, Build):
             return None
-        solver.module(signature.build, call.subject)
-    solver.arguments(signature.call, call.args, call.kwargs)
+        equations.of_module(signature.build, call.subject)
+    equations.of_arguments(signature.call, call.args, call.kwargs)
     if signature.form is None:
-        solver.shape(signature.returns, returned)
+        equations.of_shape(signature.returns, returned)
     for path, shape in signature.shapes:
         if parts is not None and path in parts:
-            solver.shape(shape, parts[path])
-    return solver.solved()
+            equations.of_shape(shape, parts[path])
+    return equations.solved()
 
 
-class _Solver:
-    """Solves equations `product of axes = number`, one unknown at a time."""
+class _Equations:
+    """Equations `product of axes = number`, which are solved one unknown at a time."""
 
     def __init__(self, others: Signatures) -> None:
         self._others = others
         self._equations: list[tuple[Axis, int]] = []
-        self._channels: set[str] = set()
-        self._neighbours: set[tuple[str, str]] = set()
+        self._rows: list[list[str]] = []  # axes that are side by side
         self._fits, self._has_weights = True, False
 
-    def arguments(self, parameters: Sequence[Parameter], args: Sequence[object], kwargs: Mapping[str, object]) -> None:
-        for position, parameter in enumerate(parameters):
-            there = position < len(args) or parameter.name in kwargs
-            value = args[position] if position < len(args) else kwargs.get(parameter.name)
-            if there and not (parameter.may_lack and value is None):
-                self._argument(parameter, value)
-            else:
-                self._fits &= parameter.may_lack
+    def of_arguments(
+        self, parameters: Sequence[Parameter], args: Sequence[object], by_name: Mapping[str, object]
+    ) -> None:
+        given = {**by_name, **dict(zip((each.name for each in parameters), args, strict=False))}
+        for parameter in parameters:
+            if not parameter.may_lack or given.get(parameter.name) is not None:
+                self._fits &= parameter.name in given
+                self._of_argument(parameter, given.get(parameter.name))
 
-    def module(self, parameters: Sequence[Parameter], build: Build) -> None:
+    def of_module(self, parameters: Sequence[Parameter], build: Build) -> None:
         self._has_weights = True
-        self.arguments(parameters, build.args, build.kwargs)
+        self.of_arguments(parameters, build.args, build.kwargs)
 
-    def shape(self, axes: Sequence[Axis], shape: Sequence[int]) -> None:
+    def of_shape(self, axes: Sequence[Axis], shape: Sequence[int]) -> None:
         self._fits &= len(axes) == len(shape)
         self._equations += zip(axes, shape, strict=False)
-        self._side_by_side([factor for axis in axes for factor in axis.factors])
+        self._rows.append([factor for axis in axes for factor in axis.factors if isinstance(factor, str)])
+
+    def _of_argument(self, parameter: Parameter, value: object) -> None:
+        self._has_weights |= isinstance(value, StandIn)
+        if parameter.shape is not None:
+            self.of_shape(parameter.shape, value.shape if isinstance(value, Tensor) else ())
+        elif parameter.attributes:
+            for name, axis in parameter.attributes:
+                self._of_number(axis, value.attributes.get(name) if isinstance(value, StandIn) else None)
+        elif isinstance(value, Build):
+            for made in self._others.get(str(parameter.axis.factors[0]) if parameter.axis else "", ())[:1]:
+                if made.build is not None:
+                    self.of_module(made.build, value)
+        elif parameter.axis is not None:
+            self._of_number(parameter.axis, value)
+
+    def _of_number(self, axis: Axis, value: object) -> None:
+        self._fits &= isinstance(value, int)
+        if isinstance(value, int):
+            self._equations.append((axis, value))
+            if len(axis.factors) > 1:
+                self._rows.append([factor for factor in axis.factors if isinstance(factor, str)])
 
     def solved(self) -> Axes | None:
+        """Return the axes; None where nothing fits, or some stay unknown."""
         if not self._fits:
             return None
         sizes: dict[str, int] = {}
         waiting = self._equations
         while waiting:
-            later = [other for other in waiting if not _solve(*other, sizes)]
+            later = []
+            for axis, size in waiting:
+                unknown = [f for f in axis.factors if isinstance(f, str) and f not in sizes]
+                if len(unknown) > 1:
+                    later.append((axis, size))
+                elif unknown:
+                    sizes[unknown[0]] = size // max(_product(axis, sizes), 1)
             if len(later) == len(waiting):
                 return None
             waiting = later
-        consistent = all(
-            math.prod(sizes[f] if isinstance(f, str) else f for f in axis.factors) == size
-            for axis, size in self._equations
-        )
-        return (
-            Axes(sizes, frozenset(self._neighbours), frozenset(self._channels if self._has_weights else ()))
-            if consistent
-            else None
-        )
-
-    def _argument(self, parameter: Parameter, value: object) -> None:
-        self._has_weights |= isinstance(value, StandIn)
-        if parameter.shape is not None:
-            self.shape(parameter.shape, value.shape if isinstance(value, Tensor) else ())
-        elif parameter.attributes:
-            for name, axis in parameter.attributes:
-                size = value.attributes.get(name) if isinstance(value, StandIn) else None
-                self._number(axis, size)
-        elif isinstance(value, Build):
-            (made,) = self._others.get(str(parameter.axis.factors[0]) if parameter.axis else "", (None,))
-            if made is not None and made.build is not None:
-                self.module(made.build, value)
-        elif parameter.axis is not None:
-            self._number(parameter.axis, value)
-
-    def _side_by_side(self, factors: Sequence[str | int]) -> None:
-        names = [factor for factor in factors if isinstance(factor, str)]
-        self._channels |= set(names[-1:])
-        self._neighbours |= {pair for pair in pairwise(names) if pair[0] != pair[1]}
-
-    def _number(self, axis: Axis, value: object) -> None:
-        if isinstance(value, int):
-            self._equations.append((axis, value))
-            if len(axis.factors) > 1:
-                self._side_by_side(axis.factors)
-        else:
-            self._fits = False
+        if any(_product(axis, sizes) != size for axis, size in self._equations):
+            return None
+        neighbours = frozenset(pair for row in self._rows for pair in pairwise(row) if pair[0] != pair[1])
+        return Axes(sizes, neighbours, frozenset(row[-1] for row in self._rows if row and self._has_weights))
 
 
-def _solve(axis: Axis, size: int, sizes: dict[str, int]) -> bool:
-    """Compute the unknown of this equation, if it has only one. Returns whether no unknown is left."""
-    unknown = [f for f in axis.factors if isinstance(f, str) and f not in sizes]
-    if len(unknown) > 1:
-        return False
-    if unknown:
-        known = math.prod(sizes[f] if isinstance(f, str) else f for f in axis.factors if f != unknown[0])
-        sizes[unknown[0]] = size // max(known, 1)
-    return True
+def _product(axis: Axis, sizes: Mapping[str, int]) -> int:
+    """Return the product of the factors, without those that are unknown."""
+    return math.prod(sizes.get(factor, 1) if isinstance(factor, str) else factor for factor in axis.factors)

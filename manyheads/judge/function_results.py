@@ -89,7 +89,7 @@ def functions_of(
     signatures: of each function, where they are known. describe: says what an exception is.
     """
     names = dict.fromkeys(map(target_of, recording.calls))  # in the order of their definitions
-    failures = {name: _failures(recording, seen, checks, name, describe) for name in names}
+    failures = {name: [*_failures(recording, seen, checks, name, describe)] for name in names}
     shown = _Shown(recording, seen, in_single)
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
     first = {next((name for name in names if shown.is_seen(each.id, name)), "") for each in diagnosis.named}
@@ -101,7 +101,10 @@ def functions_of(
         )
         for name in names
     ]
-    later, stopped = _asked_later(recording, checks), next((each.name for each in found if each.is_wrong), "")
+    # Checks ask more of some functions, which is put only where all before it passes.
+    told, stopped = {check.id for check in checks}, next((each.name for each in found if each.is_wrong), "")
+    asks = (ask for check in recording.visible if check.id not in told for ask in check.asks)
+    later = {target_of(recording.calls[group[-1]]) for ask in asks for group in ask.calls}
     found = [replace(each, stopped_at=stopped if each.name in later else "") for each in found]
     placed = _placed(diagnosis, found, source, shown)
     found = [_told(each, failures[each.name], placed, shown, signatures) for each in found]
@@ -139,11 +142,11 @@ class _Shown:
         """Return whether a mutant answers one of the function's wrong calls as the attempt did."""
         return any(self._is_alike(m, i) for m in self._mutants(id_) for i in self._wrong.get(function, ()))
 
-    def is_all(self, id_: str, function: str) -> bool:
-        """Return whether one mutant answers every call of the function as the attempt did."""
+    def is_also_in(self, id_: str, function: str) -> bool:
+        """Return whether it is proved there, or one mutant answers every call of the function as the attempt did."""
         wrong, right = self._wrong.get(function, ()), self._right.get(function, ())
-        return bool(wrong) and any(
-            all(self._is_alike(m, i) for i in wrong) and all(self._row.silent(m, i) for i in right)
+        return function in self.proven.get(id_, ()) or any(
+            bool(wrong) and all(self._is_alike(m, i) for i in wrong) and all(self._row.silent(m, i) for i in right)
             for m in self._mutants(id_)
         )
 
@@ -153,10 +156,9 @@ class _Shown:
 
     def is_shown(self, id_: str, failure: _Failure) -> bool:
         """Return whether a misconception alone would be seen so, as far as is known."""
-        if id_ == failure.means or any(id_ in self.proven_by(i) for i in failure.calls):
-            return True
+        is_proven = id_ == failure.means or any(id_ in self.proven_by(i) for i in failure.calls)
         calls = [i for i in failure.calls if i in self._row.asked]
-        return any(self._is_alike(m, i) for m in self._mutants(id_) for i in calls)
+        return is_proven or any(self._is_alike(m, i) for m in self._mutants(id_) for i in calls)
 
     def _mutants(self, id_: str) -> list[int]:
         return [m for m, mutant in enumerate(self._row.recording.mutants) if mutant.id == id_]
@@ -179,7 +181,7 @@ def _placed(diagnosis: Diagnosis, functions: Sequence[Seen], source: str, shown:
             each.model_copy(
                 update={
                     "function": place,
-                    "also_in": tuple(n for n in unnamed if _is_also_in(each.id, n, shown)),
+                    "also_in": tuple(n for n in unnamed if each.id != UNTOUCHED and shown.is_also_in(each.id, n)),
                     "alternative_titles": tuple(t for a in each.alternatives if a in words and (t := words[a].title)),
                 }
             )
@@ -198,23 +200,12 @@ def _placed(diagnosis: Diagnosis, functions: Sequence[Seen], source: str, shown:
 def _place(id_: str, wrong: Sequence[str], shown: _Shown) -> str:
     """Return the function in which a misconception was found, "" where it is about the whole file."""
     places = shown.proven.get(id_, set())
-    if id_ == UNTOUCHED or (len(wrong) == 1 and places <= {*wrong}):
-        return "" if id_ == UNTOUCHED else wrong[0]
+    if id_ == UNTOUCHED:
+        return ""
     seen = [name for name in wrong if name in places or shown.is_seen(id_, name)]
     # Of those that are proved some may be a name that the file does not have.
     can = () if seen or places else (name for name in wrong if shown.can_show(id_, name))
     return next(iter([*seen, *sorted(places), *can, *wrong]), "")
-
-
-def _is_also_in(id_: str, name: str, shown: _Shown) -> bool:
-    return id_ != UNTOUCHED and (name in shown.proven.get(id_, ()) or shown.is_all(id_, name))
-
-
-def _asked_later(recording: Recording, checks: Sequence[CheckResult]) -> set[str]:
-    """Return the functions of which checks ask more that are put only where all before them pass."""
-    told = {check.id for check in checks}
-    groups = (g for c in recording.visible if c.id not in told for ask in c.asks for g in ask.calls)
-    return {target_of(recording.calls[group[-1]]) for group in groups}
 
 
 def _told(
@@ -246,26 +237,18 @@ def _told(
 
 def _failures(
     recording: Recording, seen: Mapping[int, Observed], checks: Sequence[CheckResult], name: str, describe: Describe
-) -> list[_Failure]:
-    """Return the checks that the function fails, in the order of their layers."""
+) -> Iterator[_Failure]:
+    """Yield the checks that the function fails, in the order of their layers."""
     told = {check.id: check for check in checks}
-    visible = sorted((c for c in recording.visible if c.id in told), key=lambda c: c.layer)
-    return [each for check in visible if (each := _failure(check, told[check.id], seen, name, describe))]
-
-
-def _failure(
-    check: PublicCheck, result: CheckResult, seen: Mapping[int, Observed], name: str, describe: Describe
-) -> _Failure | None:
-    if result.function == name and result.outcome in ("timeout", "crashed"):
-        return _Failure(check, result.evidence)
-    own = [each for each in groups_of(check, seen) if target_of(seen[each[1][-1]].call) == name]
-    # That a method is not written yet is no news: what is wrong beside it goes before it.
-    own = sorted(own, key=lambda each: any(says_unwritten(seen[i].reply.raised) for i in each[1]))
-    broken = first_broken(own, seen)
-    if broken is None:
-        return None
-    evidence, raised = evidence_of(broken.error, describe)
-    return _Failure(check, evidence, raised, broken.calls, broken.ask.means)
+    for check in sorted((c for c in recording.visible if c.id in told), key=lambda c: c.layer):
+        result = told[check.id]
+        own = [each for each in groups_of(check, seen) if target_of(seen[each[1][-1]].call) == name]
+        # That a method is not written yet is no news: what is wrong beside it goes before it.
+        own.sort(key=lambda each: any(says_unwritten(seen[i].reply.raised) for i in each[1]))
+        if result.function == name and result.outcome in ("timeout", "crashed"):
+            yield _Failure(check, result.evidence)
+        elif broken := first_broken(own, seen):
+            yield _Failure(check, *evidence_of(broken.error, describe), broken.calls, broken.ask.means)
 
 
 def _with_cause(check: CheckResult, wrong: Sequence[str], failures: Mapping[str, Sequence[_Failure]]) -> CheckResult:

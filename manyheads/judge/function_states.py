@@ -16,22 +16,17 @@ from ..checks.sanitize import sanitize
 from ..checks.transcript import Exchange, target_of
 from ..diagnosis.observe import Observed
 from ..result import FunctionResult, State
-from ..submission.unwritten import left_over_raise, statements_of, unwritten_methods, unwritten_names
+from ..submission.unwritten import DEFINITIONS, left_over_raise, statements_of, unwritten_methods, unwritten_names
 from .advice import advice, did_you_mean, in_another_order, of_another_kind, refuses_nothing
 
-# Which of an attempt's own functions and classes each of them uses, read from its text.
-
-_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so
+FINE = ("right", "unseen", "so_far")
 
 
 @lru_cache(maxsize=2)  # several look at each text, one after the other
 def named_in(source: str) -> Mapping[str, frozenset[str]]:
     """For each function and class at the top of the file, those there that it names itself."""
-    definitions = {
-        statement.name: statement for statement in statements_of(source) if isinstance(statement, _DEFINITIONS)
-    }
-    if len(definitions) == 1:
-        return dict.fromkeys(definitions, frozenset())
+    definitions = {part.name: part for part in statements_of(source) if isinstance(part, DEFINITIONS)}
     return {
         name: frozenset({n.id for n in ast.walk(each) if isinstance(n, ast.Name)} & definitions.keys())
         for name, each in definitions.items()
@@ -51,14 +46,6 @@ def uses(source: str, name: str) -> frozenset[str]:
         left = reached - found
         found |= reached
     return frozenset(found - {name})
-
-
-# What is known of each function that an exercise asks for: it is right, wrong, not written, or waits for another.
-#
-# The judge knows it from the calls of the hidden checks, a student's machine from recorded ones; what follows is the
-# same.
-
-STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so
 
 
 @dataclass(frozen=True)
@@ -124,9 +111,8 @@ def _stopped_before(seen: Seen, source: str, others: Sequence[str]) -> bool:
 def _evidence(seen: Seen, source: str, state: State) -> str:
     if state not in ("wrong", "waiting"):
         return _of_the_stub(seen.name, source) if state == "unwritten" else ""
-    makes_none = (
-        seen.raised is not None and "not a torch.nn.Module" in seen.raised.message
-    )  # a function that makes one will do
+    # A function that makes a module will do for a class.
+    makes_none = seen.raised is not None and "not a torch.nn.Module" in seen.raised.message
     said = of_another_kind(source, seen.name, seen.is_class) if makes_none or not seen.is_class else ""
     said = said or in_another_order(source, seen.name, seen.arguments) or refuses_nothing(source, seen.name)
     said = said or (advice(source, seen.raised, seen.name) or did_you_mean(source, seen.raised) if seen.raised else "")
@@ -153,9 +139,6 @@ def _near(name: str, source: str, asked: Sequence[str]) -> str:
     others = [each for each in named_in(source) if each not in asked]
     same = [other for other in others if other.lower() == name.lower()]
     return next(iter(same), "") or next(iter(get_close_matches(name, others, 1)), "")
-
-
-FINE = ("right", "unseen", "so_far")
 
 
 def _state(seen: Seen, unwritten: Collection[str], is_waiting: bool, is_explained: bool) -> State:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import platform
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from ..box.connection import AttemptEnded, End
 from ..box.level import Box
@@ -17,29 +14,31 @@ from ..box.worker.limits import MIB, Limits
 from ..checks.local import namespace_of
 from ..checks.outcome import DIED, FAILED_ITSELF, CheckOutcome
 from ..checks.sanitize import sanitize
+from ..checks.transcript import target_of
 from ..course import Assignment, Course, Exercise
 from ..diagnosis import load_bank
 from ..diagnosis.agree import agree
-from ..diagnosis.diagnosis import NOTHING, Diagnosis, naming
+from ..diagnosis.diagnosis import naming
 from ..diagnosis.recording_file import current
 from ..errors import CourseFault
-from ..lines.find_lines import Bounds
-from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine, Result, total_of
+from ..result import ExerciseResult, FunctionResult, Outcome, ProvedLine, Result, total_of
 from ..submission import AttemptSource, Submission, code_digest, read_exercise
 from ..submission.standing import told_of_file
 from .attempt_runner import AttemptRunner
 from .function_results import Functions, with_start
+from .judge_process import Settings as Settings
+from .keys import versions_of
 from .memory import Memory, RememberingRunner
-from .prove_line import GRADED, Failure, RunChecks, prove_lines
+from .prove_line import Failure, RunChecks, prove_lines
+from .public_checks import check_result
 from .run_checks import CheckRun, GraderFault, HiddenChecks, points_fault
 from .stopped_parts import are_the_cause, as_note, explain_import, stopped_parts
-from .tell_failed import ask_public_calls, functions_asked, places_of, with_hidden_checks
+from .tell_failed import ask_public_calls, places_of, with_hidden_checks
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
-
-
 VERDICTS = 1000  # how many texts' verdicts are remembered
 REMEMBERED = 512 * MIB  # of all exercises together: eight at their own limit
+DIGITS = 12  # of a file's digest in a result
 
 
 @dataclass(frozen=True)
@@ -63,63 +62,25 @@ class Verdict:
 
         note: what the student should know of the file that was read.
         """
-        checks = tuple(_check_result(o, self.places.get(o.id, "")) for o in self.outcomes)
-        known: dict[str, Any] = {
-            "id": exercise.id,
-            "max_score": sum(c.max_score for c in checks),
-            "checks": checks,
-            "note": " ".join(filter(None, (note, self.note))),
-        }
-        if any(c.outcome == "skipped" and c.max_score for c in checks):
-            return ExerciseResult(score=None, **known)
+        checks = tuple(check_result(o, o.outcome, o.evidence, self.places.get(o.id, "")) for o in self.outcomes)
+        is_graded = not any(c.outcome == "skipped" and c.max_score for c in checks)
+        told = self.told if is_graded else Functions()
         return ExerciseResult(
-            **known,
-            score=sum(c.score for c in checks),
-            diagnosis=with_start(self.told.diagnosis.named, exercise.hint),
-            also=self.told.diagnosis.also,
-            lines=self.lines,
-            functions=self.told.functions,
+            id=exercise.id,
+            score=sum(c.score for c in checks) if is_graded else None,
+            max_score=sum(c.max_score for c in checks),
+            checks=checks,
+            diagnosis=with_start(told.diagnosis.named, exercise.hint),
+            also=told.diagnosis.also,
+            lines=self.lines if is_graded else (),
+            note=" ".join(filter(None, (note, self.note))),
+            functions=told.functions,
         )
-
-
-def of_the_file(outcomes: Sequence[CheckOutcome], diagnosis: Diagnosis = NOTHING) -> Verdict:
-    """Return a verdict on the whole file, of which no function could be asked."""
-    return Verdict(outcomes, Functions(diagnosis=diagnosis))
 
 
 def all_ended(unattempted: Sequence[CheckOutcome], outcome: Outcome, sentence: str) -> list[CheckOutcome]:
     """Return the outcomes where the whole attempt ended in the same way."""
     return [replace(check, outcome=outcome, evidence=sentence) for check in unattempted]
-
-
-def _check_result(outcome: CheckOutcome, function: str) -> CheckResult:
-    return CheckResult(
-        id=outcome.id,
-        title=outcome.title,
-        outcome=outcome.outcome,
-        score=outcome.score,
-        max_score=outcome.points,
-        evidence=sanitize(outcome.evidence),
-        hint="" if outcome.outcome == "passed" else outcome.hint,
-        function=function,
-    )
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The options of a grading run."""
-
-    secret: bytes
-    seed: int = 0
-    device: str = "cpu"
-    exercises: tuple[str, ...] = ()  # ids; empty: all
-    dtype: str = "float64"  # the dtype of an attempt's first calls
-    diagnoses: bool = True  # whether to diagnose
-    lines: bool = True  # whether to search for the line that is wrong
-    bounds: Bounds = GRADED  # of that search
-
-
-DIGITS = 12  # of a file's digest in a result
 
 
 class Judge:
@@ -133,9 +94,9 @@ class Judge:
         self._recording = cache(current)  # each read once
         self._verdicts: dict[tuple[str, int, str], Verdict] = {}  # by exercise, seed and text
         self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
-        self._versions = versions()  # read once, because that takes a millisecond
+        # Read once, because that takes a millisecond.
+        self._versions = {"python": platform.python_version(), **versions_of(RECORDED_VERSIONS)}
         self.faults: list[str] = []
-        self.seconds = 0.0  # spent on attempts so far
 
     def selected(self, assignment: Assignment) -> Sequence[Exercise]:
         """Return the exercises of the assignment that this run grades."""
@@ -156,12 +117,13 @@ class Judge:
         only: ids of exercises; empty: all. given_up: ids of those at which judges died: they are not graded.
         """
         assignment = submission.assignment
-        results = []
-        for exercise in (e for e in self.selected(assignment) if not only or e.id in only):
-            if exercise.id in given_up:
-                results.append(self._not_graded(exercise, DIED).result(exercise, ""))
-            else:
-                results.append(self.grade_exercise(submission.student, exercise, submission.folder))
+        results = [
+            self._not_graded(exercise, DIED).result(exercise, "")
+            if exercise.id in given_up
+            else self.grade_exercise(submission.student, exercise, submission.folder)
+            for exercise in self.selected(assignment)
+            if not only or exercise.id in only
+        ]
         return Result(
             student=submission.student,
             assignment=assignment.id,
@@ -185,7 +147,6 @@ class Judge:
         self, student: str, exercise: Exercise, source: AttemptSource, seed: int | None = None
     ) -> ExerciseResult:
         """Grade one attempt. seed: for its inputs, in place of the run's seed."""
-        started = time.perf_counter()
         try:
             verdict = self._judge_once(exercise, source, self._settings.seed if seed is None else seed)
         except CourseFault:
@@ -193,7 +154,6 @@ class Judge:
         except Exception as error:  # a fault of the grader in one attempt must not cost other students their results
             self.faults.append(sanitize(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
             verdict = self._not_graded(exercise, FAILED_ITSELF)
-        self.seconds += time.perf_counter() - started
         result = told_of_file(verdict.result(exercise, source.note), source)
         return result if source.missing else result.model_copy(update={"digest": source.digest[:DIGITS]})
 
@@ -221,25 +181,24 @@ class Judge:
         if source.missing:
             return Verdict(all_ended(unattempted, "missing", f"{source.name} was not handed in."))
         bank = load_bank(exercise)
+        unloadable = Functions(diagnosis=naming(bank.texts, "load_error"))
         if source.problem:
-            return of_the_file(all_ended(unattempted, "error", source.problem), naming(bank.texts, "load_error"))
+            return Verdict(all_ended(unattempted, "error", source.problem), unloadable)
         limits = self._course.limits.for_worker(self._settings.device)
         memory = self._memory(exercise, seed)
         attempt = AttemptRunner(self._box, source, limits, self._settings.device, self._settings.dtype, memory)
         try:
             raised = attempt.load()
             if raised is not None:
-                sentence = f"It {explain_import(raised)}."
-                return of_the_file(all_ended(unattempted, "error", sentence), naming(bank.texts, "load_error"))
+                return Verdict(all_ended(unattempted, "error", f"It {explain_import(raised)}."), unloadable)
             source = attempt.source
             note = stopped_parts(source, attempt.stopped, explain_import)
-            # All students get the same inputs, so that the same code earns the same points.
-            seed_parts = (str(seed), exercise.id)
             # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.
             names = namespace_of(exercise.solution)
             reference = RememberingRunner(names, only_values=True, memory=memory)
-
-            asking = CheckRun(attempt, reference, self._settings.secret, seed_parts, memory, exercise.forms)
+            # All students get the same inputs, so that the same code earns the same points.
+            parts = (str(seed), exercise.id)
+            asking = CheckRun(attempt, reference, self._settings.secret, parts, memory, exercise.forms)
 
             def run(runner: AttemptRunner, only: Sequence[str] = ()) -> list[CheckOutcome]:
                 return self._checks.run(path, replace(asking, attempt=runner), only)
@@ -247,8 +206,7 @@ class Judge:
             outcomes = run(attempt)
             is_certain = not any(part.ended for part in attempt.stopped)
             if are_the_cause(source, attempt.stopped, attempt.transcript):
-                verdict = of_the_file(all_ended(unattempted, "error", note), naming(bank.texts, "load_error"))
-                return replace(verdict, is_certain=is_certain)
+                return Verdict(all_ended(unattempted, "error", note), unloadable, is_certain=is_certain)
             seen, ended, dtype = list(attempt.transcript), dict(attempt.ended), attempt.dtype
         except AttemptEnded as end:
             outcome: Outcome = "timeout" if end.end is End.TIMEOUT else "crashed"
@@ -258,7 +216,8 @@ class Judge:
         self.faults += [o.fault for o in outcomes if o.fault]
         lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, run)
         places = places_of(outcomes, seen, ended, lambda e: agree(e.reply, reference.execute(e.call)))
-        told = functions_asked(names, seen, ended)
+        targets = {target_of(call) for call in (*(e.call for e in seen), *ended.values())}
+        told = Functions(tuple(FunctionResult(name=name, state="right") for name in names if name in targets))
         if any(o.outcome != "passed" for o in outcomes):
             told = self._told(exercise, source, limits, memory) or told
             told = replace(told, diagnosis=told.diagnosis.of_one_mistake()) if lines else told
@@ -271,7 +230,7 @@ class Judge:
         if recording is None:
             return None
         try:
-            return ask_public_calls(recording, self._box, limits, source, exercise, memory, load_bank(exercise))
+            return ask_public_calls(recording, self._box, limits, source, exercise, memory)
         except Exception as error:  # the points stand without it
             self.faults.append(sanitize(f"{source.name}: what it is told: {type(error).__name__}: {error}"))
             return None
@@ -285,9 +244,8 @@ class Judge:
         try:
             return prove_lines(self._box, limits, failure, reference, run, self._settings.bounds)
         except Exception as error:  # the verdict stands without it
-            self.faults.append(
-                sanitize(f"{failure.source.name}: a search for its line: {type(error).__name__}: {error}")
-            )
+            what = f"{failure.source.name}: a search for its line"
+            self.faults.append(sanitize(f"{what}: {type(error).__name__}: {error}"))
             return ()
 
     def _memory(self, exercise: Exercise, seed: int) -> Memory:
@@ -300,14 +258,3 @@ class Judge:
         while others and memory.size + sum(other.size for other in others) > REMEMBERED:
             others.pop().forget()
         return memory
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that grade."""
-    found = {"python": platform.python_version()}
-    for name in RECORDED_VERSIONS:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found

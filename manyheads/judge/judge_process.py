@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from ..box.names import BoxUnavailable, Device, Level
 from ..course import Course, load_course
 from ..errors import CourseFault
+from ..lines.find_lines import Bounds
 from ..result import Result, with_total
 from ..submission import Submission
 from .process_ties import end_with_parent, one_for_each
@@ -38,20 +39,29 @@ LOST = "a judge process ended before it was done. Next: run the same command aga
 
 
 @dataclass(frozen=True)
-class GradePlan:
-    """The options of a grading run: everything that a process needs to become a judge.
+class Settings:
+    """How a judge grades.
 
     seed: of everybody's inputs. It is 0 where each student has a run of their own (Gradescope, nbgrader's commands), so that
     the same code has the same points in all of them. The run of a pull request draws from a secret of its own.
     """
 
-    course: Path
     secret: bytes = field(repr=False)  # not in the repr, which dask writes to its logs
-    level: Level = Level.NAMESPACES
     seed: int = 0
     device: Device = Device.CPU
     exercises: tuple[str, ...] = ()  # ids; empty: all
     lines: bool = True  # whether to search for the line that is wrong
+    dtype: str = "float64"  # the dtype of an attempt's first calls
+    diagnoses: bool = True  # whether to diagnose
+    bounds: Bounds = field(default_factory=Bounds)  # of that search
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradePlan(Settings):
+    """The options of a grading run: everything that a process needs to become a judge."""
+
+    course: Path
+    level: Level = Level.NAMESPACES
     tells: bool = True  # whether its judge says what is not recorded
 
 
@@ -229,7 +239,7 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
         import torch
 
         from ..box.level import open_box
-        from .grade_submission import Judge, Settings
+        from .grade_submission import Judge
         from .isolation_proof import prove
 
         if plan.device is Device.CUDA and not torch.cuda.is_available():
@@ -238,8 +248,7 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
         course = load_course(plan.course)
         opened = box.enter_context(open_box(plan.level, course.limits.for_worker(plan.device), course.root))
         prove(opened, course, plan.device)
-        settings = Settings(plan.secret, plan.seed, plan.device, plan.exercises, lines=plan.lines)
-        judge = Judge(course, opened, settings)
+        judge = Judge(course, opened, plan)
         judge.demand_points()  # here, because whatever grades anybody begins here
         if plan.tells:
             tell_unrecorded(course, plan.exercises)

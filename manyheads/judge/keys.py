@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import json
 import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -64,11 +64,10 @@ def _reads_beyond(path: Path) -> bool:
         return False
     except (OSError, ValueError, SyntaxError):
         return True
-    for part in tree.body:
-        is_graded = not isinstance(part, ast.If) or part.orelse or ast.unparse(part.test) != MAIN
-        if is_graded and any(_is_beyond(node, path) for node in ast.walk(part)):
-            return True
-    return False
+    graded = (
+        part for part in tree.body if not isinstance(part, ast.If) or part.orelse or ast.unparse(part.test) != MAIN
+    )
+    return any(_is_beyond(node, path) for part in graded for node in ast.walk(part))
 
 
 def _is_beyond(node: ast.AST, path: Path) -> bool:
@@ -133,28 +132,27 @@ class Keys:
         So an entry is good for this very result: not for one that another run has written over it since.
         """
         ids = sorted({id_ for found in (*result.diagnosis, *result.also) for id_ in (found.id, *found.alternatives)})
-        words = [json.dumps([id_, self._words(id_, exercise.id)], default=str) for id_ in ids]
+        words = [repr((id_, self._words(id_, exercise.id))) for id_ in ids]
         return _hash_of([key, *words, result.model_dump_json()])
 
     def of_course(self) -> str:
         """Return a hash of all of this, by which a cluster's workers know that they would grade alike."""
-        return _hash_of([*map(self.of_exercise, self.course.exercises), json.dumps(self.texts, default=str)])
+        return _hash_of([*map(self.of_exercise, self.course.exercises), repr(self.texts)])
 
     def _words(self, id_: str, exercise: str) -> object:
         """Return the texts of a misconception, without those that other exercises have in place of them."""
         row = self.texts.get(id_) if isinstance(self.texts, Mapping) else self.texts
         if not isinstance(row, Mapping):
             return row
-        overrides = row.get("overrides")
-        own = overrides.get(exercise) if isinstance(overrides, Mapping) else overrides
-        return [{str(name): text for name, text in row.items() if name != "overrides"}, own]
+        own, shared = row.get("overrides"), {name: text for name, text in row.items() if name != "overrides"}
+        return shared, own.get(exercise) if isinstance(own, Mapping) else own
 
 
 def keys_of(course: Course, plan: GradePlan) -> Keys:
     """Return the keys of a course, for these options."""
     options = (plan.level, plan.device, str(plan.seed), str(plan.lines))
     python = "{}.{}".format(*sys.version_info)
-    versions = [f"{name} {_version(name)}" for name in PACKAGES]
+    versions = [f"{name} {version}" for name, version in versions_of(PACKAGES).items()]
     secret = hashlib.sha256(b"journal" + plan.secret).hexdigest()
     engine = _named(ENGINE, (path for path in sorted(_files_below(ENGINE)) if path.suffix in SUFFIXES))
     limits = course.limits.model_dump_json()
@@ -201,8 +199,10 @@ def _named(root: Path, files: Iterable[Path]) -> Iterator[str]:
         yield f"{path.relative_to(root).as_posix()} {digest}"
 
 
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "none"
+def versions_of(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of those of these packages that are installed."""
+    found = {}
+    for name in packages:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found

@@ -32,7 +32,6 @@ from ..submission.unwritten import is_unwritten
 from .attempt_runner import AttemptRunner
 from .memory import Memory, RememberingRunner
 
-GRADED = Bounds(seconds=2.0)
 ASKED = 8  # of the calls that went wrong, the most that an edited attempt is asked at a look
 _SEARCHED = ("passed", "failed", "error", "skipped")  # how checks end where it makes sense to search
 IsRight = Callable[[Reply], bool]
@@ -59,14 +58,6 @@ class Failure:
         failed = set(self.failed)
         return [e for e in self.transcript if e.check in failed]
 
-    @property
-    def can_be_mended(self) -> bool:
-        """Whether one edit may be enough: nothing is unwritten, and nothing ended before its time."""
-        raised = [e.reply.raised for e in self.transcript]
-        is_unfinished = any(says_unwritten(exception) or is_left_open(exception) for exception in raised)
-        is_over = any(o.outcome not in _SEARCHED for o in self.outcomes)
-        return bool(self.failed) and not (is_over or is_unfinished or is_unwritten(self.source.source))
-
 
 @dataclass
 class EditedAttempts:
@@ -85,9 +76,12 @@ class EditedAttempts:
 
     def mended(self, bounds: Bounds) -> tuple[Edit, ...]:
         """Return an edit for each line where one makes every check pass; empty where there are none, or too many."""
-        if not self.failure.can_be_mended:
-            return ()
         source, asked = self.failure.source, self.failure.asked
+        raised = [e.reply.raised for e in self.failure.transcript]
+        is_unfinished = any(says_unwritten(exception) or is_left_open(exception) for exception in raised)
+        is_over = any(o.outcome not in _SEARCHED for o in self.failure.outcomes)
+        if not self.failure.failed or is_over or is_unfinished or is_unwritten(source.source):  # one edit is not enough
+            return ()
         memory = self.memory or Memory()
         packed = [(e, memory.pack(e.call, self.failure.dtype)) for e in asked]
         # Small calls are asked first, and those that ask for gradients last.

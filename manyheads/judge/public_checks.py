@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ..box.connection import AttemptEnded, End
 from ..checks.local import LocalRecordingRunner
+from ..checks.outcome import CheckOutcome
 from ..checks.sanitize import sanitize
 from ..checks.transcript import target_of
 from ..course import Exercise
@@ -58,16 +59,20 @@ def answer_public_calls(
         is_wrong: whether a hidden check failed: then a mistake is looked for, though every visible check passes.
     """
     if isinstance(attempt, AttemptRunner):
-        attempt.ask_ahead([recording.calls[i] for i in _in_order(recording, whole=is_wrong)])
+        early = [i for c in sorted(recording.visible, key=lambda c: c.layer) if not c.is_last for i in c.asked]
+        rest = [i for check in recording.checks for i in check.calls] if is_wrong else []
+        attempt.ask_ahead([recording.calls[i] for i in dict.fromkeys([*early, *rest])])
     signatures = {name: exercise.signatures(name) for name in exercise.shapes} if exercise else {}
     seen: dict[int, Observed] = {}
-    checks = list(_checks(recording, attempt, seen))
+    checks = list(visible_results(recording, attempt, seen))
     outcomes = {check.outcome for check in checks}
     diagnosis = Diagnosis()
     if source is not None and "passed" not in outcomes and is_unwritten(source):
         diagnosis = naming(recording.words, UNTOUCHED)
     elif is_wrong or outcomes - {"passed"}:
-        _ask_the_rest(recording, attempt, seen)
+        with contextlib.suppress(AttemptEnded):  # the calls that decide no visible check: a diagnosis has more to go by
+            for index in (i for check in recording.checks for i in check.calls if i not in seen):
+                seen[index] = _see(recording, index, attempt)
         by_name = _right_by_name(recording, attempt, seen, source or "", signatures)
         diagnosis = diagnose(recording, {**seen, **by_name}, source or "", bank)
         if by_name:
@@ -80,31 +85,20 @@ def answer_public_calls(
     return functions_of(recording, seen, results, diagnosis, source or "", in_single, signatures, describe)
 
 
-def _in_order(recording: Recording, *, whole: bool) -> list[int]:
-    """Return the calls of the visible checks that are asked first, by layer; or these, and then all others."""
-    checks = sorted((c for c in recording.visible if not c.is_last), key=lambda c: c.layer)
-    first = [i for check in checks for i in check.asked]
-    rest = (i for check in recording.checks for i in check.calls) if whole else ()
-    return list(dict.fromkeys([*first, *rest]))
+def visible_results(
+    recording: Recording, attempt: Attempt, seen: dict[int, Observed], ids: Sequence[str] = ()
+) -> Iterator[CheckResult]:
+    """Yield the results of the visible checks; of those that are asked last only where all before them pass.
 
-
-def _checks(recording: Recording, attempt: Attempt, seen: dict[int, Observed]) -> Iterator[CheckResult]:
-    """Yield the results of the visible checks; of those that are asked last only where all before them pass."""
-    visible, passed = recording.visible, True
+    seen: gets what is seen. ids: of the checks; empty: all.
+    """
+    visible, passed = [c for c in recording.visible if not ids or c.id in ids], True
     first, last = ([c for c in visible if c.is_last is is_last] for is_last in (False, True))
     for check in (*sorted(first, key=lambda c: c.layer), *last):
         if passed or not check.is_last:
             result = _check(recording, check, attempt, seen)
             passed = passed and result.outcome == "passed"
             yield result
-
-
-def visible_results(recording: Recording, attempt: AttemptRunner, ids: Sequence[str]) -> Iterator[CheckResult]:
-    """Yield the results of the visible checks with these ids, one after the other; of all where there are none."""
-    seen: dict[int, Observed] = {}
-    for check in sorted(recording.visible, key=lambda c: c.layer):
-        if not ids or check.id in ids:
-            yield _check(recording, check, attempt, seen)
 
 
 def _check(recording: Recording, check: PublicCheck, attempt: Attempt, seen: dict[int, Observed]) -> CheckResult:
@@ -124,15 +118,6 @@ def _check(recording: Recording, check: PublicCheck, attempt: Attempt, seen: dic
         place = target_of(recording.calls[broken.calls[-1]])  # of which the others are only what it is held against
         return check_result(check, "failed" if raised is None else "error", evidence, place)
     return check_result(check, "passed", "", targets[0] if len(targets) == 1 else "")
-
-
-def _ask_the_rest(recording: Recording, attempt: Attempt, seen: dict[int, Observed]) -> None:
-    """Put the calls that decide no visible check: a diagnosis has more to go by."""
-    with contextlib.suppress(AttemptEnded):
-        for check in recording.checks:
-            for index in check.calls:
-                if index not in seen:
-                    seen[index] = _see(recording, index, attempt)
 
 
 def _right_by_name(
@@ -163,8 +148,8 @@ def _see(recording: Recording, index: int, attempt: Attempt) -> Observed:
     return observed(call, right, recording.expected[index], settled(call, attempt.execute(call)))
 
 
-def check_result(check: PublicCheck, outcome: Outcome, evidence: str, function: str = "") -> CheckResult:
-    """Return the result of a visible check."""
+def check_result(check: PublicCheck | CheckOutcome, outcome: Outcome, evidence: str, function: str = "") -> CheckResult:
+    """Return the result of a check."""
     passed = outcome == "passed"
     return CheckResult(
         id=check.id,

@@ -14,7 +14,7 @@ from ..checks.sanitize import sanitize
 from ..checks.transcript import Exchange, target_of
 from ..course import Exercise
 from ..diagnosis.agree import asks_for_a_gpu, is_comparable
-from ..diagnosis.bank import Bank
+from ..diagnosis.bank import load_bank
 from ..diagnosis.diagnosis import AllWords, Diagnosis, named
 from ..diagnosis.guards import REFUSES, UNDIVIDED
 from ..diagnosis.proofs import can_cause
@@ -39,7 +39,6 @@ def ask_public_calls(
     source: AttemptSource,
     exercise: Exercise,
     memory: Memory,
-    bank: Bank,
 ) -> Functions | None:
     """Return what the attempt's answers to the public calls show; None where it does not answer them.
 
@@ -52,7 +51,7 @@ def ask_public_calls(
     try:
         if attempt.load() is not None:
             return None
-        return answer_public_calls(recording, attempt, source.source, exercise, bank, is_wrong=True)
+        return answer_public_calls(recording, attempt, source.source, exercise, load_bank(exercise), is_wrong=True)
     except AttemptEnded:
         return None
     finally:
@@ -73,7 +72,8 @@ def places_of(
     def place(outcome: CheckOutcome) -> str:
         own = asked.get(outcome.id, [])
         if outcome.outcome == "passed":
-            return _asked_alone(own)
+            targets = {target_of(e.call) for e in own}
+            return targets.pop() if len(targets) == 1 else ""
         if isinstance(outcome, Withdrawn):
             return outcome.place
         return _failed_in(own, ended.get(outcome.id), is_right)
@@ -104,20 +104,6 @@ def _can_be_judged(exchange: Exchange) -> bool:
     return is_comparable(exchange.call) or (exchange.reply.raised is not None and not asks_for_a_gpu(exchange.call))
 
 
-def _asked_alone(exchanges: Sequence[Exchange]) -> str:
-    """Return the function that a check asks; "" where it asks several."""
-    targets = {target_of(e.call) for e in exchanges}
-    return targets.pop() if len(targets) == 1 else ""
-
-
-def functions_asked(
-    names: Mapping[str, object], transcript: Sequence[Exchange], ended: Mapping[str, Call]
-) -> Functions:
-    """Return the functions that the checks asked, in the order of the reference, as right."""
-    targets = {*(target_of(e.call) for e in transcript), *map(target_of, ended.values())}
-    return Functions(tuple(FunctionResult(name=name, state="right") for name in names if name in targets))
-
-
 def with_hidden_checks(
     told: Functions,
     outcomes: Sequence[CheckOutcome],
@@ -140,23 +126,18 @@ def with_hidden_checks(
         if each.name in first and each.state in FINE:
             used = uses(source, each.name)
             others = [other.name for other in functions if other.name in used and other.state not in FINE]
-            each = _wrong(each, first[each.name], next(iter(others), ""))
+            each = FunctionResult(
+                name=each.name,
+                state="waiting" if others else "wrong",
+                waits_for=next(iter(others), ""),
+                check=first[each.name].title,
+                evidence=sanitize(first[each.name].evidence),
+            )
         functions.append(each)
     written = {each.name for each in functions if each.state not in ("unwritten", "undefined")}
     proofs = [o for o in failed if places.get(o.id, "") in written]  # a stub does nothing that it should not
     diagnosis = _with_suspects(told.diagnosis, failed, proofs, places, words, exercise)
     return replace(told, functions=tuple(functions), diagnosis=diagnosis)
-
-
-def _wrong(function: FunctionResult, outcome: CheckOutcome, waits_for: str) -> FunctionResult:
-    state = "waiting" if waits_for else "wrong"
-    return FunctionResult(
-        name=function.name,
-        state=state,
-        waits_for=waits_for,
-        check=outcome.title,
-        evidence=sanitize(outcome.evidence),
-    )
 
 
 def _with_suspects(

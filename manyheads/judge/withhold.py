@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
 
 from torch import Tensor
@@ -43,7 +43,10 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
     calls = [shape for exchange in exchanges for shape in _given(exchange.call)]
     known = {size for shape in calls for size in shape} | set(expected)
     most, axes = max(known, default=0), max([len(expected), *map(len, calls)]) + _MORE_AXES
-    products = _products(known)
+    sizes = sorted(size for size in known if 1 < size < 1 << 20)
+    products = {a * b for a, b in combinations_with_replacement(sizes, 2)} | {
+        n * size for n in _SMALL for size in sizes
+    }
     returned = [shape for exchange in exchanges for shape in _returned(exchange.reply)]
     chosen = {size for shape in returned for size in shape if size > most}
     strange = bool(chosen - products)
@@ -59,7 +62,7 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
         sizes = match[2].split(", ")
         return match[0] if len(sizes) <= axes or not too_many else f"{match[1]}{', '.join(sizes[:axes])}, …{match[3]}"
 
-    factors = _factors(known)
+    factors = _factors(sizes)
 
     def factor(match: re.Match[str]) -> str:
         told = float(match[1])
@@ -69,24 +72,14 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
     return _WHOLE_NUMBER.sub(number, _SHAPE.sub(shape, _FACTOR.sub(factor, evidence)))
 
 
-def _factors(known: Iterable[int]) -> set[float]:
+def _factors(sizes: Sequence[int]) -> set[float]:
     """Return the factors that mistakes make of these sizes. They are few, so that a chosen one carries a few bits at most."""
-    sizes = [1, *_below_a_million(known)][:MOST_SIZES]
+    sizes = [1, *sizes][:MOST_SIZES]
     quotients = {factor for size in sizes for factor in (float(size), 1 / size)}
     roots = {math.sqrt(a / b) for a in sizes for b in sizes}
     simple = {a / b for a in range(1, 7) for b in range(1, 7)}
     powers = {float(base) ** power for base in (2, 10) for power in range(-9, 10)}
     return quotients | roots | simple | powers
-
-
-def _products(known: Iterable[int]) -> set[int]:
-    """Return the products of two of these sizes, or of one and a small number."""
-    sizes = _below_a_million(known)
-    return {a * b for a, b in combinations_with_replacement(sizes, 2)} | {n * size for n in _SMALL for size in sizes}
-
-
-def _below_a_million(known: Iterable[int]) -> list[int]:
-    return sorted({size for size in known if 1 < size < 1 << 20})
 
 
 def _given(value: object) -> Iterator[tuple[int, ...]]:

@@ -76,7 +76,7 @@ def grade_collected(
     wanted = [s for s in submissions if s.student == collected.student and s.assignment.id in worked_on]
     if not wanted:
         return []  # without starting a box
-    plan = GradePlan(course.root, course_secret(course.root), Level.NAMESPACES, device=device)
+    plan = GradePlan(course_secret(course.root), device=device, course=course.root, level=Level.NAMESPACES)
     with closing(SteadyJudge(plan)) as judge:
         graded = [judge.grade(submission) for submission in wanted]
     for fault in (fault for result in graded for fault in result.faults):  # the instructor can read the job's log

@@ -148,7 +148,7 @@ def _judged(course: Course, submission: Submission) -> tuple[Graded, Level]:
     """Grade it at the strongest level that is proved here. Raises BoxUnavailable where none is."""
     reasons = []
     for level in _SAYS:
-        with closing(SteadyJudge(GradePlan(course.root, course_secret(course.root), level))) as judge:
+        with closing(SteadyJudge(GradePlan(course_secret(course.root), course=course.root, level=level))) as judge:
             try:
                 return judge.grade(submission), level
             except BoxUnavailable as error:

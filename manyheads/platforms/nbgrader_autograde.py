@@ -135,7 +135,7 @@ def grading(course: Course, submitted: Path, decide: Decide | None = None) -> It
 
     nbgrader grades a student now and another one later, so all of them have the same inputs: those of seed 0.
     """
-    with closing(SteadyJudge(GradePlan(course.root, course_secret(course.root), LEVEL))) as judge:
+    with closing(SteadyJudge(GradePlan(course_secret(course.root), course=course.root, level=LEVEL))) as judge:
         judge.wait()
         _grading.append(Grading(course, judge, submitted, decide))
         try:

@@ -18,13 +18,14 @@ def check_attempt(
     source: its text; None where that is not at hand.
     exercise: its row of course.yaml; None where only the recorded checks are known.
     """
-    return check_and_diagnose(recording, attempt, source, exercise)[0]
+    result, _ = check_and_diagnose(recording, attempt, source, exercise)
+    return told_of(recording, result, exercise)
 
 
 def check_and_diagnose(
     recording: Recording, attempt: Attempt, source: str | None = None, exercise: Exercise | None = None
 ) -> tuple[ExerciseResult, Diagnosis]:
-    """Return the result, as `check_attempt` does, and what it names."""
+    """Return the result, before `told_of` makes it whole, and what it names."""
     told = answer_public_calls(recording, attempt, source, exercise)
     result = ExerciseResult(
         id=recording.exercise,
@@ -35,7 +36,7 @@ def check_and_diagnose(
         also=told.diagnosis.also,
         functions=told.functions,
     )
-    return told_of(recording, result, exercise), told.diagnosis
+    return result, told.diagnosis
 
 
 def told_of(recording: Recording, result: ExerciseResult, exercise: Exercise | None = None) -> ExerciseResult:
@@ -78,8 +79,7 @@ def _is_seen_otherwise(recording: Recording, check: str, result: ExerciseResult)
 
 
 def unloadable(recording: Recording, outcome: Outcome, sentence: str, misconception: str = "") -> ExerciseResult:
-    """Return the result of an attempt that cannot be imported."""
+    """Return the result of an attempt that cannot be imported, before `told_of` makes it whole."""
     checks = tuple(check_result(check, outcome, sentence) for check in recording.visible)
     diagnosis = (named(recording.words, misconception),) if misconception else ()
-    result = ExerciseResult(id=recording.exercise, score=0, max_score=0, checks=checks, diagnosis=diagnosis)
-    return told_of(recording, result)
+    return ExerciseResult(id=recording.exercise, score=0, max_score=0, checks=checks, diagnosis=diagnosis)

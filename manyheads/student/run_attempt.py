@@ -44,7 +44,7 @@ def prove_own_lines(
         return lambda reply: not differs(recording, index, fingerprint_beside(right, call, settled(call, reply)))
 
     def do_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
-        for check in visible_results(recording, edited, ids):
+        for check in visible_results(recording, edited, {}, ids):
             if check.outcome == "timeout":
                 raise OutOfTime
             if check.outcome != "passed":
@@ -137,9 +137,8 @@ def check_source(
 
     bounds: of the search for its line. exercise: its row of course.yaml.
     """
-    return told_of_file(
-        told_of(recording, _checked(recording, source, box, limits, bounds, exercise), exercise), source
-    )
+    result = _checked(recording, source, box, limits, bounds, exercise)
+    return told_of_file(told_of(recording, result, exercise), source)
 
 
 def _checked(

@@ -90,7 +90,7 @@ class Cluster:
         return sum(len(self.client.processing()[a]) for a, w in workers.items() if w["name"] == worker.name)
 
     def plan(self, device: Device = Device.CPU) -> GradePlan:
-        return GradePlan(self.course, course_secret(self.course), device=device)
+        return GradePlan(course_secret(self.course), course=self.course, device=device)
 
     def submissions(self, folder: Path) -> list[Submission]:
         return find_submissions(load_course(self.course), folder)[0]

@@ -43,7 +43,7 @@ def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> None:
-    course, plan = load_course(tiny_copy), GradePlan(tiny_copy, b"secret")
+    course, plan = load_course(tiny_copy), GradePlan(b"secret", course=tiny_copy)
     setup = RunSetup(plan, keys_of(course, plan).of_course(), course.limits.source_kib)
     with (tiny_copy / CHECKS).open("a") as file:
         file.write("\n# changed\n")
@@ -57,7 +57,7 @@ def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> Non
 
 
 def test_a_worker_that_sees_other_files_grades_nothing(tiny_copy: Path, tmp_path: Path) -> None:
-    course, plan = load_course(tiny_copy), GradePlan(tiny_copy, b"secret")
+    course, plan = load_course(tiny_copy), GradePlan(b"secret", course=tiny_copy)
     setup = RunSetup(plan, keys_of(course, plan).of_course(), course.limits.source_kib)
     submitted = hand_in(tmp_path / "submitted", {"ada": RIGHT})
     (submission,) = find_submissions(course, submitted)[0]

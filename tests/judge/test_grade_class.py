@@ -44,7 +44,7 @@ def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def grade(course: Path, submissions: list[Submission], jobs: int) -> dict[str, Result]:
-    return {g.result.student: g.result for g in grade_all(GradePlan(course, SECRET), submissions, jobs)}
+    return {g.result.student: g.result for g in grade_all(GradePlan(SECRET, course=course), submissions, jobs)}
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def together(tmp_path_factory: pytest.TempPathFactory, submitted: Path) -> Toget
     submissions, _ = find_submissions(load_course(course), submitted)
     with pytest.MonkeyPatch.context() as patched:
         fork_judges(patched)
-        graded = grade_all(GradePlan(course, SECRET), submissions[::-1], max(2, len(os.sched_getaffinity(0))))
+        graded = grade_all(GradePlan(SECRET, course=course), submissions[::-1], max(2, len(os.sched_getaffinity(0))))
         first = next(graded)
         cpus = [os.sched_getaffinity(judge.pid) for judge in multiprocessing.active_children() if judge.pid]
         return Together(course, {g.result.student: g.result for g in (first, *graded)}, cpus)
@@ -96,7 +96,7 @@ def collects_after_it_has_failed_to_start(plan: GradePlan) -> bool:
 
 def test_a_judge_collects_garbage_though_not_while_it_starts(tmp_path: Path) -> None:
     with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
-        assert pool.submit(collects_after_it_has_failed_to_start, GradePlan(tmp_path, SECRET)).result()
+        assert pool.submit(collects_after_it_has_failed_to_start, GradePlan(SECRET, course=tmp_path)).result()
 
 
 def edit(name: str, old: str, new: str) -> Callable[[Path], None]:
@@ -129,7 +129,7 @@ def test_a_judges_fault_surfaces_with_what_to_do_next(
 def test_a_check_that_fails_by_itself_is_told_apart_from_the_students_fault(tiny_copy: Path, submitted: Path) -> None:
     edit(CHECKS, "    x, g = draw(6), draw(6)", "    x, g = 1 / 0")(tiny_copy)
     submissions, _ = find_submissions(load_course(tiny_copy), submitted)
-    (graded,) = grade_all(GradePlan(tiny_copy, SECRET), submissions[:1], 1)
+    (graded,) = grade_all(GradePlan(SECRET, course=tiny_copy), submissions[:1], 1)
     assert graded.faults == ("gradients: ZeroDivisionError: division by zero",)
     check = next(c for c in graded.result.exercises[0].checks if c.id == "gradients")
     assert check.outcome == "skipped"
@@ -234,7 +234,7 @@ def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(
     monkeypatch.setattr(threading, "excepthook", complaints.append)
     folder = hand_in(tmp_path / "many", {"ada": RIGHT, "ben": CLASS["fay"]} | {f"waits{i}": RIGHT for i in range(7)})
     submissions, _ = find_submissions(load_course(tiny_copy), folder)
-    run = grade_all(GradePlan(tiny_copy, SECRET), submissions, 1)
+    run = grade_all(GradePlan(SECRET, course=tiny_copy), submissions, 1)
     assert next(run).result.student == "ada"  # ben loops, two are at the judge's door, the others wait
     with pytest.raises(KeyboardInterrupt):
         run.throw(KeyboardInterrupt)

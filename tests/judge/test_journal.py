@@ -195,7 +195,7 @@ def row(id_: str) -> dict[str, object]:
 def test_a_torn_line_costs_one_submission(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
     course = load_course(tiny_copy)
     submissions, _ = find_submissions(course, submitted)
-    keys = keys_of(course, GradePlan(tiny_copy, b"secret"))
+    keys = keys_of(course, GradePlan(b"secret", course=tiny_copy))
     record = Record(tmp_path, keys)
     for submission in submissions[:2]:
         record.note(submission, {"running_mean": "a key"}, result_of(submission))
@@ -211,7 +211,7 @@ def test_an_entry_is_good_for_the_result_that_it_was_written_with(
     course = load_course(tiny_copy)
     (submission, *_), _ = find_submissions(course, submitted)
     (exercise,), result = submission.assignment.exercises, result_of(submission)
-    keys = keys_of(course, GradePlan(tiny_copy, b"secret"))
+    keys = keys_of(course, GradePlan(b"secret", course=tiny_copy))
     Record(tmp_path, keys).note(submission, {"running_mean": "k"}, result)
     record = Record(tmp_path, keys)
     (found,) = result.exercises

@@ -56,7 +56,7 @@ def write(path: Path, text: str) -> None:
 def keys(root: Path, plan: GradePlan | None = None) -> dict[str, str]:
     """The key of each exercise's attempt; that of the first with its result, which names two misconceptions."""
     course = load_course(root)
-    made: Keys = keys_of(course, plan or GradePlan(root, SECRET))
+    made: Keys = keys_of(course, plan or GradePlan(SECRET, course=root))
     found = {}
     for exercise in course.exercises:
         assignment = exercise.assignment
@@ -172,12 +172,12 @@ def test_what_runs_for_who_starts_the_file_alone_reads_nothing_when_graded(cours
 
 def test_how_it_is_graded_is_in_every_key(course: Path) -> None:
     plans = [
-        GradePlan(course, SECRET), GradePlan(course, b"other"), GradePlan(course, SECRET, seed=1),
-        GradePlan(course, SECRET, lines=False), GradePlan(course, SECRET, level=Level.PROCESS),
+        GradePlan(SECRET, course=course), GradePlan(b"other", course=course), GradePlan(SECRET, course=course, seed=1),
+        GradePlan(SECRET, course=course, lines=False), GradePlan(SECRET, course=course, level=Level.PROCESS),
     ]  # fmt: skip
     found = [keys(course, plan) for plan in plans]
     assert all(len({each[id_] for each in found}) == len(plans) for id_ in ("mean", "median", "total"))
-    assert keys(course, GradePlan(course, SECRET, exercises=("mean",))) == found[0]
+    assert keys(course, GradePlan(SECRET, course=course, exercises=("mean",))) == found[0]
 
 
 def test_no_exercise_of_the_real_course_reads_files_of_another(repository: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from manyheads.box.level import Box
 from manyheads.course import Course, Exercise
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.judge.prove_line import GRADED
+from manyheads.lines.find_lines import Bounds
 from manyheads.result import ExerciseResult, ProvedLine
 from manyheads.submission import AttemptSource
 from tests.judge.counting_box import CountingBox
@@ -26,7 +25,7 @@ def running_mean(x):
     counts = torch.arange(1, len(x) + 1, dtype=x.dtype)
     return x.cumsum(0) / counts
 """
-PATIENT = replace(GRADED, seconds=60.0)  # a busy machine finds as much
+PATIENT = Bounds(seconds=60.0)  # a busy machine finds as much
 
 
 @pytest.fixture
@@ -88,7 +87,7 @@ def test_nothing_is_searched_where_it_makes_no_sense(tiny: Course, box: Box, run
 
 @pytest.mark.parametrize("settings", [
     pytest.param({"lines": False}, id="no lines wanted"),
-    pytest.param({"bounds": replace(GRADED, seconds=0.0)}, id="no time"),
+    pytest.param({"bounds": Bounds(seconds=0.0)}, id="no time"),
 ])  # fmt: skip
 def test_a_search_that_may_not_be_tells_nothing(
     tiny: Course, box: Box, running_mean: Exercise, settings: dict[str, Any]
@@ -101,7 +100,7 @@ def test_an_edit_that_never_ends_ends_the_search(tiny: Course, box: Box, running
     text = RIGHT.replace("counts =", "while len(x) == 0:\n        pass\n    counts =").replace(
         "cumsum(0)", "cumsum(0) + 1"
     )
-    judge = Judge(tiny, box, Settings(secret=b"secret", bounds=replace(GRADED, seconds=0.5)))
+    judge = Judge(tiny, box, Settings(secret=b"secret", bounds=Bounds(seconds=0.5)))
     result = graded(judge, running_mean, text)
     assert (result.lines, result.is_done) == ((), False)
 
