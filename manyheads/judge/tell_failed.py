@@ -22,6 +22,7 @@ from ..diagnosis.recording import Recording
 from ..diagnosis.recording_file import checks_failed_by
 from ..result import FunctionResult
 from ..submission import AttemptSource
+from ..submission.unwritten import UNTOUCHED
 from .attempt_runner import AttemptRunner
 from .function_results import Functions
 from .function_states import FINE, uses
@@ -161,5 +162,6 @@ def _with_suspects(
     new = tuple(named(words, id_).model_copy(update={"function": place}) for id_, place in proven.items())
     unexplained = {o.id for o in failed if not o.suspect}
     if diagnosis.named or can_cause([*proven], unexplained, {o.id for o in failed}, lambda: failed_by):
-        return replace(diagnosis, named=(*diagnosis.named, *new))
+        in_order = sorted((*diagnosis.named, *new), key=lambda each: each.id == UNTOUCHED)  # that one is told last
+        return replace(diagnosis, named=tuple(in_order))
     return replace(diagnosis, also=(*diagnosis.also, *new))
