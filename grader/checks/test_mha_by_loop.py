@@ -196,9 +196,10 @@ def test_one_of_each(attempt, draw):
 def test_values(attempt, reference, draw):
     """computes the attention of every head"""
     large = draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))  # more heads and tokens than anybody tries by hand
-    usual = sizes_of(draw)
-    tied = SimpleNamespace(**{**vars(usual), "T": usual.hd})  # where a product without the transpose fits, too
-    for s in (usual, tied, SimpleNamespace(**vars(large), C=large.nh * large.hd)):
+    # With another head_dim, and as many tokens: there a product without the transpose fits, too.
+    tied = draw.sizes(B=(5, 7), nh=(2, 4), hd=(8, 11))
+    tied = SimpleNamespace(**vars(tied), T=tied.hd, C=tied.nh * tied.hd)
+    for s in (sizes_of(draw), tied, SimpleNamespace(**vars(large), C=large.nh * large.hd)):
         qkv, proj, x = drawn(draw, s)
         got, want = (c.call(TARGET, box(s.nh, 2 * qkv, proj), x) for c in (attempt, reference))
         assert_matches(got, want, f"with {s.nh} heads and {s.T} tokens, the output")

@@ -197,6 +197,7 @@ CASES = {
     # Numbers.
     **{f"a scale of {number}": Case("attention_scores", "scale_constant", [("/ math.sqrt(q.shape[-1])", f"* {number}")]) for number in (0.0371, 1.7, 41.3)},
     "a scale of 0.3 in a module": Case("weight_split", "scale_constant", [("/ math.sqrt(q.shape[-1])", "* 0.3")]),
+    "a scale of 0.3 in a loop": Case("mha_by_loop", "scale_constant", [("math.sqrt(hd)", "3.3")], of="solution"),
     "a fill of -1.3": Case("fused_qkv", "mask_weak_fill", [(EACH_HEAD, EACH_HEAD.replace("-math.inf", "-1.3"))], of="solution"),
     "a root of twice the width, which few calls tell from a number": Case("weight_split", "", [("math.sqrt(q.shape[-1])", "math.sqrt(2 * q.shape[-1])")]),
     "a logarithm of the width, a number where a function is asked for one width": Case("fused_qkv", "", [("math.sqrt(self.head_dim)", "math.log(self.head_dim)")], of="solution"),
