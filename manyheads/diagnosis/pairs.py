@@ -179,9 +179,11 @@ def _apart(row: Row) -> Sequence[int]:
     known = [{i: answer for i in calls if (answer := recording.answer(m, i)) is not None} for m in recording.mutants]
     calm = [m for m, each in enumerate(known) if _has_numbers_of(each, right)]
     firsts = [m for m, each in enumerate(known) if m not in calm and _has_numbers_of(each, found)]
+    mine, best = ({i: row.structure(i, of[i]) for i in calls} for of in (found, right))
     for second in calm:
-        mine, theirs, best = ([row.structure(i, of[i]) for i in known[second]] for of in (known[second], found, right))
-        if mine == theirs != best:
+        answers = known[second]
+        is_apart = any(mine[i] != best[i] for i in answers)
+        if is_apart and all(row.structure(i, each) == mine[i] for i, each in answers.items()):
             return next(((first, second) for first in firsts if row.id(first) != row.id(second)), ())
     return ()
 
