@@ -21,7 +21,7 @@ DOUBTS = 4  # the most calls on which a pair may answer otherwise than its only 
 VISIBLE = 1e-3  # of an answer's norm: the least distance from the reference's of which rounding is no part that counts
 CLOSE = 0.01  # of that distance
 MOST_ALTERNATIVES = 2  # where more would do beside the mistake that is sure, none of them is told
-MADE = 60  # the most pairs that are made for one attempt
+MADE = 16  # the most pairs that are made for one attempt
 
 Pair = tuple[int, int]
 
