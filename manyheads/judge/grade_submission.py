@@ -26,7 +26,7 @@ from ..submission import AttemptSource, Submission, code_digest, read_exercise
 from ..submission.standing import told_of_file
 from .attempt_runner import AttemptRunner
 from .function_results import Functions, with_start
-from .judge_process import Settings as Settings
+from .keys import Settings as Settings
 from .keys import versions_of
 from .memory import Memory, RememberingRunner
 from .prove_line import Failure, RunChecks, prove_lines

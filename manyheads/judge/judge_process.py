@@ -11,20 +11,19 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from multiprocessing.connection import Connection
-from pathlib import Path
 from queue import SimpleQueue
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ..box.names import BoxUnavailable, Device, Level
+from ..box.names import BoxUnavailable, Device
 from ..course import Course, load_course
 from ..errors import CourseFault
-from ..lines.find_lines import Bounds
 from ..result import Result, with_total
 from ..submission import Submission
+from .keys import GradePlan as GradePlan
 from .process_ties import end_with_parent, one_for_each
 
 if TYPE_CHECKING:
@@ -36,33 +35,6 @@ CLOSE_SECONDS = 5.0  # that a judge has to end its box, before it is killed
 Only = Mapping[Submission, Collection[str]]
 EVERYTHING: Only = MappingProxyType({})
 LOST = "a judge process ended before it was done. Next: run the same command again"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a judge grades.
-
-    seed: of everybody's inputs. It is 0 where each student has a run of their own (Gradescope, nbgrader's commands), so that
-    the same code has the same points in all of them. The run of a pull request draws from a secret of its own.
-    """
-
-    secret: bytes = field(repr=False)  # not in the repr, which dask writes to its logs
-    seed: int = 0
-    device: Device = Device.CPU
-    exercises: tuple[str, ...] = ()  # ids; empty: all
-    lines: bool = True  # whether to search for the line that is wrong
-    dtype: str = "float64"  # the dtype of an attempt's first calls
-    diagnoses: bool = True  # whether to diagnose
-    bounds: Bounds = field(default_factory=Bounds)  # of that search
-
-
-@dataclass(frozen=True, kw_only=True)
-class GradePlan(Settings):
-    """The options of a grading run: everything that a process needs to become a judge."""
-
-    course: Path
-    level: Level = Level.NAMESPACES
-    tells: bool = True  # whether its judge says what is not recorded
 
 
 @dataclass(frozen=True)

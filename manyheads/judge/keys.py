@@ -1,4 +1,4 @@
-"""Make the key of each attempt: a hash of everything that the result of one exercise depends on."""
+"""The options of a run; the key of each attempt: a hash of everything that the result of one exercise depends on."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from pathlib import Path
 
 import yaml
 
+from ..box.names import Device, Level
 from ..course import Course, Exercise
 from ..course.model import with_neighbours
+from ..lines.find_lines import Bounds
 from ..result import ExerciseResult
 from ..submission import Submission, Unreadable, largest, read_bytes
 from ..submission.source_text import parsed
-from .judge_process import GradePlan
 
 PACKAGES = ("torch", "numpy", "einops", "pytest")
 ENDS = (".py", ".ipynb")  # the suffixes of attempts
@@ -35,6 +36,33 @@ _READERS = frozenset(
 )
 _NAMES = frozenset("open exec eval compile __import__ __file__ __path__ __spec__ __loader__ __builtins__".split())
 _READS = re.compile(r"(read|load|open)(_|$)(?!state_dict)|\w*(file|txt|csv)|memmap")  # torch.load, loadtxt, read_csv
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a judge grades.
+
+    seed: of everybody's inputs. It is 0 where each student has a run of their own (Gradescope, nbgrader's commands), so that
+    the same code has the same points in all of them. The run of a pull request draws from a secret of its own.
+    """
+
+    secret: bytes = field(repr=False)  # not in the repr, which dask writes to its logs
+    seed: int = 0
+    device: Device = Device.CPU
+    exercises: tuple[str, ...] = ()  # ids; empty: all
+    lines: bool = True  # whether to search for the line that is wrong
+    dtype: str = "float64"  # the dtype of an attempt's first calls
+    diagnoses: bool = True  # whether to diagnose
+    bounds: Bounds = field(default_factory=Bounds)  # of that search
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradePlan(Settings):
+    """The options of a grading run: everything that a process needs to become a judge."""
+
+    course: Path
+    level: Level = Level.NAMESPACES
+    tells: bool = True  # whether its judge says what is not recorded
 
 
 def graded_from(exercise: Exercise) -> list[Path]:
