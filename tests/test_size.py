@@ -17,7 +17,7 @@ LIMITS = {
     "course": 1391,
     "diagnosis": 4023,
     "judge": 4190,
-    "lines": 689,
+    "lines": 643,
     "notebook": 251,
     "platforms": 2562,
     "report": 2866,

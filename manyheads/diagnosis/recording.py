@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, field_validator, model_serializer
+from pydantic import BaseModel, ConfigDict
 
 from ..box.worker.messages import Call
 from ..checks.draw import Drawn
 from .agree import has_own_weights
 from .family import Curve
-from .fingerprint import FACETS, PLAIN, Facet, ReplyFingerprint
+from .fingerprint import PLAIN, Facet, ReplyFingerprint
 from .observe import Expected
 from .pair_answers import Pairs, no_pairs
 
@@ -28,12 +28,6 @@ _KNOWN_ASPECTS = (
 ASPECTS: tuple[Aspect, ...] = tuple(dict.fromkeys([*_KNOWN_ASPECTS, *PLAIN]))
 
 
-def _known(name: str, names: Collection[str]) -> str:
-    if name not in names:
-        raise ValueError(f"{name} is none of {', '.join(names)}")
-    return name
-
-
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True)
 
@@ -47,17 +41,6 @@ class Ask(_Model):
     aspect: Aspect
     calls: tuple[tuple[int, ...], ...]
     means: str = ""
-
-    @field_validator("aspect")
-    @classmethod
-    def _is_known(cls, aspect: Aspect) -> Aspect:
-        return _known(aspect, ASPECTS)
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_seldom(self, serialize: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """In a file, what an aspect means stands with these alone."""
-        found: dict[str, object] = serialize(self)
-        return {name: value for name, value in found.items() if value or name != "means"}
 
 
 class PublicCheck(_Model):
@@ -77,17 +60,6 @@ class PublicCheck(_Model):
     facets: tuple[Facet, ...]
     asks: tuple[Ask, ...]
     is_last: bool = False
-
-    @field_validator("facets")
-    @classmethod
-    def _are_known(cls, facets: tuple[Facet, ...]) -> tuple[Facet, ...]:
-        return tuple(_known(facet, FACETS) for facet in facets)
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_seldom(self, serialize: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """In a file, that a check is asked last stands with these alone."""
-        found: dict[str, object] = serialize(self)
-        return {name: value for name, value in found.items() if value or name != "is_last"}
 
     @property
     def asked(self) -> tuple[int, ...]:
