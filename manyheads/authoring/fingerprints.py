@@ -47,15 +47,23 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         disputed |= {(i, f) for i, c in enumerate(compared) for f in FACETS if not c.found.agrees(c.right, (f,))}
         subjects.append(Subject(frozenset(), True, broken(answers)))
     for path in exercise.wrong_attempts():  # no mutant stands for them
-        row, answers = hearing.of(namespace_of(path))
+        answers = answers_of(recorded, namespace := namespace_of(path))
+        row = hearing.of(namespace, answers)
         subjects.append(Subject(_failed(hidden, row), False, broken(answers)))
-    rows, found = [], list[tuple[list[Place], Broken]]()
-    for mutant in bank.mutants:
-        row, answers = hearing.of(mutant.namespace)
-        rows.append(row)
-        found.append((known.places(mutant.namespace, answers), broken(answers)))
-    mutants = []
-    for mutant, row, (places, aspects) in zip(bank.mutants, rows, found, strict=True):
+    found, twins = list[tuple[str, list[Place], Broken]](), dict[str, list[tuple[Every, int]]]()
+    for number, mutant in enumerate(bank.mutants):
+        answers = answers_of(recorded, mutant.namespace)
+        seen = [(each.found, each.told.found) for each in answers]
+        alike = (other for before, other in twins.setdefault(mutant.id, []) if before == seen)
+        changes = any(each.found is not each.told.right for each in answers)
+        if changes and (twin := next(alike, None)) is not None:  # what is known of one is known of the other
+            found.append(found[twin])
+            continue
+        twins[mutant.id].append((seen, number))
+        row = hearing.of(mutant.namespace, answers)
+        found.append((row, known.places(mutant.namespace, answers), broken(answers)))
+    mutants, rows = [], [row for row, _, _ in found]
+    for mutant, (row, places, aspects) in zip(bank.mutants, found, strict=True):
         mutants.append(RecordedMutant(mutant.id, known.settled(places)))
         sure = without_rounding(aspects, places, mutants[-1].answers)
         subjects.append(Subject(_failed(hidden, row), False, sure, mutant.id))

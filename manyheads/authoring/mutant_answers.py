@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -33,7 +33,7 @@ from .record_calls import (
     RecordedCalls,
     SettledRunner,
     is_deterministic,
-    is_of_rounding,
+    is_fixed,
     is_same_reply,
 )
 
@@ -47,70 +47,64 @@ def bits(outcomes: Sequence[CheckOutcome]) -> str:
 
 @dataclass(frozen=True)
 class Asked:
-    """A reply's fingerprint in the call's own dtype, which is recorded; and the reply as an attempt's, which a visible check sees."""
+    """A reply's fingerprint in the call's own dtype, which is recorded; and the reply as an attempt's, which a visible check sees.
+
+    whole: the attempt's, of many copies all answers.
+    """
 
     reply: Reply
     found: ReplyFingerprint
     told: Observed
+    whole: Reply
 
 
 class _Witness(LocalRecordingRunner):
-    """Trusted code that is asked what the hidden checks ask. Its replies to calls that are recorded are kept."""
+    """Trusted code that is asked what the hidden checks ask. It has answered the calls that are recorded."""
 
-    def __init__(self, namespace: Namespace, memory: Memory, kept: Collection[int]) -> None:
-        """kept: the ids of the calls that are recorded."""
+    def __init__(self, namespace: Namespace, memory: Memory, known: Mapping[int, Reply]) -> None:
+        """known: its replies, by the ids of the calls."""
         super().__init__(namespace)
-        self._memory, self._kept = memory, kept
-        self.known: dict[int, tuple[Reply, Reply]] = {}  # by the id of the call, the reply and the attempt's
+        self._memory, self._known = memory, known
 
     def execute(self, call: Call) -> Reply:
         """Return the reply; of equal ones the same object, by which the memory knows what a check does next."""
-        reply = self._runner.execute(call)
-        told = as_an_attempts(self._runner, call, reply)
-        if id(call) in self._kept and id(call) not in self.known:
-            self.known[id(call)] = reply, told
+        told = self._known.get(id(call)) or as_an_attempts(self._runner, call, self._runner.execute(call))
         read = self._memory.read(wire.encode(told)[wire.LENGTH.size :])
         self.transcript.append(Exchange(self.check, call, read))
         return read
 
 
 class Hearing:
-    """Asks trusted code what the hidden checks ask on public inputs, and the recorded calls that none of them has put to it."""
+    """Asks trusted code that has answered the recorded calls what the hidden checks ask on public inputs."""
 
     def __init__(self, catalogue: Catalogue, exercise: Exercise, recorded: RecordedCalls) -> None:
-        self._catalogue, self._exercise, self._recorded = catalogue, exercise, recorded
+        self._catalogue, self._exercise = catalogue, exercise
         self._reference = catalogue.remembering(exercise)
         self._held = recorded.calls
 
-    def of(self, namespace: Namespace) -> tuple[str, list[Asked]]:
-        """Return a 1 for each hidden check that fails, else a 0; and the answer to each recorded call."""
+    def of(self, namespace: Namespace, answers: Sequence[Asked]) -> str:
+        """Return a 1 for each hidden check that fails, else a 0."""
         memory = self._reference.memory
         memory.begin_attempt()  # before calls are held, for it may forget them
         self._held = tuple(map(memory.hold, self._held))
-        witness = _Witness(namespace, memory, {*map(id, self._held)})
+        witness = _Witness(namespace, memory, {id(c): a.whole for c, a in zip(self._held, answers, strict=True)})
         with _silence():
-            outcomes = self._catalogue.run(self._exercise, witness, self._reference, PUBLIC, self._exercise.id)
-            known = [witness.known.get(id(call)) for call in self._held]
-            return bits(outcomes), answers_of(self._recorded, namespace, known)
+            return bits(self._catalogue.run(self._exercise, witness, self._reference, PUBLIC, self._exercise.id))
 
 
-def answers_of(
-    recorded: RecordedCalls, namespace: Namespace, known: Sequence[tuple[Reply, Reply] | None] = ()
-) -> list[Asked]:
-    """Return the answer of trusted code to each recorded call. known: where it has answered, its reply and the attempt's."""
+def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
+    """Return the answer of trusted code to each recorded call."""
     runner, answers = SettledRunner(namespace), []
     with _silence():
         for i, call in enumerate(recorded.calls):
-            if (replies := known[i] if known else None) is None:
-                reply = runner.execute(call)
-                told = as_an_attempts(runner, call, reply)
-            else:
-                reply = settled(call, replies[0])
-                told = reply if replies[1] is replies[0] else settled(call, replies[1])
+            first = runner.unsettled(call)
+            whole = as_an_attempts(LocalRunner(namespace), call, first)
+            reply = settled(call, first)
+            told = reply if whole is first else settled(call, whole)
             right, right_reply = recorded.right[i], recorded.replies[i]
             found = _fingerprint(call, reply, right_reply, right)
             seen = found if told is reply else _fingerprint(call, told, right_reply, right)
-            answers.append(Asked(reply, found, Observed(call, right, recorded.expected[i], told, seen)))
+            answers.append(Asked(reply, found, Observed(call, right, recorded.expected[i], told, seen), whole))
     return answers
 
 
@@ -181,18 +175,17 @@ class KnownReplies:
 
     def places(self, namespace: Namespace, answers: Sequence[Asked]) -> list[Place]:
         """Return for each call where the reply of this code is stored."""
-        runner = SettledRunner(namespace)
-        return [self._place(runner, known, each) for known, each in zip(self._known, answers, strict=True)]
+        return [self._place(namespace, known, each) for known, each in zip(self._known, answers, strict=True)]
 
-    def _place(self, runner: LocalRunner, known: Replies, asked: Asked) -> Place:
+    def _place(self, namespace: Namespace, known: Replies, asked: Asked) -> Place:
         call, right, found = asked.told.call, asked.told.right, asked.found
         if found is right:
             return 0
-        if not is_deterministic(runner, call, asked.reply):
-            return None
-        if (place := known.find(found)) is not None:  # the same as one that is known not to depend on rounding
+        if (place := known.find(found)) is not None:  # the same as one that is known to be fixed
             return place
-        return found if is_of_rounding(runner, call, found, right) else known.add(found)
+        if is_fixed(namespace, call, found, right):
+            return known.add(found)
+        return found if is_deterministic(SettledRunner(namespace), call, asked.reply) else None
 
     def settled(self, places: Sequence[Place]) -> tuple[int | None, ...]:
         """Return the places, once all mutants have answered: what rounding may decide is no reply, unless another gives it for sure."""

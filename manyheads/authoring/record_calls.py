@@ -22,7 +22,7 @@ from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange
 from ..course import CourseError, Exercise
-from ..diagnosis.fingerprint import PLAIN, ReplyFingerprint, fingerprint_beside, fingerprint_of
+from ..diagnosis.fingerprint import PLAIN, ReplyFingerprint, fingerprint_beside, fingerprint_of, has_no_numbers
 from ..diagnosis.observe import Expected, first_of, is_of_copies, settled
 from ..diagnosis.varying_answers import are_alike
 from ..judge.run_checks import Catalogue
@@ -42,11 +42,15 @@ class SettledRunner(LocalRunner):
 
     def execute(self, call: Call) -> Reply:
         """Answer a call; of many copies, answer with the extremes."""
+        return settled(call, self.unsettled(call))
+
+    def unsettled(self, call: Call) -> Reply:
+        """Answer a call about all copies."""
         if is_of_copies(call) and call.cotangent is None:
             few = super().execute(_of_few(call))
             if few.raised is not None:
                 return few
-        return settled(call, super().execute(call))
+        return super().execute(call)
 
 
 def _of_few(call: Call) -> Call:
@@ -166,6 +170,7 @@ def _elements(call: Call) -> int:
     return sum(count(v) for v in (*call.given, *call.cotangents))
 
 
+VALUES = ("outputs", "gradients")
 NUDGE, NARROW_NUDGE = 1e-9, 2e-6  # relative changes of the inputs, larger than a rounding error: in float64, in float32
 # By how much of that, in turn. A number near the middle between two roundings is moved to the other side by a change up or by
 # the same change down. In float64 there is hardly ever such a number.
@@ -174,20 +179,35 @@ DRAWS, NARROW_DRAWS = (1.0,), (1.0, -1.0, 1.0, -1.0)
 
 def is_deterministic(runner: Runner, call: Call, reply: Reply | None = None) -> bool:
     """Return whether the reply is the same for another random seed. reply: the runner's, where it is known."""
-    if not call.random and not (isinstance(call.subject, Build) and call.subject.training):
+    if not is_drawn(call):
         return True
     first = reply or runner.execute(call)
     second = runner.execute(dataclasses.replace(call, seed=call.seed + 1))
     if is_same_reply(first, second):
         return True
-    return fingerprint_of(first).agrees(fingerprint_of(second), ("outputs", "gradients"))
+    return fingerprint_of(first).agrees(fingerprint_of(second), VALUES)
 
 
-def is_of_rounding(runner: Runner, call: Call, fingerprint: ReplyFingerprint, right: ReplyFingerprint) -> bool:
-    """Return whether rounding decides this reply to the call, for example in a division by a sum that cancels.
+def is_drawn(call: Call) -> bool:
+    """Return whether chance may decide a reply to the call."""
+    return call.random or (isinstance(call.subject, Build) and call.subject.training)
+
+
+def is_fixed(
+    namespace: Mapping[str, object], call: Call, fingerprint: ReplyFingerprint, right: ReplyFingerprint
+) -> bool:
+    """Return whether neither chance nor rounding decides this reply to the call, as in a division by a sum that cancels.
 
     Another processor computes other numbers there. right: the reference's reply.
     """
+    reports = isinstance(call.subject, Build) and bool(call.subject.report)
+    only_values = not reports and not has_no_numbers(right)
+    runner = SettledRunner(namespace, only_values=only_values)
+    facets = VALUES if only_values else None
+    if only_values and call.most_operations is None:
+        call = dataclasses.replace(call, watch=False)  # what is not looked at need not be seen
+    if is_drawn(call):
+        call = dataclasses.replace(call, seed=call.seed + 1)
     is_wide = call.dtype in (None, "float64") and call.autocast is None and {*fingerprint.dtype} <= {"float64"}
     nudge, draws = (NUDGE, DRAWS) if is_wide else (NARROW_NUDGE, NARROW_DRAWS)
 
@@ -203,7 +223,7 @@ def is_of_rounding(runner: Runner, call: Call, fingerprint: ReplyFingerprint, ri
         return runner.execute(map_call(call, change))
 
     replies = map(nudged, range(len(draws)))
-    return any(not fingerprint.is_same(fingerprint_beside(right, call, reply)) for reply in replies)
+    return all(fingerprint.is_same(fingerprint_beside(right, call, reply), facets) for reply in replies)
 
 
 def is_same_reply(a: Reply, b: Reply) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import torch
@@ -15,7 +15,7 @@ from ..diagnosis.bank import Bank
 from ..diagnosis.family import Curve, Family, Form, form_of, numbers_of
 from ..diagnosis.fingerprint import ReplyFingerprint, fingerprint_beside
 from ..diagnosis.same_places import sizes_of
-from .record_calls import RecordedCalls, SettledRunner
+from .record_calls import VALUES, RecordedCalls, SettledRunner
 
 CALLS, TENSORS = 6, 4  # the most calls of a family, and the most tensors of an answer
 COARSE = 12  # of so many numbers one is asked of all calls
@@ -29,30 +29,34 @@ def recorded_curves(bank: Bank, recorded: RecordedCalls) -> tuple[Curve, ...]:
 
 def _curve(family: Family, recorded: RecordedCalls) -> Curve:
     every = range(len(recorded.calls))
-    coarse = [_answers(family, point, recorded, every) for point in family.grid[COARSE // 2 :: COARSE]]
-    speaks = frozenset(i for i in every if any(not row[i].is_same(recorded.right[i], _VALUES) for row in coarse))
-    calls = _chosen(recorded, [[row[i] for row in coarse] for i in every])
-    rows = [_answers(family, point, recorded, calls) for point in family.grid]
-    columns = [list(column) for column in zip(*rows, strict=True)]
+    runners = [SettledRunner(family.mutant(point), only_values=True) for point in family.grid]
+    coarse = runners[COARSE // 2 :: COARSE]
+    known = {i: [_answer(each, recorded, i) for each in coarse] for i in every if _can_be_recorded(recorded, i)}
+    speaks = frozenset(
+        i for i in every if _speaks(recorded, i, known.get(i) or (_answer(c, recorded, i) for c in coarse))
+    )
+    calls = _chosen(recorded, known)
+    columns = [[_answer(each, recorded, i) for each in runners] for i in calls]
     forms = [_commonest([form_of(each) for each in column]) for column in columns]
     answers = [_numbers(column, form) for column, form in zip(columns, forms, strict=True)]
     return Curve(family.id, family.step, tuple(calls), tuple(forms), tuple(answers), speaks)
 
 
-_VALUES = ("outputs", "gradients")
+def _answer(runner: SettledRunner, recorded: RecordedCalls, index: int) -> ReplyFingerprint:
+    call = recorded.calls[index]
+    return fingerprint_beside(recorded.right[index], call, runner.execute(call))
 
 
-def _answers(family: Family, logarithm: float, recorded: RecordedCalls, calls: Sequence[int]) -> list[ReplyFingerprint]:
-    runner = SettledRunner(family.mutant(logarithm), only_values=True)
-    return [fingerprint_beside(recorded.right[i], recorded.calls[i], runner.execute(recorded.calls[i])) for i in calls]
+def _speaks(recorded: RecordedCalls, index: int, replies: Iterable[ReplyFingerprint]) -> bool:
+    return any(not each.is_same(recorded.right[index], VALUES) for each in replies)
 
 
-def _chosen(recorded: RecordedCalls, coarse: Sequence[Sequence[ReplyFingerprint]]) -> list[int]:
+def _chosen(recorded: RecordedCalls, known: Mapping[int, Sequence[ReplyFingerprint]]) -> list[int]:
     """Return calls of different checks, with as many sizes that no other has as there are.
 
-    coarse: how a few of the mutants answer each call. It must tell half as many of them apart as any call does.
+    known: how a few of the mutants answer each call. It must tell half as many of them apart as any call does.
     """
-    told = {i: _told_apart(coarse[i]) for i in range(len(coarse)) if _can_be_recorded(recorded, i)}
+    told = {i: _told_apart(replies) for i, replies in known.items()}
     most = max(told.values(), default=0)
     left = [i for i, count in told.items() if count > 0 and 2 * count >= most]
     chosen, sizes = list[int](), set[tuple[str, int]]()
@@ -72,7 +76,7 @@ def _can_be_recorded(recorded: RecordedCalls, index: int) -> bool:
 
 def _told_apart(replies: Sequence[ReplyFingerprint]) -> int:
     """Return how many of these replies have numbers, and others than the one before."""
-    return sum(b.raised is None and not a.is_same(b, _VALUES) for a, b in pairwise(replies))
+    return sum(b.raised is None and not a.is_same(b, VALUES) for a, b in pairwise(replies))
 
 
 def _sizes(recorded: RecordedCalls, index: int) -> set[tuple[str, int]]:

@@ -22,7 +22,7 @@ from .fingerprints import recorded_file
 from .stub import stub_of
 
 # Objects between two searches for garbage, which else take a sixth of the time: most of what is made stays.
-GARBAGE = 100_000
+GARBAGE = 500_000
 LOST = "a process of the release ended before it was done. Next: course release"
 # The files of an exercise, by path; no content where what lies there is as it must be.
 Made = list[tuple[Path, bytes | None]]

@@ -17,7 +17,7 @@ from ..box.connection import AttemptEnded
 from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
 from ..errors import CourseFault
-from .explain import is_dtype_fault, is_refusal
+from .explain import is_dtype_fault, is_refusal, kind_of
 from .implementation import LocalRunner, Runner
 from .transcript import Exchange, Question
 
@@ -62,8 +62,13 @@ class LocalRecordingRunner:
 
 
 def as_an_attempts(runner: Runner, call: Call, reply: Reply) -> Reply:
-    """Return the reply as an attempt's would be: computed in float32 if float64 raises."""
+    """Return the reply as an attempt's would be: computed in float32 if float64 raises.
+
+    What is known to raise in every dtype (two shapes that do not fit) is not asked again.
+    """
     if call.dtype is None and reply.raised is not None and not is_refusal(reply.raised):
+        if (kind := kind_of(reply.raised)) is not None and "dtype" not in kind.meaning:
+            return reply
         in_single = runner.execute(dataclasses.replace(call, dtype="float32"))
         if in_single.raised is None or is_dtype_fault(reply.raised):
             return in_single
