@@ -29,6 +29,7 @@ from ..judge.memory import Memory
 from ..judge.run_checks import Catalogue
 from .asked_aspects import Broken
 from .record_calls import (
+    OTHER,
     PUBLIC,
     RecordedCalls,
     SettledRunner,
@@ -185,7 +186,7 @@ class KnownReplies:
             return place
         if is_fixed(namespace, call, found, right):
             return known.add(found)
-        return found if is_deterministic(SettledRunner(namespace), call, asked.reply) else None
+        return found if is_deterministic(SettledRunner(namespace, few=OTHER), call, asked.reply) else None
 
     def settled(self, places: Sequence[Place]) -> tuple[int | None, ...]:
         """Return the places, once all mutants have answered: what rounding may decide is no reply, unless another gives it for sure."""

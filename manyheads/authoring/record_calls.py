@@ -30,7 +30,6 @@ from .asked_aspects import Groups, groups_of
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 PUBLIC = b"public inputs: drawn without the course's secret"  # in place of the secret
-FEW = 2  # copies
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,8 @@ class SettledRunner(LocalRunner):
     Code that raises for two copies is not asked for hundreds: it raises there, too, and a mask sized by the batch takes 2 GiB.
     """
 
+    few: int = 2  # copies
+
     def execute(self, call: Call) -> Reply:
         """Answer a call; of many copies, answer with the extremes."""
         return settled(call, self.unsettled(call))
@@ -47,19 +48,19 @@ class SettledRunner(LocalRunner):
     def unsettled(self, call: Call) -> Reply:
         """Answer a call about all copies."""
         if is_of_copies(call) and call.cotangent is None:
-            few = super().execute(_of_few(call))
+            few = super().execute(_of_few(call, self.few))
             if few.raised is not None:
                 return few
         return super().execute(call)
 
 
-def _of_few(call: Call) -> Call:
+def _of_few(call: Call, few: int) -> Call:
     """Return the same call about a few of the copies."""
     many = next(len(value) for value in call.args if isinstance(value, Tensor))
 
     def change(value: object) -> object:
         is_of_all = isinstance(value, Tensor) and value.dim() > 0 and len(value) == many
-        return value[:FEW] if is_of_all else value  # type: ignore[index]
+        return value[:few] if is_of_all else value  # type: ignore[index]
 
     return call.map(change)
 
@@ -170,6 +171,7 @@ def _elements(call: Call) -> int:
     return sum(count(v) for v in (*call.given, *call.cotangents))
 
 
+OTHER = 3  # copies: where a message has their number, that of all is another
 VALUES = ("outputs", "gradients")
 NUDGE, NARROW_NUDGE = 1e-9, 2e-6  # relative changes of the inputs, larger than a rounding error: in float64, in float32
 # By how much of that, in turn. A number near the middle between two roundings is moved to the other side by a change up or by
@@ -202,7 +204,7 @@ def is_fixed(
     """
     reports = isinstance(call.subject, Build) and bool(call.subject.report)
     only_values = not reports and not has_no_numbers(right)
-    runner = SettledRunner(namespace, only_values=only_values)
+    runner = SettledRunner(namespace, only_values=only_values, few=OTHER)
     facets = VALUES if only_values else None
     if only_values and call.most_operations is None:
         call = dataclasses.replace(call, watch=False)  # what is not looked at need not be seen

@@ -49,6 +49,4 @@ def map_call(
         return tuple(map(change, value)) if isinstance(value, tuple) and value is call.cotangent else value
 
     subject = change(call.subject)  # the first: a release draws numbers in this order
-    first, *then = (step.map(change) for step in call.steps)
-    given = {"args": first.args, "kwargs": first.kwargs, "then": tuple(then)}
-    return dataclasses.replace(call, subject=subject, **given, cotangent=change(call.cotangent))
+    return dataclasses.replace(call.map(change), subject=subject, cotangent=change(call.cotangent))
