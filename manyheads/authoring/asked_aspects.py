@@ -34,9 +34,8 @@ HITS_FOR_A_MISTAKE = 5  # mutants that an aspect must fail rightly for each that
 MISSED_SHARE = 0.15  # of the mutants that fail the hidden check; above it, the visible one would say too little
 
 Groups = Mapping[Aspect, Sequence[tuple[int, ...]]]
-Broken = frozenset[
-    tuple[Aspect, tuple[int, ...]]
-]  # the aspects, with the calls, in which a subject is not as the reference
+# The aspects, with the calls, in which a subject is not as the reference.
+Broken = frozenset[tuple[Aspect, tuple[int, ...]]]
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,8 @@ def groups_of(
     copies: the calls about many copies of one input, of which the extremes are recorded. edits: two calls of which one is
     the other with an edit of an argument, which may move every number of the answer.
     """
-    answers = {i: answer.double() for i in calls if (answer := expected[i]) is not None and _is_comparable(answer)}
+    known = {i: answer.double() for i in calls if (answer := expected[i]) is not None and answer.dim() > 0}
+    answers = {i: answer for i, answer in known.items() if bool(answer.isfinite().all())}
     related = [pair for pair in combinations(answers, 2) if are_related(answers[pair[0]], answers[pair[1]])]
     single: list[tuple[int, ...]] = [(i,) for i in calls]
     calm = [(a, c) for a in answers for c in copies & answers.keys() if answers[a].shape[1:] == answers[c].shape[1:]]
@@ -238,7 +238,3 @@ def _of_any_check(groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask, ...
     """Return what is asked where no mutant fails the hidden check: whatever nobody lacks."""
     asked = {a: tuple(g for g in groups[a] if not _breaking(a, g, subjects)) for a in OF_ANY_CHECK}
     return tuple(Ask(aspect=aspect, calls=calls) for aspect, calls in asked.items() if calls)
-
-
-def _is_comparable(answer: Tensor) -> bool:
-    return answer.dim() > 0 and bool(answer.isfinite().all())

@@ -23,11 +23,8 @@ from .record_pairs import recorded_pairs
 from .stub import stub_of
 
 Every = Sequence[Sequence[ReplyFingerprint]]  # for each call the different replies, the reference's first
-ALWAYS = {
-    "load_error",
-    REFUSES,
-    *(kind.misconception for kind in KINDS if kind.misconception),
-}  # an exception, a guard or an unreadable file may prove them
+# An exception, a guard or an unreadable file may prove them.
+ALWAYS = {"load_error", REFUSES, *(kind.misconception for kind in KINDS if kind.misconception)}
 
 
 def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
@@ -48,22 +45,17 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         subjects.append(Subject(frozenset(), True, broken(answers)))
     for path in exercise.wrong_attempts():  # no mutant stands for them
         answers = answers_of(recorded, namespace := namespace_of(path))
-        row = hearing.of(namespace, answers)
-        subjects.append(Subject(_failed(hidden, row), False, broken(answers)))
-    found, twins = list[tuple[str, list[Place], Broken]](), dict[str, list[tuple[Every, int]]]()
-    for number, mutant in enumerate(bank.mutants):
+        subjects.append(Subject(_failed(hidden, hearing.of(namespace, answers)), False, broken(answers)))
+    heard = list[tuple[object, tuple[str, list[Place], Broken]]]()
+    for mutant in bank.mutants:
         answers = answers_of(recorded, mutant.namespace)
-        seen = [(each.found, each.told.found) for each in answers]
-        alike = (other for before, other in twins.setdefault(mutant.id, []) if before == seen)
-        changes = any(each.found is not each.told.right for each in answers)
-        if changes and (twin := next(alike, None)) is not None:  # what is known of one is known of the other
-            found.append(found[twin])
-            continue
-        twins[mutant.id].append((seen, number))
-        row = hearing.of(mutant.namespace, answers)
-        found.append((row, known.places(mutant.namespace, answers), broken(answers)))
-    mutants, rows = [], [row for row, _, _ in found]
-    for mutant, (row, places, aspects) in zip(bank.mutants, found, strict=True):
+        seen = mutant.id, [(each.found, each.told.found) for each in answers]
+        result = next((result for other, result in heard if other == seen), None)
+        if result is None or not any(result[1]):  # else what is known of the other one is known of this one
+            result = hearing.of(mutant.namespace, answers), known.places(mutant.namespace, answers), broken(answers)
+        heard.append((seen, result))
+    mutants, rows = [], [row for _, (row, _, _) in heard]
+    for mutant, (_, (row, places, aspects)) in zip(bank.mutants, heard, strict=True):
         mutants.append(RecordedMutant(mutant.id, known.settled(places)))
         sure = without_rounding(aspects, places, mutants[-1].answers)
         subjects.append(Subject(_failed(hidden, row), False, sure, mutant.id))

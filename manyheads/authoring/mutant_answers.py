@@ -29,16 +29,14 @@ from ..judge.memory import Memory
 from ..judge.run_checks import Catalogue
 from .asked_aspects import Broken
 from .record_calls import (
-    OTHER,
     PUBLIC,
+    Namespace,
     RecordedCalls,
     SettledRunner,
-    is_deterministic,
+    is_drawn,
     is_fixed,
     is_same_reply,
 )
-
-Namespace = Mapping[str, object]
 
 
 def bits(outcomes: Sequence[CheckOutcome]) -> str:
@@ -53,7 +51,6 @@ class Asked:
     whole: the attempt's, of many copies all answers.
     """
 
-    reply: Reply
     found: ReplyFingerprint
     told: Observed
     whole: Reply
@@ -105,7 +102,7 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
             right, right_reply = recorded.right[i], recorded.replies[i]
             found = _fingerprint(call, reply, right_reply, right)
             seen = found if told is reply else _fingerprint(call, told, right_reply, right)
-            answers.append(Asked(reply, found, Observed(call, right, recorded.expected[i], told, seen), whole))
+            answers.append(Asked(found, Observed(call, right, recorded.expected[i], told, seen), whole))
     return answers
 
 
@@ -156,9 +153,8 @@ def _mark(reply: ReplyFingerprint) -> tuple[float, float]:
     return (first.projections[0], first.norm) if first and first.projections else (math.nan, 0.0)
 
 
-Place = (
-    int | ReplyFingerprint | None
-)  # of a reply: where it is stored; itself if rounding may decide it; None: chance does
+# Of a reply: where it is stored; itself if rounding may decide it; None: chance does.
+Place = int | ReplyFingerprint | None
 
 
 class KnownReplies:
@@ -186,7 +182,7 @@ class KnownReplies:
             return place
         if is_fixed(namespace, call, found, right):
             return known.add(found)
-        return found if is_deterministic(SettledRunner(namespace, few=OTHER), call, asked.reply) else None
+        return None if is_drawn(call) else found
 
     def settled(self, places: Sequence[Place]) -> tuple[int | None, ...]:
         """Return the places, once all mutants have answered: what rounding may decide is no reply, unless another gives it for sure."""

@@ -30,6 +30,8 @@ from .asked_aspects import Groups, groups_of
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 PUBLIC = b"public inputs: drawn without the course's secret"  # in place of the secret
+FEW = 2  # copies
+Namespace = Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,6 @@ class SettledRunner(LocalRunner):
     Code that raises for two copies is not asked for hundreds: it raises there, too, and a mask sized by the batch takes 2 GiB.
     """
 
-    few: int = 2  # copies
-
     def execute(self, call: Call) -> Reply:
         """Answer a call; of many copies, answer with the extremes."""
         return settled(call, self.unsettled(call))
@@ -48,19 +48,19 @@ class SettledRunner(LocalRunner):
     def unsettled(self, call: Call) -> Reply:
         """Answer a call about all copies."""
         if is_of_copies(call) and call.cotangent is None:
-            few = super().execute(_of_few(call, self.few))
+            few = super().execute(_of_few(call))
             if few.raised is not None:
                 return few
         return super().execute(call)
 
 
-def _of_few(call: Call, few: int) -> Call:
+def _of_few(call: Call) -> Call:
     """Return the same call about a few of the copies."""
     many = next(len(value) for value in call.args if isinstance(value, Tensor))
 
     def change(value: object) -> object:
         is_of_all = isinstance(value, Tensor) and value.dim() > 0 and len(value) == many
-        return value[:few] if is_of_all else value  # type: ignore[index]
+        return value[:FEW] if is_of_all else value  # type: ignore[index]
 
     return call.map(change)
 
@@ -171,23 +171,10 @@ def _elements(call: Call) -> int:
     return sum(count(v) for v in (*call.given, *call.cotangents))
 
 
-OTHER = 3  # copies: where a message has their number, that of all is another
 VALUES = ("outputs", "gradients")
 NUDGE, NARROW_NUDGE = 1e-9, 2e-6  # relative changes of the inputs, larger than a rounding error: in float64, in float32
-# By how much of that, in turn. A number near the middle between two roundings is moved to the other side by a change up or by
-# the same change down. In float64 there is hardly ever such a number.
+# By how much of that, in turn: up or down, a number near the middle between two roundings is moved to the other side.
 DRAWS, NARROW_DRAWS = (1.0,), (1.0, -1.0, 1.0, -1.0)
-
-
-def is_deterministic(runner: Runner, call: Call, reply: Reply | None = None) -> bool:
-    """Return whether the reply is the same for another random seed. reply: the runner's, where it is known."""
-    if not is_drawn(call):
-        return True
-    first = reply or runner.execute(call)
-    second = runner.execute(dataclasses.replace(call, seed=call.seed + 1))
-    if is_same_reply(first, second):
-        return True
-    return fingerprint_of(first).agrees(fingerprint_of(second), VALUES)
 
 
 def is_drawn(call: Call) -> bool:
@@ -195,22 +182,27 @@ def is_drawn(call: Call) -> bool:
     return call.random or (isinstance(call.subject, Build) and call.subject.training)
 
 
-def is_fixed(
-    namespace: Mapping[str, object], call: Call, fingerprint: ReplyFingerprint, right: ReplyFingerprint
-) -> bool:
+def is_deterministic(runner: Runner, call: Call) -> bool:
+    """Return whether the reply is the same for another random seed."""
+    if not is_drawn(call):
+        return True
+    first, second = (fingerprint_of(runner.execute(dataclasses.replace(call, seed=call.seed + n))) for n in range(2))
+    return first.agrees(second, VALUES)
+
+
+def is_fixed(namespace: Namespace, call: Call, found: ReplyFingerprint, right: ReplyFingerprint) -> bool:
     """Return whether neither chance nor rounding decides this reply to the call, as in a division by a sum that cancels.
 
     Another processor computes other numbers there. right: the reference's reply.
     """
-    reports = isinstance(call.subject, Build) and bool(call.subject.report)
-    only_values = not reports and not has_no_numbers(right)
-    runner = SettledRunner(namespace, only_values=only_values, few=OTHER)
-    facets = VALUES if only_values else None
-    if only_values and call.most_operations is None:
-        call = dataclasses.replace(call, watch=False)  # what is not looked at need not be seen
-    if is_drawn(call):
-        call = dataclasses.replace(call, seed=call.seed + 1)
-    is_wide = call.dtype in (None, "float64") and call.autocast is None and {*fingerprint.dtype} <= {"float64"}
+    if found.raised and not is_drawn(call):
+        return True
+    if found.raised and (found.raised == "other" or (found.raised.count(" ") > 1 and is_of_copies(call))):
+        return False  # it agrees with nothing, or its sizes are those of a few copies
+    only_values = not (isinstance(call.subject, Build) and call.subject.report) and not has_no_numbers(right)
+    runner, facets = SettledRunner(namespace, only_values=only_values), VALUES if only_values else None
+    call = dataclasses.replace(call, seed=call.seed + is_drawn(call), watch=call.watch and not only_values)
+    is_wide = call.dtype in (None, "float64") and call.autocast is None and {*found.dtype} <= {"float64"}
     nudge, draws = (NUDGE, DRAWS) if is_wide else (NARROW_NUDGE, NARROW_DRAWS)
 
     def nudged(place: int) -> Reply:
@@ -225,7 +217,7 @@ def is_fixed(
         return runner.execute(map_call(call, change))
 
     replies = map(nudged, range(len(draws)))
-    return all(fingerprint.is_same(fingerprint_beside(right, call, reply), facets) for reply in replies)
+    return all(found.is_same(fingerprint_beside(right, call, reply), facets) for reply in replies)
 
 
 def is_same_reply(a: Reply, b: Reply) -> bool:

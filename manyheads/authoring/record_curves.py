@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import torch
@@ -30,11 +30,9 @@ def recorded_curves(bank: Bank, recorded: RecordedCalls) -> tuple[Curve, ...]:
 def _curve(family: Family, recorded: RecordedCalls) -> Curve:
     every = range(len(recorded.calls))
     runners = [SettledRunner(family.mutant(point), only_values=True) for point in family.grid]
-    coarse = runners[COARSE // 2 :: COARSE]
-    known = {i: [_answer(each, recorded, i) for each in coarse] for i in every if _can_be_recorded(recorded, i)}
-    speaks = frozenset(
-        i for i in every if _speaks(recorded, i, known.get(i) or (_answer(c, recorded, i) for c in coarse))
-    )
+    coarse = [[_answer(each, recorded, i) for i in every] for each in runners[COARSE // 2 :: COARSE]]
+    speaks = frozenset(i for i in every if any(not row[i].is_same(recorded.right[i], VALUES) for row in coarse))
+    known = {i: [row[i] for row in coarse] for i in every if _can_be_recorded(recorded, i)}
     calls = _chosen(recorded, known)
     columns = [[_answer(each, recorded, i) for each in runners] for i in calls]
     forms = [_commonest([form_of(each) for each in column]) for column in columns]
@@ -45,10 +43,6 @@ def _curve(family: Family, recorded: RecordedCalls) -> Curve:
 def _answer(runner: SettledRunner, recorded: RecordedCalls, index: int) -> ReplyFingerprint:
     call = recorded.calls[index]
     return fingerprint_beside(recorded.right[index], call, runner.execute(call))
-
-
-def _speaks(recorded: RecordedCalls, index: int, replies: Iterable[ReplyFingerprint]) -> bool:
-    return any(not each.is_same(recorded.right[index], VALUES) for each in replies)
 
 
 def _chosen(recorded: RecordedCalls, known: Mapping[int, Sequence[ReplyFingerprint]]) -> list[int]:

@@ -18,7 +18,7 @@ from ..diagnosis.pair_answers import Pairs, Sketches, brief, no_pairs
 from ..diagnosis.recording import RecordedMutant
 from .mutant_answers import Replies
 
-CLASSES = 6  # of one misconception: its likeliest ones
+CLASSES = 6  # of one misconception: its likeliest ones; a mask filled with another number has dozens
 MEMBERS = 3  # how many members of a class are tried in combination with another fault
 _SILENT, _RAISED = 0, -1  # in place of a reply: the reference's, or one that rounding decides; an exception
 
@@ -37,9 +37,11 @@ def recorded_pairs(
     classes = _classes([_outputs(replies[i]) for i in compared], compared, mutants)
     asked = [cast(calls[i], "float64") for i in compared]
     worth = _worth([*classes], [calls[i] for i in compared])
+    ids = [mutants[members[0]].id for members in classes.values()]
+    few = [each for n, each in enumerate(classes.items()) if ids[:n].count(ids[n]) < CLASSES]
     columns: tuple[list[int], list[int], list[int]] = ([], [], [])
     answers: list[Sketches] = []
-    for (one, members), (other, others) in combinations(_few(classes, mutants).items(), 2):
+    for (one, members), (other, others) in combinations(few, 2):
         best = next((k for k in worth if one[k] > _SILENT and other[k] > _SILENT), None)
         if best is None or mutants[members[0]].id == mutants[others[0]].id:
             continue
@@ -65,15 +67,6 @@ def _classes(
         if any(row):
             classes.setdefault(row, []).append(number)
     return classes
-
-
-def _few(classes: Mapping[Row, Sequence[int]], mutants: Sequence[RecordedMutant]) -> Mapping[Row, Sequence[int]]:
-    """Return a few classes of each misconception: a mask that is filled with another number is recorded by dozens."""
-    told, few = Counter[str](), dict[Row, Sequence[int]]()
-    for row, members in classes.items():
-        told[id_ := mutants[members[0]].id] += 1
-        few |= {row: members} if told[id_] <= CLASSES else {}
-    return few
 
 
 def _outputs(replies: Sequence[ReplyFingerprint]) -> list[int]:

@@ -18,12 +18,10 @@ def cast(call: Call, dtype: str, device: str = "cpu") -> Call:
     A module that states a dtype or a device keeps it. The tensors are moved in the process that executes the call.
     """
     target, elsewhere = getattr(torch, dtype), None if device == "cpu" else device
-
-    def convert(tensor: Tensor) -> Tensor:
-        return tensor.to(target) if tensor.is_floating_point() else tensor
-
     changed = map_call(
-        call, convert, lambda build: {"dtype": build.dtype or dtype, "device": build.device or elsewhere}
+        call,
+        lambda tensor: tensor.to(target) if tensor.is_floating_point() else tensor,
+        lambda build: {"dtype": build.dtype or dtype, "device": build.device or elsewhere},
     )
     return changed if elsewhere is None else dataclasses.replace(changed, device=elsewhere)
 
