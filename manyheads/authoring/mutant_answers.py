@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 
@@ -86,35 +86,29 @@ class Hearing:
         memory.begin_attempt()  # before calls are held, for it may forget them
         self._held = tuple(map(memory.hold, self._held))
         witness = _Witness(namespace, memory, {id(c): a.whole for c, a in zip(self._held, answers, strict=True)})
-        with _silence():
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
             return bits(self._catalogue.run(self._exercise, witness, self._reference, PUBLIC, self._exercise.id))
 
 
 def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
     """Return the answer of trusted code to each recorded call."""
     runner, answers = SettledRunner(namespace), []
-    with _silence():
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         for i, call in enumerate(recorded.calls):
             first = runner.unsettled(call)
             whole = as_an_attempts(LocalRunner(namespace), call, first)
             reply = settled(call, first)
             told = reply if whole is first else settled(call, whole)
-            right, right_reply = recorded.right[i], recorded.replies[i]
-            found = _fingerprint(call, reply, right_reply, right)
-            seen = found if told is reply else _fingerprint(call, told, right_reply, right)
-            answers.append(Asked(found, Observed(call, right, recorded.expected[i], told, seen), whole))
+            found = _fingerprint(recorded, i, reply)
+            seen = found if told is reply else _fingerprint(recorded, i, told)
+            answers.append(Asked(found, Observed(call, recorded.right[i], recorded.expected[i], told, seen), whole))
     return answers
 
 
-@contextmanager
-def _silence() -> Iterator[None]:
-    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
-        yield
-
-
-def _fingerprint(call: Call, reply: Reply, right_reply: Reply, right: ReplyFingerprint) -> ReplyFingerprint:
+def _fingerprint(recorded: RecordedCalls, index: int, reply: Reply) -> ReplyFingerprint:
     """Return the reply's fingerprint; the reference's own for the same reply: most mutants differ on a few calls only."""
-    return right if is_same_reply(reply, right_reply) else fingerprint_beside(right, call, reply)
+    right, is_right = recorded.right[index], is_same_reply(reply, recorded.replies[index])
+    return right if is_right else fingerprint_beside(right, recorded.calls[index], reply)
 
 
 class Replies:

@@ -54,13 +54,13 @@ class SettledRunner(LocalRunner):
         return super().execute(call)
 
 
-def _of_few(call: Call) -> Call:
+def _of_few(call: Call, few: int = FEW) -> Call:
     """Return the same call about a few of the copies."""
     many = next(len(value) for value in call.args if isinstance(value, Tensor))
 
     def change(value: object) -> object:
         is_of_all = isinstance(value, Tensor) and value.dim() > 0 and len(value) == many
-        return value[:FEW] if is_of_all else value  # type: ignore[index]
+        return value[:few] if is_of_all else value  # type: ignore[index]
 
     return call.map(change)
 
@@ -197,8 +197,10 @@ def is_fixed(namespace: Namespace, call: Call, found: ReplyFingerprint, right: R
     """
     if found.raised and not is_drawn(call):
         return True
-    if found.raised and (found.raised == "other" or (found.raised.count(" ") > 1 and is_of_copies(call))):
-        return False  # it agrees with nothing, or its sizes are those of a few copies
+    if found.raised == "other":  # it agrees with nothing
+        return False
+    if found.raised and is_of_copies(call):
+        call = _of_few(call, FEW + 1)  # where sizes depend on how many there are, they are others
     only_values = not (isinstance(call.subject, Build) and call.subject.report) and not has_no_numbers(right)
     runner, facets = SettledRunner(namespace, only_values=only_values), VALUES if only_values else None
     call = dataclasses.replace(call, seed=call.seed + is_drawn(call), watch=call.watch and not only_values)
