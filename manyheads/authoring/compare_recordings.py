@@ -36,7 +36,7 @@ def same_numbers(a: Tensor, b: Tensor) -> bool:
 
 
 # Of a mutant that rounds its answers to a decimal, chance decides whether a change of the inputs as small as a rounding error
-# shows in an answer of float32 (`mutant_answers.is_of_rounding`): one processor records it, and another one leaves it out.
+# shows in an answer of float32 (`record_calls.is_fixed`): one processor records it, and another one leaves it out.
 MOST_UNDECIDED = 0.001  # of all answers, those that only one of the two files has, or that pairs give otherwise
 CLOSE = 1e-3  # of the larger of two answers of pairs, or of a curve: they are stored with sixteen bits
 
