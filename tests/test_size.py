@@ -10,13 +10,13 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3780,
+    "authoring": 3764,
     "box": 5940,
     "checks": 1598,
     "cli": 3084,
     "course": 1391,
     "diagnosis": 4023,
-    "judge": 4190,
+    "judge": 4189,
     "lines": 643,
     "notebook": 251,
     "platforms": 2562,

@@ -12,6 +12,7 @@ from manyheads.authoring.verify.claim import Claim, TrialRun
 from manyheads.course import load_course
 from manyheads.diagnosis import Bank, load_bank
 from manyheads.diagnosis.family import Family
+from manyheads.diagnosis.recording_file import read
 from manyheads.judge.run_checks import Catalogue
 
 pytestmark = pytest.mark.recorded
@@ -23,7 +24,7 @@ def claims(repository: Path, families: tuple[Family, ...] | None = None) -> list
     bank: Bank = load_bank(exercise)
     if families is not None:
         bank = replace(bank, families=families)
-    return list(verify_families(exercise, bank, TrialRun(catalogue, exercise, bank).run))
+    return list(verify_families(exercise, bank, TrialRun(catalogue, exercise, bank, read(exercise.fingerprints)).told))
 
 
 def test_it_holds(repository: Path) -> None:

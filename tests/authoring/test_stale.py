@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.authoring.index import NAME, engine_digest, statements_of
-from manyheads.authoring.release_exercises import Written, write_release
-from manyheads.authoring.verify.file_claims import verify_structure
+from manyheads.authoring.release_exercises import Written, released_files, write_release
+from manyheads.authoring.verify.file_claims import verify_released
 from manyheads.checks.local import namespace_of
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
@@ -152,7 +152,8 @@ def lying(released: Path) -> Path:
 def test_verify_finds_what_an_index_that_lies_hides_from_a_release(lying: Path) -> None:
     assert release(lying)[0] == 0
     course = load_course(lying)
-    claims = {claim.says: claim for claim in verify_structure(course, Catalogue(course))}
+    files = [*released_files(course, Catalogue(course))]
+    claims = {claim.says: claim for claim in verify_released(course, None, files)}
     claim = claims["exercises/ is exactly what solutions/ yields"]
     assert claim.failures == (f"{FINGERPRINTS} is not what solutions/ yields",)
     assert claim.next == "rm grader/released.json, then course release"

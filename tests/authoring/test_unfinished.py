@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from manyheads.authoring.verify.bank_claims import verify_unfinished
-from manyheads.authoring.verify.claim import Claim, TrialRun
-from manyheads.checks.outcome import CheckOutcome
+from manyheads.authoring.verify.claim import Claim, Told, TrialRun
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis import load_bank
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.run_checks import Catalogue
-from manyheads.result import Diagnosed
 
 pytestmark = pytest.mark.recorded
 
@@ -31,13 +29,14 @@ def exercise_of(course: Course, id_: str) -> Exercise:
 def claims(course: Course, exercise: Exercise, names_whole: bool) -> list[Claim]:
     """The claim; without `names_whole` a diagnosis gives up where anything was raised."""
     catalogue, bank = Catalogue(course), load_bank(exercise)
-    reference, whole = catalogue.reference(exercise), TrialRun(catalogue, exercise, bank)
+    recording = read(exercise.fingerprints)
+    reference, whole = catalogue.reference(exercise), TrialRun(catalogue, exercise, bank, recording)
 
-    def trial(namespace: Mapping[str, object]) -> tuple[Sequence[CheckOutcome], Sequence[Diagnosed]]:
-        outcomes, diagnosis = whole.run(namespace)
-        return outcomes, () if not names_whole and any(o.raised for o in outcomes) else diagnosis
+    def trial(namespace: Mapping[str, object]) -> Told:
+        told = whole.told(namespace)
+        return told if names_whole or all(c.outcome != "error" for c in told.checks) else told._replace(named=())
 
-    return list(verify_unfinished(exercise, bank, reference.namespace, read(exercise.fingerprints), trial, 6))
+    return list(verify_unfinished(exercise, bank, reference.namespace, recording, trial, 6))
 
 
 def test_it_holds(course: Course) -> None:

@@ -25,7 +25,7 @@ def test_faults_are_always_the_same(bench: LineBench, running_mean: Exercise) ->
 
 
 def test_where_nothing_is_tried_the_claim_is_broken(tiny: Course, box: Box, running_mean: Exercise) -> None:
-    found, wrong = verify_lines(tiny, box, [running_mean], Bounds(edits=0))
+    found, wrong = verify_lines(tiny, box, running_mean, Bounds(edits=0))
     assert (found.kept, found.held) == (False, 0)
     assert all(failure.endswith("nothing is told") for failure in found.failures)
     assert wrong.kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import wraps
@@ -16,73 +16,73 @@ from ...box.level import Box
 from ...checks.local import LocalRecordingRunner, namespace_of
 from ...checks.transcript import Exchange
 from ...course import Course, Exercise
-from ...diagnosis import Bank, Mutant
+from ...diagnosis import Bank
 from ...diagnosis.agree import agree
-from ...diagnosis.recording import Recording
 from ...diagnosis.recording_file import is_current, read
 from ...judge.grade_submission import Judge, Settings
 from ...judge.run_checks import Catalogue
 from ...report.words import out_of
 from ...result import ExerciseResult
 from ...student.check_attempt import check_attempt
-from ...student.run_attempt import check_source
 from ...submission import AttemptSource
 from ..stub import stub_of
-from .claim import SECRET, Claim, Namespace, Trial
+from .claim import SECRET, Claim, Namespace, Told, Trial
 
 DTYPES = ("float64", "float32")
 FAIR = "let that check ask for no more than the exercise says, or mend the attempt"
 
 
-def verify_attempts(course: Course, box: Box, exercises: Sequence[Exercise], seeds: int) -> Iterator[Claim]:
-    """Yield the claims about every exercise's right, untouched and unlisted wrong attempts."""
-    ids = tuple(e.id for e in exercises)
-    judge = Judge(course, box, Settings(SECRET, exercises=ids))
-    for exercise in exercises:
-        yield _stub(judge, exercise)
-        yield _wrong(judge, exercise)
-        yield _wrong_at_home(course, box, exercise)
-        yield _checked(course, box, exercise)
+def verify_attempts(course: Course, box: Box, exercise: Exercise, seeds: int) -> Iterator[Claim]:
+    """Yield the claims about an exercise's right, untouched and unlisted wrong attempts."""
+    judge, wrong = (
+        Judge(course, box, Settings(SECRET, exercises=(exercise.id,), lines=False)),
+        exercise.wrong_attempts(),
+    )
+    yield _stub(judge, exercise)
+    says, mend = "an unlisted wrong attempt fails and gets no diagnosis", "let a check tell it from what it is named"
+    yield _wrong(exercise, says, [_grade(judge, exercise, path) for path in wrong], mend)
+    says = "an unlisted wrong attempt fails `course check` and gets no diagnosis there"
+    mend = "course release; let a check ask what tells it from a right one"
+    yield _wrong(exercise, says, [_at_home(exercise, path) for path in wrong], mend)
+    yield _checked(exercise)
     for dtype in DTYPES:
-        judge = Judge(course, box, Settings(SECRET, exercises=ids, dtype=dtype))
-        for exercise in exercises:
-            yield _right(judge, exercise, seeds, dtype)
+        judge = Judge(course, box, Settings(SECRET, exercises=(exercise.id,), dtype=dtype))
+        yield _right(judge, exercise, seeds, dtype)
 
 
 def _stub(judge: Judge, exercise: Exercise) -> Claim:
     source = AttemptSource(f"{exercise.stem}.py", stub_of(exercise))
     result = judge.grade_attempt("stub", exercise, source)
     names = [d.id for d in result.diagnosis]
-    failures = [f"scores {out_of(result)}, named {names}"]
-    if result.score == 0 and (names == ["stub_untouched"] or not is_current(exercise)):  # else nothing is named
-        failures.clear()
+    is_right = result.score == 0 and (names == ["stub_untouched"] or not is_current(exercise))  # else nothing is named
+    failures = [] if is_right else [f"scores {out_of(result)}, named {names}"]
     hide = f"let the checks ask for what is to be written, or mark it as solution in {exercise.solution.name}"
     return Claim.but_for(failures, exercise.id, "the untouched stub scores 0", 1, hide)
 
 
 def _right(judge: Judge, exercise: Exercise, seeds: int, dtype: str) -> Claim:
     paths = right_paths(exercise)
-    graded = [(path, seed, _grade(judge, exercise, path, seed)) for path in paths for seed in range(seeds)]
+    # One seed after the other: a judge remembers the inputs of the last.
+    graded = [(path, seed, _grade(judge, exercise, path, seed)) for seed in range(seeds) for path in paths]
     failures = [f"{path.name}, seed {seed}: {_problems(it)}" for path, seed, it in graded if it.score != it.max_score]
     says = f"every right attempt scores full ({len(paths)} attempts, {seeds} seeds, {dtype})"
     return Claim.but_for(failures, exercise.id, says, len(paths) * seeds, FAIR)
 
 
-def _checked(course: Course, box: Box, exercise: Exercise) -> Claim:
-    """Return the claim about what `course check` reports for right attempts."""
-    recording, limits, paths = read(exercise.fingerprints), course.limits.for_worker(), right_paths(exercise)
-    checked = [(path, check_source(recording, source_of(path), box, limits)) for path in paths]
-    failures = [f"{path.name}: {problems}" for path, result in checked if (problems := _problems(result))]
+def _checked(exercise: Exercise) -> Claim:
+    """Return the claim about what `course check` reports for right attempts. In the box they are graded."""
+    paths = right_paths(exercise)
+    failures = [f"{path.name}: {problems}" for path in paths if (problems := _problems(_at_home(exercise, path)))]
     says = "every right attempt passes `course check`"
     return Claim.but_for(failures, exercise.id, says, len(paths), f"course release, then {FAIR}")
 
 
 def verify_watched(catalogue: Catalogue, exercise: Exercise) -> Claim:
     """Claim that watching changes no answer of a right attempt: what is watched must not become impossible."""
-    paths, failures = right_paths(exercise), []
+    paths, failures, reference = right_paths(exercise), [], catalogue.remembering(exercise)
     for path in paths:
         attempt = LocalRecordingRunner(namespace_of(path))
-        catalogue.run(exercise, attempt, catalogue.reference(exercise), SECRET, exercise.id)
+        catalogue.run(exercise, attempt, reference, SECRET, exercise.id)
         watched = [each for each in attempt.transcript if each.call.watch]
         failures += [f"{path.name}: {each.check}" for each in watched if not _is_the_same_unwatched(attempt, each)]
     says = "every right attempt that answers unwatched answers the same where it is watched"
@@ -95,36 +95,24 @@ def _is_the_same_unwatched(attempt: LocalRecordingRunner, exchange: Exchange) ->
     return plain.raised is not None or agree(plain, exchange.reply)
 
 
-def _wrong(judge: Judge, exercise: Exercise) -> Claim:
-    paths, failures = exercise.wrong_attempts(), []
-    for path in paths:
-        result = _grade(judge, exercise, path)
-        if result.score == result.max_score:
-            failures.append(f"{path.name} scores full")
-        elif result.diagnosis:
-            failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
-    says = "an unlisted wrong attempt fails and gets no diagnosis"
-    more = "let a check tell it from what it is named, or add a mutant of its kind"
-    return Claim.but_for(failures, exercise.id, says, len(paths), more)
-
-
-def _wrong_at_home(course: Course, box: Box, exercise: Exercise) -> Claim:
-    """Return the claim about what `course check` reports for them."""
-    recording = read(exercise.fingerprints)
-    paths, failures = exercise.wrong_attempts(), []
-    for path in paths:
-        result = check_source(recording, source_of(path), box, course.limits.for_worker())
-        if all(c.outcome == "passed" for c in result.checks):
+def _wrong(exercise: Exercise, says: str, results: Sequence[ExerciseResult], mend: str) -> Claim:
+    """Return the claim about the results of unlisted wrong attempts."""
+    failures = []
+    for path, result in zip(exercise.wrong_attempts(), results, strict=True):
+        if all(check.outcome == "passed" for check in result.checks):
             failures.append(f"{path.name} passes")
         elif result.diagnosis:
             failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
-    says = "an unlisted wrong attempt fails `course check` and gets no diagnosis there"
-    more = "let a check ask what tells it from a right one, or add a mutant of its kind; then course release"
-    return Claim.but_for(failures, exercise.id, says, len(paths), more)
+    return Claim.but_for(failures, exercise.id, says, len(results), f"{mend}, or add a mutant of its kind")
 
 
 def _grade(judge: Judge, exercise: Exercise, path: Path, seed: int = 0) -> ExerciseResult:
     return judge.grade_attempt(path.name, exercise, source_of(path), seed)
+
+
+def _at_home(exercise: Exercise, path: Path) -> ExerciseResult:
+    recording, source = read(exercise.fingerprints), path.read_text(encoding="utf-8")
+    return check_attempt(recording, LocalRecordingRunner(namespace_of(path)), source, exercise)
 
 
 def right_paths(exercise: Exercise) -> list[Path]:
@@ -141,28 +129,28 @@ def _problems(result: ExerciseResult) -> str:
     return "; ".join(f"{c.id}: {c.outcome}, {c.evidence}" for c in result.checks if c.outcome != "passed")
 
 
-# The claim that a student's own order of layers decides no diagnosis.
-
 HOLDERS = ("_modules", "_buffers", "_parameters")  # of a module, each in the order in which it was filled
 
 
 def verify_order(
-    exercise: Exercise, bank: Bank, recording: Recording, trial: Trial, count: int | None
+    exercise: Exercise, bank: Bank, trial: Trial, usual: Mapping[int, Told], count: int | None
 ) -> Iterator[Claim]:
-    """Yield the claim, tried with `count` mutants that are modules, all where it is None. None where there is no such mutant."""
+    """Yield the claim, tried with `count` mutants that are modules, all where it is None. None where there is no such mutant.
+
+    usual: what is told of the mutants, by their ids.
+    """
     modules = [mutant for mutant in bank.mutants if _modules_of(mutant.namespace)]
     if not modules:
         return
     chosen = random.Random(exercise.id).sample(modules, len(modules))[:count]
     failures = []
     for mutant in chosen:
-        usual = _told(mutant, recording, trial)
         with made_in_another_order(mutant.namespace):
-            other = _told(mutant, recording, trial)
-        failures += [f"{mutant.id} is named {a}, then {b}" for a, b in zip(usual, other, strict=True) if a != b]
+            first, then = usual[id(mutant)].names, trial(mutant.namespace).names
+        failures += [f"{mutant.id} is named {first}, then {then}"] if first != then else []
     says = "every mutant has the same names if its layers are made in another order"
     mend = f"let no check compare weights that nobody gave, then course verify {exercise.id}"
-    yield Claim.but_for(failures, exercise.id, says, 2 * len(chosen), mend)
+    yield Claim.but_for(failures, exercise.id, says, len(chosen), mend)
 
 
 @contextmanager
@@ -190,12 +178,6 @@ def _reversed(init: Callable[..., None]) -> Callable[..., None]:
                 layer.reset_parameters()
 
     return made
-
-
-def _told(mutant: Mutant, recording: Recording, trial: Trial) -> tuple[list[str], list[str]]:
-    """Return the names when it is graded, and those at home."""
-    at_home = check_attempt(recording, LocalRecordingRunner(mutant.namespace))
-    return [d.id for d in trial(mutant.namespace)[1]], [d.id for d in at_home.diagnosis]
 
 
 def _modules_of(namespace: Namespace) -> list[type[nn.Module]]:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from ...checks.local import LocalRecordingRunner, namespace_of
-from ...checks.outcome import CheckOutcome
+from ...box.worker.answers import Reply
+from ...box.worker.messages import Call
+from ...checks.local import LocalRecordingRunner
 from ...course import Exercise
 from ...diagnosis import Bank
-from ...diagnosis.agree import agree
-from ...diagnosis.recording_file import is_current, read
-from ...judge.function_results import Functions
-from ...judge.grade_submission import REMEMBERED
-from ...judge.memory import Memory, RememberingRunner
+from ...diagnosis.fingerprint import ReplyFingerprint
+from ...diagnosis.recording import Recording
 from ...judge.public_checks import answer_public_calls
 from ...judge.run_checks import Catalogue
-from ...judge.tell_failed import places_of, with_hidden_checks
-from ...result import Diagnosed
-from ..record_calls import PUBLIC
+from ...result import CheckResult, Diagnosed
+from ..mutant_answers import Asked, answers_of
+from ..record_calls import PUBLIC, recorded_calls
 
 SECRET = b"verify"  # used in place of the course's secret, so that a claim gives the same result on every machine
 SHOWN = 10  # how many failures of a claim are listed
@@ -66,46 +65,66 @@ class Claim:
         return [*self.failures[:SHOWN], *([f"and {more} more"] if more > 0 else []), f"Next: {self.next}"]
 
 
-# A trial of trusted code: its checks and its diagnosis, and what claims ask of them.
-
 Namespace = Mapping[str, object]
-Trial = Callable[[Namespace], tuple[Sequence[CheckOutcome], Sequence[Diagnosed]]]
-Behaviour = tuple[tuple[str, str, str], ...]
+
+
+class Told(NamedTuple):
+    """What is told of a wrong attempt: names, and its visible checks. answers: to the recorded calls, in their order."""
+
+    named: tuple[Diagnosed, ...]
+    checks: tuple[CheckResult, ...] = ()
+    answers: tuple[ReplyFingerprint, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The ids of the misconceptions that are named."""
+        return [each.id for each in self.named]
+
+    def is_first(self, id_: str) -> bool:
+        """Return whether the misconception is named first, or may stand in place of the first."""
+        return any(id_ in (each.id, *each.alternatives) for each in self.named[:1])
+
+    def answers_as(self, other: Told) -> bool:
+        """Return whether both answer every recorded call alike."""
+        return all(a.is_same(b) for a, b in zip(self.answers, other.answers, strict=True))
+
+
+Trial = Callable[[Namespace], Told]
+
+
+class _Known(LocalRecordingRunner):
+    """Trusted code of which some replies are known, by the id of the call."""
+
+    def __init__(self, namespace: Namespace, known: Mapping[int, Reply]) -> None:
+        super().__init__(namespace)
+        self._known = known
+
+    def execute(self, call: Call) -> Reply:
+        return self._known.get(id(call)) or super().execute(call)
 
 
 class TrialRun:
-    """Runs the checks and the diagnosis on trusted code."""
+    """Puts an exercise's public calls to trusted code, and single hidden checks."""
 
-    def __init__(self, catalogue: Catalogue, exercise: Exercise, bank: Bank) -> None:
-        self._catalogue, self._exercise, self._bank = catalogue, exercise, bank
-        # All trials are asked the same calls: what the reference and the mutants answer to them is remembered.
-        self._memory = Memory(REMEMBERED)
-        self._reference = RememberingRunner(namespace_of(exercise.solution), only_values=True, memory=self._memory)
-        self._recording = read(exercise.fingerprints)
-        self._numbered = bank if is_current(exercise) else None  # as the recording's mutants are
+    def __init__(self, catalogue: Catalogue, exercise: Exercise, bank: Bank, recording: Recording) -> None:
+        self._catalogue, self._exercise, self._bank, self._recording = catalogue, exercise, bank, recording
+        self._reference, self._recorded = catalogue.remembering(exercise), recorded_calls(catalogue, exercise)
 
-    def run(self, namespace: Namespace) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
-        """Return the outcomes of the checks, and the names."""
-        outcomes, told = self.tell(namespace)
-        return outcomes, told.diagnosis.named
+    def told(self, namespace: Namespace, heard: Sequence[Asked] = ()) -> Told:
+        """Return what is told of a wrong attempt. Hidden checks add names to these, and take none away. heard: its answers."""
+        answers = heard or answers_of(self._recorded, namespace)
+        calls = zip(self._recording.calls, answers, strict=False)  # other calls, where another engine recorded
+        attempt = _Known(namespace, {id(call): each.whole for call, each in calls})
+        told = answer_public_calls(self._recording, attempt, None, self._exercise, self._bank, is_wrong=True)
+        return Told(told.diagnosis.named, told.checks, tuple(each.told.found for each in answers))
 
-    def tell(self, namespace: Namespace) -> tuple[list[CheckOutcome], Functions]:
-        """Return the outcomes of the checks, and what is told of the answers to public calls. Of a right attempt nothing is."""
-        subject = LocalRecordingRunner(namespace)
-        outcomes = self._catalogue.run(self._exercise, subject, self._reference, PUBLIC, self._exercise.id)
-        if all(outcome.outcome == "passed" for outcome in outcomes):
-            return outcomes, Functions()
-        attempt = LocalRecordingRunner(namespace)
-        told = answer_public_calls(self._recording, attempt, None, self._exercise, self._numbered, is_wrong=True)
-        places = places_of(outcomes, subject.transcript, {}, lambda e: agree(e.reply, self._reference.execute(e.call)))
-        return outcomes, with_hidden_checks(told, outcomes, places, "", self._bank.texts, self._exercise)
-
-
-def behaviour_of(outcomes: Sequence[CheckOutcome]) -> Behaviour:
-    """Return how the checks ended, and with which evidence."""
-    return tuple((o.id, o.outcome, o.evidence) for o in outcomes)
-
-
-def is_first(id_: str, diagnosis: Sequence[Diagnosed]) -> bool:
-    """Return whether the misconception is named first, or may stand in place of the first."""
-    return bool(diagnosis) and id_ in (diagnosis[0].id, *diagnosis[0].alternatives)
+    def proves_another(self, namespace: Namespace, failed: Iterable[str], id_: str) -> str:
+        """Return the other misconception that each of the failed checks proves by itself; "" where one of them does not."""
+        suspect = ""
+        for check in failed:
+            attempt = LocalRecordingRunner(namespace)
+            run = self._catalogue.run(self._exercise, attempt, self._reference, PUBLIC, self._exercise.id, only=[check])
+            suspect = run[0].suspect
+            if suspect in ("", id_):
+                return ""
+        return suspect

@@ -5,11 +5,11 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
+from io import StringIO
 from pathlib import Path
-from typing import Any
 
 from ...box.level import open_box
 from ...box.names import Level
@@ -17,12 +17,11 @@ from ...course import Course, Exercise, load_course
 from ...judge.process_ties import end_with_parent
 from ...judge.run_checks import Catalogue
 from ..files import Released
-from ..release_exercises import released_files
 from ..workers import ended_at_once
 from .attempt_claims import verify_attempts, verify_watched
-from .bank_claims import verify_mutants
+from .bank_claims import hear_release, verify_mutants
 from .claim import Claim
-from .file_claims import POINTS, verify_structure
+from .file_claims import POINTS, verify_released, verify_sources
 from .form_claims import verify_empty, verify_silent
 from .line_claims import all_lines, verify_lines
 
@@ -49,49 +48,51 @@ def verify_course(course: Course, exercises: Sequence[Exercise], effort: VerifyE
     Where points do not add up, nothing is graded, so no other claim is tested. Raises what a broken course raises
     (CourseError, GraderFault, …).
     """
-    some = len(exercises) < len(course.exercises)
-    ids = [exercise.id for exercise in exercises]
-    tasks: list[tuple[Task, str]] = [(_released, id_) for id_ in ids]
-    tasks += [(task, id_) for id_ in ids for task in (_of_the_bank, _of_attempts)]
-    found: list[Claim] = []
+    every = len(exercises) == len(course.exercises)
+    for claim in verify_sources(course, Catalogue(course), exercises):
+        yield claim
+        if claim.about == POINTS and not claim.kept:
+            return
+    tasks: list[tuple[Task, str]] = [
+        (task, e.id) for task in (_of_the_bank, _of_attempts) for e in exercises
+    ]  # the longest first
+    found, files = list[Claim](), list[Released]()
     with _results(course.root, tasks, effort) as results:
-        files = (file for _ in ids for file in next(results))
-        for claim in verify_structure(course, Catalogue(course), exercises if some else None, files):
-            yield claim
-            if claim.about == POINTS and not claim.kept:
-                return
-        for claims in results:
+        for claims, made in results:
             yield from claims
             found += claims
+            files += made
+    yield from verify_released(course, None if every else exercises, files)
     if len(exercises) > 1:
         yield all_lines(found)
 
 
-def _released(course: Course, exercise: Exercise, effort: VerifyEffort) -> list[Released]:
-    return list(released_files(course, Catalogue(course), [exercise]))
+Found = tuple[list[Claim], list[Released]]
 
 
-def _of_the_bank(course: Course, exercise: Exercise, effort: VerifyEffort) -> list[Claim]:
-    return list(verify_mutants(course, Catalogue(course), exercise, effort.pairs))
+def _of_the_bank(course: Course, exercise: Exercise, effort: VerifyEffort) -> Found:
+    catalogue = Catalogue(course)
+    files, heard = hear_release(course, catalogue, exercise)
+    return list(verify_mutants(course, catalogue, exercise, heard, effort.pairs)), files
 
 
-def _of_attempts(course: Course, exercise: Exercise, effort: VerifyEffort) -> list[Claim]:
-    catalogue, alone = Catalogue(course), [exercise]
+def _of_attempts(course: Course, exercise: Exercise, effort: VerifyEffort) -> Found:
+    catalogue = Catalogue(course)
     with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
         return [
-            *verify_attempts(course, box, alone, effort.seeds),
+            *verify_attempts(course, box, exercise, effort.seeds),
             verify_watched(catalogue, exercise),
-            *verify_silent(course, box, alone),
-            *verify_empty(course, catalogue, box, alone),
-            *verify_lines(course, box, alone),
-        ]
+            verify_silent(course, box, exercise),
+            *verify_empty(course, catalogue, box, exercise),
+            *verify_lines(course, box, exercise),
+        ], []
 
 
-Task = Callable[[Course, Exercise, VerifyEffort], Sequence[Any]]
+Task = Callable[[Course, Exercise, VerifyEffort], Found]
 
 
 @contextmanager
-def _results(root: Path, tasks: Sequence[tuple[Task, str]], effort: VerifyEffort) -> Iterator[Iterator[Sequence[Any]]]:
+def _results(root: Path, tasks: Sequence[tuple[Task, str]], effort: VerifyEffort) -> Iterator[Iterator[Found]]:
     """Give the results of tasks for exercises in their order. They begin when the first is asked for.
 
     Raises CourseFault where a process is lost.
@@ -102,12 +103,13 @@ def _results(root: Path, tasks: Sequence[tuple[Task, str]], effort: VerifyEffort
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(effort.jobs, context, initializer=end_with_parent) as pool, ended_at_once(LOST):
 
-        def results() -> Iterator[Sequence[Any]]:
+        def results() -> Iterator[Found]:
             yield from pool.map(partial(_do, root, effort), tasks)
 
         yield results()
 
 
-def _do(root: Path, effort: VerifyEffort, task: tuple[Task, str]) -> Sequence[Any]:
+def _do(root: Path, effort: VerifyEffort, task: tuple[Task, str]) -> Found:
     course, (do, id_) = load_course(root), task
-    return do(course, next(exercise for exercise in course.exercises if exercise.id == id_), effort)
+    with redirect_stdout(StringIO()):  # attempts may print
+        return do(course, next(exercise for exercise in course.exercises if exercise.id == id_), effort)

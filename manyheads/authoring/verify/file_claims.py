@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from os.path import normpath
@@ -21,14 +21,11 @@ from ..class_repository import linked_pages
 from ..files import Released
 from ..index import NAME, Index, for_students
 from ..leaks import leaks
-from ..release_exercises import Exercises, released_files, stray_files
+from ..release_exercises import Exercises, stray_files
 from ..skeletons import FILL
 from ..stub import stub_of
 from ..stub_notebook import PREDICT, jupytext
 from .claim import Claim
-
-# Claims about lessons: what they link to is released, their figures have words, and their predictions wait for a
-# function.
 
 LINKS = "what a lesson links to is released, and figures have words"
 PREDICTIONS = "a prediction waits for its function, and then is answered"
@@ -101,25 +98,16 @@ def _unanswered(exercise: Exercise, cell: str) -> str:
     return ""
 
 
-# Claims about files: all exist, exercises/ is what the sources yield, and it contains nothing hidden.
-
 POINTS = "points"
 RELEASE = "course release"
 FILL_IN = "write what each asks for, in its place"
 
 
-def verify_structure(
-    course: Course, catalogue: Catalogue, exercises: Exercises | None = None, made: Iterable[Released] | None = None
-) -> Iterator[Claim]:
-    """Yield the claims about the whole course, or about these exercises, without the claim about stray files.
-
-    made: the files of these exercises as they must be, where somebody else makes them.
+def verify_sources(course: Course, catalogue: Catalogue, named: Exercises) -> Iterator[Claim]:
+    """Yield the claims about what these exercises are made from.
 
     Where points do not add up, nothing is graded, so no other claim is tested.
-
-    Raises CourseFault if a file is missing or cannot be stripped.
     """
-    named = course.exercises if exercises is None else exercises
     points = _points(catalogue, named)
     yield points
     if not points.kept:
@@ -128,7 +116,14 @@ def verify_structure(
     yield _filled(course, named)
     yield from verify_lessons(course, named)
     yield _recordings(course, named)
-    files = list(released_files(course, catalogue, named) if made is None else made)
+
+
+def verify_released(course: Course, exercises: Exercises | None, files: Sequence[Released]) -> Iterator[Claim]:
+    """Yield the claims about the whole course, or about these exercises, without the claim about stray files.
+
+    files: of these exercises, made anew.
+    """
+    named = course.exercises if exercises is None else exercises
     other = {f.path for f in files if not f.is_in_step()}
     stale = [f"{f.path.relative_to(course.root)} is not what solutions/ yields" for f in files if f.path in other]
     strays = stray_files(course, [file.path for file in files]) if exercises is None else []

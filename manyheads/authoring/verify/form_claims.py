@@ -14,8 +14,6 @@ from ...report.words import score_words
 from ...submission import AttemptSource
 from .claim import SECRET, Claim
 
-# The claim that a check passes only on answers: attempts that never answer earn nothing.
-#
 # Each such attempt is the reference, with every function and every module's forward replaced by something that does
 # not answer. It keeps what could earn points by mistake: names, weights, buffers, unchanged arguments.
 
@@ -71,19 +69,15 @@ for name, value in theirs.items():
 """
 
 
-def verify_silent(course: Course, box: Box, exercises: Sequence[Exercise]) -> Iterator[Claim]:
-    """Yield the claim about every exercise."""
+def verify_silent(course: Course, box: Box, exercise: Exercise) -> Claim:
+    """Return the claim about an exercise."""
     limits = course.limits.model_copy(update={"seconds_per_call": SECONDS_PER_CALL, "seconds_per_attempt": SECONDS})
     with_short_limits = replace(course, file=course.file.model_copy(update={"limits": limits}))
-    judge = Judge(with_short_limits, box, Settings(SECRET, exercises=tuple(e.id for e in exercises), diagnoses=False))
-    for exercise in exercises:
-        methods = ("forward", "__init__") if "def forward(" in exercise.solution.read_text("utf-8") else ("forward",)
-        tried = [
-            (way, replaced(exercise, body, EQUAL, method)) for method in methods for way, body in SILENT_WAYS.items()
-        ]
-        says = f"an attempt that gives no answer passes no check ({len(tried)} ways)"
-        ask = "let these checks ask every function for an answer"
-        yield earns_nothing(judge, exercise, says, tried, ask)
+    judge = Judge(with_short_limits, box, Settings(SECRET, exercises=(exercise.id,), diagnoses=False, lines=False))
+    methods = ("forward", "__init__") if "def forward(" in exercise.solution.read_text("utf-8") else ("forward",)
+    tried = [(way, replaced(exercise, body, EQUAL, method)) for method in methods for way, body in SILENT_WAYS.items()]
+    says = f"an attempt that gives no answer passes no check ({len(tried)} ways)"
+    return earns_nothing(judge, exercise, says, tried, "let these checks ask every function for an answer")
 
 
 def replaced(exercise: Exercise, body: str, helpers: str, method: str = "forward") -> str:
@@ -105,8 +99,6 @@ def earns_nothing(judge: Judge, exercise: Exercise, says: str, tried: Sequence[t
     return Claim.but_for(failures, exercise.id, says, len(tried), next_)
 
 
-# Claims about points of form: answers that say nothing earn none, and wrong numbers lose none.
-#
 # Each attempt is the reference, with what its functions and its modules' forwards return replaced. It keeps what could
 # earn points by mistake: names, weights, refusals, shapes, dtypes, devices, and the operations on the way.
 
@@ -176,15 +168,13 @@ def nothing_of(out, given):
 """
 
 
-def verify_empty(course: Course, catalogue: Catalogue, box: Box, exercises: Sequence[Exercise]) -> Iterator[Claim]:
-    """Yield both claims about every exercise."""
-    settings = Settings(SECRET, exercises=tuple(e.id for e in exercises), diagnoses=False, lines=False)
-    judge = Judge(course, box, settings)
-    for exercise in exercises:
-        says = f"an attempt whose answers say nothing passes no check ({len(WAYS)} ways)"
-        ask = "let these checks ask for an answer that another input changes"
-        yield earns_nothing(judge, exercise, says, attempts(exercise, WAYS), ask)
-        yield _keeps_its_form(judge, exercise, {check.id: check.layer for check in catalogue.checks(exercise)})
+def verify_empty(course: Course, catalogue: Catalogue, box: Box, exercise: Exercise) -> Iterator[Claim]:
+    """Yield both claims about an exercise."""
+    judge = Judge(course, box, Settings(SECRET, exercises=(exercise.id,), diagnoses=False, lines=False))
+    says = f"an attempt whose answers say nothing passes no check ({len(WAYS)} ways)"
+    ask = "let these checks ask for an answer that another input changes"
+    yield earns_nothing(judge, exercise, says, attempts(exercise, WAYS), ask)
+    yield _keeps_its_form(judge, exercise, {check.id: check.layer for check in catalogue.checks(exercise)})
 
 
 def attempts(exercise: Exercise, ways: Mapping[str, tuple[str, str]]) -> list[tuple[str, str]]:

@@ -44,16 +44,15 @@ class Fault:
         return self.edit.after
 
 
-def verify_lines(course: Course, box: Box, exercises: Sequence[Exercise], bounds: Bounds = PATIENT) -> Iterator[Claim]:
-    """Yield the claims about every exercise."""
-    bench = LineBench(course, box, exercises, bounds)
-    for exercise in exercises:
-        faults = list(islice((f for f in bench.faults(exercise) if f.undone), FAULTS))
-        told = [(fault, bench.told(exercise, fault)) for fault in faults]
-        missed = [f"{_label(fault)}: {say} is told" for fault, say in told if say not in ("there", "elsewhere")]
-        yield Claim.but_for(missed, exercise.id, SAYS, len(told), MEND, SHARE_OF_ONE)
-        wrong = [_label(fault) for fault, say in told if say == "wrong"]
-        yield Claim.but_for(wrong, exercise.id, "no line is told where nothing is wrong", len(told), MEND)
+def verify_lines(course: Course, box: Box, exercise: Exercise, bounds: Bounds = PATIENT) -> Iterator[Claim]:
+    """Yield the claims about an exercise."""
+    bench = LineBench(course, box, [exercise], bounds)
+    faults = list(islice((f for f in bench.faults(exercise) if f.undone), FAULTS))
+    told = [(fault, bench.told(exercise, fault)) for fault in faults]
+    missed = [f"{_label(fault)}: {say} is told" for fault, say in told if say not in ("there", "elsewhere")]
+    yield Claim.but_for(missed, exercise.id, SAYS, len(told), MEND, SHARE_OF_ONE)
+    wrong = [_label(fault) for fault, say in told if say == "wrong"]
+    yield Claim.but_for(wrong, exercise.id, "no line is told where nothing is wrong", len(told), MEND)
 
 
 def all_lines(claims: Iterable[Claim]) -> Claim:
