@@ -19,7 +19,7 @@ from ..course import Assignment, Course, Exercise
 from ..diagnosis import load_bank
 from ..diagnosis.agree import agree
 from ..diagnosis.diagnosis import naming
-from ..diagnosis.recording_file import current
+from ..diagnosis.recording_file import checks_failed_by, current
 from ..errors import CourseFault
 from ..result import ExerciseResult, FunctionResult, Outcome, ProvedLine, Result, total_of
 from ..submission import AttemptSource, Submission, code_digest, read_exercise
@@ -91,7 +91,7 @@ class Judge:
         self._course, self._box, self._settings = course, box, settings
         files = [e.checks for a in course.assignments for e in self.selected(a)]
         self._checks = HiddenChecks(files, settings.device)
-        self._recording = cache(current)  # each read once
+        self._recording, self._failed_by = cache(current), cache(checks_failed_by)  # each read once
         self._verdicts: dict[tuple[str, int, str], Verdict] = {}  # by exercise, seed and text
         self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
         # Read once, because that takes a millisecond.
@@ -221,7 +221,7 @@ class Judge:
         if any(o.outcome != "passed" for o in outcomes):
             told = self._told(exercise, source, limits, memory) or told
             told = replace(told, diagnosis=told.diagnosis.of_one_mistake()) if lines else told
-            told = with_hidden_checks(told, outcomes, places, source.source, bank.texts, exercise)
+            told = with_hidden_checks(told, outcomes, places, source.source, bank.texts, self._failed_by(exercise))
         return Verdict(outcomes, told, places, lines, as_note(note), is_certain)
 
     def _told(self, exercise: Exercise, source: AttemptSource, limits: Limits, memory: Memory) -> Functions | None:

@@ -19,7 +19,6 @@ from ..diagnosis.diagnosis import AllWords, Diagnosis, named
 from ..diagnosis.guards import REFUSES, UNDIVIDED
 from ..diagnosis.proofs import can_cause
 from ..diagnosis.recording import Recording
-from ..diagnosis.recording_file import checks_failed_by
 from ..result import FunctionResult
 from ..submission import AttemptSource
 from ..submission.unwritten import UNTOUCHED
@@ -111,7 +110,7 @@ def with_hidden_checks(
     places: Mapping[str, str],
     source: str,
     words: AllWords,
-    exercise: Exercise,
+    failed_by: Mapping[str, list[frozenset[str]]],
 ) -> Functions:
     """Return what is told, with what only the hidden checks show.
 
@@ -137,7 +136,7 @@ def with_hidden_checks(
         functions.append(each)
     written = {each.name for each in functions if each.state not in ("unwritten", "undefined")}
     proofs = [o for o in failed if places.get(o.id, "") in written]  # a stub does nothing that it should not
-    diagnosis = _with_suspects(told.diagnosis, failed, proofs, places, words, exercise)
+    diagnosis = _with_suspects(told.diagnosis, failed, proofs, places, words, failed_by)
     return replace(told, functions=tuple(functions), diagnosis=diagnosis)
 
 
@@ -147,13 +146,12 @@ def _with_suspects(
     proofs: Sequence[CheckOutcome],
     places: Mapping[str, str],
     words: AllWords,
-    exercise: Exercise,
+    failed_by: Mapping[str, list[frozenset[str]]],
 ) -> Diagnosis:
     """Return the diagnosis with the misconceptions that failed checks prove, but for those that follow from what is named."""
     known = {id_ for each in diagnosis.every for id_ in (each.id, *each.alternatives)}
     if REFUSES in known:
         known.add(UNDIVIDED)  # the same guard, seen from the other side
-    failed_by = checks_failed_by(exercise)
     follows = {check for each in diagnosis.named for checks in failed_by.get(each.id, ()) for check in checks}
     proven: dict[str, str] = {}
     for outcome in proofs:
