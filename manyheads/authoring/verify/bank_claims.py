@@ -6,7 +6,6 @@ import itertools
 import math
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from unittest import mock
 
 from ...checks.transcript import target_of
 from ...course import Course, Exercise
@@ -15,10 +14,10 @@ from ...diagnosis.recording import Recording
 from ...diagnosis.recording_file import current
 from ...judge.run_checks import Catalogue
 from ...result import CheckResult
-from .. import fingerprints
-from ..files import Released
-from ..mutant_answers import Asked, Hearing
-from ..release_exercises import released_files
+from ..files import Released, files_of
+from ..fingerprints import recorded_file
+from ..mutant_answers import Asked
+from ..stub import stub_of
 from .attempt_claims import verify_order
 from .claim import Claim, Namespace, Told, Trial, TrialRun
 
@@ -89,7 +88,7 @@ VERDICT_SHARE = 0.98  # recordings hold no random numbers, and not everything th
 Heard = dict[int, tuple[str, Told | None]]
 
 
-def hear_release(course: Course, catalogue: Catalogue, exercise: Exercise) -> tuple[list[Released], Heard]:
+def hear_release(catalogue: Catalogue, exercise: Exercise) -> tuple[list[Released], Heard]:
     """Return the files of an exercise, made anew, and what was heard meanwhile: nothing is asked twice.
 
     Where the recording is stale, as another claim says, nothing is told.
@@ -97,14 +96,11 @@ def hear_release(course: Course, catalogue: Catalogue, exercise: Exercise) -> tu
     heard, recording = Heard(), current(exercise)
     trial = TrialRun(catalogue, exercise, load_bank(exercise), recording) if recording else None
 
-    class Overheard(Hearing):
-        def of(self, namespace: Namespace, answers: Sequence[Asked]) -> str:
-            row = super().of(namespace, answers)
-            heard[id(namespace)] = row, trial.told(namespace, answers) if trial else None
-            return row
+    def hear(namespace: Namespace, answers: Sequence[Asked], row: str) -> None:
+        heard[id(namespace)] = row, trial.told(namespace, answers) if trial else None
 
-    with mock.patch.object(fingerprints, "Hearing", Overheard):
-        return [*released_files(course, catalogue, [exercise])], heard
+    recorded = recorded_file(catalogue, exercise, hear)
+    return [*files_of(catalogue, exercise, stub_of(exercise), recorded)], heard
 
 
 def verify_mutants(

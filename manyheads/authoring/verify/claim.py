@@ -109,13 +109,14 @@ class TrialRun:
     def __init__(self, catalogue: Catalogue, exercise: Exercise, bank: Bank, recording: Recording) -> None:
         self._catalogue, self._exercise, self._bank, self._recording = catalogue, exercise, bank, recording
         self._reference, self._recorded = catalogue.remembering(exercise), recorded_calls(catalogue, exercise)
+        self._text = exercise.misconceptions.read_text(encoding="utf-8")  # in which the mutants' numbers stand
 
     def told(self, namespace: Namespace, heard: Sequence[Asked] = ()) -> Told:
         """Return what is told of a wrong attempt. Hidden checks add names to these, and take none away. heard: its answers."""
         answers = heard or answers_of(self._recorded, namespace)
         calls = zip(self._recording.calls, answers, strict=False)  # other calls, where another engine recorded
         attempt = _Known(namespace, {id(call): each.whole for call, each in calls})
-        told = answer_public_calls(self._recording, attempt, None, self._exercise, self._bank, is_wrong=True)
+        told = answer_public_calls(self._recording, attempt, self._text, self._exercise, self._bank, is_wrong=True)
         return Told(told.diagnosis.named, told.checks, tuple(each.told.found for each in answers))
 
     def proves_another(self, namespace: Namespace, failed: Iterable[str], id_: str) -> str:

@@ -72,7 +72,7 @@ Found = tuple[list[Claim], list[Released]]
 
 def _of_the_bank(course: Course, exercise: Exercise, effort: VerifyEffort) -> Found:
     catalogue = Catalogue(course)
-    files, heard = hear_release(course, catalogue, exercise)
+    files, heard = hear_release(catalogue, exercise)
     return list(verify_mutants(course, catalogue, exercise, heard, effort.pairs)), files
 
 
