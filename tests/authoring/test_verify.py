@@ -70,7 +70,7 @@ def claims_of(folder: Path, box: Box, pairs: int | None) -> Iterator[Claim]:
     yield from (sources := list(verify_sources(course, catalogue, [exercise])))
     if not sources[0].kept:
         return
-    files, heard = hear_release(course, catalogue, exercise)
+    files, heard = hear_release(catalogue, exercise)
     yield from verify_released(course, None, files)
     yield from verify_mutants(course, catalogue, exercise, heard, pairs)
     yield from verify_attempts(course, box, exercise, 1)
