@@ -81,7 +81,7 @@ EARNS["wire"] = {
     "lone_surrogates": (0, "yours returned an object of another type|not an answer", "not a tensor"),
     "missing_reply": (0, SILENT, "no answer"),
     "mutated_bytes": (1, ".", "whatever survives is seven zeros at best, as the first check asks"),
-    "names_200000": (0, "not an answer: its answer is larger|No answer within", "more than a reply may hold"),
+    "names_200000": (0, "not an answer: its answer is larger|No answer within|is not defined", "more than a reply may hold"),
     "names_that_are_not_agreed": (0, NO + "its tensors are not as agreed", "not a reply"),
     "negative_length": (0, NO + "its answer is larger than 4 MiB", "lengths have no sign"),
     "nested_without_end": (0, NO + "it cannot be read", "not a reply"),
