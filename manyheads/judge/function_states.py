@@ -27,6 +27,8 @@ FINE = ("right", "unseen", "so_far")
 def named_in(source: str) -> Mapping[str, frozenset[str]]:
     """For each function and class at the top of the file, those there that it names itself."""
     definitions = {part.name: part for part in statements_of(source) if isinstance(part, DEFINITIONS)}
+    if len(definitions) == 1:  # which names no other, however long it is
+        return dict.fromkeys(definitions, frozenset())
     return {
         name: frozenset({n.id for n in ast.walk(each) if isinstance(n, ast.Name)} & definitions.keys())
         for name, each in definitions.items()

@@ -160,6 +160,5 @@ def _with_suspects(
     new = tuple(named(words, id_).model_copy(update={"function": place}) for id_, place in proven.items())
     unexplained = {o.id for o in failed if not o.suspect}
     if diagnosis.named or can_cause([*proven], unexplained, {o.id for o in failed}, lambda: failed_by):
-        in_order = sorted((*diagnosis.named, *new), key=lambda each: each.id == UNTOUCHED)  # that one is told last
-        return replace(diagnosis, named=tuple(in_order))
+        return replace(diagnosis, named=tuple(sorted((*diagnosis.named, *new), key=lambda d: d.id == UNTOUCHED)))
     return replace(diagnosis, also=(*diagnosis.also, *new))
