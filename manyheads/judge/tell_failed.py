@@ -124,8 +124,7 @@ def with_hidden_checks(
     functions: list[FunctionResult] = []
     for each in told.functions:
         if each.name in first and each.state in FINE:
-            used = uses(source, each.name)
-            others = [other.name for other in functions if other.name in used and other.state not in FINE]
+            others = [o.name for o in functions if o.state not in FINE and o.name in uses(source, each.name)]
             each = FunctionResult(
                 name=each.name,
                 state="waiting" if others else "wrong",
