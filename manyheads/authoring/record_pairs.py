@@ -18,7 +18,6 @@ from ..diagnosis.pair_answers import Pairs, Sketches, brief, no_pairs
 from ..diagnosis.recording import RecordedMutant
 from .mutant_answers import Replies
 
-CLASSES = 6  # of one misconception: its likeliest ones; a mask filled with another number has dozens
 MEMBERS = 3  # how many members of a class are tried in combination with another fault
 _SILENT, _RAISED = 0, -1  # in place of a reply: the reference's, or one that rounding decides; an exception
 
@@ -37,11 +36,9 @@ def recorded_pairs(
     classes = _classes([_outputs(replies[i]) for i in compared], compared, mutants)
     asked = [cast(calls[i], "float64") for i in compared]
     worth = _worth([*classes], [calls[i] for i in compared])
-    ids = [mutants[members[0]].id for members in classes.values()]
-    few = [each for n, each in enumerate(classes.items()) if ids[:n].count(ids[n]) < CLASSES]
     columns: tuple[list[int], list[int], list[int]] = ([], [], [])
     answers: list[Sketches] = []
-    for (one, members), (other, others) in combinations(few, 2):
+    for (one, members), (other, others) in combinations(classes.items(), 2):
         best = next((k for k in worth if one[k] > _SILENT and other[k] > _SILENT), None)
         if best is None or mutants[members[0]].id == mutants[others[0]].id:
             continue
