@@ -168,10 +168,9 @@ def _doubts(row: Row, pair: Pair) -> int | None:
 
 
 def _apart(row: Row) -> Sequence[int]:
-    """Return two mutants: the first has the attempt's numbers, the second all else of its answers; or none.
+    """Return two mutants: the first has its numbers and nothing that it has not, the second all else; or none.
 
-    As where one mistake changes the numbers, and the other how they come about: a gradient that is cut, an argument that is
-    changed, a fixed dtype.
+    As where one changes the numbers, and the other how they come about: a cut gradient, a changed argument, a fixed dtype.
     """
     recording, calls = row.recording, sorted(row.asked)
     right = {i: recording.right(i) for i in calls}
@@ -180,10 +179,10 @@ def _apart(row: Row) -> Sequence[int]:
     calm = [m for m, each in enumerate(known) if _has_numbers_of(each, right)]
     firsts = [m for m, each in enumerate(known) if m not in calm and _has_numbers_of(each, found)]
     mine, best = ({i: row.structure(i, of[i]) for i in calls} for of in (found, right))
-    for second in calm:
-        answers = known[second]
-        is_apart = any(mine[i] != best[i] for i in answers)
-        if is_apart and all(row.structure(i, each) == mine[i] for i, each in answers.items()):
+    firsts = [m for m in firsts if all(row.structure(i, a) in (mine[i], best[i]) for i, a in known[m].items())]
+    for second in calm if firsts else ():
+        is_as = all(row.structure(i, each) == mine[i] for i, each in known[second].items())
+        if is_as and any(mine[i] != best[i] for i in known[second]):
             return next(((first, second) for first in firsts if row.id(first) != row.id(second)), ())
     return ()
 
