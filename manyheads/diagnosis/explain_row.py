@@ -47,8 +47,7 @@ def beside(row: Row, proofs: Iterable[Set[int]]) -> list[Row]:
 def explain_functions(row: Row, proofs: Iterable[Set[int]]) -> Sequence[Fault]:
     """Return what explains each function alone, where nothing explains all, and does not contradict an earlier one."""
     found: dict[str, Fault] = {}
-    # One wrong call alone may be of rounding, or of many mistakes.
-    for own, earlier in (each for each in _functions(row) if len(each[0] & row.wrong.keys()) > 1):
+    for own, earlier in (each for each in _functions(row) if len(each[0] & row.wrong.keys()) > 1):  # not by one
         alone = row.of(own | (earlier - row.wrong.keys()))
         faults = cover(row.of(own | earlier), own) or explain(alone, proofs, is_little=len(alone.wrong) < FEWEST)
         for fault in faults:

@@ -38,7 +38,8 @@ def explaining_pair(row: Row) -> Sequence[Fault]:
     found = sorted((n, pair) for n, pair in doubts if n is not None and n <= DOUBTS)
     if found:
         return _common(row, [pair for n, pair in found if n <= found[0][0] + 1])
-    return [Fault(row.id(m), _others(row, m)) for m in _apart(row)]
+    is_answered = any(each.found.raised is None for each in row.wrong.values())
+    return [Fault(row.id(m), _others(row, m)) for m in (_apart(row) if is_answered else ())]
 
 
 def made_pair(row: Row, bank: Bank) -> Sequence[Fault]:
