@@ -104,7 +104,7 @@ MASKS = Masks(
     }
 )
 FILLS = (0.0, 1e-9, -1e-9, 1e-10, 1e-8, 1e-6, 1e-5, 1e-3, -1e-6, -1e-5, -1e-3, 0.01, -0.01, 0.1, -0.1)
-WEAK = tuple(-float(f) for f in (10, 1, 5, 2, 3, 4, 6, 7, 8, 9, 12, 15, 20, 25, 30, 40, 16, 32, 11, 13, 14))
+WEAK = (-10.0, -1.0, -5.0, -12.0, -14.0, -20.0, -40.0)  # the curve of a family has those between them
 
 
 def first_only(seen):

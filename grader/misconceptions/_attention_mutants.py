@@ -7,9 +7,7 @@ from ._masking import FILLS_TRIED, SCALES_TRIED
 
 WRONG_VIEWS = ("straight", "straight_hd_first", "swapped_first", "last_swapped", "wrong_swap", "moved_then_straight")
 PARTS = ("v", "q", "k", "qk", "qv", "kv")
-CONSTANTS = (0.125, 0.5, 0.25, 8.0, 0.1, 64.0, 1 / 64, 32**-0.5, 12**-0.5, 1 / 12, 1 / 3, 3**-0.5, 0.2, 5**-0.5)
-CONSTANTS += (6**-0.5, 2**-0.5, 10**-0.5, 7**-0.5, 1 / 16, 1 / 32, 768**-0.5, 1 / 768, 2.0, 4.0, 10.0, 16.0, 0.01)
-CONSTANTS += (0.05, 24**-0.5)
+CONSTANTS = (0.125, 0.5, 0.25, 8.0, 64.0, 1 / 64, 1 / 3, 768**-0.5, 1 / 768)
 
 
 def each(id_, **knobs):

@@ -131,7 +131,7 @@ def weighed(scores, seen, how, softmax):
     return AFTER[how](weights, seen) if how in AFTER else weights
 
 
-SCALES_TRIED, FILLS_TRIED = (1e-4, 1e4), (0.02, 100.0)  # the limits of a number that nobody can list
+SCALES_TRIED, FILLS_TRIED = (1e-4, 1e4), (0.02, 40.0)  # the limits of a number that nobody can list
 
 
 def each(misconception, knob, *ways, **others):

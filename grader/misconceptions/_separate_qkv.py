@@ -271,10 +271,9 @@ def attention_mutants(too_wide, wrong_axes, sqrt_heads=()):
 
     too_wide: sizes taken for the head's. wrong_axes: of the softmax. sqrt_heads: the name of the number of heads, if any.
     """
-    divisors = (8, 4, 2, 16, 10, 64, 100, 3, 768, 12)
-    roots = (2, 3, 6, 5, 12, 32, 128, 512, 768)
-    weak = (-10, -1, -5, -2, -3, -4, -6, -7, -8, -9, -11, -12, -20, -30, -15, -40, -50, -0.5, -0.1, -16, -32, -25)
-    weak = tuple(float(n) for n in (*weak, -13, -14))
+    divisors = (8, 4, 2, 64, 3, 768)
+    roots = (2, 768)
+    weak = (-10.0, -1.0, -5.0, -12.0, -14.0, -20.0, -40.0, -50.0)
     added = ("add_seen", "add_hidden", "subtract_hidden")
     softmaxes = ("missing", "sum", "sigmoid")
     return (

@@ -215,7 +215,7 @@ MUTANTS = (
     *each("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
     *ROUNDED,
     *each("scale_after_softmax", scale_place=("after_softmax", "both_sides", "output")),
-    *each("scale_constant", scale=CONSTANTS[:12]),
+    *each("scale_constant", scale=CONSTANTS),
     *WRONG_AXES,
     *each("softmax_wrong_axis", softmax=("heads", "batch"), mask="missing"),
     *WRONG_AXES_FINITE,

@@ -173,7 +173,7 @@ def _bands(id_, **faults):
     yield id_, {**faults, **{f"own_{knob}": RIGHT[knob] for knob in faults}}
 
 
-WEAK = (-10.0, -1.0, -20.0, -5.0, -2.0, -3.0, -50.0, -30.0, -15.0, -40.0, -25.0, -9.0, -8.0, -4.0, -6.0, -7.0, -12.0)
+WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -12.0)
 FINITE = ({"hide": -1e9}, {"nan": "zero"})  # what a row that sees nobody becomes
 SPLIT = ({"align": "top_left", "past_align": "last"}, {"own_align": "top_left", "own_past_align": "last"})
 

@@ -8,7 +8,8 @@ from itertools import compress
 from ..checks.explain import KINDS
 from ..checks.local import namespace_of
 from ..course import Exercise
-from ..diagnosis.bank import Bank, Namespace, load_bank
+from ..diagnosis.bank import Bank, load_bank
+from ..diagnosis.family import Namespace
 from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, has_no_numbers
 from ..diagnosis.guards import REFUSES
 from ..diagnosis.recording import PublicCheck, RecordedMutant, Recording, Words
@@ -55,7 +56,7 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise, hear: Hear = lambda 
     heard = list[tuple[object, tuple[str, list[Place], Broken]]]()
     for mutant in bank.mutants:
         answers = answers_of(recorded, mutant.namespace)
-        seen = mutant.id, [(each.found, each.told.found) for each in answers]
+        seen = mutant.id, [each.told.found for each in answers]
         result = next((result for other, result in heard if other == seen), None)
         if result is None or not any(result[1]):  # else what is known of the other one is known of this one
             result = hearing.of(mutant.namespace, answers), known.places(mutant.namespace, answers), broken(answers)

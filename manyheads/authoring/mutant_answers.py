@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -16,6 +17,7 @@ from ..checks.local import LocalRecordingRunner, as_an_attempts
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange
 from ..course import Exercise
+from ..diagnosis.family import Namespace
 from ..diagnosis.fingerprint import (
     FACETS,
     SMALLEST,
@@ -30,7 +32,6 @@ from ..judge.run_checks import Catalogue
 from .asked_aspects import Broken
 from .record_calls import (
     PUBLIC,
-    Namespace,
     RecordedCalls,
     SettledRunner,
     is_drawn,
@@ -46,14 +47,11 @@ def bits(outcomes: Sequence[CheckOutcome]) -> str:
 
 @dataclass(frozen=True)
 class Asked:
-    """A reply's fingerprint in the call's own dtype, which is recorded; and the reply as an attempt's, which a visible check sees.
+    """A reply as an attempt's. whole: of many copies all answers. call: what was asked, in float32 where float64 raised."""
 
-    whole: the attempt's, of many copies all answers.
-    """
-
-    found: ReplyFingerprint
     told: Observed
     whole: Reply
+    call: Call
 
 
 class _Witness(LocalRecordingRunner):
@@ -97,11 +95,9 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
         for i, call in enumerate(recorded.calls):
             first = runner.unsettled(call)
             whole = as_an_attempts(LocalRunner(namespace), call, first)
-            reply = settled(call, first)
-            told = reply if whole is first else settled(call, whole)
-            found = _fingerprint(recorded, i, reply)
-            seen = found if told is reply else _fingerprint(recorded, i, told)
-            answers.append(Asked(found, Observed(call, recorded.right[i], recorded.expected[i], told, seen), whole))
+            reply = settled(call, whole)
+            told = Observed(call, recorded.right[i], recorded.expected[i], reply, _fingerprint(recorded, i, reply))
+            answers.append(Asked(told, whole, call if whole is first else dataclasses.replace(call, dtype="float32")))
     return answers
 
 
@@ -169,7 +165,7 @@ class KnownReplies:
         return [self._place(namespace, known, each) for known, each in zip(self._known, answers, strict=True)]
 
     def _place(self, namespace: Namespace, known: Replies, asked: Asked) -> Place:
-        call, right, found = asked.told.call, asked.told.right, asked.found
+        call, right, found = asked.call, asked.told.right, asked.told.found
         if found is right:
             return 0
         if (place := known.find(found)) is not None:  # the same as one that is known to be fixed

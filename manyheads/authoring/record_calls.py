@@ -22,6 +22,7 @@ from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange
 from ..course import CourseError, Exercise
+from ..diagnosis.family import Namespace
 from ..diagnosis.fingerprint import PLAIN, ReplyFingerprint, fingerprint_beside, fingerprint_of, has_no_numbers
 from ..diagnosis.observe import Expected, first_of, is_of_copies, settled
 from ..diagnosis.varying_answers import are_alike
@@ -31,7 +32,6 @@ from .asked_aspects import Groups, groups_of
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 PUBLIC = b"public inputs: drawn without the course's secret"  # in place of the secret
 FEW = 2  # copies
-Namespace = Mapping[str, object]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from ..box.worker.execute import execute
 from ..box.worker.messages import Call
 from ..checks.cast import cast
 from ..diagnosis.agree import is_comparable
-from ..diagnosis.bank import Bank, Namespace
+from ..diagnosis.bank import Bank
+from ..diagnosis.family import Namespace
 from ..diagnosis.fingerprint import ReplyFingerprint
 from ..diagnosis.pair_answers import Pairs, Sketches, brief, no_pairs
 from ..diagnosis.recording import RecordedMutant

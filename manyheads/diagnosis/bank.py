@@ -13,9 +13,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from ..checks.edit import Edit, EditError
 from ..checks.local import namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
-from .family import Family
-
-Namespace = Mapping[str, object]
+from .family import Family, Namespace
 
 
 class _Words(BaseModel):

@@ -11,7 +11,7 @@ from .bank import Bank
 from .broken_aspect import proven_by_aspect
 from .curves import of_one_number
 from .diagnosis import Diagnosis, Fault, in_order
-from .explain_row import explain, explain_by_kind, explain_by_made_pair, explain_functions, explain_nearly
+from .explain_row import cover, explain, explain_by_kind, explain_by_made_pair, explain_functions, explain_nearly
 from .fingerprint import has_no_numbers
 from .fixed_sizes import HARD_CODED, has_written_size, lines_that_turn_all_axes, proven_by_rank, proven_by_size
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
@@ -36,6 +36,8 @@ def diagnose(recording: Recording, seen: Mapping[int, Observed], source: str, ba
         bank: the exercise's mutants, of which two can be made in one; None at home, where they are not.
     """
     case = _Case(recording, seen, source)
+    if cover(case.row):  # an exception that mutants raise, too, proves nothing beside them
+        case.proven, case.raised = case.proven_but_by_exceptions, {}
     explained = explain(case.row, case.proofs) or explain_nearly(case.row) or explain_by_kind(case.row)
     explained = explained or _beside_parameters(case) or explain_functions(case.row, case.proofs)
     explained = _behind_guards(case, explained)
@@ -75,7 +77,8 @@ class _Case:
         self.answers = {i: name for i, name in answers.items() if name}
         if are_rounded(each.reply for each in wrong.values()):
             self.answers |= dict.fromkeys(wrong, ROUNDED)
-        self.proven = {**proven_by_chance(self.row), **self.raised, **self.answers}
+        self.proven_but_by_exceptions = {**proven_by_chance(self.row), **self.answers}
+        self.proven = {**self.proven_but_by_exceptions, **self.raised}
         self.dropped = _dropped_otherwise(self.row)
         self.in_its_own_way = {i for i, e in wrong.items() if e.right.raised == "refused" and e.found.raised}
         self.parameters: dict[int, str] = {}

@@ -105,7 +105,7 @@ def explain_by_kind(row: Row) -> Sequence[Fault]:
     One mistake written in two ways stops with two messages.
     """
     is_answered = any(each.reply.raised is None for each in row.wrong.values())
-    faults = cover(replace(row, by_kind=True, _alike={})) if is_answered else ()
+    faults = cover(replace(row, by_kind=True)) if is_answered else ()
     return faults if len(faults) == 1 and not faults[0].alternatives else ()
 
 

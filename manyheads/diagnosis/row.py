@@ -80,11 +80,10 @@ class Row:
         return all(self.silent(mutant, i) or self.explains(mutant, i) for i in self.asked)
 
     def _is_alike(self, call: int, place: int) -> bool:
+        mine, replies = self.written[call].found, self.recording.replies[call]
         if call not in self._alike:
-            mine, facets = self.written[call].found, facets_of(self.recording, call)
-            kind = mine.raised.split()[:2] if self.by_kind and mine.raised else None
-            self._alike[call] = [
-                each.agrees(mine, facets) or (each.raised or "").split()[:2] == kind
-                for each in self.recording.replies[call]
-            ]
-        return self._alike[call][place]
+            facets = facets_of(self.recording, call)
+            self._alike[call] = [each.agrees(mine, facets) for each in replies]
+        raised = replies[place].raised
+        same_kind = self.by_kind and raised and mine.raised and raised.split()[:2] == mine.raised.split()[:2]
+        return self._alike[call][place] or bool(same_kind)

@@ -44,24 +44,25 @@ def due_to_chance(row: Row) -> tuple[Set[int], Sequence[str]]:
     calls = {i: each for i, each in row.written.items() if i in row.asked}
     by_chance = _by_chance({i: each for i, each in calls.items() if not _is_of_dropout(each)})
     plain = [i for i, each in calls.items() if not is_of_copies(each.call)]
-    fitting = dict[frozenset[int], str]()
+    fitting = dict[tuple[frozenset[int], str], None]()
     for m in range(len(row.recording.mutants) if by_chance else 0):
         decided = frozenset(i for i in plain if row.recording.mutants[m].answers[i] is None)
         if decided and all(row.silent(m, i) for i in plain):
-            fitting[decided] = row.id(m)
-    alone = {decided: name for decided, name in fitting.items() if by_chance <= decided}
+            fitting[decided, row.id(m)] = None
+    alone = [(decided, name) for decided, name in fitting if by_chance <= decided]
     if alone:
-        return min(alone, key=len), list({*alone.values()}) if len({*alone.values()}) == 1 else []
+        names = dict.fromkeys(name for _, name in alone)
+        return min((decided for decided, _ in alone), key=len), [*names] if len(names) == 1 else []
     numbers = {i for i, e in row.wrong.items() if row.structure(i, e.found) == row.structure(i, e.right)}
-    names = dict.fromkeys(name for decided, name in fitting.items() if decided <= numbers)
+    names = dict.fromkeys(name for decided, name in fitting if decided <= numbers)
     drops = any(map(_drops, calls.values())) and not all(_is_multiple(calls[i]) for i in by_chance)
     return (numbers, [*names]) if names and drops else (frozenset(), [])
 
 
 def _drops(seen: Observed) -> bool:
-    """Return whether the numbers of one position of all copies lie as far apart as those of the reference's dropout, or all k times.
+    """Return whether the ranges of the numbers over all copies are those of the reference's dropout, times one number.
 
-    So do those of any rate, where a position sees one alone; noise does not, nor do other weights.
+    So they are at any rate, where a position sees one alone; of noise they are not, nor of other weights.
     """
     expected, outputs = first_of(seen.expected), _outputs(seen)
     if not _is_of_dropout(seen) or expected is None or not outputs or outputs[0].shape != expected.shape:

@@ -18,6 +18,7 @@ from ...checks.transcript import Exchange
 from ...course import Course, Exercise
 from ...diagnosis import Bank
 from ...diagnosis.agree import agree
+from ...diagnosis.family import Namespace
 from ...diagnosis.recording_file import is_current, read
 from ...judge.grade_submission import Judge, Settings
 from ...judge.run_checks import Catalogue
@@ -26,7 +27,7 @@ from ...result import ExerciseResult
 from ...student.check_attempt import check_attempt
 from ...submission import AttemptSource
 from ..stub import stub_of
-from .claim import SECRET, Claim, Namespace, Told, Trial
+from .claim import SECRET, Claim, Told, Trial
 
 DTYPES = ("float64", "float32")
 FAIR = "let that check ask for no more than the exercise says, or mend the attempt"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from ...box.worker.messages import Call
 from ...checks.local import LocalRecordingRunner
 from ...course import Exercise
 from ...diagnosis import Bank
+from ...diagnosis.family import Namespace
 from ...diagnosis.fingerprint import ReplyFingerprint
 from ...diagnosis.recording import Recording
 from ...judge.public_checks import answer_public_calls
@@ -65,9 +66,6 @@ class Claim:
         return [*self.failures[:SHOWN], *([f"and {more} more"] if more > 0 else []), f"Next: {self.next}"]
 
 
-Namespace = Mapping[str, object]
-
-
 class Told(NamedTuple):
     """What is told of a wrong attempt: names, and its visible checks. answers: to the recorded calls, in their order."""
 
@@ -119,13 +117,9 @@ class TrialRun:
         told = answer_public_calls(self._recording, attempt, self._text, self._exercise, self._bank, is_wrong=True)
         return Told(told.diagnosis.named, told.checks, tuple(each.told.found for each in answers))
 
-    def proves_another(self, namespace: Namespace, failed: Iterable[str], id_: str) -> str:
-        """Return the other misconception that each of the failed checks proves by itself; "" where one of them does not."""
-        suspect = ""
+    def suspects(self, namespace: Namespace, failed: Iterable[str]) -> Iterator[str]:
+        """Yield the misconception that each of the failed checks proves by itself; "" where it proves none."""
         for check in failed:
             attempt = LocalRecordingRunner(namespace)
             run = self._catalogue.run(self._exercise, attempt, self._reference, PUBLIC, self._exercise.id, only=[check])
-            suspect = run[0].suspect
-            if suspect in ("", id_):
-                return ""
-        return suspect
+            yield run[0].suspect

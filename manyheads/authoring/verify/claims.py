@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
 from io import StringIO
@@ -111,5 +111,5 @@ def _results(root: Path, tasks: Sequence[tuple[Task, str]], effort: VerifyEffort
 
 def _do(root: Path, effort: VerifyEffort, task: tuple[Task, str]) -> Found:
     course, (do, id_) = load_course(root), task
-    with redirect_stdout(StringIO()):  # attempts may print
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # attempts may print, and warn
         return do(course, next(exercise for exercise in course.exercises if exercise.id == id_), effort)

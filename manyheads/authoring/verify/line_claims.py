@@ -18,7 +18,7 @@ from ...result import ProvedLine
 from ...submission import AttemptSource
 from .claim import SECRET, Claim
 
-FAULTS = 10  # for each exercise
+FAULTS = 5  # for each exercise
 SHARE, SHARE_OF_ONE = 0.95, 0.8  # of all exercises' faults, and of one's, where two may be mended on three lines
 MEND = "see docs/diagnosis.md, The line"
 SAYS = "the line of a small fault is found"
