@@ -147,8 +147,10 @@ def verify_order(
     failures = []
     for mutant in chosen:
         with made_in_another_order(mutant.namespace):
-            first, then = usual[id(mutant)].names, trial(mutant.namespace).names
-        failures += [f"{mutant.id} is named {first}, then {then}"] if first != then else []
+            then = trial(mutant.namespace).names
+        first = usual[id(mutant)].names
+        if then not in (first, trial(mutant.namespace).names):  # what it keeps from call to call may be why
+            failures.append(f"{mutant.id} is named {first}, then {then}")
     says = "every mutant has the same names if its layers are made in another order"
     mend = f"let no check compare weights that nobody gave, then course verify {exercise.id}"
     yield Claim.but_for(failures, exercise.id, says, len(chosen), mend)
