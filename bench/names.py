@@ -9,7 +9,7 @@ always the same. All of a course takes hours; `--every 20` takes a twentieth of 
 what the attempts answer, and asks only for what is not there yet: a changed engine judges a sample again in a twentieth of
 a second each. No line is searched for then.
 `compare` counts the names that were won, lost and reordered, and on how many attempts the two sides disagree.
-`tests/golden/names.jsonl.gz` has every twelfth attempt, as both sides named it before the engine was made smaller.
+`tests/golden/names.jsonl.gz` has every twelfth attempt, as both sides name it since there is one diagnosis.
 `figures` prints how many attempts of each kind have the names that they should have: the table of docs/diagnosis.md.
 """
 

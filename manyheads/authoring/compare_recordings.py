@@ -60,15 +60,7 @@ def same_fingerprints(there: bytes, made: bytes) -> bool:
 
 
 def _without_answers(one: Recording) -> Recording:
-    numbers: dict[str, Any] = {
-        "calls": (),
-        "expected": (),
-        "replies": (),
-        "mutants": (),
-        "pairs": (),
-        "curves": (),
-        "drawn": (),
-    }
+    numbers: dict[str, Any] = dict.fromkeys("calls expected replies mutants pairs curves drawn".split(), ())
     return replace(one, **numbers, words=dict(one.words))
 
 
@@ -81,9 +73,8 @@ def _same_parts(before: object, after: object) -> bool:
     return all(same_numbers(a, b) for a, b in zip(*narrow, strict=True))
 
 
-def _same_answers(before: Recording, after: Recording) -> bool:
+def _same_answers(old: Recording, new: Recording) -> bool:
     """Return whether the reference, all mutants and pairs answer alike, however answers that are the same to rounding are stored."""
-    old, new = before, after
     if len(old.replies) != len(new.replies) or [m.id for m in old.mutants] != [m.id for m in new.mutants]:
         return False
     places = [
@@ -100,7 +91,7 @@ def _same_answers(before: Recording, after: Recording) -> bool:
     if not all(old.replies[i][a].is_same(new.replies[i][b], tolerance=STORED) for i, a, b in known):
         return False
     # Where rounding decides an answer, it may decide a class of mutants, and with it which pairs are asked.
-    return undecided > 0 or _same_pairs(before.pairs, after.pairs)
+    return undecided > 0 or _same_pairs(old.pairs, new.pairs)
 
 
 def _same_pairs(before: Pairs, after: Pairs) -> bool:

@@ -36,8 +36,6 @@ def diagnose(recording: Recording, seen: Mapping[int, Observed], source: str, ba
         bank: the exercise's mutants, of which two can be made in one; None at home, where they are not.
     """
     case = _Case(recording, seen, source)
-    if cover(case.row):  # an exception that mutants raise, too, proves nothing beside them
-        case.proven, case.raised = case.proven_but_by_exceptions, {}
     explained = explain(case.row, case.proofs) or explain_nearly(case.row) or explain_by_kind(case.row)
     explained = explained or _beside_parameters(case) or explain_functions(case.row, case.proofs)
     explained = _behind_guards(case, explained)
@@ -77,8 +75,9 @@ class _Case:
         self.answers = {i: name for i, name in answers.items() if name}
         if are_rounded(each.reply for each in wrong.values()):
             self.answers |= dict.fromkeys(wrong, ROUNDED)
-        self.proven_but_by_exceptions = {**proven_by_chance(self.row), **self.answers}
-        self.proven = {**self.proven_but_by_exceptions, **self.raised}
+        if cover(self.row):  # an exception that mutants raise, too, proves nothing beside them
+            self.raised = {}
+        self.proven = {**proven_by_chance(self.row), **self.raised, **self.answers}
         self.dropped = _dropped_otherwise(self.row)
         self.in_its_own_way = {i for i, e in wrong.items() if e.right.raised == "refused" and e.found.raised}
         self.parameters: dict[int, str] = {}

@@ -81,7 +81,7 @@ def _stub(*arguments: object, **named: object) -> None:
     raise NotImplementedError
 
 
-PAIR_SHARE = 0.5  # of some thirty that are drawn: each mutant that is added draws others
+PAIR_SHARE = 0.55  # of some thirty that are drawn: each mutant that is added draws others
 VERDICT_SHARE = 0.98  # recordings hold no random numbers, and not everything that a hidden check asks
 
 
@@ -89,7 +89,7 @@ VERDICT_SHARE = 0.98  # recordings hold no random numbers, and not everything th
 Heard = dict[int, tuple[str, Told | None]]
 
 
-def hear_release(catalogue: Catalogue, exercise: Exercise) -> tuple[list[Released], Heard]:
+def hear_release(catalogue: Catalogue, exercise: Exercise) -> tuple[list[Released], Heard, TrialRun | None]:
     """Return the files of an exercise, made anew, and what was heard meanwhile: nothing is asked twice.
 
     Where the recording is stale, as another claim says, nothing is told.
@@ -101,27 +101,25 @@ def hear_release(catalogue: Catalogue, exercise: Exercise) -> tuple[list[Release
         heard[id(namespace)] = row, trial.told(namespace, answers) if trial else None
 
     recorded = recorded_file(catalogue, exercise, hear)
-    return [*files_of(catalogue, exercise, stub_of(exercise), recorded)], heard
+    return [*files_of(catalogue, exercise, stub_of(exercise), recorded)], heard, trial
 
 
 def verify_mutants(
-    course: Course, catalogue: Catalogue, exercise: Exercise, heard: Heard, pairs: int | None
+    course: Course, catalogue: Catalogue, exercise: Exercise, heard: Heard, trial: TrialRun | None, pairs: int | None
 ) -> Iterator[Claim]:
     """Yield the claims about one exercise's bank; `pairs` of its pairs are tried, all where it is None."""
     bank, hidden = load_bank(exercise), [check.id for check in catalogue.checks(exercise)]
     failed = [[*itertools.compress(hidden, map(int, heard[id(m.namespace)][0]))] for m in bank.mutants]
-    missed = [
-        f"{_label(mutant)} passes every check" for mutant, some in zip(bank.mutants, failed, strict=True) if not some
-    ]
+    missed = [f"{_label(m)} passes every check" for m, some in zip(bank.mutants, failed, strict=True) if not some]
     bank_file = exercise.misconceptions.relative_to(course.root)
     ask = f"let a check in {exercise.checks.relative_to(course.root)} ask for more, or take the mutant out"
     yield Claim.but_for(missed, exercise.id, "every mutant fails a check", len(failed), ask)
     idle = [f"{id_} is failed by no mutant" for id_ in hidden if not any(id_ in some for some in failed)]
     add = f"add one that fails it to {bank_file}, or take the check out"
     yield Claim.but_for(idle, exercise.id, "every check is failed by a mutant", len(hidden), add)
-    if (recording := current(exercise)) is None:
+    if trial is None:
         return
-    trial = TrialRun(catalogue, exercise, bank, recording)
+    recording = trial.recording
     alone = {id(m): told for m in bank.mutants if (told := heard[id(m.namespace)][1])}
     misnamed, verdicts, asked = [], list[str](), 0
     for mutant, some in zip(bank.mutants, failed, strict=True):
@@ -130,11 +128,10 @@ def verify_mutants(
         if _stops(recording, told):
             continue
         asked += 1
-        suspects = trial.suspects(mutant.namespace, some)
-        if not told.is_first(mutant.id) and (told.names or mutant.id not in suspects):
+        if not told.is_first(mutant.id) and (told.names or mutant.id not in trial.suspects(mutant.namespace, some)):
             misnamed.append(f"{_label(mutant)} is named {told.names}")
-        elif told.names and all(suspect not in ("", mutant.id) for suspect in suspects):
-            misnamed.append(f"{_label(mutant)} fails only checks that prove another")
+        elif told.names and (other := trial.proves_another(mutant.namespace, some, mutant.id)):
+            misnamed.append(f"{_label(mutant)} fails only checks that prove {other}")
     apart = f"give both one id in {bank_file}, or let a check tell them apart"
     yield Claim.but_for(misnamed, exercise.id, "every mutant that answers is named first", asked, apart)
     says, release = "every visible check gives the hidden check's verdict", f"course release {exercise.id}"
@@ -149,7 +146,8 @@ def _stops(recording: Recording, told: Told) -> bool:
     """Return whether no function that is wrong answers anything: its exception says where it stops, and need not say why."""
     functions = [target_of(call) for call in recording.calls]
     wrong = {f for i, f in enumerate(functions) if not told.answers[i].is_same(recording.right(i))}
-    return not any(f in wrong and each.raised is None for f, each in zip(functions, told.answers, strict=True))
+    answers = zip(functions, told.answers, strict=True)
+    return bool(wrong) and not any(f in wrong and each.raised is None for f, each in answers)
 
 
 def _verdicts(mutant: str, failed: Collection[str], visible: Sequence[CheckResult]) -> Iterator[str]:

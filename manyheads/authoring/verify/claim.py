@@ -105,16 +105,16 @@ class TrialRun:
     """Puts an exercise's public calls to trusted code, and single hidden checks."""
 
     def __init__(self, catalogue: Catalogue, exercise: Exercise, bank: Bank, recording: Recording) -> None:
-        self._catalogue, self._exercise, self._bank, self._recording = catalogue, exercise, bank, recording
+        self._catalogue, self._exercise, self._bank, self.recording = catalogue, exercise, bank, recording
         self._reference, self._recorded = catalogue.remembering(exercise), recorded_calls(catalogue, exercise)
         self._text = exercise.misconceptions.read_text(encoding="utf-8")  # in which the mutants' numbers stand
 
     def told(self, namespace: Namespace, heard: Sequence[Asked] = ()) -> Told:
         """Return what is told of a wrong attempt. Hidden checks add names to these, and take none away. heard: its answers."""
         answers = heard or answers_of(self._recorded, namespace)
-        calls = zip(self._recording.calls, answers, strict=False)  # other calls, where another engine recorded
-        attempt = _Known(namespace, {id(call): each.whole for call, each in calls})
-        told = answer_public_calls(self._recording, attempt, self._text, self._exercise, self._bank, is_wrong=True)
+        known = zip(self.recording.calls, answers, strict=False)  # other calls, where another engine recorded
+        attempt = _Known(namespace, {id(call): each.whole for call, each in known})
+        told = answer_public_calls(self.recording, attempt, self._text, self._exercise, self._bank, is_wrong=True)
         return Told(told.diagnosis.named, told.checks, tuple(each.told.found for each in answers))
 
     def suspects(self, namespace: Namespace, failed: Iterable[str]) -> Iterator[str]:
@@ -123,3 +123,11 @@ class TrialRun:
             attempt = LocalRecordingRunner(namespace)
             run = self._catalogue.run(self._exercise, attempt, self._reference, PUBLIC, self._exercise.id, only=[check])
             yield run[0].suspect
+
+    def proves_another(self, namespace: Namespace, failed: Iterable[str], id_: str) -> str:
+        """Return the other misconception that each of the failed checks proves by itself; "" where one of them does not."""
+        suspect = ""
+        for suspect in self.suspects(namespace, failed):
+            if suspect in ("", id_):
+                return ""
+        return suspect

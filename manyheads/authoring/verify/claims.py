@@ -72,8 +72,8 @@ Found = tuple[list[Claim], list[Released]]
 
 def _of_the_bank(course: Course, exercise: Exercise, effort: VerifyEffort) -> Found:
     catalogue = Catalogue(course)
-    files, heard = hear_release(catalogue, exercise)
-    return list(verify_mutants(course, catalogue, exercise, heard, effort.pairs)), files
+    files, heard, trial = hear_release(catalogue, exercise)
+    return list(verify_mutants(course, catalogue, exercise, heard, trial, effort.pairs)), files
 
 
 def _of_attempts(course: Course, exercise: Exercise, effort: VerifyEffort) -> Found:
