@@ -9,7 +9,7 @@ import typer
 
 from ..course import Course, Exercise
 from ..submission import AttemptSource, lines_of, proved_line
-from ..submission.read import in_cells
+from ..submission.standing import in_cells
 from .last_check import CHECKED_LAST, exercise_meant, fingerprint_path
 from .options import CourseOption, course_of, open_console
 from .own import own_attempt, why_unstarted

@@ -16,15 +16,14 @@ from manyheads.judge.advice import advice, did_you_mean, of_another_kind
 from manyheads.judge.function_states import Seen, function_results, named_in
 from manyheads.lines.candidates import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import AttemptSource
-from manyheads.submission.notebook import CODE_LIMIT, without_engine
+from manyheads.submission.notebook import without_engine
 from manyheads.submission.read import LINE_LIMIT
+from manyheads.submission.source_text import CODE_LIMIT, statements_of, tree_of
 from manyheads.submission.standing import where_it_is_written, where_it_stands
 from manyheads.submission.unwritten import (
     is_beside_code,
     is_unwritten,
     left_over_raise,
-    statements_of,
-    tree_of,
     unwritten_methods,
     unwritten_names,
 )

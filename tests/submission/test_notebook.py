@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
-from contextlib import suppress
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from manyheads.submission.notebook import CELL_LIMIT, CODE_LIMIT, NotebookError, read_notebook, without_engine
+from manyheads.submission.notebook import CELL_LIMIT, NotebookError, read_notebook, without_engine
+from manyheads.submission.source_text import CODE_LIMIT
 
 
 def notebook(*sources: object, kind: str = "code") -> str:
@@ -144,30 +143,6 @@ def test_a_hostile_cell_does_not_break_the_reader(cell: str) -> None:
     assert read_notebook(notebook(cell)).source.endswith("\n")
 
 
-def test_a_script_of_a_million_brackets_that_names_the_engine_is_not_parsed_by_the_judge(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    parsed: list[str] = []
-    monkeypatch.setattr("manyheads.submission.notebook.ast", SimpleNamespace(parse=parsed.append))
-    source = "import manyheads\nx = [" + "a," * (CODE_LIMIT // 2) + "]\n"
-    with suppress(AttributeError):  # of what has parsed it after all
-        assert without_engine(source) == source
-    assert not parsed
-
-
 def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_checks() -> None:
     picture = "# ![](data:image/png;base64," + "A" * CODE_LIMIT + ")\n"
     assert without_engine(picture + "import manyheads\nx = 1\n") == picture + "\nx = 1\n"
-
-
-@pytest.mark.parametrize("cells", [
-    pytest.param(["a=1;" * 40 + "\n%time x" * 21, "\n".join("a=1;" * 40 for _ in range(1100))], id="a long cell"),
-    pytest.param(["%pwd\n" * 19 + "x = 1\n"] * 1900, id="many cells"),
-])  # fmt: skip
-def test_cells_of_many_magics_are_not_parsed_once_for_each(monkeypatch: pytest.MonkeyPatch, cells: list[str]) -> None:
-    looked_at: list[int] = []
-    monkeypatch.setattr(
-        "manyheads.submission.notebook.parsed", lambda text: (looked_at.append(len(text)), ast.parse(text))[1]
-    )
-    assert read_notebook(notebook(*cells)).cells
-    assert sum(looked_at) < 4 * sum(map(len, cells))

@@ -8,7 +8,8 @@ import pytest
 
 from manyheads.result import Diagnosed, ExerciseResult, FunctionResult
 from manyheads.submission import AttemptSource
-from manyheads.submission.notebook import CODE_LIMIT, NAMES, read_notebook
+from manyheads.submission.notebook import NAMES, read_notebook
+from manyheads.submission.source_text import CODE_LIMIT
 from manyheads.submission.standing import told_of_file, where_it_is_written, where_it_stands
 
 DEF = "def mean(x):\n    return x.mean()\n"
@@ -138,4 +139,4 @@ def test_in_an_empty_file_nothing_is_renamed(text: str, state: str) -> None:
 
 
 def test_of_a_text_that_is_too_long_nothing_is_said() -> None:
-    assert where_it_stands(AttemptSource("a.py", f"class A:\n{INDENTED}{'#' * CODE_LIMIT}"), "mean") == ""
+    assert where_it_stands(AttemptSource("a.py", f"class A:\n{INDENTED}{'x;' * CODE_LIMIT}"), "mean") == ""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.submission.notebook import CODE_LIMIT
+from manyheads.submission.source_text import CODE_LIMIT
 from manyheads.submission.unwritten import LeftOver, is_unwritten, left_over_raise, unwritten_names
 from tests.make import REPOSITORY
 
@@ -75,7 +75,7 @@ def test_no_attempt_of_the_graders_is_nothing() -> None:
 
 def test_a_file_of_many_characters_is_something() -> None:
     """Parsing takes a thousand bytes of the judge's memory for each of them."""
-    assert not is_unwritten(f"def mean(x):\n    pass\n{'#' * CODE_LIMIT}\n")
+    assert not is_unwritten(f"def mean(x):\n    pass\n{'x;' * CODE_LIMIT}\n")
 
 
 def test_a_file_that_python_gives_up_on_is_something() -> None:
