@@ -37,6 +37,7 @@ from .own import (
     done_exercises,
     from_here,
     is_started,
+    judged_instead,
     missing_message,
     other_names,
     own_attempt,
@@ -96,6 +97,9 @@ def check(
     if not started:
         console.tell(*welcome(loaded, str(from_here(loaded.exercises[0].script))))
         return
+    for exercise, source in started:
+        if said := judged_instead(exercise, source, exercises or []):
+            console.say(f"note: {said}", style="dim")
     with ExitStack() as stack:
         checking = _Checking(loaded, console, stack, tells_why=bool(exercises))
         passed = {exercise: checking.show(exercise, source, fresh=fresh) for exercise, source in started}

@@ -117,6 +117,8 @@ def status(
     results = _results(loaded, [a for a in attempts if is_started(*a)], console, fresh=fresh)
     rungs = [(e, _rung(e, source, results.get(e))) for e, source in attempts]
     console.print(ladder([rung for _, rung in rungs]))
+    for said in filter(None, (source.problem if source.missing else source.note for _, source in attempts)):
+        console.tell(f"note: {said}", style="dim")
     upcoming = next(((exercise, rung) for exercise, rung in rungs if rung.state != "done"), None)
     if upcoming is None:
         console.print("All done.")

@@ -6,7 +6,7 @@ it before them, for the box may fork.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
@@ -19,8 +19,8 @@ from ..course.secret import FOLDER
 from ..report.result_evidence import Evidence, ExerciseEvidence, evidence_of
 from ..report.words import FunctionReport, attempt_words
 from ..result import ExerciseResult
-from ..submission import AttemptSource, Unreadable, code_digest, read_attempt, read_bytes
-from ..submission.read import read_file
+from ..submission import AttemptSource, Unreadable, code_digest, largest, read_attempt, read_bytes, read_file
+from ..submission.unwritten import is_unwritten
 from .last_check import NOTE, facts, fingerprint_path, keep, last_result, was_stopped
 
 if TYPE_CHECKING:
@@ -30,22 +30,34 @@ PATIENCE = 2  # how many times the limits of grading: a laptop may be slow, and 
 
 
 def missing_message(course: Course, exercise: Exercise) -> str:
-    """Return the message for an exercise whose file is missing, or has another name."""
+    """Return the message for an exercise whose file is missing, or where all that is written has another name."""
     path = exercise.script
-    if others := other_names(course, exercise):
-        right = f"{exercise.stem}{Path(others[0]).suffix}"
-        return f"{path.name} is not here, and {others[0]} is not read.\nNext: rename it to {right}, then: course check {exercise.id}"
-    return f"{path.name} is not here.\nNext: git checkout {quote(str(from_here(path)))}"
+    if not (others := other_names(course, exercise)):
+        return f"{path.name} is not here.\nNext: git checkout {quote(str(from_here(path)))}"
+    right = path.with_suffix(Path(others[0]).suffix)
+    next_ = f"put it in the place of {right.name}" if right.exists() else f"rename it to {right.name}"
+    is_here = "is as it was handed out" if path.exists() else "is not here"
+    return f"{path.name} {is_here}, and {others[0]} is not read.\nNext: {next_}, then: course check {exercise.id}"
 
 
 def other_names(course: Course, exercise: Exercise) -> list[str]:
-    """Return the files beside the exercise's own that have nearly its name or define what it asks for, and are read for no exercise."""
+    """Return the files beside the exercise's own that have nearly its name or define what it asks for, and are read for no exercise.
+
+    Beside a file of its own, as it was handed out, only those in which something is written.
+    """
     own = {path.name for other in course.exercises for path in (other.script, other.notebook)}
     files = (path for path in exercise.script.parent.glob("*") if path.suffix in (".py", ".ipynb"))
     others = sorted(path.name for path in files if path.name not in own)
+    if exercise.script.exists() or exercise.notebook.exists():
+        others = [name for name in others if _is_written(course, exercise.script.with_name(name))]
     near = get_close_matches(exercise.script.name, others, n=1, cutoff=0.85)
     named = [name for name in others if exercise.id in name] or near
     return named or [name for name in others if _is_of(course, exercise, exercise.script.with_name(name))]
+
+
+def _is_written(course: Course, path: Path) -> bool:
+    source = read_file(path, course.limits.source_kib)
+    return not source.problem and not is_unwritten(source.source)
 
 
 def _is_of(course: Course, exercise: Exercise, path: Path) -> bool:
@@ -53,9 +65,22 @@ def _is_of(course: Course, exercise: Exercise, path: Path) -> bool:
     from ..submission.which_exercise import Exercises, NotPlaced, Reading
 
     try:
-        return Exercises(course).of(path.name, read_bytes(path, course.limits.source_kib), Reading()) == exercise
+        content = read_bytes(path, largest(path.name, course.limits.source_kib))
+        is_promising = any(name.encode() in content for name in exercise.shapes)  # else it need not be parsed
+        return is_promising and Exercises(course).of(path.name, content, Reading()) == exercise
     except (NotPlaced, Unreadable):
         return False
+
+
+def judged_instead(exercise: Exercise, source: AttemptSource, names: Collection[str]) -> str:
+    """Return why not the file is judged that was named, but the one beside it; "" where nothing else is judged."""
+    files = {exercise.script.name, exercise.notebook.name}
+    named = {Path(name).name for name in names} & files
+    if source.missing or source.note or not named or source.name in named:
+        return ""  # the note is told with the result
+    (other,) = files - {source.name}
+    why = "is as it was handed out" if exercise.script.with_name(other).exists() else "is not here"
+    return f"{source.name} is judged, for {other} {why}."
 
 
 def is_started(exercise: Exercise, source: AttemptSource) -> bool:
@@ -95,6 +120,7 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
         seconds_per_attempt=PATIENCE * limits.seconds_per_attempt,
     )
     result = check_source(recording, source, box, patient, exercise=exercise)
+    result = result.model_copy(update={"note": " ".join(filter(None, (source.note, result.note)))})
     keep(exercise, source, result)
     return result
 
@@ -102,15 +128,16 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
 def own_attempt(course: Course, exercise: Exercise) -> AttemptSource:
     """Return the attempt in exercises/: the script, or the notebook where that alone is worked on, or there.
 
-    Missing, too, where the script has another name and in the notebook nothing is written.
+    Missing, too, where nothing is written in either, and something is in a file of another name.
     """
     script = exercise.script
     source = read_attempt(script.parent, exercise.stem, facts(exercise).stub, course.limits.source_kib)
     if source.missing or is_started(exercise, source):
         return source
-    if script.exists():
-        return read_file(script, course.limits.source_kib)
-    return AttemptSource(script.name, missing=True) if other_names(course, exercise) else source
+    if other_names(course, exercise):
+        said, _, _ = missing_message(course, exercise).partition("\n")
+        return AttemptSource(script.name, problem=said, missing=True)
+    return read_file(script, course.limits.source_kib) if script.exists() else source
 
 
 def done_exercises(course: Course) -> set[Exercise]:
@@ -149,7 +176,7 @@ def check_evidence(
     """Return what `course check` tells of an exercise. What has not changed since its last check is not run, unless `fresh`."""
     source = own_attempt(course, exercise)
     if source.missing:
-        return _told(course, exercise, source).model_copy(update={"problem": missing_message(course, exercise)})
+        return _told(course, exercise, source)
     last = last_result(exercise, source)
     result = check_one(course, exercise, source, box) if fresh or last is None or was_stopped(last) else last
     keep(exercise, source, result)  # it was checked last
@@ -183,6 +210,8 @@ def _told(
         max_score=exercise.points,
         next=f"course check {exercise.id}",
     )
+    if source.missing:
+        return told.model_copy(update={"problem": missing_message(course, exercise)})
     if result is None:
         return told
     words, note = attempt_words(result), course.root / FOLDER / NOTE
