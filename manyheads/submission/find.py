@@ -35,9 +35,7 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
         raise CourseFault(
             f"{submitted} is not a folder. Next: course grade FOLDER, with FOLDER/<student>/<assignment>/"
         )
-    submissions: list[Submission] = []
-    others: list[NotGraded] = []
-    at_top: list[NotGraded] = []
+    submissions, others, at_top = list[Submission](), list[NotGraded](), list[NotGraded]()
     left_over = LeftOver(course, submitted)
     for folder in sorted(submitted.iterdir(), key=lambda p: p.name):
         if is_noise(folder.name):
@@ -74,22 +72,19 @@ def is_student(name: str) -> bool:
 
 def closed_in(course: Course, folder: Path) -> list[Path]:
     """Return what of a student's folder this process may not read: the folder itself, an assignment's, or attempts in it."""
-    if not _is_open(folder):
+    may_enter = os.R_OK | os.X_OK
+    if not os.access(folder, may_enter):
         return [folder]
     closed = []
     for assignment in course.assignments:
         path = folder / assignment.id
-        if _is_folder(path) and not _is_open(path):
+        if _is_folder(path) and not os.access(path, may_enter):
             closed.append(path)
         elif _is_folder(path):
             stems = (stem for exercise in assignment.exercises for stem in exercise.stems)
             attempts = [path / f"{stem}{ending}" for stem in stems for ending in ENDINGS]
             closed += [attempt for attempt in attempts if attempt.is_file() and not os.access(attempt, os.R_OK)]
     return closed
-
-
-def _is_open(folder: Path) -> bool:
-    return os.access(folder, os.R_OK | os.X_OK)
 
 
 def _is_folder(path: Path) -> bool:

@@ -16,8 +16,9 @@ NAMES = 1000  # that are remembered of cells which are not run as Python
 METADATA_KEY = "manyheads"  # marks the cells that a release adds to the lesson's
 PACKAGE, _IN_JUPYTER = "manyheads", "get_ipython"
 _HEADER = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+([A-Za-z_][A-Za-z0-9_]{,99})\b", re.MULTILINE)
-_LANGUAGES = "bash|cmd|file|html|javascript|js|latex|markdown|perl|ruby|script|sh|svg|sx|system|writefile"
-_OTHER_LANGUAGE = re.compile(rf"\s*%%({_LANGUAGES})(?!\S)")
+_OTHER_LANGUAGE = re.compile(
+    r"\s*%%(bash|cmd|file|html|javascript|js|latex|markdown|perl|ruby|script|sh|svg|sx|system|writefile)(?!\S)"
+)
 # A line of IPython's: its indent, what is assigned to, and lines that a backslash continues.
 _MAGIC = re.compile(
     r"^([ \t]*)(?:([A-Za-z_]\w*[ \t]*=[ \t]*)?(?:%{1,2}[A-Za-z_]|!(?!=))(?:.*\\\n)*.*|\?.*|[\w.*\[\]]+\?{1,2}[ \t]*$)",
@@ -140,16 +141,15 @@ def _cell_as_python(source: str) -> str:
 
 def _aside(cell: Mapping[str, Any], after: int, left: int) -> Aside:
     """Return what a cell that is not run as Python would define, of so many names at most."""
-    is_check = _is_visible_check(cell)
     try:
         text = _text(cell.get("source"))
     except TypeError:
         text = ""
     language = _OTHER_LANGUAGE.match(text)
-    in_code = "check" if is_check else language[1] if language else ""
+    in_code = "check" if _is_visible_check(cell) else language[1] if language else ""
     kind = {"code": in_code, "markdown": "markdown"}.get(str(cell["cell_type"]), "raw")
-    headers = _HEADER.finditer(text) if kind else iter(())
-    return Aside(kind, after, tuple(header[1] for header in islice(headers, left)))
+    headers = islice(_HEADER.finditer(text), left if kind else 0)
+    return Aside(kind, after, tuple(header[1] for header in headers))
 
 
 def _is_visible_check(cell: Mapping[str, Any]) -> bool:

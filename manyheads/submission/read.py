@@ -60,16 +60,15 @@ def read_exercise(folder: Path, exercise: Exercise, untouched: str | None, limit
     where it is worked on; the note says where it does not. Of names that two exercises ask for, the last definition is both's.
     """
     own = read_attempt(folder, exercise.stem, untouched, limit_kib)
-    for stem in exercise.stems[1:] if own.missing else ():
-        earlier = read_attempt(folder, stem, None, limit_kib)
-        if not earlier.missing:
-            return replace(earlier, note=f"{EARLIER.format(earlier.name, exercise.stem)} {earlier.note}".strip())
     if not own.missing and _is_worked_on(own, untouched):
         return own
-    whole = read_attempt(folder, exercise.assignment.id, None, limit_kib)
-    if whole.missing or not (whole.problem or defined_in(whole.source) & asked_of(exercise)):
-        return own
-    return replace(whole, note=f"{WHOLE.format(whole.name)} {whole.note}".strip())
+    earlier = exercise.stems[1:] if own.missing else ()
+    for stem, said in (*((stem, EARLIER) for stem in earlier), (exercise.assignment.id, WHOLE)):
+        other = read_attempt(folder, stem, None, limit_kib)
+        is_of = said == EARLIER or other.problem or defined_in(other.source) & asked_of(exercise)
+        if is_of and not other.missing:
+            return replace(other, note=f"{said.format(other.name, exercise.stem)} {other.note}".strip())
+    return own
 
 
 def defined_in(source: str) -> frozenset[str]:

@@ -24,14 +24,10 @@ _TABLES = re.compile(r"iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|gbk|gb2312|gb18030|b
 
 
 class Aside(NamedTuple):
-    """A cell that is not run as Python, and the functions and classes that it would define.
+    """A cell that is not run as Python, and the functions and classes that it would define."""
 
-    kind: "markdown", "raw", "check" for the cell of a visible check, or the magic that makes it another language. after: how
-    many code cells stand above it.
-    """
-
-    kind: str
-    after: int
+    kind: str  # "markdown", "raw", "check" for the cell of a visible check, or the magic that makes it another language
+    after: int  # how many code cells stand above it
     names: tuple[str, ...]
 
 
@@ -89,10 +85,7 @@ def printable(text: str) -> str:
 
 
 def decoded(data: bytes) -> str:
-    """Return what a coding line in it says, where that fits; else UTF-8, with or without a byte order mark.
-
-    Raises UnicodeDecodeError, of UTF-8.
-    """
+    """Return what a coding line in it says, where that fits; else UTF-8, with or without its mark. Raises UnicodeDecodeError."""
     with suppress(SyntaxError, LookupError, UnicodeDecodeError):
         name = codecs.lookup(tokenize.detect_encoding(io.BytesIO(data).readline)[0]).name
         if _TABLES.fullmatch(name):
@@ -116,11 +109,12 @@ def read_statements(source: str) -> tuple[ast.stmt, ...]:
     if len(source) > CODE_LIMIT < sum(len(line) for line in source.split("\n") if not line.startswith("#")):
         return ()
     for _ in range(TRIES):
-        with suppress(SystemError):
-            try:
-                return tuple(ast.parse(source).body)
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                break
+        try:
+            return tuple(ast.parse(source).body)
+        except SystemError:
+            continue
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            break
     return ()
 
 

@@ -73,16 +73,14 @@ def told_of_file(result: ExerciseResult, source: AttemptSource) -> ExerciseResul
     """Return the result with the place of each function that is not seen where it stands, and each line with its cell."""
     functions = [_placed(each, source) for each in result.functions]
     stands = {each.name: each.evidence for each in functions if each.state == "undefined" and each.evidence}
-    changes: dict[str, object] = {
-        key: tuple(each.model_copy(update={"evidence": in_cells(each.evidence, source)}) for each in told)
-        for key, told in (("functions", functions), ("checks", result.checks))
-    }
     diagnosis = list(result.diagnosis)
     for index, each in enumerate(diagnosis):
         if each.id == INTERFACE and each.function in stands:  # its name differs in nothing
             title = f"{each.function} is not there once the file has run."
             diagnosis[index] = each.model_copy(update={"title": title, "hint": stands[each.function]})
-    changes |= {"diagnosis": tuple(diagnosis), "note": in_cells(result.note, source)}
+    changes: dict[str, object] = {"diagnosis": tuple(diagnosis), "note": in_cells(result.note, source)}
+    for key, rows in (("functions", functions), ("checks", result.checks)):
+        changes[key] = tuple(r.model_copy(update={"evidence": in_cells(r.evidence, source)}) for r in rows)
     return result.model_copy(update=changes)
 
 
@@ -106,41 +104,33 @@ def where_it_stands(source: AttemptSource, name: str) -> str:
     defined = [place for place in outside or places if isinstance(place.node, DEFINITIONS)]
     if not outside and not defined:
         return _as_text(source, statements, name)
-    last = outside[-1] if outside else defined[0]
-    at = (defined[-1] if outside else last) if defined else last
-    lines = {"at": at.node, "around": at.around, "last": last.node}
-    why = _why(at, last)
-    return _WHY[why].format(word=_word(at.around), **{key: _line(source, node) for key, node in lines.items()})
-
-
-def _why(at: _Place, last: _Place) -> str:
-    """Return why a name is not seen. at: where it is defined, if it is; last: the last statement about it."""
+    last = outside[-1] if outside else defined[0]  # the last statement about it decides
+    at = defined[-1] if outside and defined else last
     if isinstance(last.node, ast.Import | ast.ImportFrom):
-        return "imported"
-    if not isinstance(at.node, DEFINITIONS):
-        return "other"
-    if at is not last:
-        return "deleted" if isinstance(last.node, ast.Delete) else "replaced"
-    return at.kind or ("decorated" if at.node.decorator_list else "gone")
+        why = "imported"
+    elif not isinstance(at.node, DEFINITIONS):
+        why = "other"
+    elif at is not last:
+        why = "deleted" if isinstance(last.node, ast.Delete) else "replaced"
+    else:
+        why = at.kind or ("decorated" if at.node.decorator_list else "gone")
+    lines = {"at": at.node, "around": at.around, "last": last.node}
+    return _WHY[why].format(word=_word(at.around), **{key: _line(source, node) for key, node in lines.items()})
 
 
 def where_it_is_written(source: AttemptSource, name: str) -> str:
     """Say where a version stands that has content, of a function whose last definition is a stub; "" where none does."""
-    named = (place for place in _places(_statements(source)) if isinstance(place.node, DEFINITIONS))
-    places = [place for place in named if name in _names_of(place.node)][::-1]
-    stub = next((place.node for place in places if place.kind in ("", "block")), None)
-    written = next(
-        (place for place in places if stub not in (None, place.node) and not has_no_content(place.node)), None
-    )
+    named = (p for p in _places(_statements(source)) if isinstance(p.node, DEFINITIONS) and p.node.name == name)
+    places = list(named)[::-1]
+    stub = next((p.node for p in places if p.kind in ("", "block")), None)
+    written = next((p for p in places if stub not in (None, p.node) and not has_no_content(p.node)), None)
     if written is None:
         return ""
-    line, counts = _line(source, written.node), _line(source, stub)
+    at, last = _line(source, written.node), _line(source, stub)
     if not written.kind:
-        return (
-            f"what is written on {line} is replaced by the stub on {counts}, for the last one counts. Delete the stub"
-        )
-    inside = f"on {line} inside the {_word(written.around)} on {_line(source, written.around)}"
-    return f"the stub on {counts} counts, and what is written {inside} is not seen. Write it in the stub's place"
+        return f"what is written on {at} is replaced by the stub on {last}, for the last one counts. Delete the stub"
+    inside = f"on {at} inside the {_word(written.around)} on {_line(source, written.around)}"
+    return f"the stub on {last} counts, and what is written {inside} is not seen. Write it in the stub's place"
 
 
 def _statements(source: AttemptSource) -> Sequence[ast.stmt]:
@@ -150,11 +140,12 @@ def _statements(source: AttemptSource) -> Sequence[ast.stmt]:
     return [ast.increment_lineno(part, first - 1) for first, text in _cells(source) for part in read_statements(text)]
 
 
-def _cells(source: AttemptSource) -> Iterator[tuple[int, str]]:
-    """Yield the line at which each cell begins, and its text."""
-    lines = lines_of(source.source)
-    for first, after in zip(source.cells, (*source.cells[1:], len(lines) + 1), strict=False):
-        yield first, "\n".join(lines[first - 1 : after - 1])
+def _cells(source: AttemptSource) -> list[tuple[int, str]]:
+    """Return the line at which each cell begins, and its text."""
+    lines, ends = lines_of(source.source), (*source.cells[1:], None)
+    return [
+        (first, "\n".join(lines[first - 1 : end and end - 1])) for first, end in zip(source.cells, ends, strict=False)
+    ]
 
 
 class _Place(NamedTuple):

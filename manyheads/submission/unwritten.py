@@ -29,10 +29,8 @@ def is_unwritten(source: str) -> bool:
     if all(line.isspace() or line.lstrip().startswith("#") for line in source.splitlines(keepends=True)):
         return True
     nodes = list(_nodes(source))
-    stored = (node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
-    if any(isinstance(node, DEFINITIONS) for node in nodes) and not any(stored):
-        return all(map(_is_empty, nodes))
-    return False
+    stores = any(isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) for node in nodes)
+    return any(isinstance(node, DEFINITIONS) for node in nodes) and not stores and all(map(_is_empty, nodes))
 
 
 @lru_cache(maxsize=2)  # several look at each text, one after the other
@@ -57,8 +55,7 @@ def left_over_raise(source: str, name: str) -> LeftOver | None:
 def unwritten_methods(source: str, name: str) -> list[str]:
     """Return the methods of this class that have no content, where others have some."""
     last = next(_nodes(source, name), None)
-    body = last.body if isinstance(last, ast.ClassDef) else []
-    methods = [node for node in body if isinstance(node, ast.FunctionDef)]
+    methods = [n for n in last.body if isinstance(n, ast.FunctionDef)] if isinstance(last, ast.ClassDef) else []
     empty = [method.name for method in methods if has_no_content(method)]
     return empty if len(empty) < len(methods) else []
 
@@ -124,7 +121,6 @@ def _does_nothing(statement: ast.stmt) -> bool:
 
 
 def _is_stub(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.Raise(ast.Name("NotImplementedError") | ast.Call(ast.Name("NotImplementedError"))):
-            return True
-    return False
+    raised = statement.exc if isinstance(statement, ast.Raise) else None
+    name = raised.func if isinstance(raised, ast.Call) else raised
+    return isinstance(name, ast.Name) and name.id == "NotImplementedError"
