@@ -148,7 +148,7 @@ def _checked(
     exercise: Exercise | None,
 ) -> ExerciseResult:
     if source.missing:
-        return unloadable(recording, "missing", source.problem or f"{source.name} is not here.")
+        return unloadable(recording, "missing", source.problem.partition("\n")[0] or f"{source.name} is not here.")
     if source.problem:
         return unloadable(recording, "error", source.problem, "load_error")
     attempt = AttemptRunner(box, source, limits)
