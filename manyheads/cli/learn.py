@@ -111,8 +111,9 @@ def status(
     results = _results(loaded, [a for a in attempts if is_started(*a)], console, fresh=fresh)
     rungs = [(e, _rung(e, source, results.get(e))) for e, source in attempts]
     console.print(ladder([rung for _, rung in rungs]))
-    for said in filter(None, (source.note or (source.missing and source.problem) for _, source in attempts)):
-        console.tell(f"note: {said.splitlines()[0]}", style="dim")
+    for said in (source.problem if source.missing else source.note for _, source in attempts):
+        if said:
+            console.tell(f"note: {said.splitlines()[0]}", style="dim")
     for exercise, rung in rungs:
         if rung.state != "done":
             first = f"fill the stubs of {from_here(exercise.script)}, then: " if rung.state == "untouched" else ""

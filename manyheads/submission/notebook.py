@@ -141,10 +141,8 @@ def _cell_as_python(source: str) -> str:
 
 def _aside(cell: Mapping[str, Any], after: int, left: int) -> Aside:
     """Return what a cell that is not run as Python would define, of so many names at most."""
-    try:
-        text = _text(cell.get("source"))
-    except TypeError:
-        text = ""
+    source = cell.get("source")
+    text = _text(source) if isinstance(source, str | list) else ""
     language = _OTHER_LANGUAGE.match(text)
     in_code = "check" if _is_visible_check(cell) else language[1] if language else ""
     kind = {"code": in_code, "markdown": "markdown"}.get(str(cell["cell_type"]), "raw")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 LINE_LIMIT = 5_000  # ten times the longest attempt that we have seen
 NOTEBOOK_TIMES = 8  # a notebook holds pictures and outputs, too; how much code it may have is limited where it is read
-HEAD = 2_000  # bytes of a file that is too large, by which it may be known
+HEAD = 100  # bytes of a file that is too large, by which it may be known
 BOTH = "Both {} and {} were worked on: the .py counts."
 EARLIER = "Graded from {}: this exercise is called {} now."
 WHOLE = "Graded from {}, which holds the whole assignment."
