@@ -13,7 +13,7 @@ LIMITS = {
     "authoring": 3764,
     "box": 5940,
     "checks": 1598,
-    "cli": 3084,
+    "cli": 3082,
     "course": 1391,
     "diagnosis": 4023,
     "judge": 4189,
@@ -21,10 +21,10 @@ LIMITS = {
     "notebook": 251,
     "platforms": 2562,
     "report": 2866,
-    "student": 3087,
-    "submission": 3794,
+    "student": 3084,
+    "submission": 3545,
     "the engine's top": 399,
-    "tests": 40690,
+    "tests": 40632,
     "bench": 1438,
 }
 

@@ -37,8 +37,7 @@ from .own import (
     done_exercises,
     from_here,
     is_started,
-    missing_message,
-    other_names,
+    judged_instead,
     own_attempt,
     print_evidence,
     problem_lines,
@@ -88,14 +87,16 @@ def check(
     if exercises:
         started = _meant(loaded, exercises, started)
     else:
-        renamed = {e for e, source in started if source.missing and other_names(loaded, e)}
-        started = [entry for entry in started if entry[0] in renamed or is_started(*entry)]
+        started = [(e, s) for e, s in started if is_started(e, s) or (s.missing and s.name != e.script.name)]
     if as_json or format == "lines":
         _for_programs(loaded, [exercise for exercise, _ in started], as_json=as_json, fresh=fresh)
         return
     if not started:
         console.tell(*welcome(loaded, str(from_here(loaded.exercises[0].script))))
         return
+    for exercise, source in started:
+        if said := judged_instead(exercise, source, exercises or []):
+            console.say(f"note: {said}", style="dim")
     with ExitStack() as stack:
         checking = _Checking(loaded, console, stack, tells_why=bool(exercises))
         passed = {exercise: checking.show(exercise, source, fresh=fresh) for exercise, source in started}
@@ -136,12 +137,11 @@ def _say_how_far(console: Console, course: Course, passed: Mapping[Exercise, boo
     open_here = next((exercise for exercise in passed if not passed[exercise]), None)
     upcoming = open_here or following(course, done, last)
     if upcoming is None:
-        lines = ["All done."]
-    elif upcoming == open_here:
-        lines = [f"Next: change {from_here(upcoming.script)}, then: course check {upcoming.id}"]
+        console.tell(how_far(course, done), "All done.")
     else:
-        lines = [f"Next: {upcoming.title}, in {from_here(upcoming.script)}, then: course check {upcoming.id}"]
-    console.tell(how_far(course, done), *lines)
+        what = "change" if upcoming == open_here else f"{upcoming.title}, in"
+        next_ = f"Next: {what} {from_here(upcoming.script)}, then: course check {upcoming.id}"
+        console.tell(how_far(course, done), next_)
 
 
 def _next_function(exercise: Exercise, result: ExerciseResult, source: AttemptSource) -> str:
@@ -170,7 +170,7 @@ class _Checking:
     def show(self, exercise: Exercise, source: AttemptSource, *, fresh: bool) -> bool:
         """Print the result of an attempt. Returns whether every check passed."""
         if source.missing:
-            self.console.say(missing_message(self.course, exercise), style="red")
+            self.console.say(source.problem, style="red")
             return False
         last = None if fresh else last_result(exercise, source)
         unchanged = last is not None and not was_stopped(last)

@@ -123,7 +123,7 @@ class Editor:
     def shapes(self, uri: str, course: Course, exercise: Exercise, lines: types.Range) -> list[types.InlayHint]:
         """Return the shapes of what is saved. A file that has not changed is traced once."""
         source = own_attempt(course, exercise)
-        if source.name != exercise.script.name or why_unstarted(course, exercise, source, "trace"):
+        if source.name != exercise.script.name or why_unstarted(exercise, source, "trace"):
             return []
         texts = list(lines_of(source.source))
         if uri not in self._traces or self._traces[uri][0] != source:

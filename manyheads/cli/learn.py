@@ -28,14 +28,14 @@ from .options import (
     exercises_named,
     open_console,
 )
-from .own import check_one, from_here, is_started, missing_message, own_attempt, print_evidence, status_evidence
+from .own import check_one, from_here, is_started, own_attempt, print_evidence, status_evidence
 from .progress import waiting
 from .trace import follow_own_attempt
 
 if TYPE_CHECKING:
     from ..student.hints import Hint
 
-# `course hint`: one step closer to the answer each time.
+PLOTS = "plots"  # in the course's folder, ignored by git
 
 
 def hint(
@@ -53,21 +53,18 @@ def hint(
     source = own_attempt(loaded, wanted)
     console = open_console()
     if source.missing:
-        console.say(missing_message(loaded, wanted))
+        console.say(source.problem)
         raise typer.Exit(1)
     if not is_started(wanted, source):
         _print(
             console, wanted.hint, f"fill the first stub of {from_here(wanted.script)}, then: course check {wanted.id}"
         )
         return
-    result = last_result(wanted, source)
-    if result is None:
+    if (result := last_result(wanted, source)) is None:
         from ..box.forked import open_own_box
 
-        with (
-            open_own_box(meta=True) as box,
-            waiting(console, f"checking {wanted.id}"),
-        ):  # the box first: it may fork only while there is no other thread, and the spinner is one
+        # The box first: it may fork only while there is no other thread, and the spinner is one.
+        with open_own_box(meta=True) as box, waiting(console, f"checking {wanted.id}"):
             result = check_one(loaded, wanted, source, box)
     given = hint_on(loaded, wanted, result, again=again)
     if given is None:
@@ -94,9 +91,6 @@ def _print(console: Console, sentence: str, following: str) -> None:
     console.print(f"Next: {following}")
 
 
-# `course status`: the ladder of exercises.
-
-
 def status(
     assignment: AssignmentOption = None,
     course: CourseOption = None,
@@ -117,13 +111,15 @@ def status(
     results = _results(loaded, [a for a in attempts if is_started(*a)], console, fresh=fresh)
     rungs = [(e, _rung(e, source, results.get(e))) for e, source in attempts]
     console.print(ladder([rung for _, rung in rungs]))
-    upcoming = next(((exercise, rung) for exercise, rung in rungs if rung.state != "done"), None)
-    if upcoming is None:
-        console.print("All done.")
-    elif upcoming[1].state == "untouched":
-        console.print(f"Next: fill the stubs of {from_here(upcoming[0].script)}, then: course check {upcoming[0].id}")
-    else:
-        console.print(f"Next: course check {upcoming[0].id}")
+    for said in (source.problem if source.missing else source.note for _, source in attempts):
+        if said:
+            console.tell(f"note: {said.splitlines()[0]}", style="dim")
+    for exercise, rung in rungs:
+        if rung.state != "done":
+            first = f"fill the stubs of {from_here(exercise.script)}, then: " if rung.state == "untouched" else ""
+            console.print(f"Next: {first}course check {exercise.id}")
+            return
+    console.print("All done.")
 
 
 def _results(
@@ -150,11 +146,6 @@ def _rung(exercise: Exercise, source: AttemptSource, result: ExerciseResult | No
     asked = tuple((title, id in passed) for id, title in checks)
     state: State = "done" if result.is_done else "in progress"
     return Rung(*named, state, result.score or 0.0, most, asked, tuple(function_reports(result)), result.unseen)
-
-
-# `course plot`: a page with the expected values, yours and the difference.
-
-PLOTS = "plots"  # in the course's folder, ignored by git
 
 
 def _write(path: Path, page: str) -> None:

@@ -6,10 +6,11 @@ it before them, for the box may fork.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
+from os.path import basename
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
@@ -19,8 +20,8 @@ from ..course.secret import FOLDER
 from ..report.result_evidence import Evidence, ExerciseEvidence, evidence_of
 from ..report.words import FunctionReport, attempt_words
 from ..result import ExerciseResult
-from ..submission import AttemptSource, Unreadable, code_digest, read_attempt, read_bytes
-from ..submission.read import read_file
+from ..submission import AttemptSource, Unreadable, code_digest, largest, read_attempt, read_bytes, read_file
+from ..submission.unwritten import is_unwritten
 from .last_check import NOTE, facts, fingerprint_path, keep, last_result, was_stopped
 
 if TYPE_CHECKING:
@@ -29,33 +30,14 @@ if TYPE_CHECKING:
 PATIENCE = 2  # how many times the limits of grading: a laptop may be slow, and no points depend on it
 
 
-def missing_message(course: Course, exercise: Exercise) -> str:
-    """Return the message for an exercise whose file is missing, or has another name."""
-    path = exercise.script
-    if others := other_names(course, exercise):
-        right = f"{exercise.stem}{Path(others[0]).suffix}"
-        return f"{path.name} is not here, and {others[0]} is not read.\nNext: rename it to {right}, then: course check {exercise.id}"
-    return f"{path.name} is not here.\nNext: git checkout {quote(str(from_here(path)))}"
-
-
-def other_names(course: Course, exercise: Exercise) -> list[str]:
-    """Return the files beside the exercise's own that have nearly its name or define what it asks for, and are read for no exercise."""
-    own = {path.name for other in course.exercises for path in (other.script, other.notebook)}
-    files = (path for path in exercise.script.parent.glob("*") if path.suffix in (".py", ".ipynb"))
-    others = sorted(path.name for path in files if path.name not in own)
-    near = get_close_matches(exercise.script.name, others, n=1, cutoff=0.85)
-    named = [name for name in others if exercise.id in name] or near
-    return named or [name for name in others if _is_of(course, exercise, exercise.script.with_name(name))]
-
-
-def _is_of(course: Course, exercise: Exercise, path: Path) -> bool:
-    """Return whether a file of any name defines what this exercise alone asks for."""
-    from ..submission.which_exercise import Exercises, NotPlaced, Reading
-
-    try:
-        return Exercises(course).of(path.name, read_bytes(path, course.limits.source_kib), Reading()) == exercise
-    except (NotPlaced, Unreadable):
-        return False
+def judged_instead(exercise: Exercise, source: AttemptSource, names: Collection[str]) -> str:
+    """Return why not the file that was named is judged, but the one beside it; "" where nothing needs to be said."""
+    for other in {exercise.script, exercise.notebook} - {exercise.script.with_name(source.name)}:
+        is_named = other.name in map(basename, names)
+        if is_named and not source.missing and not source.note:  # a note is told with the result
+            why = "is as it was handed out" if other.exists() else "is not here"
+            return f"{source.name} is judged, for {other.name} {why}."
+    return ""
 
 
 def is_started(exercise: Exercise, source: AttemptSource) -> bool:
@@ -63,10 +45,10 @@ def is_started(exercise: Exercise, source: AttemptSource) -> bool:
     return not source.missing and code_digest(source.source) != facts(exercise).stub
 
 
-def why_unstarted(course: Course, exercise: Exercise, source: AttemptSource, command: str) -> list[str]:
+def why_unstarted(exercise: Exercise, source: AttemptSource, command: str) -> list[str]:
     """Return why nothing of the student's can run, and what comes next; nothing where something can."""
     if source.missing:
-        return missing_message(course, exercise).splitlines()
+        return source.problem.splitlines()
     if not source.problem and is_started(exercise, source):
         return []
     first = "mend the file" if source.problem else f"fill the first stub of {exercise.stem}"
@@ -89,12 +71,9 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
     path = fingerprint_path(exercise)
     refuse_what_does_not_fit(recording := read(path), path)
     limits = course.limits.for_worker()
-    patient = replace(
-        limits,
-        seconds_per_call=PATIENCE * limits.seconds_per_call,
-        seconds_per_attempt=PATIENCE * limits.seconds_per_attempt,
-    )
-    result = check_source(recording, source, box, patient, exercise=exercise)
+    longer = {key: PATIENCE * getattr(limits, key) for key in ("seconds_per_call", "seconds_per_attempt")}
+    result = check_source(recording, source, box, replace(limits, **longer), exercise=exercise)
+    result = result.model_copy(update={"note": " ".join(filter(None, (source.note, result.note)))})
     keep(exercise, source, result)
     return result
 
@@ -102,15 +81,43 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
 def own_attempt(course: Course, exercise: Exercise) -> AttemptSource:
     """Return the attempt in exercises/: the script, or the notebook where that alone is worked on, or there.
 
-    Missing, too, where the script has another name and in the notebook nothing is written.
+    Missing, with a problem that says why and what comes next, where there is neither, or what is written has another name.
     """
     script = exercise.script
     source = read_attempt(script.parent, exercise.stem, facts(exercise).stub, course.limits.source_kib)
-    if source.missing or is_started(exercise, source):
+    if is_started(exercise, source):
         return source
+    if other := _other_name(course, exercise):
+        right = script.with_suffix(Path(other).suffix)
+        is_here = "is as it was handed out" if script.exists() else "is not here"
+        next_ = f"put it in the place of {right.name}" if right.exists() else f"rename it to {right.name}"
+        said = f"{script.name} {is_here}, and {other} is not read.\nNext: {next_}, then: course check {exercise.id}"
+        return AttemptSource(other, missing=True, problem=said)
+    if source.missing:
+        said = f"{script.name} is not here.\nNext: git checkout {quote(str(from_here(script)))}"
+        return replace(source, problem=said)
+    return read_file(script, course.limits.source_kib) if script.exists() else source
+
+
+def _other_name(course: Course, exercise: Exercise) -> str:
+    """Return a file beside the exercise's own that has nearly its name and is read for no exercise; "" where there is none.
+
+    Beside an untouched script, only one in which something is written; without a script, also one that defines what is asked for.
+    """
+    from ..submission.which_exercise import Exercises, NotPlaced, Reading
+
+    script, kib, exercises = exercise.script, course.limits.source_kib, Exercises(course)
+    own = {path for other in course.exercises for path in (other.script, other.notebook)}
+    files = sorted(path for path in script.parent.glob("*") if path.suffix in (".py", ".ipynb") and path not in own)
+    names = [path.name for path in files]
+    near = [name for name in names if exercise.id in name] or get_close_matches(script.name, names, n=1, cutoff=0.85)
     if script.exists():
-        return read_file(script, course.limits.source_kib)
-    return AttemptSource(script.name, missing=True) if other_names(course, exercise) else source
+        near = [name for name in near if not is_unwritten(read_file(script.with_name(name), kib).source)]
+    for path in () if near or script.exists() else files:
+        with suppress(NotPlaced, Unreadable):
+            if exercises.of(path.name, read_bytes(path, largest(path.name, kib)), Reading()) == exercise:
+                return path.name
+    return near[0] if near else ""
 
 
 def done_exercises(course: Course) -> set[Exercise]:
@@ -149,7 +156,7 @@ def check_evidence(
     """Return what `course check` tells of an exercise. What has not changed since its last check is not run, unless `fresh`."""
     source = own_attempt(course, exercise)
     if source.missing:
-        return _told(course, exercise, source).model_copy(update={"problem": missing_message(course, exercise)})
+        return _told(course, exercise, source)
     last = last_result(exercise, source)
     result = check_one(course, exercise, source, box) if fresh or last is None or was_stopped(last) else last
     keep(exercise, source, result)  # it was checked last
@@ -184,7 +191,7 @@ def _told(
         next=f"course check {exercise.id}",
     )
     if result is None:
-        return told
+        return told.model_copy(update={"problem": source.problem})
     words, note = attempt_words(result), course.root / FOLDER / NOTE
 
     def shown(report: FunctionReport) -> int:

@@ -9,7 +9,7 @@ import typer
 
 from ..course import Course, Exercise
 from ..submission import AttemptSource, lines_of, proved_line
-from ..submission.read import in_cells
+from ..submission.standing import in_cells
 from .last_check import CHECKED_LAST, exercise_meant, fingerprint_path
 from .options import CourseOption, course_of, open_console
 from .own import own_attempt, why_unstarted
@@ -79,7 +79,7 @@ def follow_own_attempt(
 
     with open_own_box() as box:  # before this process runs a torch operation, because the box may fork it
         source = own_attempt(course, exercise)
-        refuse_unstarted(course, exercise, source, command)
+        refuse_unstarted(exercise, source, command)
         recorded = read(fingerprint_path(exercise))
         chosen = examples_named(exercise, recorded, function, f"course {command}", by_head=by_head)
         if by_head and function is None:
@@ -88,10 +88,10 @@ def follow_own_attempt(
         return exercise, source, follow(box, course.limits.for_worker(), source, chosen, *kept)
 
 
-def refuse_unstarted(course: Course, exercise: Exercise, source: AttemptSource, command: str) -> None:
+def refuse_unstarted(exercise: Exercise, source: AttemptSource, command: str) -> None:
     """Print a message and exit with status 1 if the student has not written anything that can run."""
     console = open_console()
-    lines = why_unstarted(course, exercise, source, command)
+    lines = why_unstarted(exercise, source, command)
     console.tell(*lines)
     if lines:
         raise typer.Exit(1)

@@ -42,7 +42,7 @@ def train(
     console = open_console()
     with open_own_box() as box:  # before this process runs a torch operation, because the box may fork it
         source = own_attempt(loaded, wanted)
-        refuse_unstarted(loaded, wanted, source, "train")
+        refuse_unstarted(wanted, source, "train")
         from ..box.worker.training import STEPS
         from ..student.train_model import TrainingStopped, attention_of, own_training_run
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from ..box.worker.messages import Call
 from ..checks.explain import is_refusal
 from ..checks.transcript import target_of
-from ..submission.unwritten import statements_of
+from ..submission.source_text import statements_of
 from .fingerprint import SIZES
 from .observe import Observed
 from .row import Row

@@ -13,7 +13,7 @@ from itertools import islice
 
 from ..box.worker.answers import Raised
 from ..checks.explain import is_refusal
-from ..submission.unwritten import statements_of
+from ..submission.source_text import statements_of
 
 REFUSES = "refuses_allowed"
 UNDIVIDED = "divisibility_unchecked"  # whoever asks whether the wrong width can be divided refuses what is allowed, too

@@ -15,7 +15,7 @@ import torch
 
 from ..box.worker.answers import Raised
 from ..checks.explain import is_shape_fault
-from ..submission.unwritten import DEFINITIONS, statements_of
+from ..submission.source_text import DEFINITIONS, statements_of
 
 NOT_CALLED = "On line {0} `{1}` is {2} that is not called: write {1}(…)."
 _OF_A_FUNCTION = re.compile(

@@ -16,7 +16,8 @@ from ..checks.sanitize import sanitize
 from ..checks.transcript import Exchange, target_of
 from ..diagnosis.observe import Observed
 from ..result import FunctionResult, State
-from ..submission.unwritten import DEFINITIONS, left_over_raise, statements_of, unwritten_methods, unwritten_names
+from ..submission.source_text import DEFINITIONS, statements_of
+from ..submission.unwritten import left_over_raise, unwritten_methods, unwritten_names
 from .advice import advice, did_you_mean, in_another_order, of_another_kind, refuses_nothing
 
 STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so

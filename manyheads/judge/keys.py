@@ -21,7 +21,7 @@ from ..course.model import with_neighbours
 from ..lines.find_lines import Bounds
 from ..result import ExerciseResult
 from ..submission import Submission, Unreadable, largest, read_bytes
-from ..submission.source_text import parsed
+from ..submission.source_text import read_statements
 
 PACKAGES = ("torch", "numpy", "einops", "pytest")
 ENDS = (".py", ".ipynb")  # the suffixes of attempts
@@ -87,15 +87,15 @@ def _files_below(root: Path) -> Iterator[Path]:
 def _reads_beyond(path: Path) -> bool:
     """Return whether this source may read more of the course than itself and its neighbours. In doubt it may."""
     try:
-        tree = parsed(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return False
-    except (OSError, ValueError, SyntaxError):
+    except (OSError, ValueError):
         return True
-    graded = (
-        part for part in tree.body if not isinstance(part, ast.If) or part.orelse or ast.unparse(part.test) != MAIN
-    )
-    return any(_is_beyond(node, path) for part in graded for node in ast.walk(part))
+    parts = read_statements(text)
+    graded = (part for part in parts if not isinstance(part, ast.If) or part.orelse or ast.unparse(part.test) != MAIN)
+    unknown = bool(text.strip()) and not parts
+    return unknown or any(_is_beyond(node, path) for part in graded for node in ast.walk(part))
 
 
 def _is_beyond(node: ast.AST, path: Path) -> bool:

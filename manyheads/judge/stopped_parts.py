@@ -11,8 +11,7 @@ from ..box.worker.answers import Raised
 from ..checks.explain import explain, is_undefined
 from ..checks.transcript import Exchange
 from ..submission import AttemptSource, proved_line
-from ..submission.source_text import lines_of
-from ..submission.unwritten import DEFINITIONS, statements_of
+from ..submission.source_text import DEFINITIONS, lines_of, statements_of
 
 _SHOWN = 3
 _MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")

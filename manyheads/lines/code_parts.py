@@ -11,8 +11,7 @@ from itertools import accumulate, permutations
 from operator import ne
 from typing import Any
 
-from ..submission.source_text import printable
-from ..submission.unwritten import statements_of
+from ..submission.source_text import printable, statements_of
 
 NAMES = 40  # of a part, and attributes of a class, that are put in place of others
 SHOWN = 160  # characters of a line in an edit's description

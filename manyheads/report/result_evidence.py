@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict
 
 from ..result import ExerciseResult, Outcome, State
 from ..submission import AttemptSource, lines_of, proved_line
-from ..submission.read import named_line
-from ..submission.unwritten import DEFINITIONS, statements_of
+from ..submission.source_text import DEFINITIONS, statements_of
+from ..submission.standing import named_line
 from .words import FunctionReport, attempt_words
 
 _PLACE = {"line", "column", "end_column", "cell", "line_in_cell"}

@@ -30,8 +30,7 @@ from ..diagnosis.recording import Recording
 from ..lines.candidates import candidates
 from ..lines.code_parts import Edit, name_of
 from ..submission import AttemptSource, lines_of, proved_line
-from ..submission.source_text import printable
-from ..submission.unwritten import DEFINITIONS, tree_of
+from ..submission.source_text import DEFINITIONS, printable, tree_of
 from .choose_example import examples
 from .question import ASKED, Option, Question, question
 from .small_calls import Runs, Small, small_call

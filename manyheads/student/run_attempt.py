@@ -23,6 +23,7 @@ from ..judge.stopped_parts import are_the_cause, as_note, stopped_parts
 from ..lines.find_lines import Bounds, OutOfTime
 from ..result import ExerciseResult, Outcome, ProvedLine
 from ..submission import AttemptSource, proved_line
+from ..submission.source_text import tree_of
 from ..submission.standing import told_of_file
 from .check_attempt import check_and_diagnose, told_of, unloadable
 
@@ -111,10 +112,7 @@ def _line(source: AttemptSource, call: Call, box: Box, limits: Limits, dtype: st
 
 def _sentence(source: str, line: int) -> str:
     """Return the first line of the innermost loop that contains this line; the line itself where none does."""
-    try:
-        nodes = list(ast.walk(ast.parse(source)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        nodes = []
+    nodes = (node for part in tree_of(source) for node in ast.walk(part))
     loops = [n for n in nodes if isinstance(n, ast.While | ast.For) and n.lineno <= line <= (n.end_lineno or 0)]
     if not loops:
         return f"It did not come back from line {line}."
@@ -150,7 +148,7 @@ def _checked(
     exercise: Exercise | None,
 ) -> ExerciseResult:
     if source.missing:
-        return unloadable(recording, "missing", f"{source.name} is not here.")
+        return unloadable(recording, "missing", source.problem.partition("\n")[0] or f"{source.name} is not here.")
     if source.problem:
         return unloadable(recording, "error", source.problem, "load_error")
     attempt = AttemptRunner(box, source, limits)

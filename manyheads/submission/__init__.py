@@ -3,10 +3,7 @@
 from .find import Submission, closed_in, find_submissions, is_reserved, is_student
 from .left_over import ENDINGS, NotGraded, is_archive, is_noise, read_not_graded, shown, write_not_graded
 from .read import (
-    AttemptSource,
-    Unreadable,
     largest,
-    proved_line,
     read_attempt,
     read_bytes,
     read_exercise,
@@ -14,7 +11,8 @@ from .read import (
     read_text,
     too_large,
 )
-from .source_text import code_digest, lines_of
+from .source_text import AttemptSource, Unreadable, code_digest, lines_of
+from .standing import proved_line
 
 __all__ = [
     "ENDINGS",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,9 +35,7 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
         raise CourseFault(
             f"{submitted} is not a folder. Next: course grade FOLDER, with FOLDER/<student>/<assignment>/"
         )
-    submissions: list[Submission] = []
-    others: list[NotGraded] = []
-    at_top: list[NotGraded] = []
+    submissions, others, at_top = list[Submission](), list[NotGraded](), list[NotGraded]()
     left_over = LeftOver(course, submitted)
     for folder in sorted(submitted.iterdir(), key=lambda p: p.name):
         if is_noise(folder.name):
@@ -47,14 +44,12 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
             at_top.append(left_over.at_top(folder))
         elif not is_student(folder.name):
             at_top.append(NotGraded(path=shown(folder.name), reason=_REFUSED))
-        elif closed := closed_in(course, folder):
-            others += [left_over.closed(path) for path in closed]
-            # What is closed may be of these assignments, or they are there beside it.
-            concerned = [a for a in course.assignments if folder in closed or (folder / a.id).is_dir()]
-            submissions += [Submission(folder.name, each, folder / each.id) for each in concerned]
         else:
-            submissions += _of_student(course, folder)
-            others += left_over.of_student(folder)
+            closed = closed_in(course, folder)
+            others += [left_over.closed(path) for path in closed] or left_over.of_student(folder)
+            # What is closed may be of any assignment.
+            found = [each for each in course.assignments if folder in closed or _is_folder(folder / each.id)]
+            submissions += [Submission(folder.name, each, folder / each.id) for each in found]
     others = [*left_over.some(submitted, iter(at_top)), *others]
     if not submissions and not others:
         ids = ", ".join(assignment.id for assignment in course.assignments)
@@ -77,28 +72,20 @@ def is_student(name: str) -> bool:
 
 def closed_in(course: Course, folder: Path) -> list[Path]:
     """Return what of a student's folder this process may not read: the folder itself, an assignment's, or attempts in it."""
-    if not _is_open(folder):
+    may_enter = os.R_OK | os.X_OK
+    if not os.access(folder, may_enter):
         return [folder]
     closed = []
     for assignment in course.assignments:
         path = folder / assignment.id
-        if path.is_symlink() or not path.is_dir():
-            continue
-        if not _is_open(path):
+        if _is_folder(path) and not os.access(path, may_enter):
             closed.append(path)
-            continue
-        stems = (stem for exercise in assignment.exercises for stem in exercise.stems)
-        attempts = [path / f"{stem}{ending}" for stem in stems for ending in ENDINGS]
-        closed += [attempt for attempt in attempts if attempt.is_file() and not os.access(attempt, os.R_OK)]
+        elif _is_folder(path):
+            stems = (stem for exercise in assignment.exercises for stem in exercise.stems)
+            attempts = [path / f"{stem}{ending}" for stem in stems for ending in ENDINGS]
+            closed += [attempt for attempt in attempts if attempt.is_file() and not os.access(attempt, os.R_OK)]
     return closed
 
 
-def _is_open(folder: Path) -> bool:
-    return os.access(folder, os.R_OK | os.X_OK)
-
-
-def _of_student(course: Course, folder: Path) -> Iterator[Submission]:
-    for assignment in course.assignments:
-        path = folder / assignment.id
-        if path.is_dir() and not path.is_symlink():
-            yield Submission(folder.name, assignment, path)
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()

@@ -1,90 +1,42 @@
-"""Read the file of one exercise: a regular file of bounded size, as text, with its lines as the student sees them."""
+"""Read the file of one exercise: a regular file of bounded size, as text, or one sentence that says why not."""
 
 from __future__ import annotations
 
 import ast
 import codecs
-import hashlib
 import os
 import re
 import stat
-from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..result import ExerciseResult, ProvedLine
-from .notebook import Aside, NotebookError, NotebookSource, read_notebook, without_engine
-from .source_text import code_digest, decoded, with_newlines
-from .unwritten import statements_of
-
-# What git leaves in a file whose two versions it could not merge.
-
-_MARKERS = ("\n<<<<<<< ", "\n=======\n", "\n>>>>>>> ")
-
-
-def conflict_line(text: str) -> int | None:
-    """Return the line at which the first conflict begins, from 1 on; None if there is none."""
-    text, at, first = f"\n{text}", -1, None
-    for marker in _MARKERS:
-        at = text.find(marker, at + 1)
-        if at < 0:
-            return None
-        first = at if first is None else first
-    return text.count("\n", 0, first) + 1
-
-
-# Read the file of one exercise: a regular file of bounded size, as text, or one sentence that says why not.
+from .notebook import read_notebook, without_engine, without_magics
+from .source_text import AttemptSource, Unreadable, code_digest, decoded, statements_of, tree_of, with_newlines
 
 if TYPE_CHECKING:
-    from ..box.worker.messages import Load
     from ..course import Exercise
 
 # Windows has only O_BINARY, without which a Ctrl-Z character would end the file.
 _READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 LINE_LIMIT = 5_000  # ten times the longest attempt that we have seen
 NOTEBOOK_TIMES = 8  # a notebook holds pictures and outputs, too; how much code it may have is limited where it is read
+HEAD = 100  # bytes of a file that is too large, by which it may be known
 BOTH = "Both {} and {} were worked on: the .py counts."
 EARLIER = "Graded from {}: this exercise is called {} now."
 WHOLE = "Graded from {}, which holds the whole assignment."
-
-
-@dataclass(frozen=True)
-class AttemptSource:
-    """What a student handed in for one exercise.
-
-    problem: one sentence that says why the file cannot be an attempt; then `source` is empty.
-    missing: whether there is no file.
-    note: what the student should know about which file was read.
-    cells: of a notebook, the line at which each cell begins.
-    skipped: the numbers of the parts of it that ended the process that ran them, and are left out since.
-    aside: of a notebook, the cells that would define something if they were code.
-    """
-
-    name: str
-    source: str = ""
-    problem: str = ""
-    missing: bool = False
-    note: str = ""
-    cells: tuple[int, ...] = ()
-    skipped: tuple[int, ...] = ()
-    aside: tuple[Aside, ...] = ()
-
-    def load(self) -> Load:
-        """Return the message that has a box load it."""
-        from ..box.worker.messages import Load  # which imports torch
-
-        return Load(self.source, self.name, self.cells, self.skipped)
-
-    @property
-    def digest(self) -> str:
-        """A hash of everything that the verdict depends on: attempts with the same digest are the same."""
-        parts = (self.name, self.source, self.problem, str(self.missing), *map(str, self.cells), *map(str, self.aside))
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-class Unreadable(Exception):
-    """The file cannot be an attempt. The text is the sentence for the student."""
+_TEXTS = re.compile(r'"{3}.*?"{3}|\'{3}.*?\'{3}', re.DOTALL)
+# What is no Python at all: by what it is known, and what is said of it.
+_NO_PYTHON = {
+    r"\A\s*(?i:<!doctype|<!--|<\?xml|<html|<head|<body)": "is a web page, saved in place of the file: download the file itself (GitHub: Download raw file).",
+    r"\Aversion https://git-lfs\.": "is a pointer of Git LFS, not the file itself: run git lfs pull, and hand in what that brings.",
+    r"^<{7} ": "still holds two versions that git could not merge (line {line}): keep one of them, and delete the lines that begin with <<<<<<<, ======= and >>>>>>>.",
+}
+_NO_SCRIPT = {
+    r'\A\s*\{\s*"(?:cells|metadata|nbformat\w*)"\s*:': "is a notebook: rename it to {stem}.ipynb.",
+    r"^[ \t]*```": "has a code fence on line {line}, which is Markdown: keep the code alone, without the lines of ``` and the words around.",
+}
+_NO_NOTEBOOK = {r"\A(?!\s*[\[{]).*?^(?:import|from|def|class)[ \t]": "is a script: rename it to {stem}.py."}
 
 
 def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int) -> AttemptSource:
@@ -93,18 +45,12 @@ def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int)
     If there are both a .py and a notebook, the .py counts unless its code is the stub's. If both were worked on,
     the note says which one counts. `untouched` is the stub's code_digest, None if it is not known.
     """
-    script, notebook = folder / f"{stem}.py", folder / f"{stem}.ipynb"
-    has_script, has_notebook = _is_there(script), _is_there(notebook)
-    if has_script and has_notebook:
-        read_script = read_file(script, limit_kib)
-        read_notebook = read_file(notebook, limit_kib)
-        if not _is_worked_on(read_script, untouched):
-            return read_notebook
-        both = _is_worked_on(read_notebook, untouched)
-        return replace(read_script, note=BOTH.format(script.name, notebook.name) if both else "")
-    if has_script or has_notebook:
-        return read_file(script if has_script else notebook, limit_kib)
-    return AttemptSource(script.name, missing=True)
+    paths = [folder / f"{stem}{ending}" for ending in (".py", ".ipynb")]
+    attempts = [read_file(path, limit_kib) for path in paths if _is_there(path)]
+    worked_on = [attempt for attempt in attempts if _is_worked_on(attempt, untouched)]
+    if len(worked_on) == len(paths):
+        return replace(worked_on[0], note=BOTH.format(*(path.name for path in paths)))
+    return (worked_on or attempts[::-1] or [AttemptSource(paths[0].name, missing=True)])[0]
 
 
 def read_exercise(folder: Path, exercise: Exercise, untouched: str | None, limit_kib: int) -> AttemptSource:
@@ -114,24 +60,20 @@ def read_exercise(folder: Path, exercise: Exercise, untouched: str | None, limit
     where it is worked on; the note says where it does not. Of names that two exercises ask for, the last definition is both's.
     """
     own = read_attempt(folder, exercise.stem, untouched, limit_kib)
-    for stem in exercise.stems[1:] if own.missing else ():
-        earlier = read_attempt(folder, stem, None, limit_kib)
-        if not earlier.missing:
-            return replace(earlier, note=f"{EARLIER.format(earlier.name, exercise.stem)} {earlier.note}".strip())
     if not own.missing and _is_worked_on(own, untouched):
         return own
-    whole = read_attempt(folder, exercise.assignment.id, None, limit_kib)
-    if whole.missing or not (whole.problem or defined_in(whole.source) & asked_of(exercise)):
-        return own
-    return replace(whole, note=f"{WHOLE.format(whole.name)} {whole.note}".strip())
+    earlier = exercise.stems[1:] if own.missing else ()
+    for stem, said in (*((stem, EARLIER) for stem in earlier), (exercise.assignment.id, WHOLE)):
+        other = read_attempt(folder, stem, None, limit_kib)
+        is_of = said == EARLIER or other.problem or defined_in(other.source) & asked_of(exercise)
+        if is_of and not other.missing:
+            return replace(other, note=f"{said.format(other.name, exercise.stem)} {other.note}".strip())
+    return own
 
 
 def defined_in(source: str) -> frozenset[str]:
     """Return the names of the functions and classes at the top level of a text; none where Python cannot parse it."""
-    definitions = (
-        statement for statement in statements_of(source) if isinstance(statement, ast.FunctionDef | ast.ClassDef)
-    )
-    return frozenset(definition.name for definition in definitions)
+    return frozenset(part.name for part in statements_of(source) if isinstance(part, ast.FunctionDef | ast.ClassDef))
 
 
 def asked_of(exercise: Exercise) -> frozenset[str]:
@@ -156,47 +98,38 @@ def largest(name: str, limit_kib: int) -> int:
     return limit_kib * NOTEBOOK_TIMES if name.endswith(".ipynb") else limit_kib
 
 
+def too_large(name: str, limit_kib: int) -> str:
+    """Return the sentence for the student. limit_kib: of this file."""
+    clear = " Clear its outputs (Edit, Clear Outputs of All Cells), and save it." if name.endswith(".ipynb") else ""
+    return f"{name} is larger than {limit_kib} KiB.{clear}"
+
+
 def read_file(path: Path, limit_kib: int) -> AttemptSource:
     """Read the attempt in this file, a .py or a notebook."""
     try:
         text = read_text(path, largest(path.name, limit_kib))
-        if path.suffix == ".ipynb":
-            notebook = _read_notebook(path, text)
-            _refuse_many_lines(path, notebook.source)
-            return AttemptSource(path.name, notebook.source, cells=notebook.cells, aside=notebook.aside)
-        _refuse_many_lines(path, text)
-        if conflict_line(text) is not None and not statements_of(text):  # most texts need not be parsed here
-            _refuse_conflict(path, text)
-    except (Unreadable, NotebookError) as error:
+        _refuse_other_files(path, text)
+        is_script = path.suffix != ".ipynb"
+        attempt = AttemptSource(path.name, without_engine(without_magics(text))) if is_script else read_notebook(text)
+        if (lines := attempt.source.count("\n") + 1) > LINE_LIMIT:
+            raise Unreadable(
+                f"{path.name} has {lines:,} lines, and at most {LINE_LIMIT:,} are read: feedback tells the line of a mistake, "
+                f"which in a longer file could carry out what is hidden. Take out what is not part of the exercise."
+            )
+        return replace(attempt, name=path.name)
+    except Unreadable as error:
         return AttemptSource(path.name, problem=str(error))
-    return AttemptSource(path.name, without_engine(text))
 
 
-def _read_notebook(path: Path, text: str) -> NotebookSource:
-    """Raise NotebookError, Unreadable."""
-    try:
-        return read_notebook(text)
-    except NotebookError:
-        _refuse_conflict(path, text)
-        raise
-
-
-def _refuse_conflict(path: Path, text: str) -> None:
-    """Say what is wrong with a file that cannot be parsed, if git could not merge it. Raises Unreadable."""
-    if (line := conflict_line(text)) is not None:
-        raise Unreadable(
-            f"{path.name} still holds two versions that git could not merge (line {line}): keep one of them, and delete "
-            f"the lines that begin with <<<<<<<, ======= and >>>>>>>."
-        )
-
-
-def _refuse_many_lines(path: Path, source: str) -> None:
-    """Raise Unreadable."""
-    if (lines := source.count("\n") + 1) > LINE_LIMIT:
-        raise Unreadable(
-            f"{path.name} has {lines:,} lines, and at most {LINE_LIMIT:,} are read: feedback tells the line of a mistake, "
-            f"which in a longer file could carry out what is hidden. Take out what is not part of the exercise."
-        )
+def _refuse_other_files(path: Path, text: str) -> None:
+    """Say what is wrong with a file that is no Python at all. Raises Unreadable."""
+    code = _TEXTS.sub(lambda found: "\n" * found[0].count("\n"), text)
+    for pattern, sentence in (_NO_PYTHON | (_NO_NOTEBOOK if path.suffix == ".ipynb" else _NO_SCRIPT)).items():
+        mark = re.search(pattern, code, re.MULTILINE | re.DOTALL)
+        # Most texts have no mark, and need not be parsed. What a notebook holds is one expression to Python.
+        if mark and (path.suffix == ".ipynb" or all(isinstance(part, ast.Expr) for part in tree_of(text))):
+            line = code.count("\n", 0, mark.end()) + 1
+            raise Unreadable(f"{path.name} {sentence.format(stem=path.stem, line=line)}")
 
 
 def read_bytes(path: Path, limit_kib: int) -> bytes:
@@ -214,14 +147,9 @@ def read_bytes(path: Path, limit_kib: int) -> bytes:
             raise Unreadable(f"{path.name} is a hard link: hand in the file itself.")
         data = file.read(limit_kib * 1024 + 1)
     if len(data) > limit_kib * 1024:
+        _refuse_other_files(path, data[:HEAD].decode("utf-8-sig", "replace"))
         raise Unreadable(too_large(path.name, limit_kib))
     return data
-
-
-def too_large(name: str, limit_kib: int) -> str:
-    """Return the sentence for the student. limit_kib: of this file."""
-    clear = " Clear its outputs (Edit, Clear Outputs of All Cells), and save it." if name.endswith(".ipynb") else ""
-    return f"{name} is larger than {limit_kib} KiB.{clear}"
 
 
 def read_text(path: Path, limit_kib: int) -> str:
@@ -236,45 +164,3 @@ def read_text(path: Path, limit_kib: int) -> str:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise Unreadable(f"{path.name} is not UTF-8 text (line {line}): save it as UTF-8.") from None
-
-
-# The lines of a submission as its student sees them: of a file, or of a notebook's code cells.
-
-_NAMED = re.compile(
-    r"\b((?:raised [A-Z]\w+|raised an exception of its own|in the loop|written|the stub's raise) on|come back from) line ([1-9]\d{0,6})\b"
-)
-_PLACED = re.compile(rf"{_NAMED.pattern}(?: of code cell ([1-9]\d{{0,6}})\b)?")
-
-
-def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:
-    """Return a line of the attempt's text; of a notebook, with its place in its cell. Cells are counted from 1, code cells alone."""
-    if not source.cells:
-        return ProvedLine(line=line, edit=edit)
-    cell = bisect_right(source.cells, line)
-    first = source.cells[cell - 1] if cell else 1
-    return ProvedLine(line=line, cell=cell, line_in_cell=line - first + 1, edit=edit)
-
-
-def in_cells(text: str, source: AttemptSource) -> str:
-    """Return a sentence that names a line of a notebook with its cell, for no student sees the cells joined; of a file, as it is."""
-    if not source.cells:
-        return text
-    return _NAMED.sub(lambda found: f"{found[1]} {proved_line(source, int(found[2])).place}", text)
-
-
-def named_line(text: str, source: AttemptSource) -> int:
-    """Return the line of the attempt's text that a sentence names, whether with its cell or without; 0 where it names none."""
-    found = _PLACED.search(text)
-    if found is None or int(found[3] or 0) > len(source.cells):
-        return 0
-    return int(found[2]) + (source.cells[int(found[3]) - 1] - 1 if found[3] else 0)
-
-
-def told_in_cells(result: ExerciseResult, source: AttemptSource) -> ExerciseResult:
-    """Return the result, all of whose sentences do so."""
-    checks = tuple(c.model_copy(update={"evidence": in_cells(c.evidence, source)}) for c in result.checks)
-    functions = tuple(f.model_copy(update={"evidence": in_cells(f.evidence, source)}) for f in result.functions)
-    note = in_cells(result.note, source)
-    return (
-        result.model_copy(update={"checks": checks, "functions": functions, "note": note}) if source.cells else result
-    )

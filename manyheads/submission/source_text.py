@@ -1,4 +1,4 @@
-"""Read a student's text as Python does: its encoding, line ends, lines, digest and syntax tree."""
+"""A student's text as Python reads it: its encoding, its lines, its digest, and its statements within bounds."""
 
 from __future__ import annotations
 
@@ -9,9 +9,64 @@ import io
 import re
 import tokenize
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
+if TYPE_CHECKING:
+    from ..box.worker.messages import Load
+
+CODE_LIMIT = 200_000  # characters, without remarks: parsing takes about a thousand bytes of memory for each
+TRIES = 3
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Encodings that a coding line may name: tables of letters. Others are slow (punycode), or hide what stands there (unicode_escape).
 _TABLES = re.compile(r"iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|gbk|gb2312|gb18030|big5\w*|shift_jis\w*|euc_\w+|tis-620")
+
+
+class Aside(NamedTuple):
+    """A cell that is not run as Python, and the functions and classes that it would define."""
+
+    kind: str  # "markdown", "raw", "check" for the cell of a visible check, or the magic that makes it another language
+    after: int  # how many code cells stand above it
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AttemptSource:
+    """What a student handed in for one exercise.
+
+    problem: one sentence that says why the file cannot be an attempt; then `source` is empty.
+    missing: whether there is no file.
+    note: what the student should know about which file was read.
+    cells: of a notebook, the line at which each cell begins.
+    skipped: the numbers of the parts of it that ended the process that ran them, and are left out since.
+    aside: of a notebook, the cells that would define something if they were code.
+    """
+
+    name: str
+    source: str = ""
+    problem: str = ""
+    missing: bool = False
+    note: str = ""
+    cells: tuple[int, ...] = ()
+    skipped: tuple[int, ...] = ()
+    aside: tuple[Aside, ...] = ()
+
+    def load(self) -> Load:
+        """Return the message that has a box load it."""
+        from ..box.worker.messages import Load  # which imports torch
+
+        return Load(self.source, self.name, self.cells, self.skipped)
+
+    @property
+    def digest(self) -> str:
+        """A hash of everything that the verdict depends on: attempts with the same digest are the same."""
+        parts = (self.name, self.source, self.problem, str(self.missing), *map(str, self.cells), *map(str, self.aside))
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+class Unreadable(Exception):
+    """The file cannot be an attempt. The text is the sentence for the student."""
 
 
 def with_newlines(text: str) -> str:
@@ -30,26 +85,12 @@ def printable(text: str) -> str:
 
 
 def decoded(data: bytes) -> str:
-    """Return what a coding line in it says, where that fits; else UTF-8, with or without a byte order mark.
-
-    Raises UnicodeDecodeError, of UTF-8.
-    """
-    if encoding := _declared(data):
-        with suppress(UnicodeDecodeError):
-            return data.decode(encoding)
-    return data.decode("utf-8-sig")
-
-
-def _declared(data: bytes) -> str | None:
-    """Return the encoding that a coding line names, None where there is none that is read."""
-    try:
+    """Return what a coding line in it says, where that fits; else UTF-8, with or without its mark. Raises UnicodeDecodeError."""
+    with suppress(SyntaxError, LookupError, UnicodeDecodeError):
         name = codecs.lookup(tokenize.detect_encoding(io.BytesIO(data).readline)[0]).name
-    except (SyntaxError, LookupError):
-        return None
-    return name if _TABLES.fullmatch(name) else None
-
-
-# What of a file counts when two are held against each other: its code.
+        if _TABLES.fullmatch(name):
+            return data.decode(name)
+    return data.decode("utf-8-sig")
 
 
 def code_digest(source: str) -> str:
@@ -59,20 +100,33 @@ def code_digest(source: str) -> str:
     return hashlib.sha256(code.encode()).hexdigest()
 
 
-# Python's own parser, without a fault of Python 3.11.
+def read_statements(source: str) -> tuple[ast.stmt, ...]:
+    """Return all statements of the module, below its main guard, too.
 
-TRIES = 3
-
-
-def parsed(source: str) -> ast.Module:
-    """Return the module's tree. Raises what `ast.parse` raises.
-
-    Before 3.11.8, two threads that parse at once (one may be writing a traceback) can end either with a SystemError:
-    https://github.com/python/cpython/issues/106905. Asked again, it answers.
+    Empty if there are more than CODE_LIMIT characters beside remarks, or Python cannot parse it. Before 3.11.8, two threads that
+    parse at once can end either with a SystemError (https://github.com/python/cpython/issues/106905): it is asked again.
     """
-    for _ in range(TRIES - 1):
+    if len(source) > CODE_LIMIT < sum(len(line) for line in source.split("\n") if not line.startswith("#")):
+        return ()
+    for _ in range(TRIES):
         try:
-            return ast.parse(source)
+            return tuple(ast.parse(source).body)
         except SystemError:
             continue
-    return ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            break
+    return ()
+
+
+tree_of = lru_cache(maxsize=2)(read_statements)  # half a dozen look at each text, one after the other
+
+
+@lru_cache(maxsize=2)
+def statements_of(source: str) -> tuple[ast.stmt, ...]:
+    """Return the statements of the module, but for those below `if __name__ == "__main__"`. Nobody may change them."""
+    return tuple(part for part in tree_of(source) if not (isinstance(part, ast.If) and names_main(part.test)))
+
+
+def names_main(test: ast.expr) -> bool:
+    """Return whether the condition of an `if` is the main guard's."""
+    return any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(test))

@@ -1,5 +1,6 @@
-"""Where a name stands that an attempt lacks once it has run: in a string, in a class, below the main guard, in a cell of text.
+"""Tell where lines and names of an attempt stand, as its student sees them: in a file, or in a cell of a notebook.
 
+A name that is not there once the attempt has run may stand in a string, in a class, below the main guard, in a cell of text.
 The text is read, never run, and each part of it is looked at once.
 """
 
@@ -7,241 +8,205 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from ..result import Diagnosed, ExerciseResult, FunctionResult
-from .read import AttemptSource, proved_line, told_in_cells
-from .source_text import lines_of
-from .unwritten import DEFINITIONS, has_no_content, names_main, read_statements, tree_of
+from ..result import ExerciseResult, FunctionResult, ProvedLine
+from .source_text import DEFINITIONS, AttemptSource, lines_of, names_main, read_statements, tree_of
+from .unwritten import has_no_content
 
 INTERFACE, LOAD_ERROR = "interface", "load_error"  # ids of misconceptions
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_INDENTED = "Move it to the left margin"
-_HOLDERS = {ast.If: "if", ast.Try: "try", ast.For: "for", ast.While: "while", ast.With: "with", ast.Match: "match"}
+_HOLD = (ast.stmt, ast.ExceptHandler, ast.match_case)  # what may hold statements, or is one
+_INSIDE = ("function", "class")
+_NAMED = re.compile(
+    r"\b((?:raised [A-Z]\w+|raised an exception of its own|in the loop|written|the stub's raise) on|come back from) line ([1-9]\d{0,6})\b"
+)
+_PLACED = re.compile(rf"{_NAMED.pattern}(?: of code cell ([1-9]\d{{0,6}})\b)?")
+# Why a name is not seen. at: where it is defined. around, a `word`: what that stands in. last: what comes after.
+_WHY = {
+    "class": "stands on {at} inside the class on {around}, where it is a method. Move it to the left margin.",
+    "function": "stands on {at} inside the function on {around}, and nothing outside of that knows it. Move it to the left margin.",
+    "guard": 'stands on {at} below `if __name__ == "__main__":` on {around}, which runs only where you run the file yourself. Move it to the left margin, above that.',
+    "block": "stands on {at} inside the `{word}` on {around}, which did not come to it. Move it to the left margin.",
+    "decorated": "stands on {at}, and what its decorator makes of it is no function or class. Does the decorator return one?",
+    "gone": "stands on {at}, and is not there once all has run. Did something stop above it, or take it away below?",
+    "imported": "is imported on {last}, and no function or class comes from there where attempts run. An attempt is one file: write it here.",
+    "deleted": "stands on {at}, and is deleted on {last}. Take the `del` out.",
+    "replaced": "stands on {at}, and {last} gives its name to something else. Use another name there.",
+    "other": "is no function or class: {last} makes something else of that name.",
+    "string": "stands inside the string that begins on {at}: that is text, not code. Take it out of the quotes.",
+    "cell": "stands in code cell {at}, which Python cannot read. Mend that cell first.",
+    "markdown": "stands in a Markdown cell, {at}: that is text, not code. Make it a code cell.",
+    "raw": "stands in a raw cell, {at}: that is text, not code. Make it a code cell.",
+    "check": "stands in the cell of a visible check, {at}, which is no part of your answer. Write it in a cell of its own.",
+    "language": "stands in the cell that begins with %%{word}, {at}, which is not run as Python. Take that first line out.",
+    "comment": "is commented out on {at}: take the # away, there and on the lines below.",
+}
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A statement that makes, imports or takes away a name.
+def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:
+    """Return a line of the attempt's text; of a notebook, with its place in its cell. Cells are counted from 1, code cells alone."""
+    if not source.cells:
+        return ProvedLine(line=line, edit=edit)
+    cell = bisect_right(source.cells, line)
+    first = source.cells[cell - 1] if cell else 1
+    return ProvedLine(line=line, cell=cell, line_in_cell=line - first + 1, edit=edit)
 
-    within: the function or class that it stands in, if any. block: the innermost `if`, `try`, loop or the like around it; of
-    several the main guard, if one of them is it.
-    """
 
-    node: ast.stmt
-    within: ast.stmt | None = None
-    block: ast.stmt | None = None
+def in_cells(text: str, source: AttemptSource) -> str:
+    """Return a sentence that names a line of a notebook with its cell, for no student sees the cells joined; of a file, as it is."""
+    if not source.cells:
+        return text
+    return _NAMED.sub(lambda found: f"{found[1]} {proved_line(source, int(found[2])).place}", text)
 
-    @property
-    def is_definition(self) -> bool:
-        return isinstance(self.node, DEFINITIONS)
+
+def named_line(text: str, source: AttemptSource) -> int:
+    """Return the line of the attempt's text that a sentence names, whether with its cell or without; 0 where it names none."""
+    found = _PLACED.search(text)
+    if found is None or int(found[3] or 0) > len(source.cells):
+        return 0
+    return int(found[2]) + (source.cells[int(found[3]) - 1] - 1 if found[3] else 0)
 
 
 def told_of_file(result: ExerciseResult, source: AttemptSource) -> ExerciseResult:
     """Return the result with the place of each function that is not seen where it stands, and each line with its cell."""
-    functions = tuple(_placed(function, source) for function in result.functions)
-    told = {
-        function.name: function.evidence
-        for function in functions
-        if function.state == "undefined" and function.evidence
-    }
-    changes = {
-        "functions": functions,
-        "diagnosis": tuple(_not_misnamed(diagnosed, told) for diagnosed in result.diagnosis),
-    }
-    return told_in_cells(result.model_copy(update=changes), source)
+    functions = [_placed(each, source) for each in result.functions]
+    stands = {each.name: each.evidence for each in functions if each.state == "undefined" and each.evidence}
+    diagnosis = list(result.diagnosis)
+    for index, each in enumerate(diagnosis):
+        if each.id == INTERFACE and each.function in stands:  # its name differs in nothing
+            title = f"{each.function} is not there once the file has run."
+            diagnosis[index] = each.model_copy(update={"title": title, "hint": stands[each.function]})
+    changes: dict[str, object] = {"diagnosis": tuple(diagnosis), "note": in_cells(result.note, source)}
+    for key, rows in (("functions", functions), ("checks", result.checks)):
+        changes[key] = tuple(r.model_copy(update={"evidence": in_cells(r.evidence, source)}) for r in rows)
+    return result.model_copy(update=changes)
 
 
 def _placed(function: FunctionResult, source: AttemptSource) -> FunctionResult:
-    if function.state == "undefined" and (stands := where_it_stands(source, function.name)):
-        return function.model_copy(update={"evidence": f"{function.name} {stands}"})
-    if function.state == "undefined" and all(line.strip()[:1] in ("", "#") for line in lines_of(source.source)):
-        return function.model_copy(update={"state": "unwritten", "near": ""})
-    if function.state == "unwritten" and not function.evidence:
-        return function.model_copy(update={"evidence": where_it_is_written(source, function.name)})
-    return function
-
-
-def _not_misnamed(diagnosed: Diagnosed, told: Mapping[str, str]) -> Diagnosed:
-    """Return what is said of a name that differs; of one that does not, and is not seen, why that is."""
-    if diagnosed.id != INTERFACE or diagnosed.function not in told:
-        return diagnosed
-    title = f"{diagnosed.function} is not there once the file has run."
-    return diagnosed.model_copy(update={"title": title, "hint": told[diagnosed.function]})
+    changes = {}
+    if function.state == "undefined":
+        if stands := where_it_stands(source, function.name):
+            changes = {"evidence": f"{function.name} {stands}"}
+        elif all(line.strip()[:1] in ("", "#") for line in lines_of(source.source)):
+            changes = {"state": "unwritten", "near": ""}
+    elif function.state == "unwritten" and not function.evidence:
+        changes = {"evidence": where_it_is_written(source, function.name)}
+    return function.model_copy(update=changes)
 
 
 def where_it_stands(source: AttemptSource, name: str) -> str:
     """Say where the file has this name and why it is not seen there, as "stands in …"; "" where the file has nothing like it."""
     statements = _statements(source)
     places = [place for place in _places(statements) if name in _names_of(place.node)]
-    outside = [place for place in places if place.within is None]
-    if outside:
-        return _at_the_end(source, outside)
-    inside = next((place for place in places if place.is_definition), None)
-    return _as_text(source, statements, name) if inside is None else _inside(source, inside)
+    outside = [place for place in places if place.kind not in _INSIDE]
+    defined = [place for place in outside or places if isinstance(place.node, DEFINITIONS)]
+    if not outside and not defined:
+        return _as_text(source, statements, name)
+    last = outside[-1] if outside else defined[0]  # the last statement about it decides
+    at = defined[-1] if outside and defined else last
+    if isinstance(last.node, ast.Import | ast.ImportFrom):
+        why = "imported"
+    elif not isinstance(at.node, DEFINITIONS):
+        why = "other"
+    elif at is not last:
+        why = "deleted" if isinstance(last.node, ast.Delete) else "replaced"
+    else:
+        why = at.kind or ("decorated" if at.node.decorator_list else "gone")
+    lines = {"at": at.node, "around": at.around, "last": last.node}
+    return _WHY[why].format(word=_word(at.around), **{key: _line(source, node) for key, node in lines.items()})
 
 
 def where_it_is_written(source: AttemptSource, name: str) -> str:
     """Say where a version stands that has content, of a function whose last definition is a stub; "" where none does."""
-    places = [p for p in _places(_statements(source)) if p.is_definition and name in _names_of(p.node)]
-    last = next((p.node for p in reversed(places) if p.within is None and not _is_guarded(p)), None)
-    for place in reversed(places):
-        if last is None or place.node is last or has_no_content(place.node):  # type: ignore[arg-type]
-            continue
-        written, stub = _line(source, place.node), _line(source, last)
-        if place.within is None and place.block is None:
-            return f"what is written on {written} is replaced by the stub on {stub}, for the last one counts. Delete the stub"
-        around = place.within or place.block
-        inside = f"on {written} inside the {_word(around)} on {_line(source, around)}"
-        return f"the stub on {stub} counts, and what is written {inside} is not seen. Write it in the stub's place"
-    return ""
+    named = (p for p in _places(_statements(source)) if isinstance(p.node, DEFINITIONS) and p.node.name == name)
+    places = list(named)[::-1]
+    stub = next((p.node for p in places if p.kind in ("", "block")), None)
+    written = next((p for p in places if stub not in (None, p.node) and not has_no_content(p.node)), None)
+    if written is None:
+        return ""
+    at, last = _line(source, written.node), _line(source, stub)
+    if not written.kind:
+        return f"what is written on {at} is replaced by the stub on {last}, for the last one counts. Delete the stub"
+    inside = f"on {at} inside the {_word(written.around)} on {_line(source, written.around)}"
+    return f"the stub on {last} counts, and what is written {inside} is not seen. Write it in the stub's place"
 
 
 def _statements(source: AttemptSource) -> Sequence[ast.stmt]:
     """Return the statements of the file; where a cell is no Python, those of the other cells."""
-    statements = tree_of(source.source)
-    if statements or not source.cells:
+    if (statements := tree_of(source.source)) or not source.cells:
         return statements
-    found: list[ast.stmt] = []
-    for first, text in _cells(source):
-        found += (ast.increment_lineno(statement, first - 1) for statement in read_statements(text))
-    return found
+    return [ast.increment_lineno(part, first - 1) for first, text in _cells(source) for part in read_statements(text)]
 
 
-def _cells(source: AttemptSource) -> Iterator[tuple[int, str]]:
-    """Yield the line at which each cell begins, and its text."""
-    lines = lines_of(source.source)
-    for first, after in zip(source.cells, (*source.cells[1:], len(lines) + 1), strict=True):
-        yield first, "\n".join(lines[first - 1 : after - 1])
+def _cells(source: AttemptSource) -> list[tuple[int, str]]:
+    """Return the line at which each cell begins, and its text."""
+    lines, ends = lines_of(source.source), (*source.cells[1:], None)
+    return [
+        (first, "\n".join(lines[first - 1 : end and end - 1])) for first, end in zip(source.cells, ends, strict=False)
+    ]
+
+
+class _Place(NamedTuple):
+    """A statement, and what it stands in: the innermost function, class or main guard, else the innermost `if`, loop or the like."""
+
+    node: ast.AST
+    around: ast.stmt | None = None
+    kind: str = ""  # of that: "function", "class", "guard" or "block"
 
 
 def _places(statements: Sequence[ast.stmt]) -> Iterator[_Place]:
     """Yield every statement, in the order of the text."""
-    left = [_Place(statement) for statement in reversed(statements)]
+    left = [_Place(part) for part in reversed(statements)]
     while left:
-        place = left.pop()
-        yield place
-        node = place.node
-        inner = [
-            child
-            for field in ("body", "handlers", "orelse", "finalbody", "cases")
-            for part in getattr(node, field, ())
-            for child in (part.body if isinstance(part, ast.ExceptHandler | ast.match_case) else [part])
-        ]
-        within = node if isinstance(node, DEFINITIONS) else place.within
-        block = place.block if _is_guarded(place) or isinstance(node, DEFINITIONS) else node
-        left += [_Place(child, within, block) for child in reversed(inner)]
+        place = node, around, kind = left.pop()
+        is_definition = isinstance(node, DEFINITIONS)
+        if isinstance(node, ast.stmt):
+            yield place
+            if is_definition or kind in ("", "block"):
+                is_guard = isinstance(node, ast.If) and names_main(node.test)
+                around, kind = node, _word(node) if is_definition else "guard" if is_guard else "block"
+        inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, _HOLD)]
+        left += [_Place(each, around, kind) for each in reversed(inner)]
 
 
-def _is_guarded(place: _Place) -> bool:
-    return isinstance(place.block, ast.If) and names_main(place.block.test)
-
-
-def _names_of(node: ast.stmt) -> set[str]:
+def _names_of(node: ast.AST) -> set[str]:
     """Return the names that this statement gives something to, or takes away; not those within a block."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             return {node.name}
-        case ast.Import():
+        case ast.Import() | ast.ImportFrom():
             return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
-        case ast.ImportFrom():
-            return {alias.asname or alias.name for alias in node.names}
-        case ast.Assign() | ast.Delete():
-            targets = node.targets
-        case ast.AnnAssign() | ast.AugAssign() | ast.For() | ast.AsyncFor():
-            targets = [node.target]
-        case ast.With() | ast.AsyncWith():
-            targets = [item.optional_vars for item in node.items if item.optional_vars]
-        case _:
-            return set()
-    return {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}
-
-
-def _inside(source: AttemptSource, place: _Place) -> str:
-    around = f"{_stands(source, place.node)} inside the {_word(place.within)} on {_line(source, place.within)}"
-    why = "where it is a method" if isinstance(place.within, ast.ClassDef) else "and nothing outside of that knows it"
-    return f"{around}, {why}. {_INDENTED}."
-
-
-def _at_the_end(source: AttemptSource, places: Sequence[_Place]) -> str:
-    """Return what became of a name that the module itself has: the last statement about it decides."""
-    last = places[-1]
-    where = _line(source, last.node)
-    written = next((p for p in reversed(places) if p.is_definition), None)
-    if last.is_definition:
-        return _not_reached(source, last)
-    if isinstance(last.node, ast.Import | ast.ImportFrom):
-        return (
-            f"is imported on {where}, and no function or class comes from there where attempts run. "
-            "An attempt is one file: write it here."
-        )
-    if isinstance(last.node, ast.Delete):
-        before = f"{_stands(source, written.node)}, and is deleted" if written else "is deleted"
-        return f"{before} on {where}. Take the `del` out."
-    if written is None:
-        return f"is no function or class: {where} makes something else of that name."
-    return f"{_stands(source, written.node)}, and {where} gives its name to something else. Use another name there."
-
-
-def _not_reached(source: AttemptSource, place: _Place) -> str:
-    stands = _stands(source, place.node)
-    if _is_guarded(place):
-        return (
-            f'{stands} below `if __name__ == "__main__":` on {_line(source, place.block)}, which runs only where you run the file '
-            f"yourself. {_INDENTED}, above that."
-        )
-    if place.block is not None:
-        return f"{stands} inside the `{_word(place.block)}` on {_line(source, place.block)}, which did not come to it. {_INDENTED}."
-    if place.node.decorator_list:  # type: ignore[attr-defined]
-        return f"{stands}, and what its decorator makes of it is no function or class. Does the decorator return one?"
-    return f"{stands}, and is not there once all has run. Did something stop above it, or take it away below?"
+    fields = [getattr(node, field, None) for field in ("targets", "target", "items")]
+    targets = [each for field in fields for each in (field if isinstance(field, list) else [field]) if each]
+    names = (each for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
+    return {each.id for each in names if not isinstance(each.ctx, ast.Load)}
 
 
 def _as_text(source: AttemptSource, statements: Sequence[ast.stmt], name: str) -> str:
-    """Return where a definition of this name stands that is no code; "" where none does."""
-    header = re.compile(rf"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(name)}\b", re.MULTILINE)
-    is_mentioned = re.search(rf"(?:def|class)[ \t]+{re.escape(name)}\b", source.source)
-    for node in (node for statement in statements if is_mentioned for node in ast.walk(statement)):
+    """Say where a definition of this name stands that is no code; "" where none does."""
+    definition = rf"(?:def|class)[ \t]+{re.escape(name)}\b"
+    header = re.compile(rf"^[ \t]*(?:async[ \t]+)?{definition}", re.MULTILINE)
+    is_mentioned = re.search(definition, source.source)
+    for node in (node for part in statements if is_mentioned for node in ast.walk(part)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and header.search(node.value):
-            return (
-                f"stands inside the string that begins on {_line(source, node)}: that is text, not code. "
-                "Take it out of the quotes."
-            )
-    for number, (_, text) in enumerate(_cells(source) if source.cells else (), 1):
+            return _WHY["string"].format(at=_line(source, node))
+    for number, (_, text) in enumerate(_cells(source), 1):
         if header.search(text) and not read_statements(text):
-            return f"stands in code cell {number}, which Python cannot read. Mend that cell first."
-    for aside in source.aside:
-        if name in aside.names:
-            return f"stands in {_ASIDES.get(aside.kind, _OTHER_LANGUAGE).format(aside.kind, _after(aside.after))}"
+            return _WHY["cell"].format(at=number)
+    for aside in (aside for aside in source.aside if name in aside.names):
+        at = f"below code cell {aside.after}" if aside.after else "above all code cells"
+        return _WHY.get(aside.kind, _WHY["language"]).format(at=at, word=aside.kind)
     for number, text in enumerate(lines_of(source.source), 1):
         if text.lstrip().startswith("#") and header.search(text.lstrip(" \t#")):
-            line = proved_line(source, number).place
-            return f"is commented out on {line}: take the # away, there and on the lines below."
+            return _WHY["comment"].format(at=proved_line(source, number).place)
     return ""
-
-
-_ASIDES = {
-    "markdown": "a Markdown cell, {1}: that is text, not code. Make it a code cell.",
-    "raw": "a raw cell, {1}: that is text, not code. Make it a code cell.",
-    "check": "the cell of a visible check, {1}, which is no part of your answer. Write it in a cell of its own.",
-}
-_OTHER_LANGUAGE = "the cell that begins with %%{0}, {1}, which is not run as Python. Take that first line out."
-
-
-def _after(cells: int) -> str:
-    return f"below code cell {cells}" if cells else "above all code cells"
-
-
-def _stands(source: AttemptSource, node: ast.stmt) -> str:
-    return f"stands on {_line(source, node)}"
 
 
 def _line(source: AttemptSource, node: ast.AST | None) -> str:
     return proved_line(source, getattr(node, "lineno", 1)).place
 
 
-def _word(node: ast.stmt | None) -> str:
-    if isinstance(node, DEFINITIONS):
-        return "function" if isinstance(node, _FUNCTIONS) else "class"
-    return next((word for kind, word in _HOLDERS.items() if isinstance(node, kind)), "block")
+def _word(node: ast.AST | None) -> str:
+    return re.sub("Async|Def|Star", "", type(node).__name__).lower()

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import PurePath
 
 from ..course import Assignment, Course, Exercise
-from .notebook import NotebookError, read_notebook
+from .notebook import NotebookError, read_notebook, without_magics
 from .read import asked_of, defined_in
 from .source_text import decoded
 
@@ -140,7 +140,7 @@ def source_of(name: str, content: bytes) -> str:
     """Return the text of a script or a notebook; "" where it cannot be read. name: of the file, or its ending."""
     try:
         text = decoded(content)
-        return read_notebook(text).source if name.lower().endswith(".ipynb") else text
+        return read_notebook(text).source if name.lower().endswith(".ipynb") else without_magics(text)
     except (UnicodeDecodeError, NotebookError):
         return ""
 

@@ -16,15 +16,14 @@ from manyheads.judge.advice import advice, did_you_mean, of_another_kind
 from manyheads.judge.function_states import Seen, function_results, named_in
 from manyheads.lines.candidates import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import AttemptSource
-from manyheads.submission.notebook import CODE_LIMIT, without_engine
+from manyheads.submission.notebook import without_engine, without_magics
 from manyheads.submission.read import LINE_LIMIT
+from manyheads.submission.source_text import CODE_LIMIT, statements_of, tree_of
 from manyheads.submission.standing import where_it_is_written, where_it_stands
 from manyheads.submission.unwritten import (
     is_beside_code,
     is_unwritten,
     left_over_raise,
-    statements_of,
-    tree_of,
     unwritten_methods,
     unwritten_names,
 )
@@ -134,6 +133,7 @@ ANALYSES: dict[str, tuple[int, Callable[[str], object]]] = {
     "sizes": (60, has_written_size),
     "guards": (120, guards),
     "standing": (100, stands),
+    "lines of IPython's": (12, lambda text: without_magics(f"{text}\n!ls")),
     "the engine's lines": (30, lambda text: without_engine(f"{text}\nimport manyheads")),
 }
 SOON = ("a ring of functions", "assignments within assignments", "a name for each, and a value of all", "brackets")

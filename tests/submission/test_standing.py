@@ -8,7 +8,8 @@ import pytest
 
 from manyheads.result import Diagnosed, ExerciseResult, FunctionResult
 from manyheads.submission import AttemptSource
-from manyheads.submission.notebook import CODE_LIMIT, NAMES, read_notebook
+from manyheads.submission.notebook import NAMES, read_notebook
+from manyheads.submission.source_text import CODE_LIMIT
 from manyheads.submission.standing import told_of_file, where_it_is_written, where_it_stands
 
 DEF = "def mean(x):\n    return x.mean()\n"
@@ -38,24 +39,26 @@ STANDS = {
     "overwritten by its own answer": (f"{DEF}mean, y = mean(x), 1\n", "stands on line 1, and line 3 gives its name to something else. Use another name there."),
     "overwritten by a loop": (f"{DEF}for mean in (1, 2):\n    pass\n", "stands on line 1, and line 3 gives its name to something else. Use another name there."),
     "overwritten in an if": (f"{DEF}if True:\n    mean = 1\n", "stands on line 1, and line 4 gives its name to something else. Use another name there."),
+    "beside an attribute of it": (f"{DEF}mean.calls = 0\n", f"stands on line 1, {GONE}"),
     "a number": ("mean = 3\n", "is no function or class: line 1 makes something else of that name."),
     "imported from the student's other file": ("from helpers import mean\n", "is imported on line 1, and no function or class comes from there where attempts run. An attempt is one file: write it here."),
     "imported under that name": ("import numpy as mean\n", "is imported on line 1, and no function or class comes from there where attempts run. An attempt is one file: write it here."),
     "decorated": (f"def wrap(f):\n    print(f)\n@wrap\n{DEF}", "stands on line 4, and what its decorator makes of it is no function or class. Does the decorator return one?"),
     "above what stopped": (f"1 / 0\n{DEF}", f"stands on line 2, {GONE}"),
     "nowhere": ("def total(x):\n    return x\n", ""),
+    "in a text that is too long": (f"class A:\n{INDENTED}{'x;' * CODE_LIMIT}", ""),
     "in words": ('"""The mean, of which def is short for definition."""\n# define mean here\n', ""),
     "under a longer name": ('"""\ndef means(x):\n"""\nclass A:\n    def my_mean(x): pass\n', ""),
     "in a call's argument": ("def total(mean):\n    mean = mean + 1\n    return mean\n", ""),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("source", "says"), [pytest.param(*row, id=name) for name, row in STANDS.items()])
+@pytest.mark.parametrize(("source", "says"), STANDS.values(), ids=STANDS)
 def test_a_name_stands(source: str, says: str) -> None:
     assert where_it_stands(AttemptSource("a.py", source), "mean") == says
 
 
-def notebook(*cells: tuple[str, object] | dict[str, object]) -> AttemptSource:
+def notebook(*cells: tuple[object, object] | dict[str, object]) -> AttemptSource:
     """A notebook of these cells, each a type with its text."""
     listed = [c if isinstance(c, dict) else {"cell_type": c[0], "source": c[1], "metadata": {}} for c in cells]
     read = read_notebook(json.dumps({"cells": listed}))
@@ -80,22 +83,14 @@ IN_CELLS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("cells", "says"), [pytest.param(*row, id=name) for name, row in IN_CELLS.items()])
+@pytest.mark.parametrize(("cells", "says"), IN_CELLS.values(), ids=IN_CELLS)
 def test_a_name_stands_in_a_cell(cells: list[tuple[str, object]], says: str) -> None:
     assert where_it_stands(notebook(*cells), "mean") == says
 
 
-@pytest.mark.parametrize("cell", [
-    pytest.param({"cell_type": "markdown"}, id="no text"),
-    pytest.param({"cell_type": "markdown", "source": 7}, id="a number"),
-    pytest.param({"cell_type": "raw", "source": [None, {}]}, id="a list of no lines"),
-    pytest.param({"cell_type": 7, "source": "\ud800"}, id="a type that is none"),
-])  # fmt: skip
-def test_a_cell_that_is_no_code_may_hold_anything(cell: dict[str, object]) -> None:
-    assert notebook(("code", "x = 1"), cell, ("markdown", DEF)).aside[0].names == ("mean",)
-
-
-def test_no_more_names_are_kept_of_cells_than_agreed() -> None:
+def test_a_cell_that_is_no_code_may_hold_anything_and_so_many_names_are_kept() -> None:
+    odd = [("raw", [None, {}]), ("markdown", 7), (7, "\ud800"), (["code"], "x"), {"cell_type": "markdown"}]
+    assert [each.names for each in notebook(("code", "x = 1"), *odd, ("markdown", DEF)).aside] == [("mean",)]
     many = "".join(f"def f{i}(): pass\n" for i in range(NAMES))
     aside = notebook(("markdown", many), ("markdown", many), ("raw", f"class {'a' * 10_000}:")).aside
     assert sum(len(each.names) for each in aside) == NAMES
@@ -111,15 +106,15 @@ WRITTEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("source", "says"), [pytest.param(*row, id=name) for name, row in WRITTEN.items()])
+@pytest.mark.parametrize(("source", "says"), WRITTEN.values(), ids=WRITTEN)
 def test_what_is_written_beside_a_stub(source: str, says: str) -> None:
     assert where_it_is_written(AttemptSource("a.py", source), "mean") == says
 
 
 def test_a_name_that_is_written_rightly_is_not_said_to_differ() -> None:
     interface = Diagnosed(id="interface", title="A name differs.", hint="Letter by letter?", function="mean")
-    missing = [FunctionResult(name="mean", state="undefined"), FunctionResult(name="total", state="undefined")]
-    result = ExerciseResult(id="e", score=0, max_score=1, checks=(), functions=tuple(missing), diagnosis=(interface,))
+    missing = tuple(FunctionResult(name=name, state="undefined") for name in ("mean", "total"))
+    result = ExerciseResult(id="e", score=0, max_score=1, checks=(), functions=missing, diagnosis=(interface,))
     told = told_of_file(result, AttemptSource("a.py", f"class A:\n{INDENTED}"))
     says = f"mean stands on line 2 inside the class on line 1, where it is a method. {MARGIN}"
     assert [each.evidence for each in told.functions] == [says, ""]
@@ -135,7 +130,3 @@ def test_in_an_empty_file_nothing_is_renamed(text: str, state: str) -> None:
     functions = (FunctionResult(name="attend", state="undefined"),)
     result = ExerciseResult(id="one", score=0, max_score=1, checks=(), functions=functions)
     assert [f.state for f in told_of_file(result, AttemptSource("a.py", text)).functions] == [state]
-
-
-def test_of_a_text_that_is_too_long_nothing_is_said() -> None:
-    assert where_it_stands(AttemptSource("a.py", f"class A:\n{INDENTED}{'#' * CODE_LIMIT}"), "mean") == ""

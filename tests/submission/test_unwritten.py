@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.submission.notebook import CODE_LIMIT
+from manyheads.submission.source_text import CODE_LIMIT
 from manyheads.submission.unwritten import LeftOver, is_unwritten, left_over_raise, unwritten_names
 from tests.make import REPOSITORY
 
@@ -14,16 +14,7 @@ STUBS = sorted(REPOSITORY.glob("exercises/*/*.py"))
 WRITTEN = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("grader/right/*/*.py")])
 WRITTEN += sorted(REPOSITORY.glob("grader/wrong/*/*.py"))
 
-NOTHING = {
-    "pass": "pass",
-    "a docstring": '"""The mean."""',
-    "an ellipsis": "...",
-    "a return of nothing": "return",
-    "a return of None": "return None",
-    "the stub's own exception": "raise NotImplementedError",
-    "the stub's own exception, called": 'raise NotImplementedError("later")',
-    "a docstring and pass": '"""The mean."""\n    pass',
-}
+NOTHING = ["pass", '"""The mean."""', "...", "return", "return None", "raise NotImplementedError", 'raise NotImplementedError("later")', '"""The mean."""\n    pass']  # fmt: skip
 MODULE = "from torch import nn\n\n\nclass Head(nn.Module):\n"
 EMPTY = {
     "a class": f"{MODULE}    pass\n",
@@ -45,21 +36,20 @@ SOMETHING = {
     "a layer": f"{MODULE}    def __init__(self):\n        super().__init__()\n        self.proj = nn.Linear(2, 2)\n",
     "a method from elsewhere": f"{MODULE}    pass\n\n\nHead.forward = print\n",
     "an attribute of the class": f"{MODULE}    forward = print\n",
+    "what takes a thousand bytes of memory for each character": f"def mean(x):\n    pass\n{'x;' * CODE_LIMIT}\n",
+    "what Python gives up on": f"def mean(x):\n    {'(' * 10_000}{')' * 10_000}\n",
     "a decorator": "import functools\n\n\n@functools.cache\ndef mean(x):\n    pass\n",
 }
 
 
-@pytest.mark.parametrize("body", [pytest.param(body, id=name) for name, body in NOTHING.items()])
-def test_a_body_without_content_is_nothing(body: str) -> None:
-    assert is_unwritten(f"def mean(x):\n    {body}\n")
-
-
-@pytest.mark.parametrize("source", [pytest.param(source, id=name) for name, source in EMPTY.items()])
+@pytest.mark.parametrize(
+    "source", [*(f"def mean(x):\n    {body}\n" for body in NOTHING), *EMPTY.values()], ids=[*NOTHING, *EMPTY]
+)
 def test_a_file_without_content_is_nothing(source: str) -> None:
     assert is_unwritten(source)
 
 
-@pytest.mark.parametrize("source", [pytest.param(source, id=name) for name, source in SOMETHING.items()])
+@pytest.mark.parametrize("source", SOMETHING.values(), ids=SOMETHING)
 def test_whoever_has_begun_has_written_something(source: str) -> None:
     assert not is_unwritten(source)
 
@@ -73,40 +63,10 @@ def test_no_attempt_of_the_graders_is_nothing() -> None:
     assert [path.name for path in WRITTEN if is_unwritten(path.read_text(encoding="utf-8"))] == []
 
 
-def test_a_file_of_many_characters_is_something() -> None:
-    """Parsing takes a thousand bytes of the judge's memory for each of them."""
-    assert not is_unwritten(f"def mean(x):\n    pass\n{'#' * CODE_LIMIT}\n")
-
-
-def test_a_file_that_python_gives_up_on_is_something() -> None:
-    assert not is_unwritten(f"def mean(x):\n    {'(' * 10_000}{')' * 10_000}\n")
-
-
 def test_what_is_not_written_is_told_apart_from_what_is() -> None:
-    source = """
-def mean(x):
-    return x.mean()
-
-def total(x):
-    pass
-
-def again(x):
-    pass
-
-def again(x):
-    return x
-
-class Head(nn.Module):
-    def __init__(self):
-        super().__init__()
-
-    def forward(self, x):
-        raise NotImplementedError
-
-class Body(nn.Module):
-    def forward(self, x):
-        return x
-"""
+    of_two = "class {}(nn.Module):\n    def __init__(self):\n        super().__init__()\n\n    def forward(self, x):\n        {}\n"
+    written = "def mean(x):\n    return x.mean()\n\ndef again(x):\n    pass\n\ndef again(x):\n    return x\n"
+    source = f"{written}def total(x):\n    pass\n{of_two.format('Head', 'raise NotImplementedError')}{of_two.format('Body', 'return x')}"
     assert unwritten_names(source) == {"total", "Head"}
 
 

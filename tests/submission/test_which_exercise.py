@@ -42,6 +42,7 @@ def notebook(source: str) -> bytes:
 
 @pytest.mark.parametrize(("name", "content", "exercise"), [
     ("homework.py", b"def split_heads(x, n): ...\ndef merge_heads(y): ...\n", "reshape_dance"),
+    ("colab.py", b"!pip install einops\ndef split_heads(x, n): ...\n", "reshape_dance"),
     ("homework.py", b"class CausalSelfAttention: ...\ndef gpt2_attention(size): ...\n", "fused_qkv"),
     ("Untitled3.ipynb", notebook("%matplotlib inline\nclass CausalAttention:\n    pass"), "self_attention"),
     ("attention.py", "# ä\ndef mha_by_loop(mha, x): ...\n".encode("utf-8-sig"), "mha_by_loop"),

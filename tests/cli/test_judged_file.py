@@ -1,0 +1,82 @@
+"""Which file is judged, where an exercise has several: a script, a notebook, and copies under other names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Run
+from tests.make import RIGHT, TINY, WRONG
+
+STEM = "01_running_mean"
+SCRIPT, NOTEBOOK, COPY = f"{STEM}.py", f"{STEM}.ipynb", f"{STEM}-Copy1.ipynb"
+BOTH = f"Both {SCRIPT} and {NOTEBOOK} were worked on: the .py counts."
+GIVEN = "is as it was handed out"
+
+
+def write(folder: Path, name: str, code: str | None) -> None:
+    """Write an attempt, or delete it."""
+    path = folder / "exercises" / "averages" / name
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": code}
+    whole = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    if code is None:
+        path.unlink()
+    else:
+        path.write_text(json.dumps(whole) if name.endswith(".ipynb") else code, encoding="utf-8")
+
+
+@pytest.mark.parametrize(("files", "named", "says"), [
+    pytest.param({SCRIPT: RIGHT}, NOTEBOOK, f"{SCRIPT} is judged, for {NOTEBOOK} {GIVEN}.", id="a notebook beside a script"),
+    pytest.param({NOTEBOOK: RIGHT}, SCRIPT, f"{NOTEBOOK} is judged, for {SCRIPT} {GIVEN}.", id="a script beside a notebook"),
+    pytest.param({NOTEBOOK: RIGHT, SCRIPT: None}, SCRIPT, f"{NOTEBOOK} is judged, for {SCRIPT} is not here.", id="a script that is gone"),
+    pytest.param({SCRIPT: RIGHT, NOTEBOOK: WRONG}, NOTEBOOK, BOTH, id="one of two"),
+    pytest.param({SCRIPT: RIGHT, NOTEBOOK: WRONG}, "running_mean", BOTH, id="by its id, one of two"),
+    pytest.param({SCRIPT: RIGHT}, SCRIPT, "", id="the script itself"),
+    pytest.param({SCRIPT: RIGHT}, "running_mean", "", id="by its id"),
+])  # fmt: skip
+def test_check_says_which_file_it_judges(
+    run_course: Run, student_copy: Path, files: dict[str, str | None], named: str, says: str
+) -> None:
+    for name, code in files.items():
+        write(student_copy, name, code)
+    done = run_course("check", named, cwd=student_copy)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert " ".join(done.stdout.split()).count(says or ".ipynb") == bool(says)
+
+
+def test_status_says_which_of_two_counts(run_course: Run, student_copy: Path) -> None:
+    write(student_copy, SCRIPT, RIGHT)
+    assert "note:" not in run_course("status", cwd=student_copy).stdout
+    write(student_copy, NOTEBOOK, WRONG)
+    assert f"note: {BOTH}\n" in run_course("status", cwd=student_copy).stdout
+    (told,) = json.loads(run_course("status", "--json", cwd=student_copy).stdout)["exercises"]
+    assert (told["note"], told["state"]) == (BOTH, "done")
+
+
+@pytest.mark.parametrize("command", [["check"], ["check", "1"], ["hint", "1"], ["trace", "1"], ["check", NOTEBOOK]])
+def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(
+    run_course: Run, student_copy: Path, command: list[str]
+) -> None:
+    write(student_copy, COPY, RIGHT)
+    done = run_course(*command, cwd=student_copy)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == (
+        f"{SCRIPT} {GIVEN}, and {COPY} is not read.\n"
+        f"Next: put it in the place of {NOTEBOOK}, then: course check running_mean\n"
+    )
+    assert f"note: {SCRIPT} {GIVEN}, and {COPY} is not read.\n" in run_course("status", cwd=student_copy).stdout
+
+
+@pytest.mark.parametrize(("script", "copy"), [
+    pytest.param(None, (TINY / "exercises" / "averages" / SCRIPT).read_text(encoding="utf-8"), id="in which nothing is written"),
+    pytest.param(None, "def another(x):\n    return x\n", id="of something else, under another name"),
+    pytest.param(RIGHT, WRONG, id="beside what is written"),
+])  # fmt: skip
+def test_nothing_is_said_of_a_copy(run_course: Run, student_copy: Path, script: str | None, copy: str) -> None:
+    write(student_copy, "scratch.py" if "another" in copy else f"{STEM}_old.py", copy)
+    if script is not None:
+        write(student_copy, SCRIPT, script)
+    done = run_course("check", cwd=student_copy)
+    assert (done.returncode, "not read" in done.stdout, "Nothing is begun yet" in done.stdout) == (0, False, not script)
