@@ -16,33 +16,44 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 _DURATION = re.compile(r"(\d{1,4}) ?(minutes?|min|m|hours?|h|days?|d)")
-_OFFSET = re.compile(r" ([+-]\d\d:?\d\d|Z)$")  # as some write it, after a blank: Ruby does
-_ZONE_NAME = re.compile(r"(.+\d) ([A-Za-z][\w+/-]*)")
+_MOMENT = re.compile(r"(\S{8,10}[ T][\d:.,]+) ?([+-]\d\d(?::?\d\d)?|[A-Za-z][\w+/-]*)?")  # a clock, then its zone
+_FIRST, _END = datetime(1990, 1, 1, tzinfo=UTC), datetime(2101, 1, 1, tzinfo=UTC)
+
+
+def read_moment(text: str, zone: str = "") -> datetime | None:
+    """Return the moment in UTC that an ISO 8601 date and time mean; None for all else, and never an exception.
+
+    An offset or the name of a zone may follow the time. What is written here may come from a student, so it is
+    bounded: nothing before 1990 or after 2100 is a moment.
+
+    Args:
+        text: such as 2026-12-01 18:00, 2026-12-01T18:00:30Z or 2026-12-01 18:00:30.5 Europe/Berlin.
+        zone: of a text that names none. Of two moments that a clock shows alike, as one hour is repeated in autumn,
+            the later is meant.
+    """
+    found = _MOMENT.fullmatch(text.strip()) if len(text) <= 100 else None
+    if found is None:
+        return None
+    clock, named = found[1], found[2] or zone
+    try:
+        if named[:1] in ("+", "-") or named == "Z":
+            when = datetime.fromisoformat(clock + named).astimezone(UTC)
+        else:
+            local, known = datetime.fromisoformat(clock), zone_named(named)
+            when = max(local.replace(tzinfo=known, fold=fold).astimezone(UTC) for fold in (0, 1))
+    except (ValueError, OverflowError):
+        return None
+    return when if _FIRST <= when < _END else None
 
 
 def moment(text: str, zone: str = "") -> datetime:
-    """Return the moment in UTC, of an ISO 8601 date and time; the name of a zone may follow it. Raises ValueError.
-
-    zone: of a moment that names none. Of two moments that a clock shows alike, as one hour is repeated in autumn, the
-    later.
-    """
-    written = _OFFSET.sub(r"\1", text.strip())
-    named = _ZONE_NAME.fullmatch(written)
-    clock = named[1] if named else written
-    if re.fullmatch(r"[\d-]+", clock):
-        raise ValueError(f"{clock} has no time of day: write it as {clock} 18:00")
-    try:
-        local = datetime.fromisoformat(clock)
-    except ValueError:
-        raise ValueError(f"{clock!a} is no date and time such as 2026-12-01 18:00") from None
-    if local.tzinfo is not None:
-        return local.astimezone(UTC)
-    if not (named or zone):
-        raise ValueError(
-            f"{text} has no zone: write it as {local:%Y-%m-%d %H:%M}+01:00, or give the course a time_zone"
-        )
-    known = zone_named(named[2] if named else zone)
-    return max(local.replace(tzinfo=known, fold=fold).astimezone(UTC) for fold in (0, 1))
+    """Return what `read_moment` reads. Raises ValueError where that is nothing."""
+    when = read_moment(text, zone)
+    if when is not None:
+        return when
+    if zone or read_moment(text, "UTC") is None:
+        raise ValueError(f"{text!a} is no date and time such as 2026-12-01 18:00, of the years 1990 to 2100")
+    raise ValueError(f"{text} has no zone: write +01:00 after it, or give the course a time_zone")
 
 
 def zone_named(name: str) -> ZoneInfo:
