@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
 from ..errors import CourseFault
 from . import Course
-from .dates import Moment, duration, moment, zone_named
+from .dates import Moment, duration, moment, shown_duration, zone_named
 from .file import Identifier, LatePolicy
 from .load import line_of, read_model
 from .named import UnknownAssignment, assignment_named, unknown
@@ -29,31 +28,21 @@ KINDS: tuple[Kind, ...] = ("score", "due", "excused")
 DAY = timedelta(days=1)
 
 
-def _name(value: object) -> object:
-    if value is not None and not isinstance(value, str):
-        raise ValueError(f"YAML reads this as {value!r}: put it in quotes")
-    return value
-
-
-Text = Annotated[str, BeforeValidator(_name)]
-Points = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=False)]
-
-
 class Override(BaseModel):
     """One decision about a student: a score, a due date or an excuse."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    student: Text = Field(min_length=1, description="the name of the student's folder")
+    student: str = Field(min_length=1, description="the name of the student's folder")
     assignment: Identifier | None = Field(None, description="needed where the course has several, and no exercise says")
     exercise: Identifier | None = Field(None, description="of all of them where none is named")
-    score: Points | None = Field(
-        None, description="in place of what the exercise or, where none is named, the assignment has earned"
+    score: float | None = Field(
+        None, ge=0, description="in place of what the exercise or, where none is named, the assignment has earned"
     )
     due: Moment | None = Field(None, description="the student's own due date")
     excused: Literal[True] | None = Field(None, description="counts for nothing, neither points nor points possible")
-    by: Text = Field("", description="who decided")
-    comment: Text = Field("", description="why: the student reads it")
+    by: str = Field("", description="who decided")
+    comment: str = Field("", description="why: the student reads it")
 
     @property
     def kind(self) -> Kind:
@@ -72,23 +61,10 @@ class Override(BaseModel):
         return self
 
 
-def _rows(value: object) -> object:
-    return () if value is None else value  # nothing but remarks
-
-
-class OverridesFile(RootModel[Annotated[tuple[Override, ...], BeforeValidator(_rows)]]):
+class OverridesFile(
+    RootModel[Annotated[tuple[Override, ...], BeforeValidator(lambda rows: () if rows is None else rows)]]
+):
     """The whole of overrides.yaml: a list of decisions."""
-
-
-def read_overrides(path: Path) -> list[tuple[str, Override]]:
-    """Return where each row of the file stands, and the row; none if there is no file. Raises CourseFault."""
-    try:
-        found, node = read_model(path, OverridesFile, "course overrides")
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise CourseFault(f"{path} cannot be read ({error.strerror}). Next: mend that, then course overrides") from None
-    return [(f"{path}:{line_of(node, (i,))}", row) for i, row in enumerate(found.root)]
 
 
 @dataclass(frozen=True)
@@ -99,8 +75,8 @@ class Dates:
     policy: LatePolicy
     zone: str = "UTC"
 
-    def late(self, handed_in: datetime, due: datetime | None = None) -> tuple[float, str] | None:
-        """Return the share of its points that being late costs, and the words; None where it is not late.
+    def late(self, handed_in: datetime, due: datetime | None = None) -> tuple[float, str, str] | None:
+        """Return the share of its points that being late costs, how late it is, and the share in words, or None.
 
         Within the grace nothing is late. Days count from the due date by the clock on the wall, so that a day in which
         clocks change is one day.
@@ -112,12 +88,13 @@ class Dates:
         due = due or self.due
         if handed_in - due <= duration(self.policy.grace):
             return None
-        start, end = (when.astimezone(zone_named(self.zone)).replace(tzinfo=None) for when in (due, handed_in))
+        start, end = (when.astimezone(zone_named(self.zone) or UTC).replace(tzinfo=None) for when in (due, handed_in))
         days = max(1, -(-(end - start) // DAY))
-        words = f"{days} {'day' if days == 1 else 'days'} late"
+        after = shown_duration(end - start if end > start else handed_in - due)
+        words = f"{after} after {start:%H:%M}: {days} {'day' if days == 1 else 'days'} late"
         per_day, at_most = (float(share.removesuffix("%")) for share in (self.policy.per_day, self.policy.at_most))
         cost = min(days * per_day, at_most)
-        return cost / 100, f"{words}: −{cost:g}% ({per_day:g}% a day, at most {at_most:g}%)" if cost else words
+        return cost / 100, words, f", −{cost:g}% ({per_day:g}% a day, at most {at_most:g}%)" if cost else ""
 
 
 def dates_of(course: Course) -> dict[str, Dates]:
@@ -156,15 +133,24 @@ class Decisions:
     @classmethod
     def of_course(cls, course: Course) -> Decisions:
         """Read them. Raises CourseFault, also where two rows decide the same: one of them would be lost."""
-        rows = tuple(_fitting(course, where, override) for where, override in read_overrides(course.root / NAME))
-        seen: dict[tuple[str | None, ...], str] = {}
-        for row in rows:
-            kind = row.override.kind
-            first = seen.setdefault((kind, row.override.student, row.assignment, row.override.exercise), row.where)
-            if first != row.where:
-                said = f"a second {kind} of the same; the first is in line {first.rpartition(':')[2]}"
-                raise CourseFault(f"{row.where}: {said}. {NEXT}")
-        return cls(course.file.time_zone or "", dates_of(course), rows)
+        path, rows, seen = course.root / NAME, list[Decision](), dict[tuple[str | None, ...], int]()
+        try:
+            found, node = read_model(path, OverridesFile, "course overrides")
+        except FileNotFoundError:
+            return cls(course.file.time_zone or "", dates_of(course))
+        except OSError as error:
+            raise CourseFault(f"{path} cannot be read ({error.strerror}). {NEXT}") from None
+        for i, row in enumerate(found.root):
+            line = line_of(node, (i,))
+            try:
+                rows.append(_fitting(course, f"{path}:{line}", row))
+                first = seen.setdefault((row.kind, row.student, rows[-1].assignment, row.exercise), i)
+                if first != i:
+                    raise ValueError(f"a second {row.kind} of the same; the first is in line {line_of(node, (first,))}")
+            except (ValueError, UnknownAssignment) as error:
+                end = "" if str(error).endswith((".", "?")) else "."
+                raise CourseFault(f"{path}:{line}: {error}{end} {NEXT}") from None
+        return cls(course.file.time_zone or "", dates_of(course), tuple(rows))
 
     def about(self, student: str, assignment: str) -> list[Decision]:
         """Return what is decided about this student's submission."""
@@ -183,27 +169,24 @@ class Decisions:
 
 
 def _fitting(course: Course, where: str, override: Override) -> Decision:
-    """Return the row as it fits the course. Raises CourseFault."""
+    """Return the row as it fits the course. Raises ValueError and UnknownAssignment."""
     wanted = override.exercise
     named = next((each for each in course.exercises if each.id == wanted), None)
-    try:
-        assignment = (
-            named.assignment if named and not override.assignment else assignment_named(course, override.assignment)
-        )
-    except UnknownAssignment as error:
-        said = unknown(course.exercises, wanted) if wanted and not override.assignment else str(error)
-        raise CourseFault(f"{where}: {said} {NEXT}") from None
+    if named and not override.assignment:
+        assignment = named.assignment
+    elif wanted and not override.assignment:
+        raise ValueError(unknown(course.exercises, wanted))
+    else:
+        assignment = assignment_named(course, override.assignment)
     if wanted and named not in assignment.exercises:
-        raise CourseFault(f"{where}: {unknown(assignment.exercises, wanted)} {NEXT}")
+        raise ValueError(unknown(assignment.exercises, wanted))
     exercises = assignment.exercises if named is None else (named,)
     most = sum(each.points for each in exercises)
     if override.score is not None and override.score > most:
-        said = f"score {override.score:g} is more than the {most:g} points of {wanted or assignment.id}"
-        raise CourseFault(f"{where}: {said}. {NEXT}")
-    try:
-        due = None if override.due is None else moment(override.due, course.file.time_zone or "")
-    except ValueError as error:
-        raise CourseFault(f"{where}: due: {error}. {NEXT}") from None
-    if due is not None and assignment.row.due is None:
-        raise CourseFault(f"{where}: {assignment.id} has no due date to extend. Next: give it `due` in course.yaml")
+        raise ValueError(f"score {override.score:g} is more than the {most:g} points of {wanted or assignment.id}")
+    due = None
+    if override.due is not None:
+        if assignment.row.due is None:
+            raise ValueError(f"{assignment.id} has no due date to extend: give it `due` in course.yaml")
+        due = moment(override.due, course.file.time_zone or "")
     return Decision(override, where, assignment.id, tuple(each.id for each in exercises), most, due)

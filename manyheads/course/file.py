@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from ..box.worker.limits import Limits as WorkerLimits
 from .dates import Duration, Moment, Zone
@@ -33,7 +32,7 @@ def _with_one_form(shapes: dict[str, str | tuple[str, ...]]) -> dict[str, str | 
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class CourseLimits(_Model):
@@ -53,24 +52,15 @@ class CourseLimits(_Model):
         return WorkerLimits(**self.model_dump(exclude={"source_kib"})).on(device)
 
 
-_SHARE = r"^\d{1,3}(\.\d{1,4})?%$"
-
-
-def _share(given: object) -> object:
-    if not isinstance(given, str) or not re.fullmatch(_SHARE, given):
-        raise ValueError(f"{given!a} is no share such as 10%")
-    if float(given.removesuffix("%")) > 100:
-        raise ValueError(f"{given} is more than 100%")
-    return given
-
-
-Share = Annotated[str, Field(pattern=_SHARE, description="such as 10%"), BeforeValidator(_share)]
+Share = Annotated[
+    str, Field(pattern=r"^(100|[0-9]{1,2}(\.[0-9]{1,4})?)%$", description="such as 10%, and at most 100%")
+]
 
 
 class LatePolicy(_Model):
     """What being late costs: a share of what an exercise has earned."""
 
-    grace: Duration = Field("0 min", description="how long after the due date nothing is late: 30 min, 2 h")
+    grace: Duration = Field("15 min", description="how long after the due date nothing is late: 30 min, 2 h")
     per_day: Share = Field("0%", description="for each day that has begun since the due date, by the course's clock")
     at_most: Share = Field("100%", description="however late it is")
 

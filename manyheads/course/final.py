@@ -44,7 +44,7 @@ def final(result: Result, decisions: Decisions) -> Result:
     if late is not None and "score" not in own:
         taken = [each for other in counting for each in other.adjustments if each.rule == "late"]
         lost, after = sum(each.before - each.after for each in taken), _total(counting)
-        words = late[1] if lost else late[1].partition(":")[0]  # nothing was there to take
+        words = late[1] + (late[2] if lost else "")  # else nothing was there to take
         said.append(_adjustment("late", words, _plus(after, lost), after))
     whole = with_total(result, exercises)
     return whole.model_copy(update={"score": _total(counting), "adjustments": tuple(said)})
@@ -66,7 +66,7 @@ def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> l
     return absent
 
 
-def _exercise(result: ExerciseResult, about: Sequence[Decision], late: tuple[float, str] | None) -> ExerciseResult:
+def _exercise(result: ExerciseResult, about: Sequence[Decision], late: tuple[float, str, str] | None) -> ExerciseResult:
     """Return an exercise as it counts: a score by hand or else what being late costs, and an excuse.
 
     One that is not graded has no points to take from, unless a human gives it some.
@@ -83,7 +83,7 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: tuple[flo
         said.append(_adjustment("score", words, before, score))
     if late is not None and not by_hand:  # who sets a score means that score
         before, score = score, _plus(score, -(score or 0.0) * late[0])
-        said.append(_adjustment("late", late[1], before, score))
+        said.append(_adjustment("late", late[1] + late[2], before, score))
     excuses = [row for row in about if row.override.kind == "excused"]
     said += [_adjustment("excused", _by(EXCUSED, row), score, 0) for row in excuses]
     changed = {"score": score, "adjustments": tuple(said), "excused": bool(excuses)}
