@@ -27,7 +27,8 @@ CourseOption = Annotated[
 ]
 
 RosterOption = Annotated[
-    Path | None, typer.Option(help="A CSV file with everybody in the class: id, and name, section, platforms' ids.")
+    Path | None,
+    typer.Option(help="A CSV file of the class: id, name, section, platforms' ids; `none`: no roster at all."),
 ]
 
 AssignmentOption = Annotated[

@@ -57,7 +57,7 @@ def moment(text: str, zone: str = "") -> datetime:
     if when is not None:
         return when
     if zone or read_moment(text, "UTC") is None:
-        raise ValueError(f"{text!a} is no date and time such as 2026-12-01 18:00, of the years 1990 to 2100")
+        raise ValueError(f"{text!a} is no date and time of 1990 to 2100, such as 2026-12-01 18:00 Europe/Berlin")
     raise ValueError(f"{text} has no zone: write +01:00 after it, or give the course a time_zone")
 
 
@@ -92,11 +92,6 @@ def shown_duration(lasted: timedelta) -> str:
     return " ".join(words[:2])
 
 
-def _moment(text: str) -> str:
-    moment(text, "UTC")
-    return text
-
-
 def _zone(name: str) -> str:
     # Where a system has no list of zones, as Windows, any name goes: students' commands need none.
     if zone_named(name) is None and zone_named("Europe/Berlin") is not None:
@@ -104,13 +99,8 @@ def _zone(name: str) -> str:
     return name
 
 
-Moment = Annotated[
-    str,
-    AfterValidator(_moment),
-    Field(description="ISO 8601, such as 2026-12-01 18:00 in the course's time_zone, or 2026-12-01 18:00+01:00"),
-]
+_FORM = "ISO 8601, such as 2026-12-01 18:00 in the course's time_zone, or 2026-12-01 18:00+01:00"
+_PATTERN = "^[0-9]{1,4} ?(minutes?|min|m|hours?|h|days?|d)$"
+Moment = Annotated[str, Field(description=_FORM)]
 Zone = Annotated[str, AfterValidator(_zone), Field(description="such as Europe/Berlin")]
-Duration = Annotated[
-    str,
-    Field(pattern="^[0-9]{1,4} ?(minutes?|min|m|hours?|h|days?|d)$", description="such as 30 min, 2 h or 7 days"),
-]
+Duration = Annotated[str, Field(pattern=_PATTERN, description="such as 30 min, 2 h or 7 days")]

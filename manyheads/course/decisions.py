@@ -9,14 +9,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, model_validator
+from pydantic import BeforeValidator, Field, RootModel, model_validator
 
 from ..errors import CourseFault
 from . import Course
 from .dates import Moment, duration, moment, shown_duration, zone_named
-from .file import Identifier, LatePolicy
+from .file import FileModel, Identifier, LatePolicy, Words
 from .load import line_of, read_model
 from .named import UnknownAssignment, assignment_named, unknown
 
@@ -28,17 +28,13 @@ KINDS: tuple[Kind, ...] = ("score", "due", "excused")
 DAY = timedelta(days=1)
 
 
-class Override(BaseModel):
+class Override(FileModel):
     """One decision about a student: a score, a due date or an excuse."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    student: str = Field(min_length=1, description="the name of the student's folder")
+    student: Words = Field(description="the name of the student's folder")
     assignment: Identifier | None = Field(None, description="needed where the course has several, and no exercise says")
     exercise: Identifier | None = Field(None, description="of all of them where none is named")
-    score: float | None = Field(
-        None, ge=0, description="in place of what the exercise or, where none is named, the assignment has earned"
-    )
+    score: float | None = Field(None, ge=0, description="in place of what the exercise or the assignment has earned")
     due: Moment | None = Field(None, description="the student's own due date")
     excused: Literal[True] | None = Field(None, description="counts for nothing, neither points nor points possible")
     by: str = Field("", description="who decided")
@@ -67,6 +63,14 @@ class OverridesFile(
     """The whole of overrides.yaml: a list of decisions."""
 
 
+class Late(NamedTuple):
+    """What being late costs, as a share of the points and in words, and how late it is."""
+
+    share: float
+    words: str
+    costs: str
+
+
 @dataclass(frozen=True)
 class Dates:
     """The due date of an assignment, its late policy, and the zone whose clock counts the days."""
@@ -75,15 +79,10 @@ class Dates:
     policy: LatePolicy
     zone: str = "UTC"
 
-    def late(self, handed_in: datetime, due: datetime | None = None) -> tuple[float, str, str] | None:
-        """Return the share of its points that being late costs, how late it is, and the share in words, or None.
+    def late(self, handed_in: datetime, due: datetime | None = None) -> Late | None:
+        """Return how late it is by this due date, the student's own if there is one; None within the grace.
 
-        Within the grace nothing is late. Days count from the due date by the clock on the wall, so that a day in which
-        clocks change is one day.
-
-        Args:
-            handed_in: when.
-            due: the student's own due date.
+        Days count from the due date by the clock on the wall, so that a day in which clocks change is one day.
         """
         due = due or self.due
         if handed_in - due <= duration(self.policy.grace):
@@ -94,7 +93,7 @@ class Dates:
         words = f"{after} after {start:%H:%M}: {days} {'day' if days == 1 else 'days'} late"
         per_day, at_most = (float(share.removesuffix("%")) for share in (self.policy.per_day, self.policy.at_most))
         cost = min(days * per_day, at_most)
-        return cost / 100, words, f", −{cost:g}% ({per_day:g}% a day, at most {at_most:g}%)" if cost else ""
+        return Late(cost / 100, words, f", −{cost:g}% ({per_day:g}% a day, at most {at_most:g}%)" if cost else "")
 
 
 def dates_of(course: Course) -> dict[str, Dates]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..result import Adjustment, CheckResult, ExerciseResult, Result, Rule, total_of, with_total
 from .dates import shown_moment
-from .decisions import Decision, Decisions
+from .decisions import Decision, Decisions, Late
 
 DIGITS = 6  # of a score that a rule computes
 SHARE = "its share of the total"
@@ -20,34 +20,29 @@ def final(result: Result, decisions: Decisions) -> Result:
     if not about and dates is None:
         return result
     own = {row.override.kind: row for row in about if not row.override.exercise}  # what is decided of all of it
-    said: list[Adjustment] = []
-    late, handed_in = None, result.handed_in
+    said, late, handed_in = list[Adjustment](), None, result.handed_in
     due = own["due"].due if "due" in own else None
     if due is not None:
         said.append(_adjustment("due", _by(f"extension until {shown_moment(due, decisions.zone)}", own["due"])))
     if dates is not None and handed_in is not None and handed_in.time is not None:
         late = dates.late(handed_in.time, due)
-    elif dates is not None and handed_in is None:
-        said.append(_adjustment("unknown time", UNKNOWN_TIME))
-    elif dates is not None and handed_in is not None and handed_in.late:
-        words = f"{handed_in.source} says late, and not by how much: nothing is taken off"
-        said.append(_adjustment("unknown time", words))
-    exercises = tuple(
-        _exercise(each, [row for row in about if each.id in row.exercises], late) for each in result.exercises
-    )
-    counting = [each for each in exercises if not each.excused]
-    if "score" in own:
-        total = own["score"].override.score or 0.0
-        said.append(_adjustment("score", _by(f"total set to {total:g}", own["score"]), result.score, total))
-    if "excused" in own:
-        said.append(_adjustment("excused", _by(EXCUSED, own["excused"]), _total(exercises), 0))
-    if late is not None and "score" not in own:
-        taken = [each for other in counting for each in other.adjustments if each.rule == "late"]
-        lost, after = sum(each.before - each.after for each in taken), _total(counting)
-        words = late[1] + (late[2] if lost else "")  # else nothing was there to take
-        said.append(_adjustment("late", words, _plus(after, lost), after))
+    elif dates is not None and (handed_in is None or handed_in.late):
+        words = handed_in and f"{handed_in.source} says late, and not by how much: nothing is taken off"
+        said.append(_adjustment("unknown time", words or UNKNOWN_TIME))
+    exercises = [_exercise(each, [row for row in about if each.id in row.exercises], late) for each in result.exercises]
     whole = with_total(result, exercises)
-    return whole.model_copy(update={"score": _total(counting), "adjustments": tuple(said)})
+    total = _plus(whole.score)
+    if "score" in own:
+        by_hand = own["score"].override.score or 0.0
+        said.append(_adjustment("score", _by(f"total set to {by_hand:g}", own["score"]), result.score, by_hand))
+    if "excused" in own:
+        every = _plus(total_of(exercise.score for exercise in exercises))
+        said.append(_adjustment("excused", _by(EXCUSED, own["excused"]), every, 0))
+    if late is not None and "score" not in own:
+        taken = [each for other in exercises if not other.excused for each in other.adjustments if each.rule == "late"]
+        lost = sum(each.before - each.after for each in taken)
+        said.append(_adjustment("late", late.words + (late.costs if lost else ""), _plus(total, lost), total))
+    return whole.model_copy(update={"score": total, "adjustments": tuple(said)})
 
 
 def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> list[Result]:
@@ -55,24 +50,28 @@ def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> l
 
     like: somebody else's result for the same assignment, with the same exercises.
     """
-    exercises = tuple(_missing(exercise) for exercise in like.exercises)
-    nothing = {"score": 0.0, "max_score": like.possible, "exercises": exercises, "handed_in": None, "adjustments": ()}
+    exercises = []
+    for each in like.exercises:
+        checks = [check.model_dump(include={"id", "title", "max_score"}) for check in each.checks]
+        missing = tuple(CheckResult(**check, outcome="missing", score=0) for check in checks)
+        note = "Nothing was handed in."
+        exercises.append(ExerciseResult(id=each.id, score=0, max_score=each.max_score, checks=missing, note=note))
+    nothing = with_total(like.model_copy(update={"handed_in": None, "adjustments": ()}), exercises)
     absent = []
     for name in names:
         if any(row.override.kind != "due" for row in decisions.about(name, like.assignment)):
-            counted = final(like.model_copy(update={**nothing, "student": name}), decisions)
+            counted = final(nothing.model_copy(update={"student": name}), decisions)
             said = tuple(each for each in counted.adjustments if each.rule != "unknown time")
             absent.append(counted.model_copy(update={"adjustments": said}))
     return absent
 
 
-def _exercise(result: ExerciseResult, about: Sequence[Decision], late: tuple[float, str, str] | None) -> ExerciseResult:
+def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | None) -> ExerciseResult:
     """Return an exercise as it counts: a score by hand or else what being late costs, and an excuse.
 
     One that is not graded has no points to take from, unless a human gives it some.
     """
-    said: list[Adjustment] = []
-    score = result.score
+    said, score = list[Adjustment](), result.score
     by_hand = [row for row in about if row.override.kind == "score"]
     for row in sorted(by_hand, key=lambda row: not row.override.exercise):  # a total is the last word
         before, score, words = score, row.override.score or 0.0, SHARE
@@ -82,8 +81,8 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: tuple[flo
             score *= result.max_score / row.most
         said.append(_adjustment("score", words, before, score))
     if late is not None and not by_hand:  # who sets a score means that score
-        before, score = score, _plus(score, -(score or 0.0) * late[0])
-        said.append(_adjustment("late", late[1] + late[2], before, score))
+        before, score = score, _plus(score, -(score or 0.0) * late.share)
+        said.append(_adjustment("late", late.words + late.costs, before, score))
     excuses = [row for row in about if row.override.kind == "excused"]
     said += [_adjustment("excused", _by(EXCUSED, row), score, 0) for row in excuses]
     changed = {"score": score, "adjustments": tuple(said), "excused": bool(excuses)}
@@ -102,18 +101,6 @@ def _adjustment(rule: Rule, words: str, before: float | None = 0.0, after: float
     return Adjustment(rule=rule, words=" ".join(words.split()), before=points[0], after=points[1])
 
 
-def _missing(like: ExerciseResult) -> ExerciseResult:
-    checks = tuple(
-        CheckResult(id=check.id, title=check.title, outcome="missing", score=0, max_score=check.max_score)
-        for check in like.checks
-    )
-    return ExerciseResult(id=like.id, score=0, max_score=like.max_score, checks=checks, note="Nothing was handed in.")
-
-
-def _total(exercises: Sequence[ExerciseResult]) -> float | None:
-    return _plus(total_of(exercise.score for exercise in exercises), 0.0)
-
-
-def _plus(score: float | None, more: float) -> float | None:
+def _plus(score: float | None, more: float = 0.0) -> float | None:
     """Return the sum, rounded and at least 0; None where there is no score."""
     return None if score is None else round(max(0.0, score + more), DIGITS)

@@ -11,36 +11,27 @@ from ..box.worker.form import Form
 from .file import AssignmentRow, CourseFile, CourseLimits, ExerciseRow, Trainable
 from .shapes import Signature, parse_signature
 
-# Which files a file of a course is made from: itself, and the neighbours that it imports.
+FIGURES = "figures"  # a folder beside the lessons
 
 
 def with_neighbours(path: Path) -> list[Path]:
-    """Return the file, and the files beside it that it imports, in the order of their names.
+    """Return what a file of a course is made from: the file, and the files beside it that it imports, by their names.
 
     `from ._name import …` counts, directly or through another file. A file that cannot be parsed imports nothing: whoever
     runs it says why.
     """
-    found: set[Path] = set()
-    todo = [path]
+    found, todo = {path}, [path]
     while todo:
-        new = _neighbours(todo.pop()) - found - {path}
-        found |= new
-        todo += new
-    return [path, *sorted(found)]
-
-
-def _neighbours(path: Path) -> set[Path]:
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, SyntaxError):
-        return set()
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
-    names = {node.module or alias.name for node in imports for alias in node.names}
-    beside = {path.with_name(f"{name.split('.')[0]}.py") for name in names}
-    return {neighbour for neighbour in beside if neighbour.exists()}
-
-
-FIGURES = "figures"  # a folder beside the lessons
+        try:
+            tree = ast.parse(todo.pop().read_text(encoding="utf-8"))
+        except (OSError, ValueError, SyntaxError):
+            continue
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
+        names = {node.module or alias.name for node in imports for alias in node.names}
+        beside = {path.with_name(f"{name.split('.')[0]}.py") for name in names} - found
+        todo += [other for other in beside if other.exists()]
+        found.update(todo)
+    return [path, *sorted(found - {path})]
 
 
 @dataclass(frozen=True)
@@ -48,58 +39,52 @@ class Exercise:
     """One gradable unit. It knows its assignment, its row in course.yaml, and its files."""
 
     assignment: Assignment
-    number: int  # in the assignment, from 1
     row: ExerciseRow
+    number: int  # in the assignment, from 1
+    root: Path  # the course's folder
+    id: str  # for example reshape_dance
+    title: str  # a few words for people
+    points: float  # the sum of the checks' points
+    hint: str  # shown where a check has no hint of its own
+    why: str  # why it works, in one sentence, shown once every check passes; "" where the course has none
+    train: Trainable | None  # the module that `course train` trains, where there is one
+    shapes: tuple[str, ...]  # the names of the functions and classes whose shapes course.yaml gives
+    stem: str  # the file name without its suffix, for example 04_reshape_dance
+    stems: tuple[str, ...]  # the names that its file may have, without suffix: its own, then the earlier ones
+    solution: Path  # the single source of the exercise
+    script: Path  # the stub that a student gets, as a Python file
+    notebook: Path  # the stub as a notebook
+    fingerprints: Path  # the recording: what a student's machine knows about the answers
+    trained: Path  # the attention of a small language model that was trained with the reference
+    checks: Path  # the file of hidden checks
+    misconceptions: Path  # the file of mutants
+
+    @classmethod
+    def of(cls, assignment: Assignment, number: int, row: ExerciseRow) -> Exercise:
+        """Return the exercise of this row."""
+        root, own, grader = assignment.root, assignment.exercises_folder, assignment.root / "grader"
+        stem = f"{number:02d}_{row.id}"
+        return cls(
+            **{name: getattr(row, name) for name in ("id", "title", "points", "hint", "why", "train")},
+            assignment=assignment,
+            row=row,
+            number=number,
+            root=root,
+            shapes=tuple(row.shapes),
+            stem=stem,
+            stems=(stem, *(name if name[:2].isdigit() else f"{number:02d}_{name}" for name in row.was)),
+            solution=root / "solutions" / assignment.id / f"{stem}.py",
+            script=own / f"{stem}.py",
+            notebook=own / f"{stem}.ipynb",
+            fingerprints=own / "fingerprints" / f"{stem}.safetensors",
+            trained=own / "trained" / f"{stem}.safetensors",
+            checks=grader / "checks" / f"test_{row.id}.py",
+            misconceptions=grader / "misconceptions" / f"{row.id}.py",
+        )
 
     def __hash__(self) -> int:
         """Hash the ids, which are unique in a course. A row cannot be hashed, because it holds a mapping."""
-        return hash((self.assignment, self.row.id))
-
-    @property
-    def id(self) -> str:
-        """For example reshape_dance."""
-        return self.row.id
-
-    @property
-    def stem(self) -> str:
-        """The file name without its suffix, for example 04_reshape_dance."""
-        return f"{self.number:02d}_{self.id}"
-
-    @property
-    def stems(self) -> tuple[str, ...]:
-        """The names that its file may have, without suffix: its own, then the earlier ones."""
-        earlier = (name if name[:2].isdigit() else f"{self.number:02d}_{name}" for name in self.row.was)
-        return (self.stem, *earlier)
-
-    @property
-    def title(self) -> str:
-        """A few words for people."""
-        return self.row.title
-
-    @property
-    def points(self) -> float:
-        """The sum of the checks' points."""
-        return self.row.points
-
-    @property
-    def hint(self) -> str:
-        """Shown where a check has no hint of its own."""
-        return self.row.hint
-
-    @property
-    def why(self) -> str:
-        """One sentence, shown once every check passes: why it works. "" where the course has none."""
-        return self.row.why
-
-    @property
-    def train(self) -> Trainable | None:
-        """The module that `course train` trains, where there is one."""
-        return self.row.train
-
-    @property
-    def shapes(self) -> tuple[str, ...]:
-        """The names of the functions and classes whose shapes course.yaml gives."""
-        return tuple(self.row.shapes)
+        return hash((self.assignment, self.id))
 
     def signatures(self, name: str) -> tuple[Signature, ...]:
         """Return the signatures that course.yaml lists for the function or class of that name."""
@@ -113,36 +98,6 @@ class Exercise:
         return {name: form for name, form in first.items() if form is not None}
 
     @property
-    def root(self) -> Path:
-        """The course's folder."""
-        return self.assignment.root
-
-    @property
-    def solution(self) -> Path:
-        """The single source of the exercise."""
-        return self.root / "solutions" / self.assignment.id / f"{self.stem}.py"
-
-    @property
-    def script(self) -> Path:
-        """The stub that a student gets, as a Python file."""
-        return self.assignment.exercises_folder / f"{self.stem}.py"
-
-    @property
-    def notebook(self) -> Path:
-        """The stub as a notebook."""
-        return self.assignment.exercises_folder / f"{self.stem}.ipynb"
-
-    @property
-    def fingerprints(self) -> Path:
-        """The fingerprint file: what a student's machine knows about the answers."""
-        return self._recorded("fingerprints")
-
-    @property
-    def trained(self) -> Path:
-        """The attention of a small language model that was trained with the reference."""
-        return self._recorded("trained")
-
-    @property
     def figure_sources(self) -> list[Path]:
         """The pictures of its lesson, beside its source: figures/04_reshape_dance.svg."""
         return sorted((self.solution.parent / FIGURES).glob(f"{self.stem}*"))
@@ -150,17 +105,7 @@ class Exercise:
     @property
     def figures(self) -> tuple[Path, ...]:
         """The same pictures, where students get them: beside the notebook, which names them by their paths."""
-        return tuple(self.assignment.exercises_folder / FIGURES / path.name for path in self.figure_sources)
-
-    @property
-    def checks(self) -> Path:
-        """The file of hidden checks."""
-        return self.root / "grader" / "checks" / f"test_{self.id}.py"
-
-    @property
-    def misconceptions(self) -> Path:
-        """The file of mutants."""
-        return self.root / "grader" / "misconceptions" / f"{self.id}.py"
+        return tuple(self.script.parent / FIGURES / path.name for path in self.figure_sources)
 
     def check_sources(self) -> list[Path]:
         """Return the hidden checks, and the neighbours that they import: `_sizes.py` in `from ._sizes import sizes_of`."""
@@ -177,9 +122,6 @@ class Exercise:
     def wrong_attempts(self) -> list[Path]:
         """Return the attempts that must lose points, and that no mutant reproduces."""
         return sorted((self.root / "grader" / "wrong" / self.id).glob("*.py"))
-
-    def _recorded(self, what: str) -> Path:
-        return self.assignment.exercises_folder / what / f"{self.stem}.safetensors"
 
 
 @dataclass(frozen=True)
@@ -206,7 +148,7 @@ class Assignment:
     @cached_property
     def exercises(self) -> tuple[Exercise, ...]:
         """In their order."""
-        return tuple(Exercise(self, number, row) for number, row in enumerate(self.row.exercises, 1))
+        return tuple(Exercise.of(self, number, row) for number, row in enumerate(self.row.exercises, 1))
 
     @property
     def points(self) -> float:
@@ -239,10 +181,6 @@ class Course:
     def limits(self) -> CourseLimits:
         """The resources that one attempt may use."""
         return self.file.limits
-
-    def beside(self, name: str) -> Path | None:
-        """Return the file that course.yaml names from its own folder; None where it names none."""
-        return self.root / name if name else None
 
     @cached_property
     def assignments(self) -> tuple[Assignment, ...]:

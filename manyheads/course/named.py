@@ -16,26 +16,18 @@ from .model import Assignment, Course, Exercise
 def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
     """Return the exercises of this name; several where a number stands in several assignments."""
     wanted = _plain(Path(name).stem)
-    return [
-        exercise
-        for exercise in exercises
-        if wanted in (exercise.id, _plain(exercise.stem), _plain(exercise.stem.split("_")[0]))
-    ]
+    return [e for e in exercises if wanted in (e.id, _plain(e.stem), _plain(e.stem.split("_")[0]))]
 
 
 def exercises_of(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
     """Return those of the assignment with this id or title."""
-    wanted = name.casefold()
-    return [e for e in exercises if wanted in (e.assignment.id, e.assignment.title.casefold())]
+    return [e for e in exercises if name.casefold() in (e.assignment.id, e.assignment.title.casefold())]
 
 
 def unknown(exercises: Sequence[Exercise], name: str) -> str:
     """Return one sentence on a name that no exercise has, with what may be meant."""
-    near = get_close_matches(_plain(Path(name).stem), [n for e in exercises for n in (e.id, _plain(e.stem))], 1)
-    meant = next((e.id for e in exercises if near and near[0] in (e.id, _plain(e.stem))), "")
-    if meant:
-        return f"there is no exercise {name!r}; did you mean {meant}?"
-    return f"there is no exercise {name!r}; there are: {', '.join(exercise.id for exercise in exercises)}."
+    ids = {alias: e.id for e in exercises for alias in (e.id, _plain(e.stem))}
+    return f"there is no exercise {name!r}; {_near(_plain(Path(name).stem), ids)}"
 
 
 class UnknownAssignment(CourseFault):
@@ -47,27 +39,27 @@ def assignment_named(course: Course, name: str | None, *, in_part: bool = False)
 
     in_part: a part of either is enough where no other assignment has it.
     """
-    known = {assignment.id: assignment for assignment in course.assignments}
+    every = course.assignments
     if not name:
-        if len(known) == 1:
-            return course.assignments[0]
-        raise UnknownAssignment(f"of which assignment? There are: {', '.join(known)}.")
-    if name in known:
-        return known[name]
+        if len(every) == 1:
+            return every[0]
+        raise UnknownAssignment(f"of which assignment? There are: {', '.join(each.id for each in every)}.")
     wanted = name.casefold()
-    names = {
-        assignment.id: (assignment.id.casefold(), assignment.title.casefold()) for assignment in course.assignments
-    }
-    matches = [id_ for id_ in known if wanted in names[id_]]
-    matches = matches or [id_ for id_ in known if in_part and any(wanted in other for other in names[id_])]
+    names = {each: (each.id, each.title.casefold()) for each in every}
+    matches = [each for each in every if each.id == name] or [each for each in every if wanted in names[each]]
+    matches = matches or [each for each in every if in_part and any(wanted in other for other in names[each])]
     if len(matches) == 1:
-        return known[matches[0]]
+        return matches[0]
     if matches:
-        raise UnknownAssignment(f"{name!a} may be any of these assignments: {', '.join(matches)}.")
-    near = get_close_matches(wanted, [each for pair in names.values() for each in pair], 1)
-    meant = next((id_ for id_ in known if near and near[0] in names[id_]), "")
-    said = f"did you mean {meant}?" if meant else f"there are: {', '.join(known)}."
-    raise UnknownAssignment(f"there is no assignment {name!a}; {said}")
+        ids = ", ".join(each.id for each in matches)
+        raise UnknownAssignment(f"{name!a} may be any of these assignments: {ids}.")
+    ids_by_name = {other: each.id for each in every for other in names[each]}
+    raise UnknownAssignment(f"there is no assignment {name!a}; {_near(wanted, ids_by_name)}")
+
+
+def _near(name: str, ids: dict[str, str]) -> str:
+    near = get_close_matches(name, ids, 1)
+    return f"did you mean {ids[near[0]]}?" if near else f"there are: {', '.join(dict.fromkeys(ids.values()))}."
 
 
 def _plain(name: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 
@@ -20,25 +21,17 @@ def course_secret(root: Path) -> bytes:
     path = root / FOLDER / "secret"
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        try:
+        with suppress(FileExistsError):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            return _read(path)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_hex(32))
-        return _read(path)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(secrets.token_hex(32))
+        text, mode = path.read_bytes().strip(), path.stat().st_mode
     except OSError as error:
-        raise CourseError(
-            f"{path} can be neither read nor made ({error.strerror}). Next: chmod u+rw {quote(str(path))}"
-        ) from None
-
-
-def _read(path: Path) -> bytes:
-    text = path.read_text(encoding="ascii").strip()
+        said = f"can be neither read nor made ({error.strerror}). Next: chmod u+rw {quote(str(path))}"
+        raise CourseError(f"{path} {said}") from None
     if len(text) < 32:
-        raise CourseError(
-            f"{path} holds no secret. Next: rm {quote(str(path))} (a new one is made; inputs will differ)"
-        )
-    if path.stat().st_mode & 0o077:
+        said = f"holds no secret. Next: rm {quote(str(path))} (a new one is made; inputs will differ)"
+        raise CourseError(f"{path} {said}")
+    if mode & 0o077:
         raise CourseError(f"{path} can be read by others. Next: chmod 600 {quote(str(path))}")
-    return text.encode()
+    return text

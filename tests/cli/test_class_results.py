@@ -32,7 +32,7 @@ OVERRIDES = """\
 - {student: dara, assignment: averages, excused: true}
 - {student: '=ewa', exercise: mean, score: 1.5, by: Dr. X}
 """
-LATE = "2 days late: −20% (10% a day, at most 50%)"
+LATE = "1 day 18 hours after 18:00: 2 days late, −20% (10% a day, at most 50%)"
 SCORES = {"ada": 7.2, "bela": 9, "chen": 2.4, "dara": 0, "=ewa": 6.3}
 
 
@@ -180,7 +180,7 @@ def test_overrides_shows_what_is_decided(run_course: Run, here: Path) -> None:
     done = run_course("overrides")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(
-        "Averages: due 2026-12-01 18:00 UTC; late: 10% a day, at most 50%, after a grace of 0"
+        "Averages: due 2026-12-01 18:00 UTC; late: 10% a day, at most 50%, after a grace of 15 min"
     )
     assert " ".join(done.stdout.splitlines()[2].split()) == "1 bela Averages due 2026-12-08 18:00 UTC Dr. X ill"
     (here / "overrides.yaml").write_text("- {student: ada}")
