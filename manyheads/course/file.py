@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from pydantic_core import PydanticCustomError
 
 from ..box.worker.limits import Limits as WorkerLimits
-from .dates import Duration, Moment, Zone
+from .dates import Duration, Moment, Zone, moment
 from .shapes import parse_signature
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", description="lower case, digits and underscores")]
@@ -114,15 +114,23 @@ class CourseFile(FileModel):
     late: LatePolicy | None = Field(None, description="what being late costs, in assignments with a due date")
 
     @model_validator(mode="after")
-    def _ids_differ(self) -> CourseFile:
-        # Checks, mutants and commands refer to an exercise by its id alone.
-        seen = set[tuple[str, str]]()
+    def _fits_together(self) -> CourseFile:
+        seen = set[tuple[str, str]]()  # checks, mutants and commands refer to an exercise by its id alone
         for i, each in enumerate(self.assignments):
-            ids: list[tuple[str, str, list[object]]] = [("assignment", each.id, ["id"])]
-            ids += [("exercise", exercise.id, ["exercises", j, "id"]) for j, exercise in enumerate(each.exercises)]
+            if each.due is not None:
+                try:
+                    moment(each.due, self.time_zone or "")
+                except ValueError as error:
+                    raise _at(("assignments", i, "due"), str(error)) from None
+            ids: list[tuple[str, str, tuple[int | str, ...]]] = [("assignment", each.id, ())]
+            ids += [("exercise", exercise.id, ("exercises", j)) for j, exercise in enumerate(each.exercises)]
             for what, id_, place in ids:
                 if (what, id_) in seen:
-                    context = {"place": ["assignments", i, *place]}
-                    raise PydanticCustomError("value_error", f"the {what} {id_} occurs twice", context)
+                    raise _at(("assignments", i, *place, "id"), f"the {what} {id_} occurs twice")
                 seen.add((what, id_))
         return self
+
+
+def _at(place: tuple[int | str, ...], said: str) -> PydanticCustomError:
+    """Return an error that says where in the file it is, which a check of the whole does not say by itself."""
+    return PydanticCustomError("value_error", "{said}", {"said": said, "place": place})

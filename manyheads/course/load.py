@@ -1,7 +1,4 @@
-"""Read course.yaml, and other YAML files that people write.
-
-Every error names the file and the line, in words for who wrote it.
-"""
+"""Read course.yaml, and other YAML files that people write. Every error names the file and the line."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ from pydantic_core import ErrorDetails
 from yaml.reader import ReaderError
 
 from ..errors import CourseFault
-from .dates import moment
 from .file import CourseFile
 from .model import Course
 
@@ -51,19 +47,11 @@ def load_course(root: Path) -> Course:
     """Load the course in this folder. Raises CourseError."""
     path = root / NAME
     try:
-        file, node = read_model(path, CourseFile, THEN)
+        return Course(root.resolve(), read_model(path, CourseFile, THEN)[0])
     except OSError as error:
         raise CourseError(f"{path} cannot be read ({error.strerror}). Next: pass --course FOLDER") from None
     except CourseFault as error:
         raise CourseError(str(error)) from None
-    for i, assignment in enumerate(file.assignments):
-        if assignment.due is not None:
-            try:
-                moment(assignment.due, file.time_zone or "")
-            except ValueError as error:
-                line = line_of(node, ("assignments", i, "due"))
-                raise CourseError(f"{path}:{line}: due: {error}. Next: mend that line, then {THEN}") from None
-    return Course(root=root.resolve(), file=file)
 
 
 class Loader(yaml.SafeLoader):
@@ -111,8 +99,8 @@ def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, yaml.N
     except ValidationError as error:
         found = error.errors()  # first a key that nobody knows, for it may be the one that another sentence misses
         first = next((each for each in found if each["type"] in ("extra_forbidden", "invalid_key")), found[0])
-        place = first.get("ctx", {}).get("place", first["loc"])
-        line, said = line_of(node, place), _plainly(first, model.model_json_schema())
+        first["loc"] = first.get("ctx", {}).get("place", first["loc"])
+        line, said = line_of(node, first["loc"]), _plainly(first, model.model_json_schema())
     except (ValueError, RecursionError):  # a character by a number that none has, or thousands of brackets
         line, said = loader.line + 1 if loader else 1, "cannot be read as YAML"
     raise CourseFault(f"{path}:{line}: {said}. Next: mend that line, then {then}") from None

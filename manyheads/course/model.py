@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..box.worker.form import Form
-from .file import AssignmentRow, CourseFile, CourseLimits, ExerciseRow, Trainable
+from .file import AssignmentRow, CourseFile, CourseLimits, ExerciseRow
 from .shapes import Signature, parse_signature
 
 FIGURES = "figures"  # a folder beside the lessons
@@ -34,53 +34,34 @@ def with_neighbours(path: Path) -> list[Path]:
     return [path, *sorted(found - {path})]
 
 
-@dataclass(frozen=True)
 class Exercise:
     """One gradable unit. It knows its assignment, its row in course.yaml, and its files."""
 
-    assignment: Assignment
-    row: ExerciseRow
-    number: int  # in the assignment, from 1
-    root: Path  # the course's folder
-    id: str  # for example reshape_dance
-    title: str  # a few words for people
-    points: float  # the sum of the checks' points
-    hint: str  # shown where a check has no hint of its own
-    why: str  # why it works, in one sentence, shown once every check passes; "" where the course has none
-    train: Trainable | None  # the module that `course train` trains, where there is one
-    shapes: tuple[str, ...]  # the names of the functions and classes whose shapes course.yaml gives
-    stem: str  # the file name without its suffix, for example 04_reshape_dance
-    stems: tuple[str, ...]  # the names that its file may have, without suffix: its own, then the earlier ones
-    solution: Path  # the single source of the exercise
-    script: Path  # the stub that a student gets, as a Python file
-    notebook: Path  # the stub as a notebook
-    fingerprints: Path  # the recording: what a student's machine knows about the answers
-    trained: Path  # the attention of a small language model that was trained with the reference
-    checks: Path  # the file of hidden checks
-    misconceptions: Path  # the file of mutants
+    def __init__(self, assignment: Assignment, number: int, row: ExerciseRow) -> None:
+        """Take the row of this number, from 1, in the assignment."""
+        self.assignment, self.number, self.row = assignment, number, row
+        self.root = root = assignment.root  # the course's folder
+        self.id, self.title, self.points, self.train = row.id, row.title, row.points, row.train
+        self.hint = row.hint  # shown where a check has no hint of its own
+        self.why = row.why  # in one sentence, shown once every check passes; "" where the course has none
+        self.shapes = tuple(row.shapes)  # the names of the functions and classes whose shapes course.yaml gives
+        self.stem = stem = f"{number:02d}_{row.id}"  # the file name without its suffix
+        earlier = (name if name[:2].isdigit() else f"{number:02d}_{name}" for name in row.was)
+        self.stems = (stem, *earlier)  # the names that its file may have, without suffix
+        self.solution = root / "solutions" / assignment.id / f"{stem}.py"  # the single source of the exercise
+        self.script = assignment.exercises_folder / f"{stem}.py"  # the stub that a student gets
+        self.notebook = self.script.with_suffix(".ipynb")  # the stub as a notebook
+        self.fingerprints = self._recorded("fingerprints")  # what a student's machine knows about the answers
+        self.trained = self._recorded("trained")  # the attention of a small language model of the reference
+        self.checks = root / "grader" / "checks" / f"test_{row.id}.py"  # the hidden checks
+        self.misconceptions = root / "grader" / "misconceptions" / f"{row.id}.py"  # the mutants
 
-    @classmethod
-    def of(cls, assignment: Assignment, number: int, row: ExerciseRow) -> Exercise:
-        """Return the exercise of this row."""
-        root, own, grader = assignment.root, assignment.exercises_folder, assignment.root / "grader"
-        stem = f"{number:02d}_{row.id}"
-        return cls(
-            **{name: getattr(row, name) for name in ("id", "title", "points", "hint", "why", "train")},
-            assignment=assignment,
-            row=row,
-            number=number,
-            root=root,
-            shapes=tuple(row.shapes),
-            stem=stem,
-            stems=(stem, *(name if name[:2].isdigit() else f"{number:02d}_{name}" for name in row.was)),
-            solution=root / "solutions" / assignment.id / f"{stem}.py",
-            script=own / f"{stem}.py",
-            notebook=own / f"{stem}.ipynb",
-            fingerprints=own / "fingerprints" / f"{stem}.safetensors",
-            trained=own / "trained" / f"{stem}.safetensors",
-            checks=grader / "checks" / f"test_{row.id}.py",
-            misconceptions=grader / "misconceptions" / f"{row.id}.py",
-        )
+    def _recorded(self, what: str) -> Path:
+        return self.script.parent / what / f"{self.stem}.safetensors"
+
+    def __eq__(self, other: object) -> bool:
+        """Compare what they are made from."""
+        return isinstance(other, Exercise) and (self.assignment, self.row) == (other.assignment, other.row)
 
     def __hash__(self) -> int:
         """Hash the ids, which are unique in a course. A row cannot be hashed, because it holds a mapping."""
@@ -94,8 +75,7 @@ class Exercise:
     @cached_property
     def forms(self) -> dict[str, Form]:
         """What each function and class returns, where course.yaml says that it is not one tensor."""
-        first = {name: self.signatures(name)[0].form for name in self.shapes}
-        return {name: form for name, form in first.items() if form is not None}
+        return {name: form for name in self.shapes if (form := self.signatures(name)[0].form) is not None}
 
     @property
     def figure_sources(self) -> list[Path]:
@@ -124,41 +104,27 @@ class Exercise:
         return sorted((self.root / "grader" / "wrong" / self.id).glob("*.py"))
 
 
-@dataclass(frozen=True)
 class Assignment:
     """Exercises, in the order in which students do them."""
 
-    root: Path  # the course's folder
-    row: AssignmentRow
-
-    def __hash__(self) -> int:
-        """Hash the folder and the id."""
-        return hash((self.root, self.row.id))
-
-    @property
-    def id(self) -> str:
-        """For example multi_head_attention."""
-        return self.row.id
-
-    @property
-    def title(self) -> str:
-        """A few words for people."""
-        return self.row.title
+    def __init__(self, root: Path, row: AssignmentRow) -> None:
+        """Take the row. root: the course's folder."""
+        self.root, self.row, self.id, self.title = root, row, row.id, row.title
+        self.exercises_folder = root / "exercises" / row.id  # what students get
+        self.points = sum(exercise.points for exercise in row.exercises)  # the most that a submission can earn
 
     @cached_property
     def exercises(self) -> tuple[Exercise, ...]:
         """In their order."""
-        return tuple(Exercise.of(self, number, row) for number, row in enumerate(self.row.exercises, 1))
+        return tuple(Exercise(self, number, row) for number, row in enumerate(self.row.exercises, 1))
 
-    @property
-    def points(self) -> float:
-        """The most points that a submission can earn."""
-        return sum(exercise.points for exercise in self.exercises)
+    def __eq__(self, other: object) -> bool:
+        """Compare what they are made from."""
+        return isinstance(other, Assignment) and (self.root, self.row) == (other.root, other.row)
 
-    @property
-    def exercises_folder(self) -> Path:
-        """The folder that students get."""
-        return self.root / "exercises" / self.id
+    def __hash__(self) -> int:
+        """Hash the folder and the id."""
+        return hash((self.root, self.id))
 
 
 @dataclass(frozen=True)

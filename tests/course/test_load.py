@@ -128,7 +128,7 @@ def test_a_bad_file_is_refused_with_the_line(tmp_path: Path, old: str, new: str,
         pytest.param("title: &a [*a]\n", ":1: title: ", id="a list that holds itself"),
         pytest.param("title: " + "[" * 3000, ":1: cannot be read as YAML", id="brackets in brackets"),
         pytest.param("title: !!python/object:os.system x\n", ":1: could not determine a constructor", id="a Python tag"),
-        pytest.param(GOOD + GOOD[GOOD.index("  - id: averages") :], ":17: the file: the assignment averages occurs twice", id="two equal ids"),
+        pytest.param(GOOD + GOOD[GOOD.index("  - id: averages") :], ":17: id: the assignment averages occurs twice", id="two equal ids"),
     ],
 )  # fmt: skip
 def test_a_file_of_the_wrong_kind_is_refused(tmp_path: Path, text: str | bytes, says: str) -> None:
