@@ -57,8 +57,8 @@ def moment(text: str, zone: str = "") -> datetime:
     if when is not None:
         return when
     if zone or read_moment(text, "UTC") is None:
-        raise ValueError(f"{text!a} is no date and time of 1990 to 2100, such as 2026-12-01 18:00 Europe/Berlin")
-    raise ValueError(f"{text} has no zone: write +01:00 after it, or give the course a time_zone")
+        raise ValueError(f"{text!a:.60} is no date and time of 1990 to 2100, such as 2026-12-01 18:00 Europe/Berlin")
+    raise ValueError(f"{text:.60} has no zone: write +01:00 after it, or give the course a time_zone")
 
 
 def zone_named(name: str) -> tzinfo | None:

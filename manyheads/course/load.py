@@ -57,7 +57,7 @@ def load_course(root: Path) -> Course:
 class Loader(yaml.SafeLoader):
     """YAML's reader. It leaves dates as they are written, refuses a key that stands twice, and says each line."""
 
-    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         """Read keys and their values."""
         node = super().compose_mapping_node(anchor)
         lines: dict[str, int] = {}
@@ -77,7 +77,7 @@ class Loader(yaml.SafeLoader):
             raise yaml.MarkedYAMLError(problem=said, problem_mark=node.start_mark) from None
 
 
-Loader.add_constructor("tag:yaml.org,2002:timestamp", Loader.construct_yaml_str)
+Loader.add_constructor("tag:yaml.org,2002:timestamp", Loader.construct_yaml_str)  # type: ignore[type-var]
 
 
 def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, yaml.Node | None]:

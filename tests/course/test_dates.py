@@ -45,11 +45,11 @@ def test_what_is_no_moment_is_nothing(text: str) -> None:
 
 
 def test_no_text_is_an_exception() -> None:
-    chance, seeds = random.Random(7), ("2026-12-01 18:00:00.1 America/New_York", "9999-12-31T23:59:59-23:59")
+    chance = random.Random(7)
     for _ in range(2000):
-        text = list(chance.choice(seeds))
-        for _ in range(chance.randrange(5)):
-            text[chance.randrange(len(text))] = chance.choice("09:-+ TZ./é\0\n\udcff٣")
+        text = list(chance.choice(("2026-12-01 18:00:00.1 America/New_York", "9999-12-31T23:59:59-23:59")))
+        for place in chance.sample(range(len(text)), 3):
+            text[place] = chance.choice("09:-+ TZ./é\0\n\udcff٣")
         read_moment("".join(text), chance.choice(("", BERLIN, "x\0", "..", "/")))
 
 
