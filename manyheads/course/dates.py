@@ -1,7 +1,4 @@
-"""Dates and durations as course.yaml, overrides.yaml and platforms write them.
-
-A moment without a zone means nothing by itself.
-"""
+"""Dates and durations as course.yaml, overrides.yaml and platforms write them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""All decisions about a course's results: its dates, what lateness costs, and the rows of overrides.yaml.
-
-Every error names the file and the line.
-"""
+"""All decisions about a course's results: its dates, what lateness costs, and the rows of overrides.yaml."""
 
 from __future__ import annotations
 
@@ -48,18 +45,17 @@ class Override(FileModel):
     @model_validator(mode="after")
     def _is_one_decision(self) -> Override:
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
-        if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)} are two decisions: write a row for each")
-        if not given:
-            raise ValueError(f"nothing is decided; a row has one of {', '.join(KINDS)}")
+        if len(given) != 1:
+            raise ValueError(f"a row has one of {', '.join(KINDS)}; this one has {' and '.join(given) or 'none'}")
         if self.due is not None and self.exercise:
             raise ValueError("due is of all exercises: name the assignment in place of the exercise")
         return self
 
 
-class OverridesFile(
-    RootModel[Annotated[tuple[Override, ...], BeforeValidator(lambda rows: () if rows is None else rows)]]
-):
+_NO_ROWS = BeforeValidator(lambda rows: () if rows is None else rows)
+
+
+class OverridesFile(RootModel[Annotated[tuple[Override, ...], _NO_ROWS]]):
     """The whole of overrides.yaml: a list of decisions."""
 
 
@@ -108,17 +104,14 @@ def dates_of(course: Course) -> dict[str, Dates]:
 
 @dataclass(frozen=True)
 class Decision:
-    """A row of overrides.yaml that fits the course.
-
-    where: the file and the line. exercises: those that it is about, with `most` points. due: the student's own due date.
-    """
+    """A row of overrides.yaml that fits the course."""
 
     override: Override
-    where: str
+    where: str  # the file and the line
     assignment: str
-    exercises: tuple[str, ...]
-    most: float
-    due: datetime | None = None
+    exercises: tuple[str, ...]  # those that it is about
+    most: float  # their points
+    due: datetime | None = None  # the student's own
 
 
 @dataclass(frozen=True)
@@ -140,15 +133,15 @@ class Decisions:
         except OSError as error:
             raise CourseFault(f"{path} cannot be read ({error.strerror}). {NEXT}") from None
         for i, row in enumerate(found.root):
-            line = line_of(node, (i,))
+            where = f"{path}:{line_of(node, (i,))}"
             try:
-                rows.append(_fitting(course, f"{path}:{line}", row))
+                rows.append(_fitting(course, where, row))
                 first = seen.setdefault((row.kind, row.student, rows[-1].assignment, row.exercise), i)
                 if first != i:
                     raise ValueError(f"a second {row.kind} of the same; the first is in line {line_of(node, (first,))}")
             except (ValueError, UnknownAssignment) as error:
                 end = "" if str(error).endswith((".", "?")) else "."
-                raise CourseFault(f"{path}:{line}: {error}{end} {NEXT}") from None
+                raise CourseFault(f"{where}: {error}{end} {NEXT}") from None
         return cls(course.file.time_zone or "", dates_of(course), tuple(rows))
 
     def about(self, student: str, assignment: str) -> list[Decision]:
@@ -183,9 +176,7 @@ def _fitting(course: Course, where: str, override: Override) -> Decision:
     most = sum(each.points for each in exercises)
     if override.score is not None and override.score > most:
         raise ValueError(f"score {override.score:g} is more than the {most:g} points of {wanted or assignment.id}")
-    due = None
-    if override.due is not None:
-        if assignment.row.due is None:
-            raise ValueError(f"{assignment.id} has no due date to extend: give it `due` in course.yaml")
-        due = moment(override.due, course.file.time_zone or "")
+    if override.due is not None and assignment.row.due is None:
+        raise ValueError(f"{assignment.id} has no due date to extend: give it `due` in course.yaml")
+    due = None if override.due is None else moment(override.due, course.file.time_zone or "")
     return Decision(override, where, assignment.id, tuple(each.id for each in exercises), most, due)

@@ -17,14 +17,8 @@ Share = Annotated[str, Field(pattern=r"^(100|[0-9]{1,2}(\.[0-9]{1,4})?)%$", desc
 Words = Annotated[str, Field(min_length=1)]
 
 
-def _signature(text: str) -> str:
-    parse_signature(text)
-    return text
-
-
-Shapes = Annotated[
-    str, AfterValidator(_signature), Field(description="such as (x: (B, T, C), n_head: nh) -> (B, nh, T, hd)")
-]
+_SIGNATURE = AfterValidator(lambda text: parse_signature(text) and text)
+Shapes = Annotated[str, _SIGNATURE, Field(description="such as (x: (B, T, C), n_head: nh) -> (B, nh, T, hd)")]
 
 
 def _with_one_form(shapes: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:

@@ -1,7 +1,4 @@
-"""What is meant by a name.
-
-Which exercise (its id, its file, or its number, with or without a zero before it), and which assignment.
-"""
+"""Which exercise a name means (its id, its file, or its number, with or without zeros before it), and which assignment."""
 
 from __future__ import annotations
 
@@ -17,11 +14,6 @@ def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]
     """Return the exercises of this name; several where a number stands in several assignments."""
     wanted = _plain(Path(name).stem)
     return [e for e in exercises if wanted in (e.id, _plain(e.stem), _plain(e.stem.split("_")[0]))]
-
-
-def exercises_of(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
-    """Return those of the assignment with this id or title."""
-    return [e for e in exercises if name.casefold() in (e.assignment.id, e.assignment.title.casefold())]
 
 
 def unknown(exercises: Sequence[Exercise], name: str) -> str:

@@ -1,7 +1,4 @@
-"""The course secret, from which hidden inputs are drawn.
-
-It is made on first use, only its owner can read it, and no release contains it.
-"""
+"""The course secret, from which hidden inputs are drawn: only its owner can read it, and no release contains it."""
 
 from __future__ import annotations
 

@@ -30,34 +30,29 @@ class Axis:
     factors: tuple[str | int, ...]
 
 
+Leaves = tuple[tuple[Path, tuple[Axis, ...]], ...]
+
+
 @dataclass(frozen=True)
 class Parameter:
-    """`shape`: of a tensor.
-
-    `axis`: the axis whose size a number is. `attributes`: the axes of an object's attributes. `may_lack`: whether it can
-    be left out, or be None.
-    """
+    """A parameter: a tensor, a number or an object."""
 
     name: str
-    shape: tuple[Axis, ...] | None = None
-    axis: Axis | None = None
-    attributes: tuple[tuple[str, Axis], ...] = ()
-    may_lack: bool = False
+    shape: tuple[Axis, ...] | None = None  # of a tensor
+    axis: Axis | None = None  # whose size a number is
+    attributes: tuple[tuple[str, Axis], ...] = ()  # of an object: the axes whose sizes they are
+    may_lack: bool = False  # whether it can be left out, or be None
 
 
 @dataclass(frozen=True)
 class Signature:
-    """The signature of a function or a module. `build`: the constructor's parameters, None for a function.
-
-    returns: the shape of the tensor that is returned; of several, of the first. form, shapes: what is returned where it is not
-    one tensor, and the shape of each leaf that has one, by its path.
-    """
+    """The signature of a function or a module."""
 
     call: tuple[Parameter, ...]
-    returns: tuple[Axis, ...]
-    build: tuple[Parameter, ...] | None = None
-    form: Form | None = None
-    shapes: tuple[tuple[Path, tuple[Axis, ...]], ...] = ()
+    returns: tuple[Axis, ...]  # the shape of the tensor that is returned; of several, of the first
+    build: tuple[Parameter, ...] | None = None  # of the constructor, None for a function
+    form: Form | None = None  # of what is returned, where it is not one tensor
+    shapes: Leaves = ()  # then: the shape of each leaf that has one, by its path
 
     def shape_at(self, path: Path) -> tuple[Axis, ...] | None:
         """Return the shape of the leaf at this path; None where it has none."""
@@ -84,9 +79,6 @@ def parse_signature(text: str) -> Signature:
         raise ValueError(
             f"{text!r} is not a signature with named axes, such as '(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)'"
         ) from None
-
-
-Leaves = tuple[tuple[Path, tuple[Axis, ...]], ...]
 
 
 def _returned(text: str) -> tuple[Form, Leaves]:
@@ -156,13 +148,9 @@ def _parameter(name: str, says: ast.expr | None) -> Parameter:
 def _not_none(node: ast.expr | None) -> ast.expr | None:
     """Return what stands before `| None`, or else the node."""
     match node:
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right) if _is_none(right):
+        case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
             return left
     return node
-
-
-def _is_none(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _axis(node: ast.expr) -> Axis:
