@@ -14,7 +14,7 @@ LIMITS = {
     "box": 5940,
     "checks": 1598,
     "cli": 3084,
-    "course": 1391,
+    "course": 1092,
     "diagnosis": 4023,
     "judge": 4189,
     "lines": 643,

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..course import Course, CourseError, find_course, load_course
-from ..course.decisions import Decisions
-from ..course.final import final, of_the_absent
+from ..course.decisions import Decisions, final, of_the_absent
 from ..errors import CourseFault
 from ..report.class_rows import NOBODY, ClassList
 from ..result import Result

@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from ..course import Assignment, Course, CourseError, Exercise, find_course, load_course
-from ..course.named import UnknownAssignment, assignment_named, exercises_called, unknown
+from ..course.model import UnknownAssignment, assignment_named, exercises_called, unknown
 from ..errors import CourseFault
 from ..report.called import as_called, on_its_own_line, text_as_called
 from ..result import Result

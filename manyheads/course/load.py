@@ -1,10 +1,14 @@
-"""Read course.yaml, and other YAML files that people write. Every error names the file and the line."""
+"""Read course.yaml, other YAML files that people write, and the course's secret. Every error names the file and the line."""
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar
 
 import yaml
@@ -17,6 +21,7 @@ from .file import CourseFile
 from .model import Course
 
 NAME = "course.yaml"
+FOLDER = ".course"  # of the secret, beside course.yaml and ignored by git
 THEN = "course verify"
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -151,3 +156,27 @@ def _problem(error: yaml.MarkedYAMLError) -> tuple[int, str]:
     if "expected <block end>" in said:
         said = "its indentation does not fit the lines above"
     return mark.line + 1 if mark else 1, said
+
+
+def course_secret(root: Path) -> bytes:
+    """Return the secret, from which hidden inputs are drawn, made on first use. Raises CourseError if that fails.
+
+    Only its owner can read it, and no release contains it.
+    """
+    path = root / FOLDER / "secret"
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(secrets.token_hex(32))
+        text, mode = path.read_bytes().strip(), path.stat().st_mode
+    except OSError as error:
+        said = f"can be neither read nor made ({error.strerror}). Next: chmod u+rw {quote(str(path))}"
+        raise CourseError(f"{path} {said}") from None
+    if len(text) < 32:
+        said = f"holds no secret. Next: rm {quote(str(path))} (a new one is made; inputs will differ)"
+        raise CourseError(f"{path} {said}")
+    if mode & 0o077:
+        raise CourseError(f"{path} can be read by others. Next: chmod 600 {quote(str(path))}")
+    return text

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.course.decisions import Decisions
-from manyheads.course.final import final, of_the_absent
+from manyheads.course.decisions import Decisions, final, of_the_absent
 from manyheads.report.adjustments import changed, own, sentences, told
 from manyheads.result import Result, with_total
 

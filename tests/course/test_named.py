@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import Course, load_course
-from manyheads.course.model import with_neighbours
-from manyheads.course.named import UnknownAssignment, assignment_named
+from manyheads.course.model import UnknownAssignment, assignment_named, with_neighbours
 
 ROW = "exercises: [{{id: e_{0}, title: E, points: 1, hint: H}}]"
 

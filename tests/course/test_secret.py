@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import CourseError
-from manyheads.course.secret import course_secret
+from manyheads.course.load import course_secret
 
 
 def test_it_is_made_on_first_use_stays_and_is_its_owners_alone(tmp_path: Path) -> None:

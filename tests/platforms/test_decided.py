@@ -86,7 +86,10 @@ def test_course_grade_fills_a_gradebook_with_the_same(graded: Path, tmp_path: Pa
     done = run_course("grade", "submitted", "--out", tmp_path / "out", "--gradebook", url, cwd=graded)
     assert done.returncode == 0, done.stdout + done.stderr
     assert scores_in(tmp_path, "other.db") == SCORES
-    assert "decided: late: Averages: 1 day 30 minutes after 09:00: 2 days late, −20% (10% a day, at most 50%) (4 → 3.2)" in done.stdout
+    assert (
+        "decided: late: Averages: 1 day 30 minutes after 09:00: 2 days late, −20% (10% a day, at most 50%) (4 → 3.2)"
+        in done.stdout
+    )
     assert "none of them counts as late: unknown. Next: course collect, or a score in overrides.yaml" in done.stdout
     done = run_course("export", "--gradebook", url, "--format", "canvas", cwd=graded)
     rows = {row[0]: row[-1] for row in csv.reader(done.stdout.splitlines())}
