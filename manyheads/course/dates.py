@@ -63,7 +63,7 @@ def zone_named(name: str) -> tzinfo | None:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
-        return ZoneInfo(name)
+        return UTC if name == "UTC" else ZoneInfo(name)  # a system may have no list of zones
     except (ZoneInfoNotFoundError, OSError, ValueError):
         return None
 
@@ -90,7 +90,7 @@ def shown_duration(lasted: timedelta) -> str:
 
 
 def _zone(name: str) -> str:
-    # Where a system has no list of zones, as Windows, any name goes: students' commands need none.
+    # Where there is no list of zones, as on Windows, any name goes: students' commands need none.
     if zone_named(name) is None and zone_named("Europe/Berlin") is not None:
         raise ValueError(f"{name!a} is no time zone that is known here; one is Europe/Berlin")
     return name

@@ -111,20 +111,17 @@ class CourseFile(FileModel):
     def _fits_together(self) -> CourseFile:
         seen = set[tuple[str, str]]()  # checks, mutants and commands refer to an exercise by its id alone
         for i, each in enumerate(self.assignments):
-            if each.due is not None:
-                try:
-                    moment(each.due, self.time_zone or "")
-                except ValueError as error:
-                    raise _at(("assignments", i, "due"), str(error)) from None
-            ids: list[tuple[str, str, tuple[int | str, ...]]] = [("assignment", each.id, ())]
-            ids += [("exercise", exercise.id, ("exercises", j)) for j, exercise in enumerate(each.exercises)]
-            for what, id_, place in ids:
-                if (what, id_) in seen:
-                    raise _at(("assignments", i, *place, "id"), f"the {what} {id_} occurs twice")
-                seen.add((what, id_))
+            place: tuple[int | str, ...] = ("assignments", i, "due")
+            try:
+                moment(each.due or "2026-12-01 18:00Z", "UTC" if self.time_zone else "")
+                ids: list[tuple[str, str, tuple[int | str, ...]]] = [("assignment", each.id, ())]
+                ids += [("exercise", exercise.id, ("exercises", j)) for j, exercise in enumerate(each.exercises)]
+                for what, id_, below in ids:
+                    place = ("assignments", i, *below, "id")
+                    if (what, id_) in seen:
+                        raise ValueError(f"the {what} {id_} occurs twice")
+                    seen.add((what, id_))
+            except ValueError as error:  # a check of the whole does not say by itself where in the file it is
+                context = {"said": str(error), "place": place}
+                raise PydanticCustomError("value_error", "{said}", context) from None
         return self
-
-
-def _at(place: tuple[int | str, ...], said: str) -> PydanticCustomError:
-    """Return an error that says where in the file it is, which a check of the whole does not say by itself."""
-    return PydanticCustomError("value_error", "{said}", {"said": said, "place": place})

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..box.worker.form import Form
 from ..errors import CourseFault
-from .file import AssignmentRow, CourseFile, CourseLimits, ExerciseRow
+from .file import AssignmentRow, CourseFile, ExerciseRow
 from .shapes import Signature, parse_signature
 
 FIGURES = "figures"  # a folder beside the lessons
@@ -37,12 +37,17 @@ def with_neighbours(path: Path) -> list[Path]:
     return [path, *sorted(found - {path})]
 
 
+@dataclass
 class Exercise:
     """One gradable unit. It knows its assignment, its row in course.yaml, and its files."""
 
-    def __init__(self, assignment: Assignment, number: int, row: ExerciseRow) -> None:
-        """Take the row of this number, from 1, in the assignment."""
-        self.assignment, self.number, self.row = assignment, number, row
+    assignment: Assignment
+    number: int  # in the assignment, from 1
+    row: ExerciseRow
+
+    def __post_init__(self) -> None:
+        """Name what is told by the row, and the files."""
+        assignment, number, row = self.assignment, self.number, self.row
         self.root = root = assignment.root  # the course's folder
         self.id, self.title, self.points, self.train = row.id, row.title, row.points, row.train
         self.hint = row.hint  # shown where a check has no hint of its own
@@ -61,10 +66,6 @@ class Exercise:
 
     def _recorded(self, what: str) -> Path:
         return self.script.parent / what / f"{self.stem}.safetensors"
-
-    def __eq__(self, other: object) -> bool:
-        """Compare what they are made from."""
-        return isinstance(other, Exercise) and (self.assignment, self.row) == (other.assignment, other.row)
 
     def __hash__(self) -> int:
         """Hash the ids, which are unique in a course. A row cannot be hashed, because it holds a mapping."""
@@ -107,69 +108,47 @@ class Exercise:
         return sorted((self.root / "grader" / "wrong" / self.id).glob("*.py"))
 
 
+@dataclass
 class Assignment:
     """Exercises, in the order in which students do them."""
 
-    def __init__(self, root: Path, row: AssignmentRow) -> None:
-        """Take the row. root: the course's folder."""
-        self.root, self.row, self.id, self.title = root, row, row.id, row.title
-        self.exercises_folder = root / "exercises" / row.id  # what students get
-        self.points = sum(exercise.points for exercise in row.exercises)  # the most that a submission can earn
+    root: Path  # the course's folder
+    row: AssignmentRow
 
-    @cached_property
-    def exercises(self) -> tuple[Exercise, ...]:
-        """In their order."""
-        return tuple(Exercise(self, number, row) for number, row in enumerate(self.row.exercises, 1))
-
-    def __eq__(self, other: object) -> bool:
-        """Compare what they are made from."""
-        return isinstance(other, Assignment) and (self.root, self.row) == (other.root, other.row)
+    def __post_init__(self) -> None:
+        """Name what is told by the row."""
+        self.id, self.title = self.row.id, self.row.title
+        self.exercises_folder = self.root / "exercises" / self.id  # what students get
+        self.points = sum(exercise.points for exercise in self.row.exercises)  # the most that a submission can earn
+        self.exercises = tuple(Exercise(self, number, row) for number, row in enumerate(self.row.exercises, 1))
 
     def __hash__(self) -> int:
         """Hash the folder and the id."""
         return hash((self.root, self.id))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Course:
     """A course, and the folder that holds it."""
 
     root: Path
     file: CourseFile
 
+    def __post_init__(self) -> None:
+        """Name what is told by the file."""
+        self.title, self.limits = self.file.title, self.file.limits  # limits: of one attempt
+        self.texts = self.root / "grader" / "texts.yaml"  # of every misconception
+        self.assignments = tuple(Assignment(self.root, row) for row in self.file.assignments)
+        self.exercises = tuple(exercise for assignment in self.assignments for exercise in assignment.exercises)
+
     def __hash__(self) -> int:
         """Hash the folder."""
         return hash(self.root)
-
-    @property
-    def title(self) -> str:
-        """A few words for people."""
-        return self.file.title
-
-    @property
-    def limits(self) -> CourseLimits:
-        """The resources that one attempt may use."""
-        return self.file.limits
-
-    @cached_property
-    def assignments(self) -> tuple[Assignment, ...]:
-        """In their order."""
-        return tuple(Assignment(self.root, row) for row in self.file.assignments)
-
-    @property
-    def exercises(self) -> tuple[Exercise, ...]:
-        """The exercises of all assignments, in their order."""
-        return tuple(exercise for assignment in self.assignments for exercise in assignment.exercises)
 
     def hidden_files(self) -> list[Path]:
         """Return what no student may see: every file of solutions/ and grader/ that says something."""
         found = (path for name in ("solutions", "grader") for path in (self.root / name).rglob("*"))
         return sorted(p for p in found if p.is_file() and "__pycache__" not in p.parts and p.read_bytes().strip())
-
-    @property
-    def texts(self) -> Path:
-        """The file with the texts of every misconception."""
-        return self.root / "grader" / "texts.yaml"
 
 
 def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
