@@ -101,8 +101,10 @@ class Dates:
 
 
 def dates_of(course: Course) -> dict[str, Dates]:
-    """Return the dates of each assignment that has a due date, by its id."""
+    """Return the dates of each assignment that has a due date, by its id. Raises CourseFault."""
     file, zone = course.file, course.file.time_zone or ""
+    if zone and zone_named(zone) is None:
+        raise CourseFault(f"{zone} is not known here: this system has no list of time zones. Next: pip install tzdata")
     return {
         each.id: Dates(moment(each.row.due, zone), each.row.late or file.late or LatePolicy(), zone or "UTC")
         for each in course.assignments

@@ -143,7 +143,7 @@ def _plainly(error: ErrorDetails, schema: dict[str, Any]) -> str:
     shown = ascii(given)[:50] if given is None or isinstance(given, str | int | float) else ""
     said = error["msg"].partition(", unable")[0] + (f", not {shown}" if shown else "")
     said = _SAID[kind].format(given=shown or "several values") if kind in _SAID else said
-    about = known.get(str(place[-1]), "") if place else ""
+    about = known.get(str(place[-1])) if place else ""
     return f"{named}{said}: {about}" if about else named + said
 
 
