@@ -78,7 +78,7 @@ class Loader(yaml.SafeLoader):
         try:
             return super().construct_object(node, deep)
         except (ArithmeticError, AttributeError, LookupError, ValueError):
-            said = f"this cannot be read as {node.tag.rpartition(':')[2]}"
+            said = f"{str(node.value)[:40]!a} cannot be read as {node.tag.rpartition(':')[2]}"
             raise yaml.MarkedYAMLError(problem=said, problem_mark=node.start_mark) from None
 
 
