@@ -10,21 +10,21 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3764,
+    "authoring": 3765,
     "box": 5940,
     "checks": 1598,
-    "cli": 3082,
-    "course": 1391,
+    "cli": 3078,
+    "course": 1070,
     "diagnosis": 4023,
     "judge": 4189,
-    "lines": 643,
+    "lines": 642,
     "notebook": 251,
-    "platforms": 2562,
-    "report": 2866,
+    "platforms": 2560,
+    "report": 2865,
     "student": 3084,
     "submission": 3545,
     "the engine's top": 399,
-    "tests": 40632,
+    "tests": 40533,
     "bench": 1438,
 }
 

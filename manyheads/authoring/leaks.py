@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from io import BytesIO
 
 from ..course import Course
-from ..course.secret import FOLDER
+from ..course.load import FOLDER
 from .stub import solution_parts, strip
 
 SHORTEST = 16  # characters without blanks: shorter lines, such as `else:`, are in every course

@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from ..course import Assignment, Course, CourseError
-from ..course.secret import FOLDER, course_secret
+from ..course.load import FOLDER, course_secret
 from ..whole import write_whole
 from .templates import HERE, as_they_are, filled
 

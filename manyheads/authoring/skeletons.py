@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from ..course import Course, CourseError
 from ..course.file import CourseFile
+from ..course.load import Loader
 from ..whole import write_whole
 from .packages import HASH_FILE, engine_wheel
 from .templates import as_they_are, filled
@@ -82,7 +83,7 @@ def _with_row(text: str, assignment: str | None, row: str) -> str:
         lines[end - 1] += "\n"
     changed = "".join([*lines[:end], _indented(row, rows.start_mark.column), *lines[end:]])
     try:
-        CourseFile.model_validate(yaml.safe_load(changed))
+        CourseFile.model_validate(Loader(changed).get_single_data())
     except (yaml.YAMLError, ValidationError) as error:
         raise CourseError(f"course.yaml would become invalid ({str(error).splitlines()[0]}). {_BY_HAND}") from None
     return changed

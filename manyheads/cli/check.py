@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ..course import Course, Exercise
-from ..course.named import exercises_called
-from ..course.secret import FOLDER
+from ..course.load import FOLDER
+from ..course.model import exercises_called
 from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.ladder import after_done, following, how_far, welcome

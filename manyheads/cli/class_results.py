@@ -8,14 +8,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..course import Course, CourseError, find_course, load_course
-from ..course.decisions import Decisions
-from ..course.final import final, of_the_absent
+from ..course.decisions import Decisions, final, of_the_absent
 from ..errors import CourseFault
 from ..report.class_rows import NOBODY, ClassList
 from ..result import Result
 from ..submission.roster import read_roster
-
-# Results as they count, by the course's dates and overrides.yaml: for every command that shows or exports any.
 
 
 def course_near(option: Path | None, results: Path) -> Course | None:
@@ -81,23 +78,22 @@ def decided(course: Course | None, results: Sequence[Result], members: ClassList
     return sorted([*counted, *absent], key=lambda each: each.student) if absent else counted
 
 
-def class_list(course: Course, path: Path | None, present: Iterable[str]) -> ClassList:
-    """Return the roster in this file; without one, nobody.
+def roster_of(course: Course | None, option: Path | None) -> Path | None:
+    """Return the roster's file: the option's, or course.yaml's; None where there is none, or the option is `none`."""
+    if option is None and course is not None and course.file.roster:
+        return course.root / course.file.roster
+    return None if option == Path("none") else option
 
-    Args:
-        course: says whether nothing handed in counts as 0.
-        path: the roster's, in place of course.yaml's.
-        present: who handed in, of whom somebody has to be on the roster.
 
-    Raises:
-        CourseFault: the roster cannot be read, or knows nobody.
-    """
-    path = path or course.beside(course.file.roster)
+def class_list(course: Course | None, option: Path | None, present: Iterable[str]) -> ClassList:
+    """Return the roster in this file; without one, nobody. Raises CourseFault where it knows nobody of these present."""
+    path = roster_of(course, option)
     if path is None:
         return NOBODY
     roster = read_roster(path)
-    members = ClassList(roster, course.file.not_handed_in == "zero")
+    members = ClassList(roster, course is not None and course.file.not_handed_in == "zero")
     students = sorted({*present})
     if students and members.absent(students) == members.absent([]):
-        raise CourseFault(f"{roster.knows_nobody(students)}. Next: give --roster the file that course collect had")
+        said = "Next: give --roster the file that course collect had, or --roster none"
+        raise CourseFault(f"{roster.knows_nobody(students)}. {said}")
     return members

@@ -41,7 +41,7 @@ def name_absent(console: Console, present: Sequence[str], members: ClassList) ->
         on_it = f"{len(absent)} of {len(members.roster.students)} on the roster"
         console.say(f"Handed in nothing: {on_it}: {_some(absent)}")
     if strangers := members.strangers(present):
-        console.say(f"Not on the roster: {_some(strangers)}. Next: complete the roster", style="yellow")
+        console.say(f"Not on the roster, and in no mean: {_some(strangers)}. Next: complete the roster", style="yellow")
 
 
 def name_decisions(console: Console, rows: Sequence[Row]) -> None:

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from ..report.words import counted
 from ..submission.roster import FORM, read_roster
+from .class_results import roster_of
 from .options import AssignmentOption, CourseOption, RosterOption, assignment_of, course_of, open_console
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def collect(
     from ..submission.collect_downloads import collect as collect_all
 
     loaded = course_of(course)
-    roster = roster or loaded.beside(loaded.file.roster)
+    roster = roster_of(loaded, roster)
     known = None if roster is None else read_roster(roster)
     only = None if assignment is None else assignment_of(loaded, assignment)
     done = collect_all(loaded, downloads, out, known, only=only)

@@ -10,7 +10,7 @@ import typer
 
 from ..errors import CourseFault
 from ..report.adjustments import sentences
-from ..report.class_rows import NOBODY, ClassList, not_graded
+from ..report.class_rows import ClassList, not_graded
 from ..report.exports import FORMATS, TELLS_NOTHING, gradescope_files
 from ..report.labels import Labels, labels_of
 from ..result import Result, read_results
@@ -48,8 +48,7 @@ def export(
     """
     near = course_of(course) if gradebook is not None else course_near(course, results)
     found = read_results(results) if gradebook is None else _from_gradebook(gradebook, course)
-    known = near if roster is None else course_of(course)
-    members = NOBODY if known is None else class_list(known, roster, [result.student for result in found])
+    members = class_list(near, roster, [result.student for result in found])
     labels = labels_of(near)
     if gradebook is None:  # which has been given what counts
         found = decided(near, found, members)

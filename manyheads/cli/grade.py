@@ -12,7 +12,7 @@ import typer
 
 from ..box.names import Device, Level
 from ..course import Course
-from ..course.secret import course_secret
+from ..course.load import course_secret
 from ..errors import CourseFault
 from ..judge.judge_process import GradePlan, grade_all
 from ..judge.keys import keys_of

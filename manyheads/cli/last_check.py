@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from ..course import Course, CourseError, Exercise
-from ..course.secret import FOLDER
+from ..course.load import FOLDER
 from ..errors import restore
 from ..result import ExerciseResult
 from ..submission import AttemptSource

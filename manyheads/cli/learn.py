@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..course import Course, Exercise
-from ..course.secret import FOLDER
+from ..course.load import FOLDER
 from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.ladder import Rung, State, ladder

@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from ..course import Assignment, Course, CourseError, Exercise, find_course, load_course
-from ..course.named import UnknownAssignment, assignment_named, exercises_called, exercises_of, unknown
+from ..course.model import UnknownAssignment, assignment_named, exercises_called, unknown
 from ..errors import CourseFault
 from ..report.called import as_called, on_its_own_line, text_as_called
 from ..result import Result
@@ -27,7 +27,8 @@ CourseOption = Annotated[
 ]
 
 RosterOption = Annotated[
-    Path | None, typer.Option(help="A CSV file with everybody in the class: id, and name, section, platforms' ids.")
+    Path | None,
+    typer.Option(help="A CSV file of the class: id, name, section, platforms' ids; `none`: no roster at all."),
 ]
 
 AssignmentOption = Annotated[
@@ -92,7 +93,8 @@ def exercises_named(course: Course, names: list[str], assignment: str | None = N
     exercises = []
     for name in names:
         of_function = [exercise for exercise in every if name in exercise.shapes]
-        match = exercises_called(every, name) or exercises_of(every, name) or of_function[:1]
+        of_assignment = [e for e in every if name.casefold() in (e.assignment.id, e.assignment.title.casefold())]
+        match = exercises_called(every, name) or of_assignment or of_function[:1]
         if not match:
             raise CourseError(f"{unknown(every, name)} Next: course status")
         _refuse_other_files(Path(name), match)

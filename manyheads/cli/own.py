@@ -16,7 +16,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 from ..course import Course, CourseError, Exercise
-from ..course.secret import FOLDER
+from ..course.load import FOLDER
 from ..report.result_evidence import Evidence, ExerciseEvidence, evidence_of
 from ..report.words import FunctionReport, attempt_words
 from ..result import ExerciseResult

@@ -13,7 +13,7 @@ from ..box.names import Level
 from ..course import Course, CourseError
 from ..judge.record_results import read_changed_points
 from ..report.aggregate import came_back_table, class_view
-from ..report.class_rows import NOBODY, absent_by_assignment, absent_rows, row_of
+from ..report.class_rows import absent_by_assignment, absent_rows, row_of
 from ..report.labels import labels_of
 from ..report.terminal import class_exercises, class_table
 from ..report.words import counted
@@ -62,9 +62,6 @@ def draw_class(
     return drawn
 
 
-# `course report`: report on a class from its results.
-
-
 def report(
     results: Annotated[Path, typer.Argument(help="The folder that course grade wrote.")] = Path("results"),
     students: Annotated[bool, typer.Option(help="Also a line for every student.")] = False,
@@ -92,15 +89,16 @@ def report(
         raise broken[0]
     console = open_console()
     near = course_near(course, results)
-    known = near if roster is None else course_of(course)
-    members = NOBODY if known is None else class_list(known, roster, [result.student for result in found])
+    members = class_list(near, roster, [result.student for result in found])
     labels, found = labels_of(near), results_of(near, decided(near, found, members), assignment)
     present = [result.student for result in found]
     rows = [row_of(result, labels) for result in found]
     if students:
         console.print(class_table([*rows, *absent_rows(rows, members)], labels))
     for id_, own in labels.by_assignment(found):
-        console.print(class_exercises(class_view(own, labels), labels.assignment(id_), labels))
+        console.print(
+            class_exercises(class_view(own, labels, members.strangers(present)), labels.assignment(id_), labels)
+        )
     console.print(came_back_table(found, labels), end="")
     levels = ", ".join(sorted({result.isolation for result in found}))
     name_absent(console, present, members)

@@ -1,25 +1,25 @@
-"""All decisions about a course's results: its dates, what lateness costs, and the rows of overrides.yaml.
+"""From what the machine found to what counts: a course's dates, what lateness costs, and the rows of overrides.yaml.
 
-Every error names the file and the line.
+This is the one place where dates and decisions change a result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, model_validator
+from pydantic import BeforeValidator, Field, RootModel, model_validator
 
 from ..errors import CourseFault
+from ..result import Adjustment, CheckResult, ExerciseResult, Result, Rule, total_of, with_total
 from . import Course
-from .dates import Moment, duration, moment, zone_named
-from .file import Identifier, LatePolicy
+from .dates import Moment, duration, moment, shown_duration, shown_moment, zone_named
+from .file import FileModel, Identifier, LatePolicy, Words
 from .load import line_of, read_model
-from .named import UnknownAssignment, assignment_named, unknown
+from .model import UnknownAssignment, assignment_named, unknown
 
 NAME = "overrides.yaml"
 NEXT = "Next: mend that line, then course overrides"
@@ -27,33 +27,23 @@ NEXT = "Next: mend that line, then course overrides"
 Kind = Literal["score", "due", "excused"]
 KINDS: tuple[Kind, ...] = ("score", "due", "excused")
 DAY = timedelta(days=1)
+DIGITS = 6  # of a score that a rule computes
+SHARE = "its share of the total"
+UNKNOWN_TIME = "handed in at an unknown time: not counted as late"
+EXCUSED = "excused: counts for nothing"
 
 
-def _name(value: object) -> object:
-    if value is not None and not isinstance(value, str):
-        raise ValueError(f"YAML reads this as {value!r}: put it in quotes")
-    return value
-
-
-Text = Annotated[str, BeforeValidator(_name)]
-Points = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=False)]
-
-
-class Override(BaseModel):
+class Override(FileModel):
     """One decision about a student: a score, a due date or an excuse."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    student: Text = Field(min_length=1, description="the name of the student's folder")
+    student: Words = Field(description="the name of the student's folder")
     assignment: Identifier | None = Field(None, description="needed where the course has several, and no exercise says")
     exercise: Identifier | None = Field(None, description="of all of them where none is named")
-    score: Points | None = Field(
-        None, description="in place of what the exercise or, where none is named, the assignment has earned"
-    )
+    score: float | None = Field(None, ge=0, description="in place of what the exercise or the assignment has earned")
     due: Moment | None = Field(None, description="the student's own due date")
     excused: Literal[True] | None = Field(None, description="counts for nothing, neither points nor points possible")
-    by: Text = Field("", description="who decided")
-    comment: Text = Field("", description="why: the student reads it")
+    by: str = Field("", description="who decided")
+    comment: str = Field("", description="why: the student reads it")
 
     @property
     def kind(self) -> Kind:
@@ -63,32 +53,26 @@ class Override(BaseModel):
     @model_validator(mode="after")
     def _is_one_decision(self) -> Override:
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
-        if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)} are two decisions: write a row for each")
-        if not given:
-            raise ValueError(f"nothing is decided; a row has one of {', '.join(KINDS)}")
+        if len(given) != 1:
+            raise ValueError(f"a row has one of {', '.join(KINDS)}; this one has {' and '.join(given) or 'none'}")
         if self.due is not None and self.exercise:
             raise ValueError("due is of all exercises: name the assignment in place of the exercise")
         return self
 
 
-def _rows(value: object) -> object:
-    return () if value is None else value  # nothing but remarks
+_NO_ROWS = BeforeValidator(lambda rows: () if rows is None else rows)
 
 
-class OverridesFile(RootModel[Annotated[tuple[Override, ...], BeforeValidator(_rows)]]):
+class OverridesFile(RootModel[Annotated[tuple[Override, ...], _NO_ROWS]]):
     """The whole of overrides.yaml: a list of decisions."""
 
 
-def read_overrides(path: Path) -> list[tuple[str, Override]]:
-    """Return where each row of the file stands, and the row; none if there is no file. Raises CourseFault."""
-    try:
-        found, node = read_model(path, OverridesFile, "course overrides")
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise CourseFault(f"{path} cannot be read ({error.strerror}). Next: mend that, then course overrides") from None
-    return [(f"{path}:{line_of(node, (i,))}", row) for i, row in enumerate(found.root)]
+class Late(NamedTuple):
+    """What being late costs, as a share of the points and in words, and how late it is."""
+
+    share: float
+    words: str
+    costs: str
 
 
 @dataclass(frozen=True)
@@ -99,30 +83,28 @@ class Dates:
     policy: LatePolicy
     zone: str = "UTC"
 
-    def late(self, handed_in: datetime, due: datetime | None = None) -> tuple[float, str] | None:
-        """Return the share of its points that being late costs, and the words; None where it is not late.
+    def late(self, handed_in: datetime, due: datetime | None = None) -> Late | None:
+        """Return how late it is by this due date, the student's own if there is one; None within the grace.
 
-        Within the grace nothing is late. Days count from the due date by the clock on the wall, so that a day in which
-        clocks change is one day.
-
-        Args:
-            handed_in: when.
-            due: the student's own due date.
+        Days count from the due date by the clock on the wall, so that a day in which clocks change is one day.
         """
         due = due or self.due
         if handed_in - due <= duration(self.policy.grace):
             return None
-        start, end = (when.astimezone(zone_named(self.zone)).replace(tzinfo=None) for when in (due, handed_in))
+        start, end = (when.astimezone(zone_named(self.zone) or UTC).replace(tzinfo=None) for when in (due, handed_in))
         days = max(1, -(-(end - start) // DAY))
-        words = f"{days} {'day' if days == 1 else 'days'} late"
+        after = shown_duration(end - start if end > start else handed_in - due)
+        words = f"{after} after {start:%H:%M}: {days} {'day' if days == 1 else 'days'} late"
         per_day, at_most = (float(share.removesuffix("%")) for share in (self.policy.per_day, self.policy.at_most))
         cost = min(days * per_day, at_most)
-        return cost / 100, f"{words}: −{cost:g}% ({per_day:g}% a day, at most {at_most:g}%)" if cost else words
+        return Late(cost / 100, words, f", −{cost:g}% ({per_day:g}% a day, at most {at_most:g}%)" if cost else "")
 
 
 def dates_of(course: Course) -> dict[str, Dates]:
-    """Return the dates of each assignment that has a due date, by its id."""
+    """Return the dates of each assignment that has a due date, by its id. Raises CourseFault."""
     file, zone = course.file, course.file.time_zone or ""
+    if zone and zone_named(zone) is None:
+        raise CourseFault(f"{zone} is not known here: this system has no list of time zones. Next: pip install tzdata")
     return {
         each.id: Dates(moment(each.row.due, zone), each.row.late or file.late or LatePolicy(), zone or "UTC")
         for each in course.assignments
@@ -132,17 +114,14 @@ def dates_of(course: Course) -> dict[str, Dates]:
 
 @dataclass(frozen=True)
 class Decision:
-    """A row of overrides.yaml that fits the course.
-
-    where: the file and the line. exercises: those that it is about, with `most` points. due: the student's own due date.
-    """
+    """A row of overrides.yaml that fits the course."""
 
     override: Override
-    where: str
+    where: str  # the file and the line
     assignment: str
-    exercises: tuple[str, ...]
-    most: float
-    due: datetime | None = None
+    exercises: tuple[str, ...]  # those that it is about
+    most: float  # their points
+    due: datetime | None = None  # the student's own
 
 
 @dataclass(frozen=True)
@@ -156,15 +135,24 @@ class Decisions:
     @classmethod
     def of_course(cls, course: Course) -> Decisions:
         """Read them. Raises CourseFault, also where two rows decide the same: one of them would be lost."""
-        rows = tuple(_fitting(course, where, override) for where, override in read_overrides(course.root / NAME))
-        seen: dict[tuple[str | None, ...], str] = {}
-        for row in rows:
-            kind = row.override.kind
-            first = seen.setdefault((kind, row.override.student, row.assignment, row.override.exercise), row.where)
-            if first != row.where:
-                said = f"a second {kind} of the same; the first is in line {first.rpartition(':')[2]}"
-                raise CourseFault(f"{row.where}: {said}. {NEXT}")
-        return cls(course.file.time_zone or "", dates_of(course), rows)
+        path, rows, seen = course.root / NAME, list[Decision](), dict[tuple[str | None, ...], int]()
+        try:
+            found, node = read_model(path, OverridesFile, "course overrides")
+        except FileNotFoundError:
+            return cls(course.file.time_zone or "", dates_of(course))
+        except OSError as error:
+            raise CourseFault(f"{path} cannot be read ({error.strerror}). {NEXT}") from None
+        for i, row in enumerate(found.root):
+            where = f"{path}:{line_of(node, (i,))}"
+            try:
+                rows.append(_fitting(course, where, row))
+                first = seen.setdefault((row.kind, row.student, rows[-1].assignment, row.exercise), i)
+                if first != i:
+                    raise ValueError(f"a second {row.kind} of the same; the first is in line {line_of(node, (first,))}")
+            except (ValueError, UnknownAssignment) as error:
+                end = "" if str(error).endswith((".", "?")) else "."
+                raise CourseFault(f"{where}: {error}{end} {NEXT}") from None
+        return cls(course.file.time_zone or "", dates_of(course), tuple(rows))
 
     def about(self, student: str, assignment: str) -> list[Decision]:
         """Return what is decided about this student's submission."""
@@ -183,27 +171,114 @@ class Decisions:
 
 
 def _fitting(course: Course, where: str, override: Override) -> Decision:
-    """Return the row as it fits the course. Raises CourseFault."""
+    """Return the row as it fits the course. Raises ValueError and UnknownAssignment."""
     wanted = override.exercise
     named = next((each for each in course.exercises if each.id == wanted), None)
-    try:
-        assignment = (
-            named.assignment if named and not override.assignment else assignment_named(course, override.assignment)
-        )
-    except UnknownAssignment as error:
-        said = unknown(course.exercises, wanted) if wanted and not override.assignment else str(error)
-        raise CourseFault(f"{where}: {said} {NEXT}") from None
+    if named and not override.assignment:
+        assignment = named.assignment
+    elif wanted and not override.assignment:
+        raise ValueError(unknown(course.exercises, wanted))
+    else:
+        assignment = assignment_named(course, override.assignment)
     if wanted and named not in assignment.exercises:
-        raise CourseFault(f"{where}: {unknown(assignment.exercises, wanted)} {NEXT}")
+        raise ValueError(unknown(assignment.exercises, wanted))
     exercises = assignment.exercises if named is None else (named,)
     most = sum(each.points for each in exercises)
     if override.score is not None and override.score > most:
-        said = f"score {override.score:g} is more than the {most:g} points of {wanted or assignment.id}"
-        raise CourseFault(f"{where}: {said}. {NEXT}")
-    try:
-        due = None if override.due is None else moment(override.due, course.file.time_zone or "")
-    except ValueError as error:
-        raise CourseFault(f"{where}: due: {error}. {NEXT}") from None
-    if due is not None and assignment.row.due is None:
-        raise CourseFault(f"{where}: {assignment.id} has no due date to extend. Next: give it `due` in course.yaml")
+        raise ValueError(f"score {override.score:g} is more than the {most:g} points of {wanted or assignment.id}")
+    if override.due is not None and assignment.row.due is None:
+        raise ValueError(f"{assignment.id} has no due date to extend: give it `due` in course.yaml")
+    due = None if override.due is None else moment(override.due, course.file.time_zone or "")
     return Decision(override, where, assignment.id, tuple(each.id for each in exercises), most, due)
+
+
+def final(result: Result, decisions: Decisions) -> Result:
+    """Return the result as it counts. What is not decided about stays as it is, to the same object."""
+    about, dates = decisions.about(result.student, result.assignment), decisions.dates.get(result.assignment)
+    if not about and dates is None:
+        return result
+    own = {row.override.kind: row for row in about if not row.override.exercise}  # what is decided of all of it
+    said, late, handed_in = list[Adjustment](), None, result.handed_in
+    due = own["due"].due if "due" in own else None
+    if due is not None:
+        said.append(_adjustment("due", _by(f"extension until {shown_moment(due, decisions.zone)}", own["due"])))
+    if dates is not None and handed_in is not None and handed_in.time is not None:
+        late = dates.late(handed_in.time, due)
+    elif dates is not None and (handed_in is None or handed_in.late):
+        words = handed_in and f"{handed_in.source} says late, and not by how much: nothing is taken off"
+        said.append(_adjustment("unknown time", words or UNKNOWN_TIME))
+    exercises = [_exercise(each, [row for row in about if each.id in row.exercises], late) for each in result.exercises]
+    whole = with_total(result, exercises)
+    total = _plus(whole.score)
+    if "score" in own:
+        by_hand = own["score"].override.score or 0.0
+        said.append(_adjustment("score", _by(f"total set to {by_hand:g}", own["score"]), result.score, by_hand))
+    if "excused" in own:
+        every = _plus(total_of(exercise.score for exercise in exercises))
+        said.append(_adjustment("excused", _by(EXCUSED, own["excused"]), every, 0))
+    if late is not None and "score" not in own:
+        taken = [each for other in exercises if not other.excused for each in other.adjustments if each.rule == "late"]
+        lost = sum(each.before - each.after for each in taken)
+        said.append(_adjustment("late", late.words + (late.costs if lost else ""), _plus(total, lost), total))
+    return whole.model_copy(update={"score": total, "adjustments": tuple(said)})
+
+
+def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> list[Result]:
+    """Return a result for each of these, who handed in nothing, about whom a score or an excuse is decided.
+
+    like: somebody else's result for the same assignment, with the same exercises.
+    """
+    exercises = []
+    for each in like.exercises:
+        checks = [check.model_dump(include={"id", "title", "max_score"}) for check in each.checks]
+        missing = tuple(CheckResult(**check, outcome="missing", score=0) for check in checks)
+        note = "Nothing was handed in."
+        exercises.append(ExerciseResult(id=each.id, score=0, max_score=each.max_score, checks=missing, note=note))
+    nothing = with_total(like.model_copy(update={"handed_in": None, "adjustments": ()}), exercises)
+    absent = []
+    for name in names:
+        if any(row.override.kind != "due" for row in decisions.about(name, like.assignment)):
+            counted = final(nothing.model_copy(update={"student": name}), decisions)
+            said = tuple(each for each in counted.adjustments if each.rule != "unknown time")
+            absent.append(counted.model_copy(update={"adjustments": said}))
+    return absent
+
+
+def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | None) -> ExerciseResult:
+    """Return an exercise as it counts: a score by hand or else what being late costs, and an excuse.
+
+    One that is not graded has no points to take from, unless a human gives it some.
+    """
+    said, score = list[Adjustment](), result.score
+    by_hand = [row for row in about if row.override.kind == "score"]
+    for row in sorted(by_hand, key=lambda row: not row.override.exercise):  # a total is the last word
+        before, score, words = score, row.override.score or 0.0, SHARE
+        if row.override.exercise:
+            words = _by(f"score set to {score:g}", row)
+        else:
+            score *= result.max_score / row.most
+        said.append(_adjustment("score", words, before, score))
+    if late is not None and not by_hand:  # who sets a score means that score
+        before, score = score, _plus(score, -(score or 0.0) * late.share)
+        said.append(_adjustment("late", late.words + late.costs, before, score))
+    excuses = [row for row in about if row.override.kind == "excused"]
+    said += [_adjustment("excused", _by(EXCUSED, row), score, 0) for row in excuses]
+    changed = {"score": score, "adjustments": tuple(said), "excused": bool(excuses)}
+    return result.model_copy(update=changed) if said else result
+
+
+def _by(said: str, decision: Decision) -> str:
+    """Return the words with who decided, and why: score set to 4 by Dr. X: a right idea."""
+    by, why = decision.override.by, decision.override.comment
+    return said + (f" by {by}" if by else "") + (f": {why}" if why else "")
+
+
+def _adjustment(rule: Rule, words: str, before: float | None = 0.0, after: float | None = 0.0) -> Adjustment:
+    """Make an adjustment. Where there were no points, or are none, its words stand alone."""
+    points = (0.0, 0.0) if before is None or after is None else (before, after)
+    return Adjustment(rule=rule, words=" ".join(words.split()), before=points[0], after=points[1])
+
+
+def _plus(score: float | None, more: float = 0.0) -> float | None:
+    """Return the sum, rounded and at least 0; None where there is no score."""
+    return None if score is None else round(max(0.0, score + more), DIGITS)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from ..box.worker.limits import Limits as WorkerLimits
-from .dates import Duration, Moment, Zone
+from .dates import Duration, Moment, Zone, moment
 from .shapes import parse_signature
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", description="lower case, digits and underscores")]
 EarlierName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
+Share = Annotated[str, Field(pattern=r"^(100|[0-9]{1,2}(\.[0-9]{1,4})?)%$", description="such as 10%")]
+Words = Annotated[str, Field(min_length=1)]
 
 
-def _signature(text: str) -> str:
-    parse_signature(text)
-    return text
-
-
-Shapes = Annotated[
-    str, AfterValidator(_signature), Field(description="such as (x: (B, T, C), n_head: nh) -> (B, nh, T, hd)")
-]
+_SIGNATURE = AfterValidator(lambda text: parse_signature(text) and text)
+Shapes = Annotated[str, _SIGNATURE, Field(description="such as (x: (B, T, C), n_head: nh) -> (B, nh, T, hd)")]
 
 
 def _with_one_form(shapes: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
@@ -32,11 +28,13 @@ def _with_one_form(shapes: dict[str, str | tuple[str, ...]]) -> dict[str, str | 
     return shapes
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class FileModel(BaseModel):
+    """A part of a file that people write: a key that nobody knows is a mistake, and so is an infinite number."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class CourseLimits(_Model):
+class CourseLimits(FileModel):
     """The resources that one attempt may use."""
 
     seconds_per_call: float = Field(5.0, gt=0, description="from sending a call to the end of its reply")
@@ -53,93 +51,77 @@ class CourseLimits(_Model):
         return WorkerLimits(**self.model_dump(exclude={"source_kib"})).on(device)
 
 
-_SHARE = r"^\d{1,3}(\.\d{1,4})?%$"
-
-
-def _share(given: object) -> object:
-    if not isinstance(given, str) or not re.fullmatch(_SHARE, given):
-        raise ValueError(f"{given!a} is no share such as 10%")
-    if float(given.removesuffix("%")) > 100:
-        raise ValueError(f"{given} is more than 100%")
-    return given
-
-
-Share = Annotated[str, Field(pattern=_SHARE, description="such as 10%"), BeforeValidator(_share)]
-
-
-class LatePolicy(_Model):
+class LatePolicy(FileModel):
     """What being late costs: a share of what an exercise has earned."""
 
-    grace: Duration = Field("0 min", description="how long after the due date nothing is late: 30 min, 2 h")
-    per_day: Share = Field("0%", description="for each day that has begun since the due date, by the course's clock")
-    at_most: Share = Field("100%", description="however late it is")
+    grace: Duration = Field("15 min", description="such as 30 min or 2 h: how long after the due date nothing is late")
+    per_day: Share = Field(
+        "0%", description="such as 10%, for each day begun since the due date, by the course's clock"
+    )
+    at_most: Share = Field("100%", description="such as 50%, however late it is")
 
 
-class Trainable(_Model):
+class Trainable(FileModel):
     """A causal module (B, T, C) -> (B, T, C), which `course train` puts into a language model."""
 
-    module: str = Field(min_length=1, description="the class")
+    module: Words = Field(description="the class")
     arguments: dict[str, Literal["C", "nh", "T"]] = Field(
-        description="the constructor's, by name: C channels, nh heads, T the most tokens"
+        description="of the constructor: C channels, nh heads, T tokens"
     )
     shown_with: dict[str, bool] = Field({}, description="attributes with which `course plot` can see its weights")
 
 
-class ExerciseRow(_Model):
+class ExerciseRow(FileModel):
     """One gradable unit."""
 
     id: Identifier
-    title: str = Field(min_length=1)
-    was: tuple[EarlierName, ...] = Field(
-        (), description="earlier ids, or names of files without their endings: what was handed in under them is graded"
-    )
+    title: Words
+    was: tuple[EarlierName, ...] = Field((), description="earlier ids or file names: what has them is graded, too")
     points: float = Field(gt=0, description="the sum of its checks' points")
-    hint: str = Field(min_length=1, description="shown where a check has no hint of its own")
+    hint: Words = Field(description="shown where a check has no hint of its own")
     why: str = Field("", description="shown once every check passes: in one sentence, why it works")
     shapes: Annotated[dict[str, Shapes | tuple[Shapes, ...]], AfterValidator(_with_one_form)] = Field(
         {}, description="for `course trace` and `course plot`: functions and classes, and what they take and give"
     )
-
     train: Trainable | None = Field(None, description="the module that `course train` trains")
 
 
-class AssignmentRow(_Model):
+class AssignmentRow(FileModel):
     """Exercises, in the order in which students do them."""
 
     id: Identifier
-    title: str = Field(min_length=1)
+    title: Words
     exercises: tuple[ExerciseRow, ...] = Field(min_length=1)
     due: Moment | None = None
     late: LatePolicy | None = Field(None, description="in place of the course's own")
 
-    @model_validator(mode="after")
-    def _exercises_differ(self) -> AssignmentRow:
-        _must_differ("exercise", [exercise.id for exercise in self.exercises])
-        return self
 
-
-class CourseFile(_Model):
+class CourseFile(FileModel):
     """The whole of course.yaml."""
 
-    title: str = Field(min_length=1)
+    title: Words
     assignments: tuple[AssignmentRow, ...] = Field(min_length=1)
     limits: CourseLimits = CourseLimits()
-    not_handed_in: Literal["blank", "zero"] = Field(
-        "blank", description="what a gradebook gets for somebody on the roster who handed in nothing"
-    )
+    not_handed_in: Literal["blank", "zero"] = Field("blank", description="in a gradebook, for whoever is absent")
     roster: str = Field("", description="a file with everybody in the class, from this folder: in place of --roster")
     time_zone: Zone | None = Field(None, description="of dates that name no zone, such as Europe/Berlin")
     late: LatePolicy | None = Field(None, description="what being late costs, in assignments with a due date")
 
     @model_validator(mode="after")
-    def _ids_differ(self) -> CourseFile:
-        _must_differ("assignment", [assignment.id for assignment in self.assignments])
-        # Checks, mutants and commands refer to an exercise by its id alone.
-        _must_differ("exercise", [exercise.id for assignment in self.assignments for exercise in assignment.exercises])
+    def _fits_together(self) -> CourseFile:
+        seen = set[tuple[str, str]]()  # checks, mutants and commands refer to an exercise by its id alone
+        for i, each in enumerate(self.assignments):
+            place: tuple[int | str, ...] = ("assignments", i, "due")
+            try:
+                moment(each.due or "2026-12-01 18:00Z", "UTC" if self.time_zone else "")
+                ids: list[tuple[str, str, tuple[int | str, ...]]] = [("assignment", each.id, ())]
+                ids += [("exercise", exercise.id, ("exercises", j)) for j, exercise in enumerate(each.exercises)]
+                for what, id_, below in ids:
+                    place = ("assignments", i, *below, "id")
+                    if (what, id_) in seen:
+                        raise ValueError(f"the {what} {id_} occurs twice")
+                    seen.add((what, id_))
+            except ValueError as error:  # a check of the whole does not say by itself where in the file it is
+                context = {"said": str(error), "place": place}
+                raise PydanticCustomError("value_error", "{said}", context) from None
         return self
-
-
-def _must_differ(what: str, ids: list[str]) -> None:
-    for id_ in ids:
-        if ids.count(id_) > 1:
-            raise ValueError(f"the {what} {id_!r} occurs twice")

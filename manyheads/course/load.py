@@ -1,50 +1,37 @@
-"""Read course.yaml, and other YAML files that people write.
-
-Every error names the file and the line, in words for who wrote it.
-"""
+"""Read course.yaml, other YAML files that people write, and the course's secret. Every error names the file and the line."""
 
 from __future__ import annotations
 
+import os
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
+from yaml.reader import ReaderError
 
 from ..errors import CourseFault
-from .dates import moment
 from .file import CourseFile
 from .model import Course
 
 NAME = "course.yaml"
+FOLDER = ".course"  # of the secret, beside course.yaml and ignored by git
 THEN = "course verify"
-Place = tuple[int | str, ...]
 Model = TypeVar("Model", bound=BaseModel)
 
-# What YAML's reader says, and what it comes from.
-_MEANT = {
-    "cannot start any token": "a tab, or a sign that YAML keeps for itself, begins the line: write blanks, or put the text in quotes",
-    "expected <block end>": "its indentation does not fit the lines above: rows of one list begin in the same column",
-    "mapping values are not allowed": "a colon where none can be: put the text in quotes, or begin it in the column of the keys above",
-    "could not find expected ':'": "a colon is missing, in this line or the one above",
-}
-
-# What a model refuses, and what to write.
-_SAID = {
+_KEYS = "should be keys with their values, each `key: value`"
+_SAID = {  # of a value of the wrong kind, what to write
     "missing": "is missing, and has to be there",
-    **dict.fromkeys(("float", "int", "int_from_float"), "{given!a} is no number{about}"),
-    "greater_than": "{given!a} is too small: it should be greater than {gt:g}",
-    "greater_than_equal": "{given!a} is too small: it should be at least {ge:g}",
-    "string": "should be text{about}",
-    "string_too_short": "is empty{about}",
-    "string_pattern_mismatch": "{given!a} does not fit{about}",
-    "too_short": "is an empty list, and should have at least one row",
-    "literal_error": "{given!a} is not {expected}",
-    "bool": "{given!a} is neither true nor false",
-    **dict.fromkeys(("model", "dict"), "should be keys with their values, each `key: value`{about}"),
-    **dict.fromkeys(("tuple", "list"), "should be a list, each row beginning with `- `{about}"),
+    "model_type": _KEYS,
+    "dict_type": _KEYS,
+    "tuple_type": "should be a list, each row beginning with `- `",
+    "string_type": "YAML reads this as {given}, not as text, which may need quotes",
 }
 
 
@@ -65,19 +52,37 @@ def load_course(root: Path) -> Course:
     """Load the course in this folder. Raises CourseError."""
     path = root / NAME
     try:
-        file, node = read_model(path, CourseFile, THEN)
+        return Course(root.resolve(), read_model(path, CourseFile, THEN)[0])
     except OSError as error:
         raise CourseError(f"{path} cannot be read ({error.strerror}). Next: pass --course FOLDER") from None
     except CourseFault as error:
         raise CourseError(str(error)) from None
-    for i, assignment in enumerate(file.assignments):
-        if assignment.due is not None and file.time_zone is None:
-            try:
-                moment(assignment.due)  # which has to name a zone where the course names none
-            except ValueError as error:
-                line = line_of(node, ("assignments", i, "due"))
-                raise CourseError(f"{path}:{line}: due: {error}. Next: mend that line, then {THEN}") from None
-    return Course(root=root.resolve(), file=file)
+
+
+class Loader(yaml.SafeLoader):
+    """YAML's reader. It leaves dates as they are written, refuses a key that stands twice, and says each line."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """Read keys and their values."""
+        node = super().compose_mapping_node(anchor)
+        lines: dict[str, int] = {}
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in lines:
+                said = f"{key.value}: stands in line {lines[key.value]}, too. Keep one of them"
+                raise yaml.MarkedYAMLError(problem=said, problem_mark=key.start_mark)
+            lines[key.value] = key.start_mark.line + 1
+        return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
+        """Return what a node means."""
+        try:
+            return super().construct_object(node, deep)
+        except (ArithmeticError, AttributeError, LookupError, ValueError):
+            said = f"{str(node.value)[:40]!a} cannot be read as {node.tag.rpartition(':')[2]}"
+            raise yaml.MarkedYAMLError(problem=said, problem_mark=node.start_mark) from None
+
+
+Loader.add_constructor("tag:yaml.org,2002:timestamp", Loader.construct_yaml_str)  # type: ignore[type-var]
 
 
 def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, yaml.Node | None]:
@@ -85,116 +90,93 @@ def read_model(path: Path, model: type[Model], then: str) -> tuple[Model, yaml.N
 
     then: the command to run once the file is mended.
     """
+    data, loader = path.read_bytes(), None
     try:
-        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+        loader = Loader(data.decode("utf-8"))
         node = loader.get_single_node()
-        _refuse_twice(node)
         return model.model_validate(None if node is None else loader.construct_document(node)), node  # parsed once
     except UnicodeDecodeError as error:
-        said = f" is not UTF-8 (byte {error.start}). Next: save it as UTF-8"
-    except yaml.YAMLError as error:
-        said = f"{_problem(error)}. Next: mend that line"
+        line, said = data.count(b"\n", 0, error.start) + 1, f"is not UTF-8 (byte {error.start}): save it as UTF-8"
+    except ReaderError as error:
+        line, said = data.decode().count("\n", 0, error.position) + 1, "a character that YAML does not know"
+    except yaml.MarkedYAMLError as error:
+        line, said = _problem(error)
     except ValidationError as error:
         found = error.errors()  # first a key that nobody knows, for it may be the one that another sentence misses
-        first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
-        named = f"{name}: " if (name := _name(first["loc"])) else ""
-        said = (
-            f":{line_of(node, first['loc'])}: {named}{_plainly(first, model.model_json_schema())}. Next: mend that line"
-        )
-    except (ValueError, RecursionError):  # a date such as 2026-13-45, which YAML takes for one
-        said = ": not YAML that can be read. Next: mend its dates and brackets"
-    raise CourseFault(f"{path}{said}, then {then}") from None
+        first = next((each for each in found if each["type"] in ("extra_forbidden", "invalid_key")), found[0])
+        first["loc"] = first.get("ctx", {}).get("place", first["loc"])
+        line, said = line_of(node, first["loc"]), _plainly(first, model.model_json_schema())
+    except (ValueError, RecursionError):  # a character by a number that none has, or thousands of brackets
+        line, said = loader.line + 1 if loader else 1, "cannot be read as YAML"
+    raise CourseFault(f"{path}:{line}: {said}. Next: mend that line, then {then}") from None
 
 
-def line_of(node: yaml.Node | None, place: Place) -> int:
+def line_of(node: yaml.Node | None, place: Sequence[int | str]) -> int:
     """Return the line (from 1) of the deepest part of the place that the file contains."""
     line = 1 if node is None else node.start_mark.line + 1
-    for part in place:
+    for part in map(str, place):
+        inside: dict[str, tuple[yaml.Node, yaml.Node]] = {}
         if isinstance(node, yaml.MappingNode):
-            pair = next(((key, value) for key, value in node.value if key.value == part), None)
-            if pair is None:
-                break
-            line, node = pair[0].start_mark.line + 1, pair[1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-            node = node.value[part]
-            line = node.start_mark.line + 1
-        else:
+            inside = {key.value: (key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+        elif isinstance(node, yaml.SequenceNode):
+            inside = {str(i): (each, each) for i, each in enumerate(node.value)}
+        if part not in inside:
             break
+        at, node = inside[part]
+        line = at.start_mark.line + 1
     return line
 
 
-def _name(place: Place) -> str:
-    """Return the key, with those around it in its row; the line says which row it is."""
-    named = [each if isinstance(each, int) or "[" not in each else None for each in place]  # a validator has brackets
-    last = max((i for i, each in enumerate(named) if isinstance(each, int)), default=-1)
-    own = [part for part in named[last + 1 :] if isinstance(part, str)]
-    return ".".join(own) or ("the file" if set(named) <= {None} else "")
-
-
-def _plainly(first: ErrorDetails, schema: dict[str, Any]) -> str:
-    """Return what is wrong, and what to write."""
-    place, given, context = first["loc"], first["input"], first.get("ctx", {})
-    described = _part(schema, place).get("description", "").rstrip(".") if place else ""
-    about = f": {described}" if described else ""
-    kind = first["type"].removesuffix("_type").removesuffix("_parsing")
+def _plainly(error: ErrorDetails, schema: dict[str, Any]) -> str:
+    """Return which key is wrong, as what, and what to write. The line says in which row it is."""
+    place, given, kind = error["loc"], error["input"], error["type"]
+    last = max((i for i, each in enumerate(place) if isinstance(each, int)), default=-1)
+    key = ".".join(str(each) for each in place[last + 1 :] if "[" not in str(each))  # a validator has brackets
+    named = f"{key}: " if key else "" if place else "the file: "
+    models = (schema, *schema.get("$defs", {}).values())
+    known = {name: str(about.get("description", "")) for m in models for name, about in m.get("properties", {}).items()}
     if kind == "extra_forbidden":
-        known = sorted(_part(schema, place[:-1]).get("properties", {}))
-        near = get_close_matches(str(place[-1]), known, 1)
-        meant = f". Is it {near[0]}?" if near else ", or it is of another version of the engine."
-        return f"is no key that is known here{meant} There are: {', '.join(known) or 'none'}"
-    number = str(given).replace(",", ".", 1)
-    if kind in ("float", "int") and number != str(given) and number.replace(".", "", 1).isdigit():
-        about = f"; write {number}"  # a comma, where a number belongs
-    if kind == "string" and isinstance(given, int | float):
-        return f"{given!a} is a number where text belongs: put it in quotes{about}"
-    said = _SAID.get(kind)
-    return said.format(given=given, about=about, **context) if said else first["msg"].removeprefix("Value error, ")
+        near = next(iter(get_close_matches(str(place[-1]), known.keys() - {place[-1]}, 1)), "")
+        return f"{named}is no key that is known here{f' (is it {near}?)' if near else ', or one of another version'}"
+    if kind == "value_error":
+        return named + error["msg"].removeprefix("Value error, ")
+    shown = ascii(given)[:50] if given is None or isinstance(given, str | int | float) else ""
+    said = error["msg"].partition(", unable")[0] + (f", not {shown}" if shown else "")
+    said = _SAID[kind].format(given=shown or "several values") if kind in _SAID else said
+    about = known.get(str(place[-1])) if place else ""
+    return f"{named}{said}: {about}" if about else named + said
 
 
-def _part(schema: dict[str, Any], place: Place) -> dict[str, Any]:
-    """Return the part of a JSON Schema that stands for this place; {} where the place is in none."""
-
-    def resolved(part: dict[str, Any]) -> dict[str, Any]:
-        """With what it refers to in its place, and of several kinds the first."""
-        own = {key: part[key] for key in ("description",) if key in part}
-        if "anyOf" in part:
-            return {**resolved(part["anyOf"][0]), **own}
-        if "$ref" in part:
-            return {**resolved(schema["$defs"][part["$ref"].rsplit("/", 1)[-1]]), **own}
-        return part
-
-    part = resolved(schema)
-    for step in place:
-        part = resolved(part.get("items", {}) if isinstance(step, int) else part.get("properties", {}).get(step, {}))
-    return part
-
-
-def _problem(error: yaml.YAMLError) -> str:
-    """Return ":line: what is wrong"; for a bracket or quote that is never closed, the line that opens it."""
-    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return ": not YAML"
-    said, line = error.problem or "", error.problem_mark.line + 1
-    if error.context_mark is not None and "end of stream" in said:
+def _problem(error: yaml.MarkedYAMLError) -> tuple[int, str]:
+    """Return the line, and what is wrong; for a bracket or quote that is never closed, the line that opens it."""
+    said, context, mark = error.problem or "", error.context_mark, error.problem_mark or error.context_mark
+    if context is not None and "end of stream" in said:
         what = "quote" if "quoted" in (error.context or "") else "bracket"
-        return f":{error.context_mark.line + 1}: a {what} that begins here is never closed"
-    return f":{line}: {next((meant for key, meant in _MEANT.items() if key in said), said)}"
+        return context.line + 1, f"a {what} that begins here is never closed"
+    if "expected <block end>" in said:
+        said = "its indentation does not fit the lines above"
+    return mark.line + 1 if mark else 1, said
 
 
-def _refuse_twice(node: yaml.Node | None) -> None:
-    """Raise YAMLError for a key that stands twice in one place: YAML would take the last, in silence."""
-    todo, seen = [node], set[int]()
-    while todo:
-        each = todo.pop()
-        if not isinstance(each, yaml.CollectionNode) or id(each) in seen:  # a part may hold itself
-            continue
-        seen.add(id(each))
-        if isinstance(each, yaml.SequenceNode):
-            todo += each.value
-            continue
-        lines: dict[str, int] = {}
-        for key, value in each.value:
-            todo.append(value)
-            mark = key.start_mark
-            if isinstance(key, yaml.ScalarNode) and lines.setdefault(key.value, mark.line + 1) != mark.line + 1:
-                said = f"{key.value}: stands in line {lines[key.value]}, too. Keep one of them"
-                raise yaml.MarkedYAMLError(problem=said, problem_mark=mark)
+def course_secret(root: Path) -> bytes:
+    """Return the secret, from which hidden inputs are drawn, made on first use. Raises CourseError if that fails.
+
+    Only its owner can read it, and no release contains it.
+    """
+    path = root / FOLDER / "secret"
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(secrets.token_hex(32))
+        text, mode = path.read_bytes().strip(), path.stat().st_mode
+    except OSError as error:
+        said = f"can be neither read nor made ({error.strerror}). Next: chmod u+rw {quote(str(path))}"
+        raise CourseError(f"{path} {said}") from None
+    if len(text) < 32:
+        said = f"holds no secret. Next: rm {quote(str(path))} (a new one is made; inputs will differ)"
+        raise CourseError(f"{path} {said}")
+    if mode & 0o077:
+        raise CourseError(f"{path} can be read by others. Next: chmod 600 {quote(str(path))}")
+    return text

@@ -1,49 +1,43 @@
-"""A course as the rest of the engine uses it: assignments, exercises, and where each keeps its files."""
+"""A course as the rest of the engine uses it: assignments, exercises, where each keeps its files, and what a name means."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 
 from ..box.worker.form import Form
-from .file import AssignmentRow, CourseFile, CourseLimits, ExerciseRow, Trainable
+from ..errors import CourseFault
+from .file import AssignmentRow, CourseFile, ExerciseRow
 from .shapes import Signature, parse_signature
-
-# Which files a file of a course is made from: itself, and the neighbours that it imports.
-
-
-def with_neighbours(path: Path) -> list[Path]:
-    """Return the file, and the files beside it that it imports, in the order of their names.
-
-    `from ._name import …` counts, directly or through another file. A file that cannot be parsed imports nothing: whoever
-    runs it says why.
-    """
-    found: set[Path] = set()
-    todo = [path]
-    while todo:
-        new = _neighbours(todo.pop()) - found - {path}
-        found |= new
-        todo += new
-    return [path, *sorted(found)]
-
-
-def _neighbours(path: Path) -> set[Path]:
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, SyntaxError):
-        return set()
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
-    names = {node.module or alias.name for node in imports for alias in node.names}
-    beside = {path.with_name(f"{name.split('.')[0]}.py") for name in names}
-    return {neighbour for neighbour in beside if neighbour.exists()}
-
 
 FIGURES = "figures"  # a folder beside the lessons
 
 
-@dataclass(frozen=True)
+def with_neighbours(path: Path) -> list[Path]:
+    """Return what a file of a course is made from: the file, and the files beside it that it imports, by their names.
+
+    `from ._name import …` counts, directly or through another file. A file that cannot be parsed imports nothing: whoever
+    runs it says why.
+    """
+    found, todo = {path}, [path]
+    while todo:
+        try:
+            tree = ast.parse(todo.pop().read_text(encoding="utf-8"))
+        except (OSError, ValueError, SyntaxError):
+            continue
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
+        names = {node.module or alias.name for node in imports for alias in node.names}
+        beside = {path.with_name(f"{name.split('.')[0]}.py") for name in names} - found
+        todo += [other for other in beside if other.exists()]
+        found.update(todo)
+    return [path, *sorted(found - {path})]
+
+
+@dataclass
 class Exercise:
     """One gradable unit. It knows its assignment, its row in course.yaml, and its files."""
 
@@ -51,55 +45,31 @@ class Exercise:
     number: int  # in the assignment, from 1
     row: ExerciseRow
 
+    def __post_init__(self) -> None:
+        """Name what is told by the row, and the files."""
+        assignment, number, row = self.assignment, self.number, self.row
+        self.root = root = assignment.root  # the course's folder
+        self.id, self.title, self.points, self.train = row.id, row.title, row.points, row.train
+        self.hint = row.hint  # shown where a check has no hint of its own
+        self.why = row.why  # in one sentence, shown once every check passes; "" where the course has none
+        self.shapes = tuple(row.shapes)  # the names of the functions and classes whose shapes course.yaml gives
+        self.stem = stem = f"{number:02d}_{row.id}"  # the file name without its suffix
+        earlier = (name if name[:2].isdigit() else f"{number:02d}_{name}" for name in row.was)
+        self.stems = (stem, *earlier)  # the names that its file may have, without suffix
+        self.solution = root / "solutions" / assignment.id / f"{stem}.py"  # the single source of the exercise
+        self.script = assignment.exercises_folder / f"{stem}.py"  # the stub that a student gets
+        self.notebook = self.script.with_suffix(".ipynb")  # the stub as a notebook
+        self.fingerprints = self._recorded("fingerprints")  # what a student's machine knows about the answers
+        self.trained = self._recorded("trained")  # the attention of a small language model of the reference
+        self.checks = root / "grader" / "checks" / f"test_{row.id}.py"  # the hidden checks
+        self.misconceptions = root / "grader" / "misconceptions" / f"{row.id}.py"  # the mutants
+
+    def _recorded(self, what: str) -> Path:
+        return self.script.parent / what / f"{self.stem}.safetensors"
+
     def __hash__(self) -> int:
         """Hash the ids, which are unique in a course. A row cannot be hashed, because it holds a mapping."""
-        return hash((self.assignment, self.row.id))
-
-    @property
-    def id(self) -> str:
-        """For example reshape_dance."""
-        return self.row.id
-
-    @property
-    def stem(self) -> str:
-        """The file name without its suffix, for example 04_reshape_dance."""
-        return f"{self.number:02d}_{self.id}"
-
-    @property
-    def stems(self) -> tuple[str, ...]:
-        """The names that its file may have, without suffix: its own, then the earlier ones."""
-        earlier = (name if name[:2].isdigit() else f"{self.number:02d}_{name}" for name in self.row.was)
-        return (self.stem, *earlier)
-
-    @property
-    def title(self) -> str:
-        """A few words for people."""
-        return self.row.title
-
-    @property
-    def points(self) -> float:
-        """The sum of the checks' points."""
-        return self.row.points
-
-    @property
-    def hint(self) -> str:
-        """Shown where a check has no hint of its own."""
-        return self.row.hint
-
-    @property
-    def why(self) -> str:
-        """One sentence, shown once every check passes: why it works. "" where the course has none."""
-        return self.row.why
-
-    @property
-    def train(self) -> Trainable | None:
-        """The module that `course train` trains, where there is one."""
-        return self.row.train
-
-    @property
-    def shapes(self) -> tuple[str, ...]:
-        """The names of the functions and classes whose shapes course.yaml gives."""
-        return tuple(self.row.shapes)
+        return hash((self.assignment, self.id))
 
     def signatures(self, name: str) -> tuple[Signature, ...]:
         """Return the signatures that course.yaml lists for the function or class of that name."""
@@ -109,38 +79,7 @@ class Exercise:
     @cached_property
     def forms(self) -> dict[str, Form]:
         """What each function and class returns, where course.yaml says that it is not one tensor."""
-        first = {name: self.signatures(name)[0].form for name in self.shapes}
-        return {name: form for name, form in first.items() if form is not None}
-
-    @property
-    def root(self) -> Path:
-        """The course's folder."""
-        return self.assignment.root
-
-    @property
-    def solution(self) -> Path:
-        """The single source of the exercise."""
-        return self.root / "solutions" / self.assignment.id / f"{self.stem}.py"
-
-    @property
-    def script(self) -> Path:
-        """The stub that a student gets, as a Python file."""
-        return self.assignment.exercises_folder / f"{self.stem}.py"
-
-    @property
-    def notebook(self) -> Path:
-        """The stub as a notebook."""
-        return self.assignment.exercises_folder / f"{self.stem}.ipynb"
-
-    @property
-    def fingerprints(self) -> Path:
-        """The fingerprint file: what a student's machine knows about the answers."""
-        return self._recorded("fingerprints")
-
-    @property
-    def trained(self) -> Path:
-        """The attention of a small language model that was trained with the reference."""
-        return self._recorded("trained")
+        return {name: form for name in self.shapes if (form := self.signatures(name)[0].form) is not None}
 
     @property
     def figure_sources(self) -> list[Path]:
@@ -150,17 +89,7 @@ class Exercise:
     @property
     def figures(self) -> tuple[Path, ...]:
         """The same pictures, where students get them: beside the notebook, which names them by their paths."""
-        return tuple(self.assignment.exercises_folder / FIGURES / path.name for path in self.figure_sources)
-
-    @property
-    def checks(self) -> Path:
-        """The file of hidden checks."""
-        return self.root / "grader" / "checks" / f"test_{self.id}.py"
-
-    @property
-    def misconceptions(self) -> Path:
-        """The file of mutants."""
-        return self.root / "grader" / "misconceptions" / f"{self.id}.py"
+        return tuple(self.script.parent / FIGURES / path.name for path in self.figure_sources)
 
     def check_sources(self) -> list[Path]:
         """Return the hidden checks, and the neighbours that they import: `_sizes.py` in `from ._sizes import sizes_of`."""
@@ -178,88 +107,94 @@ class Exercise:
         """Return the attempts that must lose points, and that no mutant reproduces."""
         return sorted((self.root / "grader" / "wrong" / self.id).glob("*.py"))
 
-    def _recorded(self, what: str) -> Path:
-        return self.assignment.exercises_folder / what / f"{self.stem}.safetensors"
 
-
-@dataclass(frozen=True)
+@dataclass
 class Assignment:
     """Exercises, in the order in which students do them."""
 
     root: Path  # the course's folder
     row: AssignmentRow
 
+    def __post_init__(self) -> None:
+        """Name what is told by the row."""
+        self.id, self.title = self.row.id, self.row.title
+        self.exercises_folder = self.root / "exercises" / self.id  # what students get
+        self.points = sum(exercise.points for exercise in self.row.exercises)  # the most that a submission can earn
+        self.exercises = tuple(Exercise(self, number, row) for number, row in enumerate(self.row.exercises, 1))
+
     def __hash__(self) -> int:
         """Hash the folder and the id."""
-        return hash((self.root, self.row.id))
-
-    @property
-    def id(self) -> str:
-        """For example multi_head_attention."""
-        return self.row.id
-
-    @property
-    def title(self) -> str:
-        """A few words for people."""
-        return self.row.title
-
-    @cached_property
-    def exercises(self) -> tuple[Exercise, ...]:
-        """In their order."""
-        return tuple(Exercise(self, number, row) for number, row in enumerate(self.row.exercises, 1))
-
-    @property
-    def points(self) -> float:
-        """The most points that a submission can earn."""
-        return sum(exercise.points for exercise in self.exercises)
-
-    @property
-    def exercises_folder(self) -> Path:
-        """The folder that students get."""
-        return self.root / "exercises" / self.id
+        return hash((self.root, self.id))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Course:
     """A course, and the folder that holds it."""
 
     root: Path
     file: CourseFile
 
+    def __post_init__(self) -> None:
+        """Name what is told by the file."""
+        self.title, self.limits = self.file.title, self.file.limits  # limits: of one attempt
+        self.texts = self.root / "grader" / "texts.yaml"  # of every misconception
+        self.assignments = tuple(Assignment(self.root, row) for row in self.file.assignments)
+        self.exercises = tuple(exercise for assignment in self.assignments for exercise in assignment.exercises)
+
     def __hash__(self) -> int:
         """Hash the folder."""
         return hash(self.root)
-
-    @property
-    def title(self) -> str:
-        """A few words for people."""
-        return self.file.title
-
-    @property
-    def limits(self) -> CourseLimits:
-        """The resources that one attempt may use."""
-        return self.file.limits
-
-    def beside(self, name: str) -> Path | None:
-        """Return the file that course.yaml names from its own folder; None where it names none."""
-        return self.root / name if name else None
-
-    @cached_property
-    def assignments(self) -> tuple[Assignment, ...]:
-        """In their order."""
-        return tuple(Assignment(self.root, row) for row in self.file.assignments)
-
-    @property
-    def exercises(self) -> tuple[Exercise, ...]:
-        """The exercises of all assignments, in their order."""
-        return tuple(exercise for assignment in self.assignments for exercise in assignment.exercises)
 
     def hidden_files(self) -> list[Path]:
         """Return what no student may see: every file of solutions/ and grader/ that says something."""
         found = (path for name in ("solutions", "grader") for path in (self.root / name).rglob("*"))
         return sorted(p for p in found if p.is_file() and "__pycache__" not in p.parts and p.read_bytes().strip())
 
-    @property
-    def texts(self) -> Path:
-        """The file with the texts of every misconception."""
-        return self.root / "grader" / "texts.yaml"
+
+def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
+    """Return the exercises of this name; several where a number stands in several assignments."""
+    wanted = _plain(Path(name).stem)
+    return [e for e in exercises if wanted in (e.id, _plain(e.stem), _plain(e.stem.split("_")[0]))]
+
+
+def unknown(exercises: Sequence[Exercise], name: str) -> str:
+    """Return one sentence on a name that no exercise has, with what may be meant."""
+    ids = {alias: e.id for e in exercises for alias in (e.id, _plain(e.stem))}
+    return f"there is no exercise {name!r}; {_near(_plain(Path(name).stem), ids)}"
+
+
+class UnknownAssignment(CourseFault):
+    """No assignment is meant, or one of several. The text is one sentence, and lacks what to do next."""
+
+
+def assignment_named(course: Course, name: str | None, *, in_part: bool = False) -> Assignment:
+    """Return the assignment of this id or title; without a name the course's only one. Raises UnknownAssignment.
+
+    in_part: a part of either is enough where no other assignment has it.
+    """
+    every = course.assignments
+    if not name:
+        if len(every) == 1:
+            return every[0]
+        raise UnknownAssignment(f"of which assignment? There are: {', '.join(each.id for each in every)}.")
+    wanted = name.casefold()
+    names = {each: (each.id, each.title.casefold()) for each in every}
+    matches = [each for each in every if each.id == name] or [each for each in every if wanted in names[each]]
+    matches = matches or [each for each in every if in_part and any(wanted in other for other in names[each])]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        ids = ", ".join(each.id for each in matches)
+        raise UnknownAssignment(f"{name!a} may be any of these assignments: {ids}.")
+    ids_by_name = {other: each.id for each in every for other in names[each]}
+    raise UnknownAssignment(f"there is no assignment {name!a}; {_near(wanted, ids_by_name)}")
+
+
+def _near(name: str, ids: dict[str, str]) -> str:
+    near = get_close_matches(name, ids, 1)
+    return f"did you mean {ids[near[0]]}?" if near else f"there are: {', '.join(dict.fromkeys(ids.values()))}."
+
+
+def _plain(name: str) -> str:
+    """Without zeros before a number: 1_scores for 01_scores."""
+    return name.lstrip("0") or name

@@ -14,13 +14,13 @@ is whatever the student likes: it stays in the box, and can be handed to a later
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..box.worker.form import Form, Path
 
 OPAQUE = "opaque"  # the annotation of what nobody looks at
-NO_AXIS = "float"  # the annotation of a number that is not a size, such as a temperature
 
 
 @dataclass(frozen=True)
@@ -30,34 +30,29 @@ class Axis:
     factors: tuple[str | int, ...]
 
 
+Leaves = tuple[tuple[Path, tuple[Axis, ...]], ...]
+
+
 @dataclass(frozen=True)
 class Parameter:
-    """`shape`: of a tensor.
-
-    `axis`: the axis whose size a number is. `attributes`: the axes of an object's attributes. `may_lack`: whether it can
-    be left out, or be None.
-    """
+    """A parameter: a tensor, a number or an object."""
 
     name: str
-    shape: tuple[Axis, ...] | None = None
-    axis: Axis | None = None
-    attributes: tuple[tuple[str, Axis], ...] = ()
-    may_lack: bool = False
+    shape: tuple[Axis, ...] | None = None  # of a tensor
+    axis: Axis | None = None  # whose size a number is
+    attributes: tuple[tuple[str, Axis], ...] = ()  # of an object: the axes whose sizes they are
+    may_lack: bool = False  # whether it can be left out, or be None
 
 
 @dataclass(frozen=True)
 class Signature:
-    """The signature of a function or a module. `build`: the constructor's parameters, None for a function.
-
-    returns: the shape of the tensor that is returned; of several, of the first. form, shapes: what is returned where it is not
-    one tensor, and the shape of each leaf that has one, by its path.
-    """
+    """The signature of a function or a module."""
 
     call: tuple[Parameter, ...]
-    returns: tuple[Axis, ...]
-    build: tuple[Parameter, ...] | None = None
-    form: Form | None = None
-    shapes: tuple[tuple[Path, tuple[Axis, ...]], ...] = ()
+    returns: tuple[Axis, ...]  # the shape of the tensor that is returned; of several, of the first
+    build: tuple[Parameter, ...] | None = None  # of the constructor, None for a function
+    form: Form | None = None  # of what is returned, where it is not one tensor
+    shapes: Leaves = ()  # then: the shape of each leaf that has one, by its path
 
     def shape_at(self, path: Path) -> tuple[Axis, ...] | None:
         """Return the shape of the leaf at this path; None where it has none."""
@@ -66,150 +61,104 @@ class Signature:
 
 def parse_signature(text: str) -> Signature:
     """Parse a signature. Raises ValueError with one sentence."""
+    head, _, returned = text.partition("->")
+    *build, call = re.split(r"(?<=\))\s*(?=\()", head.strip())
     try:
-        groups, returned = _split(text)
-        form, shapes = _returned(returned)
-        given = [_parameters(_function(group)) for group in groups]
-        first = next((shape for _, shape in shapes), ())
+        if len(build) > 1:
+            raise ValueError
+        form, shapes = _returned(returned.strip())
         is_plain = form.kind == "tensor"
         return Signature(
-            given[-1],
-            first,
-            given[0] if len(given) > 1 else None,
+            _parameters(call),
+            shapes[0][1] if shapes else (),
+            _parameters(build[0]) if build else None,
             None if is_plain else form,
             () if is_plain else shapes,
         )
-    except (SyntaxError, ValueError, TypeError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ValueError(
             f"{text!r} is not a signature with named axes, such as '(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)'"
         ) from None
 
 
-def _split(text: str) -> tuple[list[str], str]:
-    """Return the pairs of brackets, one or two, and what follows the arrow."""
-    groups: list[str] = []
-    depth, start = 0, 0
-    for i, character in enumerate(text):
-        if depth == 0 and text.startswith("->", i):
-            if not 1 <= len(groups) <= 2:
-                raise ValueError
-            return groups, text[i + 2 :].strip()
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if depth == 0 and character == ")":
-            groups.append(text[start : i + 1].strip())
-            start = i + 1
-    raise ValueError
-
-
-Leaves = tuple[tuple[Path, tuple[Axis, ...]], ...]
-
-
 def _returned(text: str) -> tuple[Form, Leaves]:
     """Return the form of what is returned, and the shapes of its leaves."""
     try:
-        node: ast.expr = ast.parse(text, mode="eval").body
-    except SyntaxError:
-        names, parts = _named(text)
-        node, form = ast.Tuple(parts), Form("tuple", names, tuple(map(_form, parts)))
-    else:
-        form = _form(node)
-    return form, tuple(_leaves(node, form, ()))
+        return _part(ast.parse(text, mode="eval").body, ())
+    except SyntaxError:  # (y: (B, T), state: opaque), which is written as parameters are
+        args = _arguments(text)
+    return _parts([arg.annotation for arg in args], (), tuple(arg.arg for arg in args))
 
 
-def _named(text: str) -> tuple[tuple[str, ...], list[ast.expr]]:
-    """Return the parts of `(y: (B, T), state: opaque)`, which is written as parameters are."""
-    given = _function(text).args
-    if _has_more(given) or not given.args or any(arg.annotation is None for arg in given.args):
-        raise ValueError
-    return tuple(arg.arg for arg in given.args), [arg.annotation for arg in given.args if arg.annotation]
-
-
-def _form(node: ast.expr) -> Form:
-    if isinstance(node, ast.Name) and node.id == OPAQUE:
-        return Form("opaque")
-    if _is_leaf(node):
-        return Form()
-    return Form("tuple", (), tuple(map(_form, _parts(node))))
-
-
-def _parts(node: ast.expr) -> list[ast.expr]:
-    if not isinstance(node, ast.Tuple | ast.List) or not node.elts:
-        raise ValueError
-    return node.elts
-
-
-def _is_leaf(node: ast.expr) -> bool:
-    """Return whether this is a shape, None, or a shape that may be None: `(B, T) | None`."""
-    if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.BitOr) and _is_none(node.right) and _is_leaf(node.left)
-    is_shape = isinstance(node, ast.Tuple) and all(isinstance(elt, _AXES) for elt in node.elts)
-    opaque = is_shape and any(isinstance(each, ast.Name) and each.id == OPAQUE for each in ast.walk(node))
-    return _is_none(node) or (is_shape and not opaque)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+def _part(node: ast.expr | None, path: Path) -> tuple[Form, Leaves]:
+    if isinstance(node, ast.Name) and _is_opaque(node):
+        return Form("opaque"), ()
+    tensor = _not_none(node)
+    match tensor:
+        case ast.Constant(value=None):
+            return Form(), ()
+        case ast.Tuple(elts=elements) if all(isinstance(each, _AXES) for each in elements) and not _is_opaque(tensor):
+            return Form(), ((path, tuple(map(_axis, elements))),)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements) if tensor is node:
+            return _parts(elements, path)
+    raise ValueError
 
 
 _AXES = (ast.Name, ast.Constant, ast.BinOp)
 
 
-def _leaves(node: ast.expr, form: Form, path: Path) -> Iterator[tuple[Path, tuple[Axis, ...]]]:
-    """Yield the path and the shape of each leaf that has one."""
-    if form.kind == "tensor":
-        shape = node.left if isinstance(node, ast.BinOp) else node
-        if not _is_none(shape):
-            yield path, _shape(shape)
-    elif not form.is_leaf:
-        for place, (part, of_part) in enumerate(zip(_parts(node), form.parts, strict=True)):
-            yield from _leaves(part, of_part, (*path, place))
+def _is_opaque(node: ast.expr) -> bool:
+    return any(isinstance(each, ast.Name) and each.id == OPAQUE for each in ast.walk(node))
 
 
-def _function(text: str) -> ast.FunctionDef:
-    (function,) = ast.parse(f"def f{text}: ...").body
-    if not isinstance(function, ast.FunctionDef):
+def _parts(parts: Sequence[ast.expr | None], path: Path, names: tuple[str, ...] = ()) -> tuple[Form, Leaves]:
+    if not parts:
         raise ValueError
-    return function
+    every = [_part(part, (*path, place)) for place, part in enumerate(parts)]
+    return Form("tuple", names, tuple(form for form, _ in every)), tuple(leaf for _, own in every for leaf in own)
 
 
-def _parameters(function: ast.FunctionDef) -> tuple[Parameter, ...]:
-    given = function.args
-    if _has_more(given):
-        raise ValueError
-    return tuple(_parameter(arg.arg, arg.annotation) for arg in given.args)
+def _arguments(text: str) -> list[ast.arg]:
+    """Return the parameters of such brackets: plain ones without defaults."""
+    match ast.parse(f"def f {text}: ...").body:
+        case [ast.FunctionDef(args=ast.arguments(args=args) as given)]:
+            if not (given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs or given.defaults):
+                return args
+    raise ValueError
 
 
-def _has_more(given: ast.arguments) -> bool:
-    """Return whether there are other parameters than plain ones without defaults."""
-    return bool(given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs or given.defaults)
+def _parameters(text: str) -> tuple[Parameter, ...]:
+    return tuple(_parameter(arg.arg, arg.annotation) for arg in _arguments(text))
 
 
 def _parameter(name: str, says: ast.expr | None) -> Parameter:
-    if says is None:
-        return Parameter(name, axis=Axis((name,)))
-    if isinstance(says, ast.Tuple):
-        return Parameter(name, shape=_shape(says))
-    if isinstance(says, ast.Dict):
-        pairs = zip(says.keys, says.values, strict=True)
-        return Parameter(name, attributes=tuple((_name(key), _axis(value)) for key, value in pairs))
-    if isinstance(says, ast.BinOp) and isinstance(says.op, ast.BitOr) and _is_none(says.right):
-        return replace(_parameter(name, says.left), may_lack=True)
-    if isinstance(says, ast.Name) and says.id in (NO_AXIS, OPAQUE):
-        return Parameter(name, may_lack=says.id == OPAQUE)
-    return Parameter(name, axis=_axis(says))
+    match says:
+        case None:
+            return Parameter(name, axis=Axis((name,)))
+        case ast.Tuple(elts=elements):
+            return Parameter(name, shape=tuple(map(_axis, elements)))
+        case ast.Dict(keys=keys, values=values):
+            return Parameter(name, attributes=tuple(zip(map(_name, keys), map(_axis, values), strict=True)))
+        case ast.Name(id="float" | "opaque" as word):
+            return Parameter(name, may_lack=word == OPAQUE)
+    needed = _not_none(says)
+    return Parameter(name, axis=_axis(says)) if needed is says else replace(_parameter(name, needed), may_lack=True)
 
 
-def _shape(node: ast.expr | None) -> tuple[Axis, ...]:
-    if not isinstance(node, ast.Tuple):
-        raise ValueError
-    return tuple(_axis(elt) for elt in node.elts)
+def _not_none(node: ast.expr | None) -> ast.expr | None:
+    """Return what stands before `| None`, or else the node."""
+    match node:
+        case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
+            return left
+    return node
 
 
 def _axis(node: ast.expr) -> Axis:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return Axis(_axis(node.left).factors + _axis(node.right).factors)
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return Axis((node.value,))
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return Axis(_axis(left).factors + _axis(right).factors)
+        case ast.Constant(value=int(number)) if type(number) is int:
+            return Axis((number,))
     return Axis((_name(node),))
 
 

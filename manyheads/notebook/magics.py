@@ -21,7 +21,7 @@ from rich.text import Text
 from ..box.forked import open_own_box
 from ..checks.local import LocalRecordingRunner
 from ..course import Course, Exercise, find_course, load_course
-from ..course.named import exercises_called, unknown
+from ..course.model import exercises_called, unknown
 from ..diagnosis.recording import Recording
 from ..diagnosis.recording_file import read
 from ..errors import CourseFault

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..box.names import Device, Level
 from ..course import Course
-from ..course.secret import course_secret
+from ..course.load import course_secret
 from ..judge.judge_process import GradePlan, SteadyJudge
 from ..report.labels import IDS, Labels
 from ..result import Result

@@ -14,10 +14,9 @@ from pydantic import AwareDatetime, BaseModel, ValidationError
 
 from ..box.names import BoxUnavailable, Level
 from ..course import Assignment, Course, load_course
-from ..course.decisions import Decisions
-from ..course.final import final
-from ..course.named import assignment_named
-from ..course.secret import FOLDER, course_secret
+from ..course.decisions import Decisions, final
+from ..course.load import FOLDER, course_secret
+from ..course.model import assignment_named
 from ..judge.judge_process import Graded, GradePlan, SteadyJudge
 from ..report.exports import gradescope_result
 from ..report.labels import labels_of

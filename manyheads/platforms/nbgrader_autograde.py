@@ -27,9 +27,8 @@ from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from ..authoring.stub_notebook import LOCKED, MAGICS
 from ..box.names import Level
 from ..course import Assignment, Course, Exercise
-from ..course.decisions import Decisions
-from ..course.final import final
-from ..course.secret import course_secret
+from ..course.decisions import Decisions, final
+from ..course.load import course_secret
 from ..errors import CourseFault
 from ..judge.judge_process import GradePlan, SteadyJudge
 from ..result import ExerciseResult, HandedIn, Result, total_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..course.final import SHARE, UNKNOWN_TIME
+from ..course.decisions import SHARE, UNKNOWN_TIME
 from ..result import Adjustment, ExerciseResult, Result
 from .labels import IDS, Labels
 

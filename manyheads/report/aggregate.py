@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -113,10 +113,10 @@ class ExerciseView:
         return self.groups.get(UNEXPLAINED, 0)
 
 
-def class_view(results: Sequence[Result], labels: Labels = IDS) -> list[ExerciseView]:
-    """Return the view of every exercise, in the course's order."""
+def class_view(results: Sequence[Result], labels: Labels = IDS, strangers: Collection[str] = ()) -> list[ExerciseView]:
+    """Return the view of every exercise, in the course's order. strangers: who is not on the roster, and not counted."""
     ids = labels.in_order([exercise.id for result in results for exercise in result.exercises])
-    return [_view(id_, results) for id_ in ids]
+    return [_view(id_, results, strangers) for id_ in ids]
 
 
 def other_titles(diagnosed: Diagnosed) -> tuple[str, ...]:
@@ -133,9 +133,10 @@ def share(score: float, of: float) -> int:
     return ceil(4 * score / of)
 
 
-def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
+def _view(id_: str, results: Sequence[Result], strangers: Collection[str]) -> ExerciseView:
     here = [(result.student, each) for result in results for each in result.exercises if each.id == id_]
-    attempts = [(student, exercise) for student, exercise in here if not exercise.excused] or here
+    known = [(student, exercise) for student, exercise in here if student not in strangers]
+    attempts = [(student, exercise) for student, exercise in known if not exercise.excused] or known
     counting = [exercise for _, exercise in attempts]
     every = [exercise for exercise in counting if exercise.is_graded]
     handed_in = [e for e in counting if any(c.outcome != "missing" for c in e.checks)]

@@ -97,9 +97,6 @@ def _cell(exercise: ExerciseResult) -> Cell:
     return Cell(exercise.score, exercise.max_score, score_note(exercise), changed(exercise), exercise.excused)
 
 
-# The class as a report needs it: who is on the roster, and what stands for what was not handed in.
-
-
 @dataclass(frozen=True)
 class ClassList:
     """The roster, and whether nothing handed in counts as 0 or as a blank."""

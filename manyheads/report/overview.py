@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
@@ -84,8 +84,6 @@ def _column(id_: str, title: str, students: dict[str, dict[str, CheckResult]]) -
     return Column(id_, title, outcomes.count("passed"), len(outcomes))
 
 
-# The content of the class page for one assignment.
-
 BINS = 10  # bins of the histogram of totals; totals with all points are separate
 GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
 
@@ -116,18 +114,20 @@ class Overview:
     decided: tuple[Decided, ...]
     facts: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
     not_graded: tuple[tuple[str, str], ...]
+    strangers: tuple[str, ...]  # who is not on the roster: in no mean and no histogram
     weak: tuple[tuple[str, int], ...]  # isolation levels that are too low for grading, with the number of submissions
 
 
-def overviews(results: Sequence[Result], labels: Labels = IDS) -> list[Overview]:
-    """Return one for each assignment, in the course's order."""
-    return [_overview(id_, own, labels) for id_, own in labels.by_assignment(results)]
+def overviews(results: Sequence[Result], labels: Labels = IDS, strangers: Collection[str] = ()) -> list[Overview]:
+    """Return one for each assignment, in the course's order. strangers: who is not on the roster."""
+    return [_overview(id_, own, labels, strangers) for id_, own in labels.by_assignment(results)]
 
 
-def _overview(assignment: str, results: Sequence[Result], labels: Labels) -> Overview:
-    views = class_view(results, labels)
+def _overview(assignment: str, results: Sequence[Result], labels: Labels, strangers: Collection[str]) -> Overview:
+    views = class_view(results, labels, strangers)
     levels = Counter(result.isolation for result in results)
-    counting = [result for result in results if not result.is_excused] or results
+    known = [result for result in results if result.student not in strangers]
+    counting = [result for result in known if not result.is_excused] or known
     scores = [result.scaled_score for result in counting if result.scaled_score is not None]
     return Overview(
         assignment=assignment,
@@ -145,6 +145,7 @@ def _overview(assignment: str, results: Sequence[Result], labels: Labels) -> Ove
         decided=tuple(adjustment for result in results for adjustment in decided(result, labels)),
         facts=tuple(_facts(results)),
         not_graded=tuple((result.student, said) for result in results for said in not_graded(result, labels)),
+        strangers=tuple(result.student for result in results if result.student in strangers),
         weak=tuple((level, count) for level, count in levels.items() if level != Level.NAMESPACES),
     )
 

@@ -106,7 +106,7 @@ def _csv_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as error:
-        raise CourseFault(f"{path} cannot be read ({error.strerror}). Next: give --roster another file") from None
+        raise CourseFault(f"{path} cannot be read ({error.strerror}). Next: --roster FILE, or --roster none") from None
     if len(data) > LARGEST:
         said = f"{path} is larger than {LARGEST // 1024**2} MiB"
         raise CourseFault(f"{said}. Next: take other columns out, then the same again")

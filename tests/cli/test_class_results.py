@@ -32,7 +32,7 @@ OVERRIDES = """\
 - {student: dara, assignment: averages, excused: true}
 - {student: '=ewa', exercise: mean, score: 1.5, by: Dr. X}
 """
-LATE = "2 days late: −20% (10% a day, at most 50%)"
+LATE = "1 day 18 hours after 18:00: 2 days late, −20% (10% a day, at most 50%)"
 SCORES = {"ada": 7.2, "bela": 9, "chen": 2.4, "dara": 0, "=ewa": 6.3}
 
 
@@ -150,8 +150,28 @@ def test_course_yaml_says_where_the_roster_is(run_course: Run, here: Path) -> No
     assert "Handed in nothing: 1 of 2 on the roster: zoe" in run_course("report", "results").stdout
     assert "zoe" in exported(run_course, "canvas")
     (here / "roster.csv").write_text("id\nyves\n")
-    for command in ("report", "export"):
-        assert "is on the roster" in run_course(command, "results").stderr
+    for text in ("id\nyves\n", ""):
+        (here / "roster.csv").write_text(text) if text else (here / "roster.csv").unlink()
+        for command in ("report", "export"):
+            said = run_course(command, "results").stderr
+            assert said.endswith(", or --roster none\n")
+            assert run_course(command, "results", "--roster", "none").returncode == 0
+
+
+def test_who_is_not_on_the_roster_is_in_no_mean_and_no_histogram(run_course: Run, here: Path) -> None:
+    (here / "overrides.yaml").unlink()
+    (here / "roster.csv").write_text("id\nada\nbela\n")
+    zero = make.result("chen", *(e.model_copy(update={"score": 0.0}) for e in graded("chen").exercises))
+    write_result(zero, here / "results")
+    page = here / "results" / "report" / "index.html"
+    alone, known = run_course("report", "results"), run_course("report", "results", "--roster", "roster.csv")
+    assert "5 attempts" in alone.stdout
+    assert "2 attempts, 0 full, mean 2.40 / 4" in known.stdout
+    assert "Not on the roster, and in no mean: =ewa, chen, dara" in known.stdout
+    text = page.read_text()
+    assert "mean <b>7.20</b>" in text
+    assert ">3</b> not on the roster, in no mean and no histogram: <bdi>=ewa</bdi>" in text
+    assert '<th scope="row">0–10 %</th><td class="number">0</td>' in text
 
 
 def test_what_is_decided_alike_of_several_is_one_line_in_the_terminal(run_course: Run, here: Path) -> None:
@@ -180,13 +200,13 @@ def test_overrides_shows_what_is_decided(run_course: Run, here: Path) -> None:
     done = run_course("overrides")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(
-        "Averages: due 2026-12-01 18:00 UTC; late: 10% a day, at most 50%, after a grace of 0"
+        "Averages: due 2026-12-01 18:00 UTC; late: 10% a day, at most 50%, after a grace of 15 min"
     )
     assert " ".join(done.stdout.splitlines()[2].split()) == "1 bela Averages due 2026-12-08 18:00 UTC Dr. X ill"
     (here / "overrides.yaml").write_text("- {student: ada}")
     done = run_course("overrides")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "overrides.yaml:1: nothing is decided; a row has one of" in done.stderr
+    assert "overrides.yaml:1: a row has one of" in done.stderr
 
 
 def test_what_a_human_writes_is_no_markup(run_course: Run, here: Path) -> None:

@@ -148,7 +148,7 @@ def test_what_was_collected_is_graded_with_nothing_left_over(
         (["nowhere.zip"], "course: nowhere.zip does not exist. Next: course collect DOWNLOAD --out submitted\n"),
         ([".", "--out", "in"], "course: in is in ., which is read. Next: give --out a folder elsewhere\n"),
         (["x.zip", "--roster", "none.csv"], "course: none.csv cannot be read (No such file or directory). "
-         "Next: give --roster another file\n"),
+         "Next: --roster FILE, or --roster none\n"),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_status_2(run_course: Run, tiny_copy: Path, arguments: list[str], says: str) -> None:

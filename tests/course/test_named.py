@@ -1,4 +1,4 @@
-"""What is meant by the name of an assignment."""
+"""What is meant by the name of an assignment, and what a file imports from beside it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import Course, load_course
-from manyheads.course.named import UnknownAssignment, assignment_named
+from manyheads.course.model import UnknownAssignment, assignment_named, with_neighbours
 
 ROW = "exercises: [{{id: e_{0}, title: E, points: 1, hint: H}}]"
 
@@ -50,3 +50,23 @@ def test_in_a_file_a_part_is_not_enough(course: Course) -> None:
 
 def test_the_only_one_need_not_be_named(averages, tiny) -> None:
     assert assignment_named(tiny, None) == averages
+
+
+def test_neighbours_are_those_that_are_imported_whether_directly_or_not(tmp_path: Path) -> None:
+    texts = {
+        "test_a.py": "from ._shared import x\nfrom . import _other\nimport torch",
+        "_shared.py": "from ._below import x",
+        "_below.py": "x = 1",
+        "_other.py": "from ._shared import x",
+        "_unused.py": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    found = with_neighbours(tmp_path / "test_a.py")
+    assert [path.name for path in found] == ["test_a.py", "_below.py", "_other.py", "_shared.py"]
+
+
+def test_a_file_that_is_missing_or_no_python_has_none(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("from ._shared import (")
+    for name in ("broken.py", "missing.py"):
+        assert with_neighbours(tmp_path / name) == [tmp_path / name]

@@ -7,26 +7,17 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import CourseError
-from manyheads.course.secret import course_secret
+from manyheads.course.load import course_secret
 
 
-def test_it_is_made_on_first_use_and_stays(tmp_path: Path) -> None:
-    first = course_secret(tmp_path)
-    assert len(first) >= 32
-    assert course_secret(tmp_path) == first
-
-
-def test_two_courses_have_two_secrets(tmp_path: Path) -> None:
+def test_it_is_made_on_first_use_stays_and_is_its_owners_alone(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-    assert course_secret(tmp_path / "a") != course_secret(tmp_path / "b")
-
-
-def test_only_its_owner_may_read_it(tmp_path: Path) -> None:
-    course_secret(tmp_path)
-    folder = tmp_path / ".course"
-    assert (folder / "secret").stat().st_mode & 0o777 == 0o600
-    assert folder.stat().st_mode & 0o777 == 0o700
+    first = course_secret(tmp_path / "a")
+    assert len(first) >= 32
+    assert course_secret(tmp_path / "a") == first != course_secret(tmp_path / "b")
+    folder = tmp_path / "a" / ".course"
+    assert (folder.stat().st_mode & 0o777, (folder / "secret").stat().st_mode & 0o777) == (0o700, 0o600)
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o666], ids=oct)

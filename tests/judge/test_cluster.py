@@ -23,7 +23,7 @@ from distributed import Client
 from manyheads.box.level import Box
 from manyheads.box.names import Device
 from manyheads.course import load_course
-from manyheads.course.secret import course_secret
+from manyheads.course.load import course_secret
 from manyheads.errors import CourseFault
 from manyheads.judge.cluster import grade_on
 from manyheads.judge.grade_submission import Judge, Settings

@@ -75,7 +75,7 @@ def test_nbgraders_own_commands_count_what_is_decided_and_take_one_penalty(grade
 
 def test_the_feedback_page_says_which_rule(graded: Path) -> None:
     pages = {s: (graded / "feedback" / s / "averages" / f"{STEM}.html").read_text() for s in CLASS}
-    assert "2 days late: −20% (10% a day, at most 50%) (4 → 3.2)" in pages["late"]
+    assert "1 day 30 minutes after 09:00: 2 days late, −20% (10% a day, at most 50%) (4 → 3.2)" in pages["late"]
     assert "extension until 2026-03-09 09:00 UTC by Dr. X" in pages["extended"]
     assert "score set to 3 by Dr. X: on paper (4 → 3)" in pages["by_hand"]
     assert "handed in at an unknown time: not counted as late" in pages["unknown"]
@@ -86,7 +86,10 @@ def test_course_grade_fills_a_gradebook_with_the_same(graded: Path, tmp_path: Pa
     done = run_course("grade", "submitted", "--out", tmp_path / "out", "--gradebook", url, cwd=graded)
     assert done.returncode == 0, done.stdout + done.stderr
     assert scores_in(tmp_path, "other.db") == SCORES
-    assert "decided: late: Averages: 2 days late: −20% (10% a day, at most 50%) (4 → 3.2)" in done.stdout
+    assert (
+        "decided: late: Averages: 1 day 30 minutes after 09:00: 2 days late, −20% (10% a day, at most 50%) (4 → 3.2)"
+        in done.stdout
+    )
     assert "none of them counts as late: unknown. Next: course collect, or a score in overrides.yaml" in done.stdout
     done = run_course("export", "--gradebook", url, "--format", "canvas", cwd=graded)
     rows = {row[0]: row[-1] for row in csv.reader(done.stdout.splitlines())}

@@ -194,7 +194,7 @@ def test_a_late_submission_loses_its_share_once(container: Container) -> None:
     results, _ = container.grade()
     assert sum(each["score"] for each in results["tests"]) == 4
     assert results["score"] == 2
-    assert "2 days late: −50%" in results["output"]
+    assert "2 days late, −50%" in results["output"]
 
 
 STEALING = """

@@ -60,7 +60,9 @@ def small(made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest
 
 def decided(result: Result) -> Result:
     """Late, with an exercise that is excused by somebody whose comment is a script."""
-    late = Adjustment(rule="late", words="2 days late: −20% (10% a day, at most 50%)", before=50, after=40)
+    late = Adjustment(
+        rule="late", words="1 day 18 hours after 18:00: 2 days late, −20% (10% a day, at most 50%)", before=50, after=40
+    )
     excused = Adjustment(rule="excused", words=f"excused: {SCRIPT} {'long' * 40}", before=7, after=0)
     first = result.exercises[0].model_copy(update={"adjustments": (excused,), "excused": True})
     exercises = (first, *result.exercises[1:])

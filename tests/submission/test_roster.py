@@ -91,6 +91,6 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str | bytes, 
 
 def test_no_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
-        CourseFault, match=r"cannot be read \(No such file or directory\)\. Next: give --roster another"
+        CourseFault, match=r"cannot be read \(No such file or directory\)\. Next: --roster FILE, or --roster none"
     ):
         read_roster(tmp_path / "none.csv")

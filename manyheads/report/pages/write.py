@@ -77,7 +77,7 @@ def write_pages(
             page = one.render(student=student, results=_in_order(own, labels))
             write_whole(folder / STUDENTS / page_of(student), page.encode())
         text = pages.get_template("class.html.j2").render(
-            parts=overviews(results, labels),
+            parts=overviews(results, labels, members.strangers([*of_student])),
             again=came_back(results, labels),
             left_out=left_out,
             not_graded=not_graded,
