@@ -16,7 +16,7 @@ from manyheads.course import Course
 from manyheads.errors import CourseFault
 from manyheads.submission.collect_downloads import collect
 from manyheads.submission.lay_out import State
-from manyheads.submission.read_download import Limits
+from manyheads.submission.archives import Limits
 
 from .conftest import DANCE, Collect, There, Zipped, zip_bytes
 
@@ -126,7 +126,7 @@ def test_other_names_without_a_flag_are_read_as_the_format_says(
 
 
 SMALL = Limits(
-    attempt=10_000, archive=200_000, inner=50_000, inner_members=20, inner_listed=30, total=80_000, members=60
+    attempt=10_000, archive=200_000, person=50_000, members=20, listed=30, total=80_000, total_members=60
 )
 
 

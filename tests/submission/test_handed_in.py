@@ -16,7 +16,7 @@ import pytest
 
 from manyheads.course import Course
 from manyheads.result import HandedIn
-from manyheads.submission import clones as commits
+from manyheads.submission import commits
 from manyheads.submission import find_submissions
 from manyheads.submission.to_grade import handed_in
 

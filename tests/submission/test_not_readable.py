@@ -9,7 +9,7 @@ import pytest
 from manyheads.course import Course
 from manyheads.submission.collect_downloads import Collected, collect
 from manyheads.submission.lay_out import read_memory
-from manyheads.submission.read_download import Limits
+from manyheads.submission.archives import Limits
 from manyheads.submission.roster import Roster, Student
 
 from .conftest import DANCE, Collect, Zipped, zip_bytes
@@ -89,7 +89,7 @@ def test_of_another_assignment_than_is_asked_for_it_is_left_out(course: Course, 
 def test_so_is_whatever_else_was_not_opened(
     course: Course, zipped: Zipped, out: Path, name: str, content: bytes, reason: str
 ) -> None:
-    limits = Limits(attempt=10_000, inner_members=20)
+    limits = Limits(attempt=10_000, members=20)
     done = collect(course, [zipped({f"bela_2_11_{name}": content, f"ada_1_10_{FILE}": DANCE})], out, ROSTER, limits)
     assert list(kept(out)) == ["B"]
     assert reason in done.not_taken[0]

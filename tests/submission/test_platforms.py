@@ -362,7 +362,7 @@ def test_nobody_hands_in_for_somebody_else_by_the_names_within(
                      Student("B", name="Bela", canvas_id="2", sis_id="2", github="bela", login="bela")))  # fmt: skip
     run(zipped(files), roster=roster)
     assert "honest" in (out / "B" / DANCED).read_text()
-    assert {path.name for path in out.iterdir()} <= {"A", "B", "hw-ada", ".collected.json"}
+    assert {path.name for path in out.iterdir()} <= {"A", "B", "hw-ada", ".collected.jsonl"}
 
 
 def test_a_folder_in_which_everything_was_thrown_together_is_read_name_by_name(
