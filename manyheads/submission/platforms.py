@@ -225,9 +225,7 @@ def _clock(text: str) -> str:
 ROWS = (
     Row(  # nbgrader/exchange/default/submit.py: user+assignment+time+random in inbound/
         "nbgrader",
-        r"(?P<who>(?P<id>[^+/]+))\+[^+/]+\+(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+/]*)(?:\+[^+/]*)?/(?P<file>.*)",
-        "{id}",
-        ("id", "login"),
+        r"(?P<who>(?P<login>[^+/]+))\+[^+/]+\+(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+/]*)(?:\+[^+/]*)?/(?P<file>.*)",
     ),
     Row(  # mod/assign/classes/downloader.php; without "Download submissions in folders" all of it stands before a file's name
         "Moodle",
@@ -263,8 +261,8 @@ ROWS = (
     Row(  # older ones give two folders for each student: "ada_drop" is what was handed in, "ada_return" what went back
         "OpenOLAT",
         r"(?P<who>[^/]+)/\d{1,3}_(?:(?P<feedback>corrections)|(?P<beside>task|solutions?))(?:_[^/]*)?/.*"
-        r"|(?P<who2>[^/]+)/(?P<order>\d{1,3})_(?:submissions|revisions)(?:_[^/]*)?/(?P<file>.*)"
-        r"|(?P<who3>[^/]+?)(?:/[^/]+)?_(?:drop|(?P<feedback2>return))(?:box)?/(?P<file2>.*)",
+        r"|(?P<who2>(?P<ends>(?P<login>[^/]+)))/(?P<order>\d{1,3})_(?:submissions|revisions)(?:_[^/]*)?/(?P<file>.*)"
+        r"|(?P<who3>(?P<ends2>(?P<login2>[^/]+?)))(?:/[^/]+)?_(?:drop|(?P<feedback2>return))(?:box)?/(?P<file2>.*)",
         sure=False,
     ),
     Row(  # each time that somebody hands in is a revision; a school that gives no ids has the name alone
