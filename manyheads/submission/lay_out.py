@@ -239,6 +239,8 @@ def lay_out(exercises: Iterable[Sequence[Candidate]], out: Path, memory: Memory)
                 writes.append((out / path).unlink)
                 done.append(Laid(path, ordered[-1].student, known, State.SUPERSEDED))
     memory.note(rows)
+    folders = {(out / each.path).parent for each in done}
+    writes += [path.unlink for folder in folders for path in folder.glob("*.partial")]  # of a run that was killed
     for write in writes:
         write()
     return done
