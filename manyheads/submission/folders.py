@@ -26,12 +26,11 @@ _NO_NAME = (
 
 def one_students(download: Download, members: Sequence[Member], course: Course) -> tuple[Understood, list[Member]]:
     """Return all of a download that is one student's, whatever it holds: its own name says so, or a folder with all of it."""
-    folders = (download.name, *(download.members[0].path[: download.parting] if download.members else ()))
-    known = [name for name in folders if download.is_known(unwrapped(name))]
-    if not known and not download.is_of_one:
+    above = download.members[0].path[: download.parting] if download.members else ()
+    known = [name for name in map(unwrapped, (download.name, *above)) if download.is_of_one or download.is_known(name)]
+    if not known:
         return of_gradescope(download, members, course)
-    person = person_called(unwrapped(known[0] if known else download.name))
-    return Understood(FOLDERS, [HandIn(person, member, member.name) for member in members]), []
+    return Understood(FOLDERS, [HandIn(person_called(known[0]), member, member.name) for member in members]), []
 
 
 def person_called(name: str, alone_in: str = "") -> Person:

@@ -262,8 +262,11 @@ ROWS = (
         "OpenOLAT",
         r"(?P<who>[^/]+)/\d{1,3}_(?:(?P<feedback>corrections)|(?P<beside>task|solutions?))(?:_[^/]*)?/.*"
         r"|(?P<who2>(?P<ends>(?P<login>[^/]+)))/(?P<order>\d{1,3})_(?:submissions|revisions)(?:_[^/]*)?/(?P<file>.*)"
-        r"|(?P<who3>(?P<ends2>(?P<login2>[^/]+?)))(?:/[^/]+)?_(?:drop|(?P<feedback2>return))(?:box)?/(?P<file2>.*)",
+        r"|(?P<who3>(?P<ends2>(?P<login2>[^/]+?)))_(?:drop|(?P<feedback2>return))(?:box)?/(?P<file2>.*)",
         sure=False,
+    ),
+    Row(
+        "OpenOLAT", r"(?P<who>(?P<login>[^/]+))/[^/]+_(?:drop|(?P<feedback>return))(?:box)?/(?P<file>.*)", sure=False
     ),
     Row(  # each time that somebody hands in is a revision; a school that gives no ids has the name alone
         "Schoology",

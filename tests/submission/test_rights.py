@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.submission.lay_out import read_memory
+
 from .conftest import DANCE
 
 FILE = "04_reshape_dance.py"
@@ -61,11 +63,10 @@ def test_a_folder_is_named_with_the_student_and_the_others_are_collected(
         locked.chmod(0o755)
     assert laid == [f"ada/{DANCED}"]
     told = (
-        "bela: handed in, not readable: all: bela is not read: Permission denied; chmod -R u+rwX all/bela changes that"
+        "bela: handed in, not readable: all: bela/ is not read: Permission denied; chmod -R u+rwX all/bela changes that"
     )
     assert said.startswith(f"{told}. Next: ")
-    record = json.loads((tmp_path / "out" / "in" / ".collected.json").read_text())
-    assert record["not_readable"] == {"bela": {"multi_head_attention": ["bela"]}}
+    assert read_memory(tmp_path / "out" / "in").not_readable == {"bela": {"multi_head_attention": ["bela/"]}}
     assert ordinary()[1] == [f"{name}/{DANCED}" for name in ("ada", "bela")]
 
 
@@ -77,7 +78,7 @@ def test_a_folder_within_a_students_is_named_beside_what_is_collected(ordinary: 
     finally:
         locked.chmod(0o755)
     assert laid == [f"{name}/{DANCED}" for name in ("ada", "bela")]
-    assert said.startswith("bela: handed in, not readable: all: bela/deep is not read: Permission denied")
+    assert said.startswith("bela: handed in, not readable: all: bela/deep/ is not read: Permission denied")
 
 
 def test_a_file_is_named_with_the_student(ordinary: Ordinary, tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_nobody_takes_anothers_place_by_having_their_name(
     download = zipped({names[0]: WRITTEN, names[1]: OTHER, names[0].replace("Ada Lovelace", "Bela Hopper"): WRITTEN})
     done = run(download, roster=roster)
     assert f"ada/{DANCED}" not in there()
-    said = f"{names[0]} and {names[1]} are of several persons, and the roster takes each of them for 'ada'"
+    said = f"{names[0]} and {names[1]} are of 2 persons, and each of them would be 'ada': none is taken"
     assert f"download.zip: {said}. Next: give --roster a file that tells them apart" in done.not_taken
 
 
