@@ -265,9 +265,7 @@ ROWS = (
         r"|(?P<who3>(?P<ends2>(?P<login2>[^/]+?)))_(?:drop|(?P<feedback2>return))(?:box)?/(?P<file2>.*)",
         sure=False,
     ),
-    Row(
-        "OpenOLAT", r"(?P<who>(?P<login>[^/]+))/[^/]+_(?:drop|(?P<feedback>return))(?:box)?/(?P<file>.*)", sure=False
-    ),
+    Row("OpenOLAT", r"(?P<who>(?P<login>[^/]+))/[^/]+_(?:drop|(?P<feedback>return))(?:box)?/(?P<file>.*)", sure=False),
     Row(  # each time that somebody hands in is a revision; a school that gives no ids has the name alone
         "Schoology",
         r"(?P<who>(?P<name>[^/]*[^/\s]) - (?P<id>[^/\s]+)|[^/]+)/"

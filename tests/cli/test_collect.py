@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import pytest
 
 from manyheads.submission.roster import FORM
 from tests.conftest import Run
+from tests.make import REPOSITORY
 
 MEAN = "def running_mean(x):\n    return x\n"
 
@@ -44,7 +48,7 @@ def test_who_what_and_from_where_is_told(run_course: Run, tiny_copy: Path, tmp_p
         "2 students: 2 new",
         f"note: {tmp_path / 'roster.csv'}: not read: 'Tutor'. {FORM}.",
         "note: bartokbela_12346: is not on the roster: no id, e-mail address or name fits. Next: complete the roster",
-        "not taken: submissions.zip: chenc_12347_text.html is text typed into Canvas, and no file. Next: ask for the file",
+        "not taken: submissions.zip: chenc_12347_text.html is text or a link typed into Canvas, or a note, and no file. Next: ask for the file",
         f"Next: course grade {tmp_path / 'in'}",
     ]
 
@@ -209,3 +213,19 @@ def test_of_two_with_one_name_on_the_roster_both_ids_are_told(run_course: Run, t
         f"Wei Zhang_7702: {said}", f"Wei Zhang_7703: {said}"
     ]  # fmt: skip
     assert (tmp_path / "in" / "ada").is_dir()
+
+
+def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_collected(
+    tiny_copy: Path, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+        for name in ("Åsa", "ben"):
+            archive.writestr(f"{name}/01_running_mean.py", MEAN)
+    command = [sys.executable, "-m", "manyheads", "collect", tmp_path / "class.zip", "--out", tmp_path / "in"]
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(command, cwd=tiny_copy, env=plain, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert (
+        r"is of '\xc5sa', whose letters the locale here does not know. Next: PYTHONUTF8=1 course collect" in done.stdout
+    )
+    assert [path.name for path in (tmp_path / "in").iterdir() if path.is_dir()] == ["ben"]

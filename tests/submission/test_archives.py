@@ -14,9 +14,9 @@ import pytest
 
 from manyheads.course import Course
 from manyheads.errors import CourseFault
+from manyheads.submission.archives import Limits
 from manyheads.submission.collect_downloads import collect
 from manyheads.submission.lay_out import State
-from manyheads.submission.archives import Limits
 
 from .conftest import DANCE, Collect, There, Zipped, zip_bytes
 
@@ -125,9 +125,7 @@ def test_other_names_without_a_flag_are_read_as_the_format_says(
     assert f"{name}/multi_head_attention/04_reshape_dance.py" in there()
 
 
-SMALL = Limits(
-    attempt=10_000, archive=200_000, person=50_000, members=20, listed=30, total=80_000, total_members=60
-)
+SMALL = Limits(attempt=10_000, archive=200_000, person=50_000, members=20, listed=30, total=80_000, total_members=60)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +165,9 @@ def test_a_download_that_is_too_much_is_an_error_and_nothing_is_written(
     course: Course, zipped: Zipped, out: Path
 ) -> None:
     many = {f"s{i}_{i}_{i}_04_reshape_dance.py": "#" * 9_000 for i in range(20)}
-    with pytest.raises(CourseFault, match=r"are not read to their end: it unpacks to more .* Next: course collect them one by one"):
+    with pytest.raises(
+        CourseFault, match=r"are not read to their end: it unpacks to more .* Next: course collect them one by one"
+    ):
         collect(course, [zipped(many)], out, limits=SMALL)
     assert not out.exists()
 

@@ -135,6 +135,4 @@ def test_text_beside_the_same_students_file_is_counted(run: Collect, zipped: Zip
     folder = "Ada Lovelace_123_assignsubmission"
     done = run(zipped([f"{folder}_file_/{FILE}", f"{folder}_onlinetext_/onlinetext.html"]))
     assert (len(there()), done.not_taken) == (1, [])
-    assert done.said == [
-        "download.zip: left out, for it was typed or noted beside a file that was handed in: 1 files"
-    ]
+    assert done.said == ["download.zip: left out, for it was typed or noted beside a file that was handed in: 1 files"]

@@ -63,12 +63,16 @@ def test_killed_at_any_moment_it_is_finished_by_the_next_one(
 def test_two_at_once_do_not_write_to_one_folder(run: Collect, zipped: Zipped, out: Path) -> None:
     with (
         held(out / lay_out.LOCK, "{}"),
-        pytest.raises(CourseFault, match=rf"another course collect \(process {os.getpid()}\) is writing to .* Next: wait"),
+        pytest.raises(
+            CourseFault, match=rf"another course collect \(process {os.getpid()}\) is writing to .* Next: wait"
+        ),
     ):
         run(zipped(class_of("old")))
 
 
-@pytest.mark.parametrize("line", ["{}", "x", "\x00", '{"file": "a", "origin": {"platform": 1}}', '{"more": 1}', "[" * 9000])
+@pytest.mark.parametrize(
+    "line", ["{}", "x", "\x00", '{"file": "a", "origin": {"platform": 1}}', '{"more": 1}', "[" * 9000]
+)
 def test_a_journal_is_read_to_its_end_or_not_at_all(run: Collect, zipped: Zipped, out: Path, line: str) -> None:
     run(zipped(class_of("old")))
     with (out / lay_out.NAME).open("a") as journal:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import Course
+from manyheads.submission.archives import Limits
 from manyheads.submission.collect_downloads import Collected, collect
 from manyheads.submission.lay_out import read_memory
-from manyheads.submission.archives import Limits
 from manyheads.submission.roster import Roster, Student
 
 from .conftest import DANCE, Collect, Zipped, zip_bytes

@@ -353,3 +353,28 @@ def test_a_roster_finds_who_hands_in_on_ilias_by_the_login(run: Collect, zipped:
     folders = ("Bartok_Bela_bela_7", "Lovelace_Ada King_xyz_8")
     run(zipped([f"HW1/Submissions/{folder}/04_reshape_dance.py" for folder in folders]), roster=ROSTER)
     assert there() == [f"al/{DANCED}", f"bb/{DANCED}"]
+
+
+@pytest.mark.parametrize("name", [
+    "projectgroup3_77_9_04_reshape_dance.py", "Project Group 3_7_assignsubmission_file_/04_reshape_dance.py",
+    "HW1/Abgaben/Project Group 3/Li_Bo_bo_7/04_reshape_dance.py", "project-group-3/04_reshape_dance.py",
+])  # fmt: skip
+def test_what_a_group_hands_in_is_of_each_member(run: Collect, zipped: Zipped, there: There, name: str) -> None:
+    rows = [Student(who, group="Project Group 3" if who < "c" else "") for who in ("ada", "ben", "cat")]
+    done = run(zipped([name, name.replace("roup 3", "roup 4").replace("roup3_77", "roup4_78").replace("-3", "-4")]),
+               roster=Roster(tuple(rows)))  # fmt: skip
+    assert [path for path in there() if not path.startswith(("P", "p"))] == [f"ada/{DANCED}", f"ben/{DANCED}"]
+    assert done.not_taken == []
+
+
+def test_who_is_on_the_roster_is_looked_up_once_a_person(
+    run: Collect, zipped: Zipped, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, with_id = list[object](), Roster.with_id
+    monkeypatch.setattr(Roster, "with_id", lambda self, ids: asked.append(1) or with_id(self, ids))
+    files = [f"s{i}_{i}_{900 + j}_0{j}_x.py" for i in range(20) for j in range(1, 9)]
+    run(
+        zipped(files + [f"s{i}_{i}_1_04_reshape_dance.py" for i in range(20)]),
+        roster=Roster((Student("s", canvas_id="1"),)),
+    )
+    assert len(asked) < 20 * 12
