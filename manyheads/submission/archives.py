@@ -49,12 +49,12 @@ _WRAPPED = re.compile(
 )
 
 
-class BadMember(Exception):
-    """A file that cannot be read, or a path that is not taken. The text says why, and follows its path."""
+class Closed(Exception):
+    """What cannot be read, or is not taken. The text says why, and what comes next; it follows the path."""
 
 
-class BadArchive(Exception):
-    """An archive that cannot be read. The text says why."""
+class TooMuch(Exception):
+    """An archive that is not opened. The text says why."""
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,13 @@ class Allowance:
     until: float = float("inf")
 
     def take(self, size: int = 0, members: int = 0) -> None:
-        """Count bytes and members. Raises BadArchive."""
+        """Count bytes and members. Raises TooMuch."""
         self.size -= size
         self.members -= members
         if self.size < 0 or self.members < 0:
-            raise BadArchive(_TOO_LARGE if self.size < 0 else _TOO_MANY)
+            raise TooMuch(_TOO_LARGE if self.size < 0 else _TOO_MANY)
         if time.monotonic() > self.until:
-            raise BadArchive("it takes longer than one student's files may take")
+            raise TooMuch("it takes longer than one student's files may take")
 
 
 class Reader:
@@ -123,7 +123,7 @@ class Reader:
             return list(
                 self._members(self.files.enter_context(download.open("rb")), (download.name,), 0, whole, self._all)
             )
-        except BadArchive as error:
+        except TooMuch as error:
             if min(self._all.size, self._all.members) < 0:
                 raise self._too_much(error) from None
             return [Member((download.name,), closed=f"is not opened: {error}. {_AGAIN}")]
@@ -138,25 +138,26 @@ class Reader:
 
     def opened(self, member: Member, allowance: Allowance, depth: int = 1) -> Iterator[tuple[Member, bytes]]:
         """Yield a file with its content; of an archive all files, or none and why. Raises CourseFault where all is too much."""
-        before = len(self.refused)
+        refused, left = len(self.refused), self._all.size
         try:
             if not is_archive(member.name):
                 content = content_of(member, self.limits.attempt) if not member.closed else b""
                 self._take_of_all(len(content))
                 yield member, content
             elif depth > _NESTED:
-                raise BadArchive(f"it is within {depth - 1} others")
+                raise TooMuch(f"it is within {depth - 1} others")
             elif member.closed:
                 yield member, b""
             else:
                 yield from self._within(member, allowance, depth)
-        except (BadMember, BadArchive) as error:
-            del self.refused[before:]
-            said = f"is not opened: {error}. {_AGAIN}" if isinstance(error, BadArchive) else f"{error}. {_ASK}"
+        except (Closed, TooMuch) as error:
+            del self.refused[refused:]
+            self._all.size = left  # nothing of it is kept
+            said = f"is not opened: {error}. {_AGAIN}" if isinstance(error, TooMuch) else f"{error}. {_ASK}"
             yield Member(member.path, member.modified, closed=said), b""
 
     def _within(self, member: Member, allowance: Allowance, depth: int) -> list[tuple[Member, bytes]]:
-        """Return an archive's files with their content. Raises BadMember or BadArchive."""
+        """Return an archive's files with their content. Raises Closed or TooMuch."""
         allowance.take()
         file, found = io.BytesIO(content_of(member, self.limits.archive)), []
         for inner in self._members(file, member.path, len(member.path), self.limits, allowance):
@@ -168,10 +169,10 @@ class Reader:
     def _take_of_all(self, size: int) -> None:
         try:
             self._all.take(size)
-        except BadArchive as error:
+        except TooMuch as error:
             raise self._too_much(error) from None
 
-    def _too_much(self, error: BadArchive) -> CourseFault:
+    def _too_much(self, error: TooMuch) -> CourseFault:
         next_ = "Next: course collect them one by one, or a folder at a time"
         return CourseFault(f"the downloads are not read to their end: {error}. {next_}")
 
@@ -200,10 +201,10 @@ class Reader:
         try:
             path = safe_path("/".join(path))
             if stat.S_ISLNK(status.st_mode):
-                raise BadMember("is a link, and links are not followed")
+                raise Closed("is a link, and links are not followed")
             if not stat.S_ISREG(status.st_mode):
-                raise BadMember("is no regular file")
-        except BadMember as reason:
+                raise Closed("is no regular file")
+        except Closed as reason:
             return self._refuse(path, f"{reason}. Next: put the file itself there, under another name")
         yield Member(path, status.st_mtime, partial(self._open, file) if is_wanted(file.name) else None)
 
@@ -213,14 +214,14 @@ class Reader:
             return io.BytesIO(read_bytes(file, most // 1024))
         except Unreadable as error:
             why = str(error).rstrip(".") if os.access(file, os.R_OK) else _without_rights(PermissionError(), file)
-            raise BadMember(f"is not read: {why}") from None
+            raise Closed(f"is not read: {why}") from None
 
     def _members(
         self, file: BinaryIO, path: tuple[str, ...], kept: int, limits: Limits, allowance: Allowance
     ) -> Iterable[Member]:
-        """Return the files of an archive, of equal names the last. kept: how much of its path stands before theirs. Raises BadArchive."""
+        """Return the files of an archive, of equal names the last. kept: how much of its path stands before theirs. Raises TooMuch."""
         if path[-1].lower().endswith((".rar", ".7z")):
-            raise BadArchive("it is of a kind that is not opened here")
+            raise TooMuch("it is of a kind that is not opened here")
         found: dict[tuple[str, ...], Member] = {}
         listed = _zip(file, limits.listed) if zipfile.is_zipfile(file) else _tar(file, limits)
         for own, modified, start, closed in listed:
@@ -229,7 +230,7 @@ class Reader:
             allowance.take(members=1)
             try:
                 inner = (*path[:kept], *safe_path(own))
-            except BadMember as reason:
+            except Closed as reason:
                 short = own if len(own) <= LONGEST else f"{own[: LONGEST // 2]}…{own[-LONGEST // 4 :]}"
                 self._refuse((*path[:kept], short), f"{reason}, and is not taken. {_ASK}")
                 continue
@@ -238,7 +239,7 @@ class Reader:
             opens = start if is_wanted(inner[-1]) else None
             found[inner] = Member(inner, modified, opens, closed and f"{closed}, and is not taken. {_ASK}")
         if not found:
-            raise BadArchive("there are no files in it")
+            raise TooMuch("there are no files in it")
         return found.values()
 
     def _refuse(self, path: tuple[str, ...], reason: str) -> None:
@@ -257,31 +258,31 @@ def is_wanted(name: str) -> bool:
 
 
 def safe_path(name: str) -> tuple[str, ...]:
-    """Return the parts of a path. Raises BadMember where it leads out of the archive, or could not be shown."""
+    """Return the parts of a path. Raises Closed where it leads out of the archive, or could not be shown."""
     text = unicodedata.normalize("NFC", name.replace("\\", "/"))
     if text.startswith("/") or (text[1:2] == ":" and text[0].isalpha()):
-        raise BadMember("has an absolute path")
+        raise Closed("has an absolute path")
     parts = tuple(part for part in text.split("/") if part not in ("", "."))
     if ".." in parts:
-        raise BadMember("has a path that leads out of the archive")
+        raise Closed("has a path that leads out of the archive")
     if not parts or len(parts) > DEEPEST or any(len(part) > LONGEST for part in parts):
-        raise BadMember("has a path that is too long or empty")
+        raise Closed("has a path that is too long or empty")
     if not all(part.isprintable() for part in parts):
-        raise BadMember("has a name that cannot be shown")
+        raise Closed("has a name that cannot be shown")
     return parts
 
 
 def content_of(member: Member, most: int) -> bytes:
-    """Return a file's whole content, read piece by piece. Raises BadMember if there is more than that."""
+    """Return a file's whole content, read piece by piece. Raises Closed if there is more than that."""
     pieces, size = [], 0
     try:
         with (member.start and member.start()) or io.BytesIO() as file:
             while piece := file.read(min(MIB, most + 1 - size)):
                 pieces.append(piece)
                 if (size := size + len(piece)) > most:
-                    raise BadMember(f"is larger than {most // 1024:,} KiB, and is not taken")
+                    raise Closed(f"is larger than {most // 1024:,} KiB, and is not taken")
     except _FAULTS:
-        raise BadMember("is damaged, and is not taken") from None
+        raise Closed("is damaged, and is not taken") from None
     return b"".join(pieces)
 
 
@@ -298,7 +299,7 @@ _ENTRY = 400  # bytes of a member in a zip's list, with a long name
 
 
 class _Bounded:
-    """A file that gives at most so many bytes at once, or in all; else it raises BadArchive."""
+    """A file that gives at most so many bytes at once, or in all; else it raises TooMuch."""
 
     def __init__(self, file: Any, at_once: int = 0, in_all: int = 0) -> None:
         self._file, self._at_once, self._left = file, at_once, in_all
@@ -307,11 +308,11 @@ class _Bounded:
         if (
             self._at_once and size > self._at_once
         ):  # zipfile reads its list at once, and makes an object for each member
-            raise BadArchive(_TOO_MANY)
+            raise TooMuch(_TOO_MANY)
         data: bytes = self._file.read(size)
         self._left -= 0 if self._at_once else len(data)
         if self._left < 0:
-            raise BadArchive(_TOO_LARGE)
+            raise TooMuch(_TOO_LARGE)
         return data
 
     def __getattr__(self, name: str) -> Any:
@@ -322,7 +323,7 @@ def _zip(file: BinaryIO, listed: int) -> _Listed:
     try:
         archive = zipfile.ZipFile(cast(BinaryIO, _Bounded(file, at_once=max(listed * _ENTRY, MIB))))
     except _FAULTS:
-        raise BadArchive("it is damaged, or no zip at all") from None
+        raise TooMuch("it is damaged, or no zip at all") from None
     for info in archive.infolist():
         if not info.filename.endswith("/"):  # is_dir() fails on an empty name
             try:
@@ -366,13 +367,13 @@ _ABOUT_HEADERS = (
 class _ShortHeader(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _ShortHeader:
-        """Raise BadArchive for a header about headers that is longer than any that is needed: the library keeps it in memory.
+        """Raise TooMuch for a header about headers that is longer than any that is needed: the library keeps it in memory.
 
         What one says of every member is copied to each: 200,000 names in 424 KB made 15 GB. `git archive` writes 52 bytes.
         """
         header = super().frombuf(buf, encoding, errors)
         if header.type in _ABOUT_HEADERS and header.size > (1024 if header.type == tarfile.XGLTYPE else 64 * 1024):
-            raise BadArchive("its headers are longer than any that are needed")
+            raise TooMuch("its headers are longer than any that are needed")
         return header
 
 
@@ -398,4 +399,4 @@ def _tar(file: BinaryIO, limits: Limits) -> _Listed:
                 modified = float(info.mtime) if 0 <= info.mtime < _LATEST else 0.0  # it may be no number
                 yield info.name, modified, partial(io.BytesIO, content), closed
     except _FAULTS:
-        raise BadArchive("it is damaged, or neither zip nor tar") from None
+        raise TooMuch("it is damaged, or neither zip nor tar") from None

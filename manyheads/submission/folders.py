@@ -10,7 +10,7 @@ import yaml
 from ..course import Course
 from ..course.dates import read_moment
 from . import ENDINGS, is_archive
-from .archives import METADATA, MIB, BadMember, Member, content_of, own_name
+from .archives import METADATA, MIB, Closed, Member, content_of, own_name
 from .left_over import plain, shown
 from .platforms import FOLDERS, Download, HandIn, Person, Understood, unwrapped
 from .which_exercise import Exercises
@@ -140,7 +140,7 @@ def _read_list(member: Member) -> yaml.Node | None:
             if depth > _DEEPEST:
                 return None
         return yaml.compose(text, Loader=_Loader)
-    except (yaml.YAMLError, BadMember, UnicodeDecodeError, RecursionError, ValueError):
+    except (yaml.YAMLError, Closed, UnicodeDecodeError, RecursionError, ValueError):
         return None
 
 

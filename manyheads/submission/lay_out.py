@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -231,7 +232,7 @@ def lay_out(exercises: Iterable[Sequence[Candidate]], out: Path, memory: Memory)
             if state in (State.NEW, State.REPLACED) or (state is State.SAME and known != each.origin and not is_known):
                 rows.append({"file": each.path, "origin": each.origin})
             if state in (State.NEW, State.REPLACED):
-                writes.append(lambda each=each: write_whole(out / each.path, each.content))
+                writes.append(partial(write_whole, out / each.path, each.content))
         for path in {*ordered[-1].paths} - {each.path for each in newest.values()}:
             known = memory.files.get(path)
             if known is not None and _is_superseded(known, latest) and _is_ours(out, path, memory):

@@ -141,7 +141,7 @@ class Row:
         found = [(member, self._groups(expression, (download.name, *member.path), at)) for member in members]
         whose = [groups for _, groups in found if groups and not groups["beside"]]
         have = {groups["who"]: groups["root"] for groups in whose if not any(map(groups.get, _KINDS))}
-        roots = {*have.values()} if self.whole else ()
+        roots = {*have.values()} if self.whole else set()
         prefixes = _prefixes([groups["who"] for groups in whose], self.cut, download, course) if self.cut else []
         done, left = Understood(self.platform), list[Member]()
         for member, groups in found:

@@ -83,5 +83,5 @@ def test_a_journal_is_read_without_what_is_incomplete_or_not_at_all(
     if is_read:
         assert {each.state.name for each in run(zipped(class_of("old"))).laid} == {"SAME"}
         return
-    with pytest.raises(CourseFault, match="is of another version. Next: course collect DOWNLOAD --out NEW"):
+    with pytest.raises(CourseFault, match=r"is of another version\. Next: course collect DOWNLOAD --out NEW"):
         run(zipped(class_of("old")))
