@@ -88,22 +88,6 @@ def test_loose_files_of_several_students_are_not_taken_for_one(
     ]
 
 
-@pytest.mark.parametrize("names", [
-    pytest.param([f"lovelaceada_11_900_{FILE}", f"lovelaceada_22_901_{FILE}"], id="Canvas"),
-    pytest.param([f"Ada Lovelace_{n}_assignsubmission_file_/{FILE}" for n in (11, 22)], id="Moodle"),
-    pytest.param([f"Ada Lovelace_{n}_assignsubmission_file_{FILE}" for n in (11, 22)], id="flat Moodle"),
-])  # fmt: skip
-def test_nobody_takes_anothers_place_by_having_their_name(
-    run: Collect, zipped: Zipped, there: There, names: Sequence[str]
-) -> None:
-    roster = Roster((Student("ada", name="Ada Lovelace"), Student("bela", name="Bela Hopper")))
-    download = zipped({names[0]: WRITTEN, names[1]: OTHER, names[0].replace("Ada Lovelace", "Bela Hopper"): WRITTEN})
-    done = run(download, roster=roster)
-    assert f"ada/{DANCED}" not in there()
-    said = f"{names[0]} and {names[1]} are of 2 persons, and each of them would be 'ada': none is taken"
-    assert f"download.zip: {said}. Next: give --roster a file that tells them apart" in done.not_taken
-
-
 def test_a_roster_with_both_numbers_tells_two_of_one_name_apart(run: Collect, zipped: Zipped, there: There) -> None:
     roster = Roster(tuple(Student(id_, name="Ada Lovelace", canvas_id=n) for id_, n in (("ada", "11"), ("ada2", "22"))))
     run(zipped({f"lovelaceada_11_900_{FILE}": WRITTEN, f"lovelaceada_22_901_{FILE}": OTHER}), roster=roster)

@@ -35,21 +35,6 @@ def test_several_archives_with_the_same_folder_are_of_the_students_that_they_are
     assert {each.state.name for each in run(*zips).laid} == {"SAME"}
 
 
-def test_the_roster_knows_them_by_their_archive(run: Collect, zipped: Zipped, there: There) -> None:
-    zips = [
-        zipped({f"homework/{FILE}": text(0)}, "Ada Lovelace.zip"),
-        zipped({f"homework/{FILE}": text(1)}, "S200.zip"),
-        zipped({f"homework/{FILE}": text(2)}, "cleo.zip"),
-    ]
-    assert run(*zips, roster=CLASS).not_taken == []
-    assert there() == [f"{id_}/{DANCED}" for id_ in ("s1", "s2", "s3")]
-
-
-def test_one_archive_alone_is_of_whom_the_roster_knows_by_its_name(run: Collect, zipped: Zipped, there: There) -> None:
-    run(zipped({f"homework/{FILE}": text(0)}, "s1.zip"), roster=CLASS)
-    assert there() == [f"s1/{DANCED}"]
-
-
 def test_an_archive_of_somebody_else_with_the_same_folder_takes_nobodys_place(
     run: Collect, zipped: Zipped, there: There, out: Path
 ) -> None:
@@ -86,21 +71,6 @@ def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(
     assert run(second, roster=roster).not_taken == []
 
 
-@pytest.mark.parametrize("name", ["s3.zip", "work.zip"])
-def test_nobody_takes_anothers_place_by_the_name_of_a_folder(
-    run: Collect, zipped: Zipped, out: Path, name: str
-) -> None:
-    first = zipped({f"homework/{FILE}": text(0)}, "s1.zip", year=2025)
-    done = run(first, zipped({f"s1/{FILE}": text(1)}, name, year=2026), roster=CLASS)
-    if name == "s3.zip":  # whose name is on the roster, too
-        assert (out / "s3" / DANCED).read_text() == text(1)
-        assert (out / "s1" / DANCED).read_text() == text(0)
-    else:
-        assert (out / "s1" / DANCED).read_text() == text(0)
-        assert (out / "work" / DANCED).read_text() == text(1)
-        assert done.said[0].startswith("work: is not on the roster")
-
-
 def test_archives_that_are_named_after_assignments_are_of_whom_their_folders_say(
     run: Collect, zipped: Zipped, there: There
 ) -> None:
@@ -108,12 +78,3 @@ def test_archives_that_are_named_after_assignments_are_of_whom_their_folders_say
     zips = [zipped([f"ada/{FILE}"], "multi-head-attention.zip"), zipped([f"ada/{other}"], "attention_in_practice.zip")]
     assert run(*zips).not_taken == []
     assert there() == [f"ada/attention_in_practice/{other}", f"ada/{DANCED}"]
-
-
-def test_an_archive_with_several_folders_is_of_whom_the_roster_knows_by_its_name(
-    run: Collect, zipped: Zipped, there: There
-) -> None:
-    run(zipped([f"new/{FILE}", "old/05_weight_split.py"], "s1.zip"), roster=CLASS)
-    assert {path.partition("/")[0] for path in there()} == {"s1"}
-    run(zipped([f"s2/{FILE}", f"s3/{FILE}"], "s1.zip"), roster=CLASS)
-    assert {path.partition("/")[0] for path in there()} == {"s1"}
