@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import CourseFault
@@ -47,42 +47,3 @@ def told_where(path: Path, following: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: {following}") from None
-
-
-@contextmanager
-def held(lock: Path, taken: str) -> Iterator[None]:
-    """Hold a folder for one process, by a file in it, until the process ends in any way. An empty folder goes at the end.
-
-    Where there are no such locks, as on Windows, nothing is held. taken: what CourseFault says where another process, which
-    is named in place of {}, holds it.
-    """
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with naming(lock):
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
-    with os.fdopen(descriptor, "r+") as file:
-        if not _is_held(file.fileno(), lock):
-            raise CourseFault(taken.format(f"process {file.read(20).strip() or 'unknown'}"))
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        try:
-            yield
-        finally:
-            with suppress(OSError):  # Windows removes no open file, and nobody a folder with results
-                lock.unlink()
-                lock.parent.rmdir()
-
-
-def _is_held(descriptor: int, path: Path) -> bool:
-    """Return whether this process holds the file now, and it is the one that others find there."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())

@@ -32,7 +32,8 @@ from ..result import (
 )
 from ..submission import Submission
 from ..submission import left_over as not_graded
-from ..whole import held, naming
+from ..submission.lay_out import held
+from ..whole import naming
 from .judge_process import Graded
 from .keys import Keys
 

@@ -11,7 +11,7 @@ from ..course import Assignment, Course
 from ..course.dates import read_moment
 from ..errors import CourseFault
 from . import ENDINGS, is_archive, shown
-from .archives import Limits, Member, Reader, own_name
+from .archives import Limits, Reader, own_name
 from .commits import commit_time
 from .folders import depth_of, in_folders, one_students
 from .lay_out import (
@@ -20,9 +20,9 @@ from .lay_out import (
     Laid,
     Memory,
     Origin,
-    alone_in,
     digest_of,
     digests,
+    held,
     lay_out,
     paths_of,
     read_memory,
@@ -36,6 +36,8 @@ from .platforms import CLONES, FOLDERS, Download, HandIn, Person, understood, un
 from .read import largest
 from .roster import Roster
 from .which_exercise import Exercises, NotAsked, NotPlaced, Reading, place_of
+
+LOCK = ".collecting"
 
 
 @dataclass
@@ -90,8 +92,13 @@ def collect(
     for download in downloads:
         if out.resolve().is_relative_to(download.resolve()):
             raise CourseFault(f"{out} is in {download}, which is read. Next: give --out a folder elsewhere")
-    reader = Reader(limits or Limits())
-    with alone_in(out), reader.files:
+    if out.is_symlink() or (out.exists() and not out.is_dir()):
+        raise CourseFault(f"{out} is no folder. Next: give --out another name")
+    reader, taken = (
+        Reader(limits or Limits()),
+        f"another course collect ({{}}) is writing to {out}. Next: wait for its end",
+    )
+    with held(out / LOCK, taken), reader.files:
         memory = read_memory(out)
         people = People(roster, dict(memory.folders))
         run = _Run(Exercises(course, only), people, reader, Unread(Exercises(course, only), out, memory))
@@ -188,17 +195,12 @@ def _opened(path: Path, person: Person, files: Sequence[HandIn], run: _Run) -> I
     allowance = run.reader.allowance()
     for hand_in in sorted(files, key=lambda each: is_archive(each.member.name)):  # plain files take nothing of it
         found = list(run.reader.opened(hand_in.member, allowance))
-        in_place = [each for each in found if _is_in_place(each[0], run.exercises.course)]
+        in_place = [each for each in found if run.exercises.is_in_place(each[0].path[:-1])]
         for member, content in in_place if person.platform == CLONES and in_place else found:
             own = hand_in if member.path == hand_in.member.path else replace(hand_in, name=member.name)
             yield replace(own, member=member), content
     run.done.tell(path, run.reader.refused)
     run.reader.refused.clear()
-
-
-def _is_in_place(member: Member, course: Course) -> bool:
-    folders = [assignment.exercises_folder.relative_to(assignment.root).parts for assignment in course.assignments]
-    return member.path[-3:-1] in folders
 
 
 def _candidate(hand_in: HandIn, content: bytes, download: Path, run: _Run) -> Candidate:
@@ -233,7 +235,7 @@ def _candidate(hand_in: HandIn, content: bytes, download: Path, run: _Run) -> Ca
         late=hand_in.late,
         named=hand_in.named,
     )
-    is_plain, is_in_place = exercises.is_plain(name), _is_in_place(member, exercises.course)
+    is_plain, is_in_place = exercises.is_plain(name), exercises.is_in_place(member.path[:-1])
     is_named = exercises.named(name) is not None
     return Candidate("", assignment, stem, ending, content, origin, is_named, is_plain, is_plain and is_in_place)
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -21,12 +21,12 @@ from pydantic import BaseModel, ConfigDict
 
 from ..course import Assignment
 from ..errors import CourseFault
-from ..whole import held, naming, write_whole
+from ..whole import naming, write_whole
 from . import ENDINGS
 from .unwritten import is_unwritten
 from .which_exercise import Reading
 
-NAME, LOCK = ".collected.jsonl", ".collecting"
+NAME = ".collected.jsonl"
 _EARLIER = ".collected.json"
 MOST_PATHS = 4  # in one sentence
 APART = 60  # seconds: files whose times are nearer were copied or unpacked together
@@ -135,14 +135,42 @@ def read_memory(out: Path) -> Memory:
 
 
 @contextmanager
-def alone_in(out: Path) -> Iterator[None]:
-    """Hold a folder for one run that fills it. Raises CourseFault where another run holds it."""
-    if out.is_symlink() or (out.exists() and not out.is_dir()):
-        raise CourseFault(f"{out} is no folder. Next: give --out another name")
-    with held(
-        out / LOCK, f"another course collect ({{}}) is writing to {out}. Next: wait for its end, then the same again"
-    ):
-        yield
+def held(lock: Path, taken: str) -> Iterator[None]:
+    """Hold a folder for one process, by a file in it, until the process ends in any way. An empty folder goes at the end.
+
+    Where there are no such locks, as on Windows, nothing is held. taken: what CourseFault says where another process, which
+    is named in place of {}, holds it.
+    """
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with naming(lock):
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    with os.fdopen(descriptor, "r+") as file:
+        if not _is_held(file.fileno(), lock):
+            raise CourseFault(taken.format(f"process {file.read(20).strip() or 'unknown'}"))
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # Windows removes no open file, and nobody a folder with results
+                lock.unlink()
+                lock.parent.rmdir()
+
+
+def _is_held(descriptor: int, path: Path) -> bool:
+    """Return whether this process holds the file now, and it is the one that others find there."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
 
 
 class State(StrEnum):

@@ -216,7 +216,7 @@ def _clock(text: str) -> str:
         return f"{text[:10]} {text[11:].replace('-', ':')}"
     short = re.sub(r"([A-Za-z]{3})[a-z]+", r"\1", re.sub(r"[,.:]", "", text))  # Nov 20 2026 1102 AM, 5 Mar 2026 612 PM
     short = re.sub(r" (\d{3})(?= |$)", r" 0\1", short)
-    for form in ("%b %d %Y %I%M %p", "%d %b %Y %I%M %p", "%d %b %Y %H%M"):
+    for form in ("%b %d %Y %I%M %p", "%d %b %Y %I%M %p", "%d %b %Y %H%M") if text else ():
         with suppress(ValueError):
             return datetime.strptime(short, form).replace(tzinfo=UTC).strftime("%Y-%m-%d %H:%M")
     return text

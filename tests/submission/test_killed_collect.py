@@ -14,8 +14,8 @@ import pytest
 from manyheads.course import Course
 from manyheads.errors import CourseFault
 from manyheads.submission import lay_out
-from manyheads.submission.collect_downloads import collect
-from manyheads.whole import held
+from manyheads.submission.collect_downloads import LOCK, collect
+from manyheads.submission.lay_out import held
 
 from .conftest import DANCE, Collect, There, Zipped
 
@@ -62,7 +62,7 @@ def test_killed_at_any_moment_it_is_finished_by_the_next_one(
 
 def test_two_at_once_do_not_write_to_one_folder(run: Collect, zipped: Zipped, out: Path) -> None:
     with (
-        held(out / lay_out.LOCK, "{}"),
+        held(out / LOCK, "{}"),
         pytest.raises(
             CourseFault, match=rf"another course collect \(process {os.getpid()}\) is writing to .* Next: wait"
         ),

@@ -51,39 +51,23 @@ def ordinary(repository: Path, tmp_path: Path) -> Ordinary:
     return run
 
 
-@pytest.mark.parametrize("mode", [0o000, 0o644, 0o311])
-def test_a_folder_is_named_with_the_student_and_the_others_are_collected(
-    ordinary: Ordinary, tmp_path: Path, mode: int
+@pytest.mark.parametrize(("place", "mode", "told", "laid"), [
+    *(("bela", mode, "bela/", ["ada"]) for mode in (0o000, 0o644, 0o311)),
+    ("bela/deep", 0, "bela/deep/", ["ada", "bela"]),
+    (f"bela/{FILE}", 0, f"bela/{FILE}", ["ada"]),
+])  # fmt: skip
+def test_what_is_closed_is_named_with_the_student_and_the_others_are_collected(
+    ordinary: Ordinary, tmp_path: Path, place: str, mode: int, told: str, laid: list[str]
 ) -> None:
-    locked = tmp_path / "all" / "bela"
+    locked = tmp_path / "all" / place
+    before = locked.stat().st_mode
     locked.chmod(mode)
     try:
-        (said,), laid = ordinary()
+        (said,), found = ordinary()
     finally:
-        locked.chmod(0o755)
-    assert laid == [f"ada/{DANCED}"]
-    told = (
-        "bela: handed in, not readable: all: bela/ is not read: Permission denied; chmod -R u+rwX all/bela changes that"
-    )
-    assert said.startswith(f"{told}. Next: ")
-    assert read_memory(tmp_path / "out" / "in").not_readable == {"bela": {"multi_head_attention": ["bela/"]}}
+        locked.chmod(before)
+    assert found == [f"{name}/{DANCED}" for name in laid]
+    why = f"is not read: Permission denied; chmod -R u+rwX all/{place} changes that. Next: "
+    assert said.startswith(f"bela: handed in, not readable: all: {told} {why}")
+    assert read_memory(tmp_path / "out" / "in").not_readable == {"bela": {"multi_head_attention": [told]}}
     assert ordinary()[1] == [f"{name}/{DANCED}" for name in ("ada", "bela")]
-
-
-def test_a_folder_within_a_students_is_named_beside_what_is_collected(ordinary: Ordinary, tmp_path: Path) -> None:
-    locked = tmp_path / "all" / "bela" / "deep"
-    locked.chmod(0)
-    try:
-        (said,), laid = ordinary()
-    finally:
-        locked.chmod(0o755)
-    assert laid == [f"{name}/{DANCED}" for name in ("ada", "bela")]
-    assert said.startswith("bela: handed in, not readable: all: bela/deep/ is not read: Permission denied")
-
-
-def test_a_file_is_named_with_the_student(ordinary: Ordinary, tmp_path: Path) -> None:
-    locked = tmp_path / "all" / "bela" / FILE
-    locked.chmod(0)
-    (said,), laid = ordinary()
-    assert laid == [f"ada/{DANCED}"]
-    assert f"all: bela/{FILE} is not read: Permission denied; chmod -R u+rwX all/bela/{FILE} changes that" in said
