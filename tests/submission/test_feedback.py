@@ -11,57 +11,27 @@ from .conftest import DANCE, Collect, There, Zipped
 DANCED = "multi_head_attention/04_reshape_dance.py"
 FILE = "04_reshape_dance.py"
 
-SAKAI = "HW 1/Lovelace, Ada(al1)/{}"
+SAKAI, SUBMITTED = "HW 1/Lovelace, Ada(al1)/{}", f"Submission attachment(s)/{FILE}"
+NOTES = ["HW 1/grades.csv", SAKAI.format("comments.txt"), SAKAI.format("Lovelace, Ada(al1)_submissionText.html")]
 STUDENTS = [
-    pytest.param(
-        [SAKAI.format(f"Submission attachment(s)/{FILE}"), f"HW 1/Li, Bo(bo@uni.edu)/Submission attachment(s)/{FILE}"],
-        [SAKAI.format(f"Feedback Attachment(s)/{FILE}")],
-        ["HW 1/grades.csv", SAKAI.format("comments.txt"), SAKAI.format("Lovelace, Ada(al1)_submissionText.html")],
-        ["al1", "bo@uni.edu"],
-        id="Sakai",
-    ),
-    pytest.param(
-        [SAKAI.format(f"Submission attachment(s)/{FILE}")],
-        [SAKAI.format(f"Feedback Attachment(s)/{FILE}")],
-        ["HW 1/grades.csv"],
-        ["al1"],
-        id="Sakai, one student",
-    ),
-    pytest.param(
-        [f"Lovelace, Ada(al1)_Submission attachment(s)_{FILE}", "Li, Bo(bo)_Submission attachment(s)_reshape_dance-1.py"],
-        [],
-        [],
-        ["al1", "bo"],
-        id="Sakai, flat",
-    ),
-    pytest.param(
-        [f"Blatt 1/ada_l_drop/{FILE}", f"Blatt 1/bo_drop/{FILE}"], [f"Blatt 1/ada_l_return/{FILE}"], [], ["ada_l", "bo"],
-        id="OpenOLAT, an older one",
-    ),
-    pytest.param(
-        [f"Blatt 1/ada/x_drop/{FILE}", f"Blatt 1/bo/y_drop/{FILE}"], [f"Blatt 1/ada/x_return/{FILE}"], [], ["ada", "bo"],
-        id="OpenOLAT, boxes in folders",
-    ),
-    pytest.param(
-        [f"ada/2_submissions/{FILE}", f"bo/2_submissions/{FILE}"], [f"ada/3_corrections/{FILE}"], ["ada/1_task/task.pdf"],
-        ["ada", "bo"],
-        id="OpenOLAT",
-    ),
-    pytest.param(
-        [f"Ada L_1_assignsubmission_file_/{FILE}", f"Bo_2_assignsubmission_file_/{FILE}"],
-        [f"Ada L_1_assignfeedback_file_/{FILE}"], [], ["Ada L_1", "Bo_2"],
-        id="Moodle",
-    ),
-    pytest.param(
-        [f"hw_{who}_attempt_2026-11-20-10-11-12_{FILE}" for who in ("ada", "bo")],
-        [], [f"hw_{who}_attempt_2026-11-20-10-11-12.txt" for who in ("ada", "bo")], ["ada", "bo"],
-        id="Blackboard",
-    ),
-    pytest.param(
-        [f"{i}-9 - {who} - Nov 20, 2026 1102 AM - {FILE}" for i, who in ((1, "Ada"), (2, "Bo"))], [], ["index.html"],
-        ["Ada_1-9", "Bo_2-9"],
-        id="Brightspace",
-    ),
+    pytest.param([SAKAI.format(SUBMITTED), f"HW 1/Li, Bo(bo@uni.edu)/{SUBMITTED}"],
+        [SAKAI.format(f"Feedback Attachment(s)/{FILE}")], NOTES, ["al1", "bo@uni.edu"], id="Sakai"),
+    pytest.param([SAKAI.format(SUBMITTED)], [SAKAI.format(f"Feedback Attachment(s)/{FILE}")], NOTES[:1], ["al1"],
+        id="Sakai, one student"),
+    pytest.param([f"Lovelace, Ada(al1)_Submission attachment(s)_{FILE}", "Li, Bo(bo)_Submission attachment(s)_reshape_dance-1.py"],
+        [], [], ["al1", "bo"], id="Sakai, flat"),
+    pytest.param([f"Blatt 1/ada_l_drop/{FILE}", f"Blatt 1/bo_drop/{FILE}"], [f"Blatt 1/ada_l_return/{FILE}"], [], ["ada_l", "bo"],
+        id="OpenOLAT, an older one"),
+    pytest.param([f"Blatt 1/ada/x_drop/{FILE}", f"Blatt 1/bo/y_drop/{FILE}"], [f"Blatt 1/ada/x_return/{FILE}"], [],
+        ["ada", "bo"], id="OpenOLAT, boxes in folders"),
+    pytest.param([f"ada/2_submissions/{FILE}", f"bo/2_submissions/{FILE}"], [f"ada/3_corrections/{FILE}"],
+        ["ada/1_task/task.pdf"], ["ada", "bo"], id="OpenOLAT"),
+    pytest.param([f"Ada L_1_assignsubmission_file_/{FILE}", f"Bo_2_assignsubmission_file_/{FILE}"],
+        [f"Ada L_1_assignfeedback_file_/{FILE}"], [], ["Ada L_1", "Bo_2"], id="Moodle"),
+    pytest.param([f"hw_{who}_attempt_2026-11-20-10-11-12_{FILE}" for who in ("ada", "bo")], [],
+        [f"hw_{who}_attempt_2026-11-20-10-11-12.txt" for who in ("ada", "bo")], ["ada", "bo"], id="Blackboard"),
+    pytest.param([f"{i}-9 - {who} - Nov 20, 2026 1102 AM - {FILE}" for i, who in ((1, "Ada"), (2, "Bo"))], [],
+        ["index.html"], ["Ada_1-9", "Bo_2-9"], id="Brightspace"),
 ]  # fmt: skip
 
 
@@ -95,32 +65,18 @@ def test_of_openolats_steps_the_last_revision_counts(run: Collect, zipped: Zippe
     assert "# 4_revisions_1" in (out / there()[0]).read_text()
 
 
-@pytest.mark.parametrize(
-    ("names", "says"),
-    [
-        pytest.param(
-            [SAKAI.format("Lovelace, Ada(al1)_submissionText.html"), f"HW 1/Li, Bo(bo)/Submission attachment(s)/{FILE}"],
-            "is text or a link typed into Sakai, or a note, and no file. Next: ask for the file",
-            id="Sakai",
-        ),
-        pytest.param(
-            [f"hw_ada_attempt_2026-11-20-10-11-12{end}" for end in (".txt",)] + [f"hw_bo_attempt_2026-11-20-10-11-12_{FILE}"],
-            "is text or a link typed into Blackboard, or a note, and no file. Next: ask for the file",
-            id="Blackboard",
-        ),
-        pytest.param(
-            ["b_LATE_4_link.html", f"a_1_2_{FILE}"],
-            "is text or a link typed into Canvas, or a note, and no file. Next: ask for the file",
-            id="Canvas",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("platform", "names"), [
+    ("Sakai", [SAKAI.format("Lovelace, Ada(al1)_submissionText.html"), f"HW 1/Li, Bo(bo)/{SUBMITTED}"]),
+    ("Blackboard", ["hw_ada_attempt_2026-11-20-10-11-12.txt", f"hw_bo_attempt_2026-11-20-10-11-12_{FILE}"]),
+    ("Canvas", ["b_LATE_4_link.html", f"a_1_2_{FILE}"]),
+    ("Moodle", ["Bo_3_assignsubmission_onlinetext_/x.html", f"Ada_2_assignsubmission_file_/{FILE}"]),
+])  # fmt: skip
 def test_what_nobody_handed_in_as_a_file_is_named(
-    run: Collect, zipped: Zipped, there: There, names: list[str], says: str
+    run: Collect, zipped: Zipped, there: There, platform: str, names: list[str]
 ) -> None:
-    done = run(zipped({name: f"{DANCE}# {i}" for i, name in enumerate(names)}))
-    assert done.not_taken == [f"download.zip: {names[0]} {says}"]
-    assert len(there()) == len(names) - 1
+    done = run(zipped(names))
+    said = f"is text or a link typed into {platform}, or a note, and no file. Next: ask for the file"
+    assert (done.not_taken, len(there())) == ([f"download.zip: {names[0]} {said}"], 1)
 
 
 def test_a_student_who_names_a_folder_as_feedback_alone_hides_nobodys_files(

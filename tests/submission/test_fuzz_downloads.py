@@ -18,6 +18,7 @@ from manyheads.submission.roster import read_roster
 from manyheads.submission.to_grade import to_grade
 
 from .conftest import DANCE
+from .test_attacks import FILE, PLATFORMS
 
 NAMES = [
     "Ada Lovelace",
@@ -35,44 +36,44 @@ NAMES = [
     "::x",
     "%s",
 ]
-FILES = ["04_reshape_dance.py", "05_weight_split.ipynb", "work.zip", "x.rar", "text.html", "submission_metadata.yml",
-         "04_reshape_dance (1).py", "a.py.txt", "grades.csv", "index.html"]  # fmt: skip
+FILES = [
+    FILE,
+    "05_weight_split.ipynb",
+    "work.zip",
+    "x.rar",
+    "text.html",
+    "submission_metadata.yml",
+    f"{FILE}.txt",
+    "x.csv",
+]
 FORMS = [
-    "{n}_{i}_{i}_{f}", "{n}_LATE_{i}_{i}_{f}", "{n}_{i}_assignsubmission_file_/{f}", "{n}_{i}_assignfeedback_file_/{f}",
-    "hw_{n}_attempt_2026-{i}-20-10-11-12_{f}", "hw_{n}_attempt_9999-99-99-99-99-99.txt", "hw1-{n}-main.zip", "{f}",
-    "{i}-{i} - {n} - Nov {i}, 2026 1102 AM - {f}", "HW/Subs/{n}_{n}_{n}_{i}/{f}", "{n}/{i}_submissions/{f}", "/{n}/{f}",
-    "HW 1/{n}({i})/Submission attachment(s)/{f}", "{n} - {i}/Revision {i} - Late/{f}", "submission_{i}/{f}", "../{n}/{f}",
-    "{n}+a+9999-12-31 23:58:20 +9999+{i}/{f}", "hw1-{n}/exercises/multi_head_attention/{f}", "{n}/{f}", "{n}\\{f}",
+    *(make(77, "{n}", "{n} {n}") for make in PLATFORMS.values()), "{n}_LATE_7_7_{f}", "{n}_7_assignfeedback_file_/{f}", "{f}",
+    "hw_{n}_attempt_9999-99-99-99-99-99.txt", "hw1-{n}-main.zip", "/{n}/{f}", "../{n}/{f}", "{n}\\{f}",
+    "{n}+a+9999-12-31 23:58:20 +9999+7/{f}",
 ]  # fmt: skip
-LIST = "submission_7:\n  :submitters:\n  - :name: {n}\n    :sid: !!int x\n  :created_at: 9999-12-31 23:58:20 Z\n"
+LIST = "submission_77:\n  :submitters:\n  - :name: {n}\n    :sid: !!int x\n  :created_at: 9999-12-31 23:58:20 Z\n"
 CONTENTS = [DANCE.encode(), b"", b"\0\xff", b'{"cells": []}', b"(" * 2000, LIST.encode(), b"[[[", b"a: &a [*a]"]
 
 
 def archive(r: random.Random, depth: int = 2) -> bytes:
     """A zip or a tar of members as platforms, students and attackers name them; some are damaged."""
-    out, names = (
-        io.BytesIO(),
-        [
-            r.choice(FORMS).format(n=r.choice(NAMES), i=r.randint(1, 99), f=r.choice(FILES))
-            for _ in range(r.randint(0, 6))
-        ],
-    )
+    forms = [r.choice(FORMS).replace(FILE, "{f}") for _ in range(r.randint(0, 6))]
+    names = [form.format(n=r.choice(NAMES), f=r.choice(FILES)) or "x" for form in forms]
     contents = [archive(r, depth - 1) if depth and n.endswith(".zip") else r.choice(CONTENTS) for n in names]
+    out = io.BytesIO()
     if r.random() < 0.7:
         with zipfile.ZipFile(out, "w", r.choice([0, 8, 12])) as made:
             for name, content in zip(names, contents, strict=True):
-                info = zipfile.ZipInfo(name or "x", r.choice([(2026, 11, 20, 12, 0, 0), (2107, 12, 31, 23, 59, 58)]))
+                info = zipfile.ZipInfo(name, r.choice([(2026, 11, 20, 12, 0, 0), (2107, 12, 31, 23, 59, 58)]))
                 info.external_attr = r.choice([0, 0, 0, 0o120777, 0o010644]) << 16
                 made.writestr(info, content)
     else:
-        with tarfile.open(
-            fileobj=out, mode=r.choice(["w", "w:gz", "w:bz2", "w:xz"]), format=r.choice([0, 1, 2])
-        ) as tar:  # type: ignore[call-overload]
+        with tarfile.open(fileobj=out, mode=f"w:{r.choice(['', 'gz', 'bz2', 'xz'])}") as tar:  # type: ignore[call-overload]
             for name, content in zip(names, contents, strict=True):
-                info = tarfile.TarInfo(name[:90] or "x")
+                info = tarfile.TarInfo(name[:90])
                 info.size, info.mtime, info.type = (
                     len(content),
-                    r.choice([0, 10**9, 8**11 - 1]),
+                    r.choice([0, 8**11 - 1]),
                     r.choice([b"0", b"0", b"2", b"6"]),
                 )
                 with suppress(ValueError):
@@ -89,12 +90,9 @@ def test_whatever_is_handed_out_is_laid_out_or_told(course: Course, tmp_path: Pa
     r = random.Random(seed)
     columns = r.sample(["id", "name", "email", "login", "group", "Student", "ID", "role"], r.randint(1, 5))
     rows = [columns, *([r.choice([*NAMES, "1", "7"]) for _ in columns] for _ in range(r.randint(0, 5)))]
-    (tmp_path / "roster.csv").write_bytes(
-        "\n".join(map(",".join, rows)).encode(r.choice(["utf-8", "utf-16", "latin-1"]), "replace")
-    )
-    downloads = [
-        tmp_path / f"{r.choice(['ada', 'al1', 'all'])}{i}{r.choice(['.zip', '.tar'])}" for i in range(r.randint(1, 3))
-    ]
+    text, names = "\n".join(map(",".join, rows)), ["ada.zip", "al1.tar", "all.zip", "ada1.zip"]
+    (tmp_path / "roster.csv").write_bytes(text.encode(r.choice(["utf-8", "utf-16", "latin-1"]), "replace"))
+    downloads = [tmp_path / name for name in r.sample(names, r.randint(1, 3))]
     for download in downloads:
         download.write_bytes(archive(r))
     try:
