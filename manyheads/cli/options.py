@@ -151,10 +151,7 @@ class Console(rich.console.Console):
 
 
 def open_console(*, stderr: bool = False) -> Console:
-    """Return a console that shows texts as they are: no number is highlighted, and :heart: in a name stays what it is.
-
-    A letter that the locale does not know is shown escaped.
-    """
+    """Return a console that shows texts as they are, also :heart: in a name; letters that the locale does not know are escaped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
