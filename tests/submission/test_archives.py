@@ -106,21 +106,13 @@ def test_an_odd_name_is_a_folder_or_refused_in_a_sentence(
     assert "x" in students
 
 
-def test_macs_names_without_a_flag_are_read_as_utf_8(run: Collect, tmp_path: Path, there: There) -> None:
-    path = tmp_path / "download.zip"
-    data = zip_bytes({"ZoX/04_reshape_dance.py": DANCE, "xXx/04_reshape_dance.py": DANCE})
-    path.write_bytes(data.replace(b"ZoX", "Zß".encode()))
-    run(path)
-    assert "Zß/multi_head_attention/04_reshape_dance.py" in there()
-
-
-@pytest.mark.parametrize("name", ["Jörg Müßig", "René"])
-def test_other_names_without_a_flag_are_read_as_the_format_says(
-    run: Collect, tmp_path: Path, there: There, name: str
+@pytest.mark.parametrize(("name", "code"), [("Zß", "utf-8"), ("Jörg Müßig", "cp437"), ("René", "cp437")])
+def test_names_without_a_flag_are_read_as_macs_or_the_format_write_them(
+    run: Collect, tmp_path: Path, there: There, name: str, code: str
 ) -> None:
-    path = tmp_path / "download.zip"
-    data = zip_bytes({f"{'X' * len(name)}/04_reshape_dance.py": DANCE, "bo/04_reshape_dance.py": DANCE})
-    path.write_bytes(data.replace(b"X" * len(name), name.encode("cp437")))
+    path, stands = tmp_path / "download.zip", "X" * len(name.encode(code))
+    data = zip_bytes({f"{stands}/04_reshape_dance.py": DANCE, "bo/04_reshape_dance.py": DANCE})
+    path.write_bytes(data.replace(stands.encode(), name.encode(code)))
     run(path)
     assert f"{name}/multi_head_attention/04_reshape_dance.py" in there()
 

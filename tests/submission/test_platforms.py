@@ -72,56 +72,25 @@ def test_of_canvas_attempts_the_newest_wins_whatever_their_names_are(
     assert states == [("OLDER", 678901), ("OLDER", 678902), ("NEW", 678909)]
 
 
-@pytest.mark.parametrize(
-    ("names", "students"),
-    [
-        pytest.param(
-            [f"7-9 - Ada L - Nov {d}, 2026 {t} - 04_reshape_dance.py" for d, t in ((20, "1102 AM"), (21, "902 PM"))]
-            + ["8-9 - Bo Li - Nov 20, 2026 1102 AM - 04_reshape_dance.py"],
-            ["Ada L_7-9", "Bo Li_8-9"],
-            id="Brightspace",
-        ),
-        pytest.param(
-            [f"7-9 - Ada L - {d} November, 2026 902 PM/04_reshape_dance.py" for d in (9, 21)]
-            + ["8-9 - Bo Li - 20 November, 2026 1102 AM/04_reshape_dance.py", "index.html"],
-            ["Ada L_7-9", "Bo Li_8-9"],
-            id="Brightspace, in folders",
-        ),
-        pytest.param(
-            [f"HW_1_{who}-11-12_04_reshape_dance.py" for who in ("ada_attempt_2026-11-20-10", "ada_attempt_2026-11-21-09",
-                                                                 "bo_li_attempt_2026-11-20-10")],
-            ["ada", "bo_li"],
-            id="Blackboard",
-        ),
-        pytest.param(
-            [f"{who}-10-11-12/04_reshape_dance.py" for who in ("Ada L_ada_attempt_2026-11-20", "Ada L_ada_attempt_2026-11-21",
-                                                               "Bo_bo_attempt_2026-11-20")],
-            ["Ada L_ada", "Bo_bo"],
-            id="Blackboard Ultra, in folders",
-        ),
-        pytest.param(
-            [f"HW1/{who}/04_reshape_dance.py" for who in ("Lovelace, Ada - s100/Revision 9 - On time",
-                                                          "Lovelace, Ada - s100/Revision 10 - Late",
-                                                          "O'Neil-Li, Bo - s200/Revision 1 - On time")],
-            ["s100", "s200"],
-            id="Schoology",
-        ),
-        pytest.param(
-            [f"{who}/04_reshape_dance.py" for who in ("Abel, Ada/Revision 1 - On time/my work",
-                                                      "Abel, Ada/Revision 2 - On time", "Li, Bo/Revision 1 - Late")],
-            ["Abel, Ada", "Li, Bo"],
-            id="Schoology, without ids",
-        ),
-        pytest.param(
-            [f"HW1/Submissions/{who}04_reshape_dance{again}.py" for who, again in (("Li_Bo_bo.li_124/", ""),
-                                                                                   ("Li_Bo_bo.li_124/", " (2)"),
-                                                                                   ("Lovelace_Ada_al1_123/Late Submission - ", ""))]
-            + ["HW1/HW1.xlsx"],
-            ["Li_Bo_bo.li_124", "Lovelace_Ada_al1_123"],
-            id="ILIAS",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("names", "students"), [
+    pytest.param([f"7-9 - Ada L - Nov {d}, 2026 {t} - {FILE}" for d, t in ((20, "1102 AM"), (21, "902 PM"))]
+        + [f"8-9 - Bo Li - Nov 20, 2026 1102 AM - {FILE}"], ["Ada L_7-9", "Bo Li_8-9"], id="Brightspace"),
+    pytest.param([f"7-9 - Ada L - {d} November, 2026 902 PM/{FILE}" for d in (9, 21)]
+        + [f"8-9 - Bo Li - 20 November, 2026 1102 AM/{FILE}", "index.html"], ["Ada L_7-9", "Bo Li_8-9"],
+        id="Brightspace, in folders"),
+    pytest.param([f"HW_1_{who}-11-12_{FILE}" for who in ("ada_attempt_2026-11-20-10", "ada_attempt_2026-11-21-09",
+        "bo_li_attempt_2026-11-20-10")], ["ada", "bo_li"], id="Blackboard"),
+    pytest.param([f"{who}-10-11-12/{FILE}" for who in ("Ada L_ada_attempt_2026-11-20", "Ada L_ada_attempt_2026-11-21",
+        "Bo_bo_attempt_2026-11-20")], ["Ada L_ada", "Bo_bo"], id="Blackboard Ultra, in folders"),
+    pytest.param([f"HW1/{who}/{FILE}" for who in ("Lovelace, Ada - s100/Revision 9 - On time",
+        "Lovelace, Ada - s100/Revision 10 - Late", "O'Neil-Li, Bo - s200/Revision 1 - On time")], ["s100", "s200"],
+        id="Schoology"),
+    pytest.param([f"{who}/{FILE}" for who in ("Abel, Ada/Revision 1 - On time/my work", "Abel, Ada/Revision 2 - On time",
+        "Li, Bo/Revision 1 - Late")], ["Abel, Ada", "Li, Bo"], id="Schoology, without ids"),
+    pytest.param([f"HW1/Submissions/{who}04_reshape_dance{again}.py" for who, again in (("Li_Bo_bo.li_124/", ""),
+        ("Li_Bo_bo.li_124/", " (2)"), ("Lovelace_Ada_al1_123/Late Submission - ", ""))] + ["HW1/HW1.xlsx"],
+        ["Li_Bo_bo.li_124", "Lovelace_Ada_al1_123"], id="ILIAS"),
+])  # fmt: skip
 def test_names_with_times_are_of_as_many_students_as_they_name(
     run: Collect, zipped: Zipped, there: There, out: Path, names: list[str], students: list[str]
 ) -> None:

@@ -19,19 +19,16 @@ def text(value: int) -> str:
     return f"def split_heads(x, n_head):\n    return x + {value}\n"
 
 
-@pytest.mark.parametrize("count", [2, 3])
-@pytest.mark.parametrize(
-    "folder", ["homework", "homework/multi_head_attention", "a/b"], ids=["a folder", "an assignment's", "two folders"]
-)
+@pytest.mark.parametrize("folder", ["homework", "homework/multi_head_attention", "a/b"])
 def test_several_archives_with_the_same_folder_are_of_the_students_that_they_are_named_after(
-    run: Collect, zipped: Zipped, there: There, out: Path, folder: str, count: int
+    run: Collect, zipped: Zipped, there: There, out: Path, folder: str
 ) -> None:
-    names = ["ada", "bela", "cleo"][:count]
+    names = ["ada", "bela", "cleo"]
     zips = [zipped({f"{folder}/{FILE}": text(i)}, f"{name}.zip") for i, name in enumerate(names)]
     done = run(*zips)
     assert done.not_taken == []
     assert there() == [f"{name}/{DANCED}" for name in names]
-    assert [(out / name / DANCED).read_text() for name in names] == [text(i) for i in range(count)]
+    assert [(out / name / DANCED).read_text() for name in names] == [text(i) for i in range(3)]
     assert {each.state.name for each in run(*zips).laid} == {"SAME"}
 
 
