@@ -94,14 +94,13 @@ def collect(
             raise CourseFault(f"{out} is in {download}, which is read. Next: give --out a folder elsewhere")
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise CourseFault(f"{out} is no folder. Next: give --out another name")
-    reader, taken = (
-        Reader(limits or Limits()),
+    taken, exercises = (
         f"another course collect ({{}}) is writing to {out}. Next: wait for its end",
+        Exercises(course, only),
     )
-    with held(out / LOCK, taken), reader.files:
+    with held(out / LOCK, taken), (reader := Reader(limits or Limits())).files:
         memory = read_memory(out)
-        people = People(roster, dict(memory.folders))
-        run = _Run(Exercises(course, only), people, reader, Unread(Exercises(course, only), out, memory))
+        run = _Run(exercises, People(roster, dict(memory.folders)), reader, Unread(exercises, out, memory))
         for path, listed in _listed(downloads, course, run, whose):
             _read(path, listed, run)
         return _written(run, out, memory)
@@ -111,10 +110,16 @@ def _listed(downloads: Sequence[Path], course: Course, run: _Run, whose: str) ->
     """List all downloads before any is understood: an archive may be one of several students'. Raises CourseFault."""
     found = []
     for path in downloads:
-        members, name = tuple(run.reader.listed(path)), path.resolve().name
-        if path.is_dir() and len(members) == 1 and len(members[0].path) == 1 and is_archive(members[0].name):
-            return _listed([path / members[0].name], course, run, whose)
-        found.append((path, Download(whose or name, members, bool(whose), run.people.is_known)))
+        members = tuple(run.reader.listed(path))
+        if (
+            path.is_dir()
+            and len(members) == 1
+            and members[0].path == (members[0].name,)
+            and is_archive(members[0].name)
+        ):
+            path /= members[0].name  # a folder around a download
+            members = tuple(run.reader.listed(path))
+        found.append((path, Download(whose or path.resolve().name, members, bool(whose), run.people.is_known)))
         run.done.tell(path, run.reader.refused)
         run.reader.refused.clear()
     archives = [(path, each) for path, each in found if is_archive(path.name)]
@@ -145,7 +150,7 @@ def _read(path: Path, download: Download, run: _Run) -> None:
         left_out.update(each.left_out)
         for hand_in in each.handed_in:
             persons.setdefault(hand_in.person, []).append(hand_in)
-    done.said += [f"{shown(path.name)}: left out, for it {kind}: {count} files" for kind, count in left_out.items()]
+    done.said += [f"{shown(path.name)}: left out as {kind}: {count}" for kind, count in left_out.items()]
     closed, beside = list[tuple[str, HandIn]](), set[Assignment]()
     for person, files in persons.items():
         try:

@@ -106,8 +106,8 @@ def unwrapped(name: str) -> str:
 
 
 CLONES, FOLDERS = "clones", "folders"
-FEEDBACK, TYPED = "went back to students as feedback", "was typed or noted beside a file that was handed in"
-BESIDE = "is nobody's hand-in"
+FEEDBACK, TYPED = "feedback that went back to students", "text or a note beside a file that was handed in"
+BESIDE = "nobody's hand-in"
 _TABLE = re.compile(r"^(?:[^/]+/)?[^/]+\.(?:xlsx?|csv)$")  # beside the folder of all hand-ins
 _TIME = r"(?:\d{1,2}\.? \w+|\w+ \d{1,2}),? \d{4} \d{1,2}:?\d{2}(?: ?[AaPp]\.?[Mm]\.?)?"
 _MOODLES = r"(?P<who>(?P<name>[^_/]+)(?:_(?P<id>\d{1,18}))?)"

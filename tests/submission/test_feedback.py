@@ -46,7 +46,7 @@ def test_what_went_back_never_competes_with_what_was_handed_in(
     assert there() == [f"{student}/{DANCED}" for student in students]
     assert all("# handed in" in (out / path).read_text() for path in there())
     assert done.not_taken == []
-    said = [f"download.zip: left out, for it went back to students as feedback: {len(returned)} files"]
+    said = [f"download.zip: left out as feedback that went back to students: {len(returned)}"]
     assert [sentence for sentence in done.said if "went back" in sentence] == (said if returned else [])
 
 
@@ -91,4 +91,4 @@ def test_text_beside_the_same_students_file_is_counted(run: Collect, zipped: Zip
     folder = "Ada Lovelace_123_assignsubmission"
     done = run(zipped([f"{folder}_file_/{FILE}", f"{folder}_onlinetext_/onlinetext.html"]))
     assert (len(there()), done.not_taken) == (1, [])
-    assert done.said == ["download.zip: left out, for it was typed or noted beside a file that was handed in: 1 files"]
+    assert done.said == ["download.zip: left out as text or a note beside a file that was handed in: 1"]

@@ -75,3 +75,12 @@ def test_archives_that_are_named_after_assignments_are_of_whom_their_folders_say
     zips = [zipped([f"ada/{FILE}"], "multi-head-attention.zip"), zipped([f"ada/{other}"], "attention_in_practice.zip")]
     assert run(*zips).not_taken == []
     assert there() == [f"ada/attention_in_practice/{other}", f"ada/{DANCED}"]
+
+
+def test_a_folder_around_a_download_is_seen_through_and_what_comes_after_it_is_read(
+    run: Collect, zipped: Zipped, there: There, tmp_path: Path
+) -> None:
+    (tmp_path / "hw1").mkdir()
+    zipped([f"ada_1_10_{FILE}", f"ben_2_11_{FILE}"], "hw1/submissions.zip")
+    run(tmp_path / "hw1", zipped([f"cat_3_12_{FILE}", f"dan_4_13_{FILE}"], "more.zip"))
+    assert there() == [f"{who}/{DANCED}" for who in ("ada_1", "ben_2", "cat_3", "dan_4")]
