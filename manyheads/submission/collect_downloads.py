@@ -252,7 +252,7 @@ def _written(run: _Run, out: Path, memory: Memory) -> Collected:
     if people.roster is not None and students and not people.is_found:
         said = "Next: give --roster a file that has their ids, e-mails or names"
         raise CourseFault(f"{people.roster.knows_nobody(students)}. Nothing is laid out. {said}")
-    memory.note({"folder": f, "key": k} for f, k in people.taken.items() if memory.folders.get(f) != k)
+    memory.note(*(["folder", f, key] for f, key in people.taken.items() if memory.folders.get(f) != key))
     taken: set[tuple[str, str]] = set()
     for student in sorted(run.claims):
         exercises: dict[str, list[Candidate]] = defaultdict(list)

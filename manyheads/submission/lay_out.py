@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -58,20 +58,6 @@ class Origin(BaseModel):
         return self.modified > other.modified
 
 
-class _Row(BaseModel):
-    """A row of the journal: a file (gone without an origin), a folder with whose it is, or what cannot be read of a student."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    file: str = ""
-    origin: Origin | None = None
-    folder: str = ""
-    key: str = ""
-    student: str = ""
-    assignment: str = ""
-    not_readable: list[str] = []
-
-
 @dataclass
 class Memory:
     """What runs of `course collect` have laid out.
@@ -86,32 +72,38 @@ class Memory:
     not_readable: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     journal: Path | None = None
 
-    def note(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Remember rows, and write them to the journal before anything else happens."""
-        lines = []
-        for row in rows:
-            self._apply(_Row.model_validate(row))
-            whole = _Row.model_validate(row).model_dump(exclude_defaults=True)
-            lines.append(f"\n{json.dumps(whole)}\n")  # the leading newline ends a line that a kill left incomplete
+    def note(self, *rows: Sequence[Any]) -> None:
+        """Remember rows, and write them to the journal before anything else happens.
+
+        A row is ["file", its path, its Origin or None], ["folder", its name, whose it is], or ["not readable", student,
+        assignment, names].
+        """
+        lines = [json.dumps(row, default=lambda origin: origin.model_dump(exclude_defaults=True)) for row in rows]
+        for line in lines:
+            self.remember(json.loads(line))
         if lines and self.journal is not None:
             self.journal.parent.mkdir(parents=True, exist_ok=True)
             with naming(self.journal), self.journal.open("a", encoding="utf-8") as file:
-                file.write("".join(lines))
+                file.writelines(
+                    f"\n{line}\n" for line in lines
+                )  # the first newline ends a line that a kill left incomplete
                 file.flush()
                 os.fsync(file.fileno())
 
-    def _apply(self, row: _Row) -> None:
-        if row.file and row.origin:
-            self.files[row.file] = row.origin
-            self.earlier.setdefault(row.file, {})[row.origin.digest] = row.origin
-        elif row.file:
-            self.files.pop(row.file, None)
-        elif row.folder:
-            self.folders[row.folder] = row.key
-        elif row.not_readable:
-            self.not_readable.setdefault(row.student, {})[row.assignment] = row.not_readable
-        else:
-            self.not_readable.get(row.student, {}).pop(row.assignment, None)
+    def remember(self, row: object) -> None:
+        """Take in a row of the journal. Raises ValueError."""
+        match row:
+            case ["file", str(path), None]:
+                self.files.pop(path, None)
+            case ["file", str(path), dict(fields)]:
+                origin = self.files[path] = Origin.model_validate(fields)
+                self.earlier.setdefault(path, {})[origin.digest] = origin
+            case ["folder", str(folder), str(key)]:
+                self.folders[folder] = key
+            case ["not readable", str(student), str(assignment), list(names)]:
+                self.not_readable.setdefault(student, {})[assignment] = list(map(str, names))
+            case _:
+                raise ValueError(row)
 
 
 def read_memory(out: Path) -> Memory:
@@ -127,7 +119,7 @@ def read_memory(out: Path) -> Memory:
                 row = json.loads(line)
             except ValueError:
                 continue  # empty, or incomplete
-            memory._apply(_Row.model_validate(row))
+            memory.remember(row)
     except (OSError, ValueError, RecursionError):
         said = f"{path} cannot be read, or is of another version"
         raise CourseFault(f"{said}. Next: course collect DOWNLOAD --out NEW, a new folder") from None
@@ -243,7 +235,7 @@ def lay_out(exercises: Iterable[Sequence[Candidate]], out: Path, memory: Memory)
 
     The newest attempt wins. Of a script and a notebook both stay where they are of one download; else the newer alone.
     """
-    done, rows, writes = list[Laid](), list[dict[str, Any]](), list[Callable[[], object]]()
+    done, rows, writes = list[Laid](), list[list[object]](), list[Callable[[], object]]()
     for candidates in exercises:
         ordered = sorted(candidates, key=lambda c: c.age)
         newest = {candidate.ending: candidate for candidate in ordered}
@@ -258,16 +250,16 @@ def lay_out(exercises: Iterable[Sequence[Candidate]], out: Path, memory: Memory)
             known = memory.files.get(each.path)
             is_known = known is not None and known.digest == each.origin.digest and known.is_newer_than(each.origin)
             if state in (State.NEW, State.REPLACED) or (state is State.SAME and known != each.origin and not is_known):
-                rows.append({"file": each.path, "origin": each.origin})
+                rows.append(["file", each.path, each.origin])
             if state in (State.NEW, State.REPLACED):
                 writes.append(partial(write_whole, out / each.path, each.content))
         for path in {*ordered[-1].paths} - {each.path for each in newest.values()}:
             known = memory.files.get(path)
             if known is not None and _is_superseded(known, latest) and _is_ours(out, path, memory):
-                rows.append({"file": path})
+                rows.append(["file", path, None])
                 writes.append((out / path).unlink)
                 done.append(Laid(path, ordered[-1].student, known, State.SUPERSEDED))
-    memory.note(rows)
+    memory.note(*rows)
     folders = {(out / each.path).parent for each in done}
     writes += [path.unlink for folder in folders for path in folder.glob("*.partial")]  # of a run that was killed
     for write in writes:

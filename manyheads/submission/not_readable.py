@@ -56,7 +56,7 @@ class Unread:
         for student, id_ in sorted(laid):
             before = self.memory.not_readable.get(student, {}).get(id_)
             if before and (student, id_) not in self.names:
-                self.memory.note([{"student": student, "assignment": id_}])
+                self.memory.note(["not readable", student, id_, []])
                 said = f"{', '.join(before)} could not be read, and counts no more: there are other files of {id_} now"
                 self.said.append(f"{shown(student)}: {said}")
         for (student, id_), names in self.names.items():
@@ -64,7 +64,7 @@ class Unread:
             cut += [f"{len(names) - MOST_NAMES} more"] * (len(names) > MOST_NAMES)
             refuse_links(self.out, folder)
             if self.memory.not_readable.get(student, {}).get(id_) != cut:
-                self.memory.note([{"student": student, "assignment": id_, "not_readable": cut}])
+                self.memory.note(["not readable", student, id_, cut])
             folder.mkdir(parents=True, exist_ok=True)
 
     def _assignments(self, hand_in: HandIn, where: str, beside: Collection[Assignment]) -> Sequence[Assignment]:

@@ -99,7 +99,7 @@ def test_it_counts_no_more_once_the_student_has_handed_in_a_file(course: Run, tm
     done = course("collect", "ZIP", "--out", "IN")
     assert done.returncode == 0
     assert f"note: bela: {WORK} could not be read, and counts no more" in done.stdout
-    assert read_memory(tmp_path / "in").not_readable == {"bela": {}}
+    assert read_memory(tmp_path / "in").not_readable == {"bela": {"averages": []}}
 
 
 def test_it_holds_where_the_empty_folder_was_not_copied_along(course: Run, tmp_path: Path) -> None:

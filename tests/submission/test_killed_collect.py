@@ -71,8 +71,8 @@ def test_two_at_once_do_not_write_to_one_folder(run: Collect, zipped: Zipped, ou
 
 
 @pytest.mark.parametrize(("line", "is_read"), [
-    ("{}", True), ("x", True), ("\x00", True), ('{"file": "a", "ori', True),
-    ('{"file": "a", "origin": {"platform": 1}}', False), ('{"more": 1}', False), ("[" * 9000, False),
+    ("", True), ("x", True), ("\x00", True), ('["file", "a", {"ori', True),
+    ('["file", "a", {"platform": 1}]', False), ("{}", False), ('["more", 1]', False), ("[" * 9000, False),
 ])  # fmt: skip
 def test_a_journal_is_read_without_what_is_incomplete_or_not_at_all(
     run: Collect, zipped: Zipped, out: Path, line: str, is_read: bool
