@@ -48,8 +48,7 @@ def collect(
     roster = roster or loaded.beside(loaded.file.roster)
     known, only = roster and read_roster(roster), assignment and assignment_of(loaded, assignment)
     done = collect_all(loaded, downloads, out, known or None, only=only or None)
-    console = open_console()
-    console.say(*_read_as(done.platforms))
+    (console := open_console()).say(*_read_as(done.platforms))
     if done.laid:
         console.print(_table(done.laid, every_file=verbose))
     students = counted(len({file.student for file in done.laid}), "student", "students")

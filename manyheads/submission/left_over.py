@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -87,7 +87,6 @@ DEPTH, MOST = 4, 500  # how far below a student's folder exercises are looked fo
 MOST_NAMED = 20  # entries of one folder that are named, each with its reason
 LINK = "is a link, and links are not followed. Next: put the files themselves there"
 _RENAME = "Next: rename it, then run the same command again"
-_PUT = "Next: remove it, or put there what was handed in"
 DOT = f"begins with a dot, and such names are passed over. {_RENAME}"
 
 
@@ -100,11 +99,11 @@ class LeftOver:
 
     def at_top(self, path: Path) -> NotGraded:
         """Return a file, a link, or a name with a dot, beside the students' folders."""
+        if path.name.startswith(".") and not path.is_symlink():
+            return self._said(path, DOT)
         loose = f"is a loose file: nobody can tell whose it is. {self._collect}"
         other = "is no student's folder. Next: move it elsewhere, then run the same command again"
-        is_dotted = path.name.startswith(".") and not path.is_symlink()
-        reason = DOT if is_dotted else self._unopened(path) or (loose if _is_attempt(path) else other)
-        return self._said(path, reason)
+        return self._said(path, self._unopened(path) or (loose if path.name.lower().endswith(ENDINGS) else other))
 
     def closed(self, path: Path) -> NotGraded:
         """Return what may not be read: no points are given for it, and none are taken."""
@@ -113,35 +112,33 @@ class LeftOver:
 
     def of_student(self, folder: Path) -> Iterator[NotGraded]:
         """Yield what a student's folder holds beside assignments; one sentence for all of it where it holds no assignment."""
-        known = {assignment.id: assignment for assignment in self.course.assignments}
-        folders = [path for path in entries_of(folder) if path.is_dir() and not path.is_symlink()]
-        graded = [path for path in folders if path.name in known]
-        # What stands in source/ and not in course.yaml is graded by nbgrader alone.
-        nbgraders = [path for path in folders if (self.course.root / "source" / path.name).is_dir()]
-        others = [path for path in entries_of(folder) if path not in graded and path not in nbgraders]
+        ids = {assignment.id for assignment in self.course.assignments}
+        entries = _entries(folder)
+        graded = [path for path in entries if path.name in ids and path.is_dir() and not path.is_symlink()]
+        others = [path for path in entries if path not in graded and not self._is_nbgraders(path)]
         if graded or len(others) == 1:
             yield from self.some(folder, (self._said(path, self._reason(path)) for path in others))
-        elif others:  # first what says most about where the exercises are
-            first = min(
-                others,
-                key=lambda p: (not self._reason(p).endswith(self._collect), not p.is_dir(), p.name.startswith(".")),
+        elif not entries:
+            yield self._said(folder, "is empty. Next: remove it, or put there what was handed in")
+        elif others:
+            first = min(others, key=self._weight)
+            yield self._said(
+                first, f"is not graded, nor is what lies beside it ({len(others) - 1} more): it {self._reason(first)}"
             )
-            beside = f"nor is what lies beside it ({len(others) - 1} more)"
-            yield self._said(first, f"is not graded, {beside}: it {self._reason(first)}")
-        elif not nbgraders:
-            yield self._said(folder, f"is empty. {_PUT}")
         for path in graded:
-            yield from self.of_assignment(known[path.name], path)
+            assignment = next(other for other in self.course.assignments if other.id == path.name)
+            yield from self.of_assignment(assignment, path)
 
     def of_assignment(self, assignment: Assignment, folder: Path) -> Iterator[NotGraded]:
         """Yield what an assignment's folder holds beside files that have an exercise's name."""
         stems = (assignment.id, *(stem for exercise in assignment.exercises for stem in exercise.stems))
         known = {stem + ending for stem in stems for ending in ENDINGS}
-        known |= {path.name for path in assignment.exercises_folder.glob("*")}
-        there = {path.name: path for path in entries_of(folder)}
-        if not there:
+        handed_out = {path.name for path in assignment.exercises_folder.glob("*")}
+        entries = _entries(folder)
+        if not entries:
             yield self._said(folder, "is empty: every exercise counts as missing. Next: put there what was handed in")
-        others = (path for name, path in there.items() if name not in known)
+        there = {path.name for path in entries}
+        others = [path for path in entries if path.name not in known | handed_out]
         yield from self.some(folder, (self._said(path, self._misplaced(assignment, path, there)) for path in others))
 
     def some(self, folder: Path, said: Iterator[NotGraded]) -> Iterator[NotGraded]:
@@ -156,52 +153,65 @@ class LeftOver:
             return LINK
         return f"is an archive, and `course grade` opens none. {self._collect}" if is_archive(path.name) else ""
 
-    def _misplaced(self, assignment: Assignment, path: Path, there: Collection[str]) -> str:
+    def _misplaced(self, assignment: Assignment, path: Path, there: set[str]) -> str:
         """Return why a file in an assignment's folder is not graded. there: the names beside it."""
         if unopened := self._unopened(path):
             return unopened
         if path.is_dir():
             return f"is a folder within an assignment's folder, and is not looked into. {self._collect}"
-        exercise = next((e for e in assignment.exercises if _is_attempt(path) and is_of(path.name, e)), None)
-        if exercise is None:
-            whole = f", or to {assignment.id}{path.suffix.lower()}, if it holds several" if _is_attempt(path) else ""
-            return f"has no exercise's name. Next: remove it, or rename it to the exercise that it is{whole}"
-        proper = [exercise.stem + ending for ending in ENDINGS]
-        if beside := [name for name in proper if name in there]:
-            return f"is not graded, for {beside[0]} stands beside it. Next: remove the one that does not count"
-        return f"should be named {' or '.join(proper)}. {_RENAME}"
+        is_attempt = path.name.lower().endswith(ENDINGS)
+        for exercise in assignment.exercises if is_attempt else ():
+            if is_of(path.name, exercise):
+                proper = [exercise.stem + ending for ending in ENDINGS]
+                if beside := [name for name in proper if name in there]:
+                    return f"is not graded, for {beside[0]} stands beside it. Next: remove the one that does not count"
+                return f"should be named {' or '.join(proper)}. {_RENAME}"
+        whole = f", or to {assignment.id}{path.suffix.lower()}, if it holds several" if is_attempt else ""
+        return f"has no exercise's name. Next: remove it, or rename it to the exercise that it is{whole}"
+
+    def _is_nbgraders(self, path: Path) -> bool:
+        """Return whether this is an assignment that nbgrader alone grades: it stands in source/, and not in course.yaml."""
+        return path.is_dir() and not path.is_symlink() and (self.course.root / "source" / path.name).is_dir()
 
     def _reason(self, path: Path) -> str:
         """Return why an entry of a student's folder is not graded."""
-        ids = [assignment.id for assignment in self.course.assignments]
-        alike, is_folder = next((id_ for id_ in ids if plain(id_) == plain(path.name)), None), path.is_dir()
+        alike = next((a.id for a in self.course.assignments if plain(a.id) == plain(path.name)), None)
+        if unopened := self._unopened(path):
+            return unopened
+        if alike and path.is_dir():
+            return f"should be named {alike}. {_RENAME}"
+        if alike:
+            return f"is a file where a folder should be, {alike}/. {self._collect}"
+        if path.name.startswith("."):
+            return DOT
+        if path.is_dir() and not _entries(path):
+            return "is an empty folder. Next: remove it, or put there what was handed in"
+        if path.is_dir() and self._holds_exercises(path):
+            return f"has exercises one folder too deep, or more. {self._collect}"
+        if path.is_dir():
+            ids = ", ".join(assignment.id for assignment in self.course.assignments)
+            return f"is no assignment of this course (there are: {ids}). {_RENAME}"
+        if not path.name.lower().endswith(ENDINGS):
+            return "is of no assignment. Next: remove it, then run the same command again"
         of = next((e.assignment.id for e in self.course.exercises if is_of(path.name, e)), "")
-        move = f"Next: move it into a folder {of} beside it, then run the same command again" if of else self._collect
-        reasons: tuple[tuple[object, str], ...] = (
-            (self._unopened(path), self._unopened(path)),
-            (alike and is_folder, f"should be named {alike}. {_RENAME}"),
-            (alike, f"is a file where a folder should be, {alike}/. {self._collect}"),
-            (path.name.startswith("."), DOT),
-            (
-                is_folder and not entries_of(path),
-                "is an empty folder. Next: remove it, or put there what was handed in",
-            ),
-            (is_folder and self._holds_exercises(path), f"has exercises one folder too deep, or more. {self._collect}"),
-            (is_folder, f"is no assignment of this course (there are: {', '.join(ids)}). {_RENAME}"),
-            (_is_attempt(path), f"lies outside an assignment's folder. {move}"),
-        )
-        other = "is of no assignment. Next: remove it, then run the same command again"
-        return next((reason for holds, reason in reasons if holds), other)
+        move = f"Next: move it into a folder {of} beside it, then run the same command again"
+        return f"lies outside an assignment's folder. {move if of else self._collect}"
+
+    def _weight(self, path: Path) -> tuple[bool, bool, bool]:
+        """Sort entries: first what says most about where the exercises are."""
+        return (not self._reason(path).endswith(self._collect), not path.is_dir(), path.name.startswith("."))
 
     def _holds_exercises(self, folder: Path) -> bool:
         """Return whether an exercise, an assignment's folder or an archive is somewhere below."""
         ids, level = {plain(assignment.id) for assignment in self.course.assignments}, [folder]
         for _ in range(DEPTH):
-            level = [path for entry in level if not entry.is_symlink() for path in entries_of(entry)]
+            level = [path for entry in level for path in _entries(entry)]
             if len(level) > MOST:
                 return True  # more than anybody can be told about
-            if any(plain(path.name) in ids or is_archive(path.name) or _is_attempt(path) for path in level):
-                return True
+            for path in level:
+                if plain(path.name) in ids or is_archive(path.name) or path.name.lower().endswith(ENDINGS):
+                    return True
+            level = [path for path in level if not path.is_symlink()]
         return False
 
     @property
@@ -211,10 +221,6 @@ class LeftOver:
     def _said(self, path: Path, reason: str) -> NotGraded:
         parts = path.relative_to(self.submitted).parts
         return NotGraded(path="/".join(map(shown, parts)) or ".", reason=reason)
-
-
-def _is_attempt(path: Path) -> bool:
-    return path.name.lower().endswith(ENDINGS)
 
 
 def is_archive(name: str) -> bool:
@@ -232,7 +238,7 @@ def plain(name: str) -> str:
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
-def entries_of(folder: Path) -> list[Path]:
+def _entries(folder: Path) -> list[Path]:
     """Return what a folder holds, without what means nothing; nothing where it cannot be read."""
     try:
         return sorted(path for path in folder.iterdir() if not is_noise(path.name))
