@@ -105,10 +105,7 @@ needs_git = pytest.mark.skipif(GIT is None, reason="git is not installed")
 
 def git(folder: Path, *arguments: str, at: str = "2026-11-20T10:00:00+01:00") -> None:
     own = {"HOME": str(folder), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
-    who = [
-        "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main", "-c",
-        "protocol.file.allow=always",
-    ]  # fmt: skip
+    who = "-c user.name=a -c user.email=a@b -c init.defaultBranch=main -c protocol.file.allow=always".split()
     subprocess.run(["git", *who, *arguments], cwd=folder, env={**os.environ, **own}, check=True, capture_output=True)
 
 

@@ -108,8 +108,6 @@ def test_with_a_roster_what_was_collected_before_is_nobody_elses(run: Collect, z
 
 @pytest.mark.parametrize("inside", ["", "deep/submitted"])
 def test_the_folder_that_is_filled_is_not_read(run: Collect, course: Course, out: Path, inside: str) -> None:
-    from manyheads.submission.collect_downloads import collect
-
     (out / inside).mkdir(parents=True)
     with pytest.raises(CourseFault, match=r"which is read\. Next: give --out a folder elsewhere"):
         collect(course, [out], out / inside)
@@ -252,12 +250,8 @@ def test_killed_at_any_moment_it_is_finished_by_the_next_one(
 
 
 def test_two_at_once_do_not_write_to_one_folder(run: Collect, zipped: Zipped, out: Path) -> None:
-    with (
-        held(out / LOCK, "{}"),
-        pytest.raises(
-            CourseFault, match=rf"another course collect \(process {os.getpid()}\) is writing to .* Next: wait"
-        ),
-    ):
+    said = rf"another course collect \(process {os.getpid()}\) is writing to .* Next: wait"
+    with held(out / LOCK, "{}"), pytest.raises(CourseFault, match=said):
         run(zipped(class_of("old")))
 
 
