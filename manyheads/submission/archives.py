@@ -53,7 +53,7 @@ class Closed(Exception):
     """What cannot be read, or is not taken. The text says why, and what comes next; it follows the path."""
 
 
-class TooMuch(Exception):
+class NotOpened(Exception):
     """An archive that is not opened. The text says why."""
 
 
@@ -95,13 +95,13 @@ class Allowance:
     until: float = float("inf")
 
     def take(self, size: int = 0, members: int = 0) -> None:
-        """Count bytes and members. Raises TooMuch."""
+        """Count bytes and members. Raises NotOpened."""
         self.size -= size
         self.members -= members
         if self.size < 0 or self.members < 0:
-            raise TooMuch(_TOO_LARGE if self.size < 0 else _TOO_MANY)
+            raise NotOpened(_TOO_LARGE if self.size < 0 else _TOO_MANY)
         if time.monotonic() > self.until:
-            raise TooMuch("it takes longer than one student's files may take")
+            raise NotOpened("it takes longer than one student's files may take")
 
 
 class Reader:
@@ -123,7 +123,7 @@ class Reader:
             return list(
                 self._members(self.files.enter_context(download.open("rb")), (download.name,), 0, whole, self._all)
             )
-        except TooMuch as error:
+        except NotOpened as error:
             if min(self._all.size, self._all.members) < 0:
                 raise self._too_much(error) from None
             return [Member((download.name,), closed=f"is not opened: {error}. {_AGAIN}")]
@@ -145,19 +145,19 @@ class Reader:
                 self._take_of_all(len(content))
                 yield member, content
             elif depth > _NESTED:
-                raise TooMuch(f"it is within {depth - 1} others")
+                raise NotOpened(f"it is within {depth - 1} others")
             elif member.closed:
                 yield member, b""
             else:
                 yield from self._within(member, allowance, depth)
-        except (Closed, TooMuch) as error:
+        except (Closed, NotOpened) as error:
             del self.refused[refused:]
             self._all.size = left  # nothing of it is kept
-            said = f"is not opened: {error}. {_AGAIN}" if isinstance(error, TooMuch) else f"{error}. {_ASK}"
+            said = f"is not opened: {error}. {_AGAIN}" if isinstance(error, NotOpened) else f"{error}. {_ASK}"
             yield Member(member.path, member.modified, closed=said), b""
 
     def _within(self, member: Member, allowance: Allowance, depth: int) -> list[tuple[Member, bytes]]:
-        """Return an archive's files with their content. Raises Closed or TooMuch."""
+        """Return an archive's files with their content. Raises Closed or NotOpened."""
         allowance.take()
         file, found = io.BytesIO(content_of(member, self.limits.archive)), []
         for inner in self._members(file, member.path, len(member.path), self.limits, allowance):
@@ -169,10 +169,10 @@ class Reader:
     def _take_of_all(self, size: int) -> None:
         try:
             self._all.take(size)
-        except TooMuch as error:
+        except NotOpened as error:
             raise self._too_much(error) from None
 
-    def _too_much(self, error: TooMuch) -> CourseFault:
+    def _too_much(self, error: NotOpened) -> CourseFault:
         next_ = "Next: course collect them one by one, or a folder at a time"
         return CourseFault(f"the downloads are not read to their end: {error}. {next_}")
 
@@ -219,9 +219,9 @@ class Reader:
     def _members(
         self, file: BinaryIO, path: tuple[str, ...], kept: int, limits: Limits, allowance: Allowance
     ) -> Iterable[Member]:
-        """Return the files of an archive, of equal names the last. kept: how much of its path stands before theirs. Raises TooMuch."""
+        """Return the files of an archive, of equal names the last. kept: how much of its path stands before theirs. Raises NotOpened."""
         if path[-1].lower().endswith((".rar", ".7z")):
-            raise TooMuch("it is of a kind that is not opened here")
+            raise NotOpened("it is of a kind that is not opened here")
         found: dict[tuple[str, ...], Member] = {}
         listed = _zip(file, limits.listed) if zipfile.is_zipfile(file) else _tar(file, limits)
         for own, modified, start, closed in listed:
@@ -239,7 +239,7 @@ class Reader:
             opens = start if is_wanted(inner[-1]) else None
             found[inner] = Member(inner, modified, opens, closed and f"{closed}, and is not taken. {_ASK}")
         if not found:
-            raise TooMuch("there are no files in it")
+            raise NotOpened("there are no files in it")
         return found.values()
 
     def _refuse(self, path: tuple[str, ...], reason: str) -> None:
@@ -299,7 +299,7 @@ _ENTRY = 400  # bytes of a member in a zip's list, with a long name
 
 
 class _Bounded:
-    """A file that gives at most so many bytes at once, or in all; else it raises TooMuch."""
+    """A file that gives at most so many bytes at once, or in all; else it raises NotOpened."""
 
     def __init__(self, file: Any, at_once: int = 0, in_all: int = 0) -> None:
         self._file, self._at_once, self._left = file, at_once, in_all
@@ -308,11 +308,11 @@ class _Bounded:
         if (
             self._at_once and size > self._at_once
         ):  # zipfile reads its list at once, and makes an object for each member
-            raise TooMuch(_TOO_MANY)
+            raise NotOpened(_TOO_MANY)
         data: bytes = self._file.read(size)
         self._left -= 0 if self._at_once else len(data)
         if self._left < 0:
-            raise TooMuch(_TOO_LARGE)
+            raise NotOpened(_TOO_LARGE)
         return data
 
     def __getattr__(self, name: str) -> Any:
@@ -323,7 +323,7 @@ def _zip(file: BinaryIO, listed: int) -> _Listed:
     try:
         archive = zipfile.ZipFile(cast(BinaryIO, _Bounded(file, at_once=max(listed * _ENTRY, MIB))))
     except _FAULTS:
-        raise TooMuch("it is damaged, or no zip at all") from None
+        raise NotOpened("it is damaged, or no zip at all") from None
     for info in archive.infolist():
         if not info.filename.endswith("/"):  # is_dir() fails on an empty name
             try:
@@ -367,13 +367,13 @@ _ABOUT_HEADERS = (
 class _ShortHeader(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _ShortHeader:
-        """Raise TooMuch for a header about headers that is longer than any that is needed: the library keeps it in memory.
+        """Raise NotOpened for a header about headers that is longer than any that is needed: the library keeps it in memory.
 
         What one says of every member is copied to each: 200,000 names in 424 KB made 15 GB. `git archive` writes 52 bytes.
         """
         header = super().frombuf(buf, encoding, errors)
         if header.type in _ABOUT_HEADERS and header.size > (1024 if header.type == tarfile.XGLTYPE else 64 * 1024):
-            raise TooMuch("its headers are longer than any that are needed")
+            raise NotOpened("its headers are longer than any that are needed")
         return header
 
 
@@ -399,4 +399,4 @@ def _tar(file: BinaryIO, limits: Limits) -> _Listed:
                 modified = float(info.mtime) if 0 <= info.mtime < _LATEST else 0.0  # it may be no number
                 yield info.name, modified, partial(io.BytesIO, content), closed
     except _FAULTS:
-        raise TooMuch("it is damaged, or neither zip nor tar") from None
+        raise NotOpened("it is damaged, or neither zip nor tar") from None
