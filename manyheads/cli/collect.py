@@ -46,8 +46,8 @@ def collect(
 
     loaded = course_of(course)
     roster = roster or loaded.beside(loaded.file.roster)
-    known, only = roster and read_roster(roster), assignment and assignment_of(loaded, assignment)
-    done = collect_all(loaded, downloads, out, known or None, only=only or None)
+    known = None if roster is None else read_roster(roster)
+    done = collect_all(loaded, downloads, out, known, only=assignment_of(loaded, assignment) if assignment else None)
     (console := open_console()).say(*_read_as(done.platforms))
     if done.laid:
         console.print(_table(done.laid, every_file=verbose))
