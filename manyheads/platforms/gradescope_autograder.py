@@ -32,14 +32,14 @@ from ..whole import write_whole
 def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Collected:
     """Lay out every script and notebook in a folder, however deep, also in archives. Raises CourseFault."""
     done = collect(course, [handed_in], out, whose=student)
-    here = f"{handed_in.name}: "
-    reasons = (said.removeprefix(here).partition(" Next: ") for said in done.not_taken)
-    several = "Next: hand in the one that counts, under the exercise's name"
-    done.not_taken = [
-        f"{said} {several}" if "nothing says which" in said else f"{said} Next: {next_}" for said, _, next_ in reasons
-    ]
-    other = "is not graded: another file is of the same exercise"
-    done.not_taken += [f"{e.origin.path} {other}" for e in done.laid if e.state in (State.OTHER, State.OLDER)]
+    here, other = f"{handed_in.name}: ", "is no script and no notebook"
+    if others := sum(other in said for said in done.not_taken):
+        done.said.append(f"{others} other {'file is' if others == 1 else 'files are'} no script and no notebook")
+    told = (said.removeprefix(here).partition(" Next: ") for said in done.not_taken if other not in said)
+    several = "hand in the one that counts, under the exercise's name"
+    done.not_taken = [f"{said} Next: {several if 'nothing says which' in said else next_}" for said, _, next_ in told]
+    counts = "is not graded: another file is of the same exercise"
+    done.not_taken += [f"{e.origin.path} {counts}" for e in done.laid if e.state in (State.OTHER, State.OLDER)]
     return done
 
 
