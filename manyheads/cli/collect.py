@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,9 +38,8 @@ def collect(
 ) -> None:
     """Lay out downloads from Canvas, Moodle, Sakai, Gradescope, GitHub Classroom, or zips of students, as `course grade` reads them.
 
-    The newest attempt wins, and the others are named. Run again, it changes nothing but what is newer. Archives are
-    opened with care: nothing is written outside OUT. Whatever is not taken is named with its reason; then the exit status is 1.
-    There is a line for each student, and with --verbose for each file.
+    The newest attempt wins, and the others are named. Run again, it changes nothing but what is newer. Whatever is not taken
+    is named with its reason; then the exit status is 1. There is a line for each student, and with --verbose for each file.
 
     Example: `course collect submissions.zip --out submitted --roster roster.csv`
     """
@@ -49,15 +48,12 @@ def collect(
     loaded = course_of(course)
     roster = roster_of(loaded, roster)
     known = None if roster is None else read_roster(roster)
-    only = None if assignment is None else assignment_of(loaded, assignment)
-    done = collect_all(loaded, downloads, out, known, only=only)
-    console = open_console()
-    console.say(*_read_as(done.platforms))
+    done = collect_all(loaded, downloads, out, known, only=assignment_of(loaded, assignment) if assignment else None)
+    (console := open_console()).say(*_read_as(done.platforms))
     if done.laid:
         console.print(_table(done.laid, every_file=verbose))
-    students = {file.student for file in done.laid}
-    states = ", ".join(f"{count} {state}" for state, count in Counter(file.state.value for file in done.laid).items())
-    console.say(f"{counted(len(students), 'student', 'students')}: {states or 'nothing'}")
+    students = counted(len({file.student for file in done.laid}), "student", "students")
+    console.say(f"{students}: {_counts(file.state for file in done.laid) or 'nothing'}")
     if known is not None and known.unread:
         unread = _some([ascii(name) for name in known.unread])
         console.say(f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black")
@@ -67,24 +63,25 @@ def collect(
         if left := len(sentences[most:]):
             console.say(f"{kind}: and {left} more. Next: the same command with --verbose", style=style)
     into = shlex.quote(str(out))
-    again = f"course collect DOWNLOAD --out {into}, with a download that holds what students wrote"
-    console.say(f"Next: {f'course grade {into}' if done.laid else again}")
+    again = f"collect DOWNLOAD --out {into}, with a download that holds what students wrote"
+    console.say(f"Next: course {f'grade {into}' if done.laid else again}")
     if done.not_taken:
         raise typer.Exit(1)
 
 
+def _counts(states: Iterable[str]) -> str:
+    return ", ".join(f"{count} {state}" for state, count in Counter(states).items())
+
+
 def _read_as(platforms: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield a sentence for the downloads that are read as the same platforms."""
-    alike: dict[str, list[str]] = {}
-    for download, names in platforms.items():
-        alike.setdefault(", ".join(names), []).append(ascii(download))
-    for names, downloads in alike.items():
+    for names in dict.fromkeys(", ".join(names) for names in platforms.values()):
+        downloads = [ascii(download) for download, own in platforms.items() if ", ".join(own) == names]
         yield f"{_some(downloads)} {'is' if len(downloads) == 1 else 'are'} read as: {names}"
 
 
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_TOLD} more" if len(names) > MOST_TOLD else ""
-    return ", ".join(names[:MOST_TOLD]) + more
+    return ", ".join(names[:MOST_TOLD]) + f" and {len(names) - MOST_TOLD} more" * (len(names) > MOST_TOLD)
 
 
 def _table(laid: Sequence[Laid], every_file: bool) -> Table:
@@ -100,8 +97,7 @@ def _table(laid: Sequence[Laid], every_file: bool) -> Table:
             late = " (late)" if each.origin.late else ""
             table.add_row(*map(escape, (student, each.path.partition("/")[2], each.origin.path + late, each.state)))
         if not every_file:
-            states = Counter(file.state + " (late)" * file.origin.late for file in files)
-            now = ", ".join(f"{count} {state}" for state, count in states.items())
+            now = _counts(file.state + " (late)" * file.origin.late for file in files)
             table.add_row(escape(student), str(len(files)), escape(now))
     if len(whose) > MOST_ROWS and not every_file:
         table.add_row(f"and {len(whose) - MOST_ROWS} more", "", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -152,5 +153,8 @@ class Console(rich.console.Console):
 
 
 def open_console(*, stderr: bool = False) -> Console:
-    """Return a console that shows texts as they are: no number is highlighted, and :heart: in a name stays what it is."""
+    """Return a console that shows texts as they are, also :heart: in a name; letters that the locale does not know are escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     return Console(stderr=stderr, highlight=False, emoji=False)

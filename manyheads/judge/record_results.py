@@ -32,6 +32,7 @@ from ..result import (
 )
 from ..submission import Submission
 from ..submission import left_over as not_graded
+from ..submission.lay_out import held
 from ..whole import naming
 from .judge_process import Graded
 from .keys import Keys
@@ -49,36 +50,9 @@ def alone_in(folder: Path, submissions: Sequence[Submission]) -> Iterator[None]:
     folder stands where a file is to be written.
     """
     _refuse_links(folder, submissions)
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / LOCK).open("a+") as file:
-        if not _is_held(file.fileno(), folder / LOCK):
-            file.seek(0)
-            said = f"another course grade (process {file.read(20).strip() or 'unknown'}) is writing to {folder}"
-            raise CourseFault(f"{said}. Next: wait for its end, or give --out another folder")
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        try:
-            yield
-        finally:
-            with suppress(OSError):  # Windows removes no open file, and nobody a folder with results
-                (folder / LOCK).unlink()
-                folder.rmdir()
-
-
-def _is_held(descriptor: int, path: Path) -> bool:
-    """Return whether this process holds the file now, and it is the one that others find there."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
+    said = f"another course grade ({{}}) is writing to {folder}. Next: wait for its end, or give --out another folder"
+    with held(folder / LOCK, said):
+        yield
 
 
 def _refuse_links(folder: Path, submissions: Sequence[Submission]) -> None:

@@ -6,9 +6,8 @@ import json
 import os
 import tempfile
 import time
-from collections import defaultdict
 from contextlib import closing
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from pydantic import AwareDatetime, BaseModel, ValidationError
 
@@ -21,70 +20,26 @@ from ..judge.judge_process import Graded, GradePlan, SteadyJudge
 from ..report.exports import gradescope_result
 from ..report.labels import labels_of
 from ..result import HandedIn, Result
-from ..submission import ENDINGS, Submission, shown
-from ..submission.collect_downloads import Collected
-from ..submission.lay_out import Candidate, Memory, Origin, State, digest_of, lay_out
-from ..submission.read_download import Found, Reader, own_name
-from ..submission.which_exercise import Exercises, NotPlaced, Reading, place_of
+from ..submission import Submission
+from ..submission.collect_downloads import Collected, collect
+from ..submission.lay_out import State
 from ..whole import write_whole
 
 # What one student handed in, as a folder or an archive, laid out for grading: of whom it is, is known.
 
 
 def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Collected:
-    """Lay out every script and notebook in a folder, however deep, also in archives. Raises CourseFault.
-
-    A file that has the exercise's own name, in its own folder at that, comes before others of the same exercise.
-    """
-    reader, done, exercises, reading = Reader(), Collected(), Exercises(course), Reading()
-    candidates: dict[str, list[Candidate]] = defaultdict(list)
-    found = reader.read(handed_in)
-    done.not_taken += [f"{_path(other)} {other.closed}" for other in found if other.closed]
-    found = [other for other in found if not other.closed]
-    for file in (other for other in found if _ending(other) in ENDINGS):
-        try:
-            candidate = _candidate(file, exercises, student, reading)
-        except NotPlaced as reason:
-            done.not_taken.append(f"{_path(file)} {reason}")
-        else:
-            candidates[candidate.stem].append(candidate)
-    done.not_taken += [f"{'/'.join(map(shown, each.path))} {each.reason}" for each in reader.refused]
-    memory = Memory()
-    for each in sorted(candidates):
-        done.laid += lay_out(candidates[each], out, memory)
-    done.not_taken += [
-        f"{each.origin.path} is not graded: another file is of the same exercise"
-        for each in done.laid
-        if each.state is State.OLDER
-    ]
-    if others := sum(_ending(other) not in ENDINGS for other in found):
+    """Lay out every script and notebook in a folder, however deep, also in archives. Raises CourseFault."""
+    done = collect(course, [handed_in], out, whose=student)
+    here, other = f"{handed_in.name}: ", "is no script and no notebook"
+    if others := sum(other in said for said in done.not_taken):
         done.said.append(f"{others} other {'file is' if others == 1 else 'files are'} no script and no notebook")
+    told = (said.removeprefix(here).partition(" Next: ") for said in done.not_taken if other not in said)
+    several = "hand in the one that counts, under the exercise's name"
+    done.not_taken = [f"{said} Next: {several if 'nothing says which' in said else next_}" for said, _, next_ in told]
+    counts = "is not graded: another file is of the same exercise"
+    done.not_taken += [f"{e.origin.path} {counts}" for e in done.laid if e.state in (State.OTHER, State.OLDER)]
     return done
-
-
-def _candidate(file: Found, exercises: Exercises, student: str, reading: Reading) -> Candidate:
-    """Raise NotPlaced."""
-    ending, content = _ending(file), file.content or b""
-    assignment, stem = place_of(exercises.of(own_name(file.name), content, reading))
-    own = file.name == f"{stem}{ending}"
-    in_place = own and file.path[-2:-1] == (assignment.id,)
-    origin = Origin(
-        platform="",
-        order=own + in_place,
-        modified=file.modified,
-        digest=digest_of(content),
-        download="",
-        path=_path(file),
-    )
-    return Candidate(student, assignment, stem, ending, content, origin)
-
-
-def _ending(file: Found) -> str:
-    return PurePath(own_name(file.name)).suffix.lower()
-
-
-def _path(file: Found) -> str:
-    return "/".join(map(shown, file.path))
 
 
 # The files and their form: https://gradescope-autograders.readthedocs.io/en/latest/specs/ and …/submission_metadata/.

@@ -22,6 +22,7 @@ from typing import Any
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange.default import ExchangeCollect, ExchangeError, ExchangeReleaseFeedback
 
+from ..course.dates import read_moment
 from ..submission import Unreadable, read_text
 from ..submission.find import is_student
 from .nbgrader_names import SECRET, TIMESTAMP
@@ -85,8 +86,26 @@ def _copy(original: Callable[..., None], collect: Any, src: str, dest: str, log:
     with TemporaryDirectory() as folder:
         for name in copy_regular_files(Path(src), Path(folder), 1000 * collect.coursedir.max_dir_size):
             collect.log.warning("%a of %a is a link, no file, or too large, and is left out", name, Path(src).name)
+        if said := agree_on_time(Path(src).name, Path(folder)):
+            collect.log.warning("%a: %s", Path(src).name, said)
         Path(folder).chmod(0o755)
         original(collect, folder, dest, log)
+
+
+def agree_on_time(name: str, folder: Path) -> str:
+    """Let a submission's own file on its time say what its name in the exchange does; return why, where it said another.
+
+    `nbgrader submit` writes both. The file is the student's own for as long as it lies in the exchange.
+    """
+    _, _, time, *_ = [*name.split("+"), "", "", ""]
+    try:
+        own = read_text(folder / TIMESTAMP, 1)
+    except Unreadable:
+        own = ""
+    if (when := read_moment(time, "UTC")) is None or when == read_moment(own, "UTC"):
+        return ""
+    (folder / TIMESTAMP).write_text(f"{when:%Y-%m-%d %H:%M:%S.%f} UTC")
+    return f"{TIMESTAMP} does not say the time in the exchange's name, which counts"
 
 
 def copy_regular_files(source: Path, target: Path, most: int) -> list[str]:

@@ -2,128 +2,71 @@
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from ..course import Assignment, Course
+from ..course.dates import read_moment
 from ..errors import CourseFault
-from . import ENDINGS, is_noise, is_reserved, is_student, shown
-from .clones import clones, commit_time
-from .folders import folders_of_students, is_of_one
-from .gradescope import gradescope
-from .lay_out import Candidate, Laid, Origin, digest_of, lay_out, read_memory, surely_of_one, tell_apart
+from . import ENDINGS, is_archive, shown
+from .archives import Limits, Reader, own_name
+from .commits import commit_time
+from .folders import depth_of, in_folders, one_students
+from .lay_out import (
+    MOST_PATHS,
+    Candidate,
+    Laid,
+    Memory,
+    Origin,
+    digest_of,
+    digests,
+    held,
+    lay_out,
+    paths_of,
+    read_memory,
+    tell_apart,
+)
+from .left_over import plain
 from .not_readable import Unread
 from .notebook import without_outputs
-from .platforms import (
-    ALONE,
-    ILIAS,
-    PLATFORMS,
-    Contents,
-    Download,
-    HandedIn,
-    Person,
-    Read,
-    person_called,
-    unwrapped,
-)
+from .people import NoFolder, People
+from .platforms import CLONES, FOLDERS, Download, HandIn, Person, understood, unwrapped
 from .read import largest
-from .read_download import Found, Limits, Reader, Refused, own_name
-from .roster import Roster, Student, folded
+from .roster import Roster
 from .which_exercise import Exercises, NotAsked, NotPlaced, Reading, place_of
 
-CLONES, FOLDERS = "clones", "folders"
-# Each sees what those before it left. Folders take what no other knows.
-_READS: dict[str, Read] = {
-    "Gradescope": gradescope,
-    **{platform.name: platform.read for platform in PLATFORMS},
-    CLONES: clones,
-    ILIAS.name: ILIAS.read,
-    FOLDERS: folders_of_students,
-}
-
-
-UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
-
-
-class NoFolder(Exception):
-    """No folder can have this person's name. The text says why."""
-
-
-@dataclass
-class Folders:
-    """Gives each person a folder, and no two persons the same.
-
-    taken: the person's key for each folder given, also by earlier runs; by the folder's name as no file system tells two apart.
-    """
-
-    roster: Roster | None = None
-    taken: dict[str, str] = field(default_factory=dict)
-    said: dict[str, str] = field(default_factory=dict)  # sentences, by person
-    found: bool = False  # whether the roster knows anybody
-
-    def of(self, platform: str, person: Person) -> str:
-        """Return the name of this person's folder. Raises NoFolder."""
-        key, row = f"{platform} {person.key}", self._row(person)
-        if row is not None:
-            self.found = True
-            before = next((folder for folder, taken in self.taken.items() if taken == key), None)
-            if before is not None and before != folded(row.id):
-                said = f"was collected as {before!a} before, without this roster. Next: remove that folder"
-                self.said[row.id] = said
-            # The roster says whose it is, whatever an earlier run took it for.
-            self.taken[folded(row.id)] = f"roster {row.id}"
-            return row.id
-        name = UNSAFE.sub("_", person.folder).strip(" .")
-        if not is_student(name) or is_noise(name) or is_reserved(name):
-            said = "is of somebody whose name cannot be a folder's. Next: give --roster a file with that person"
-            raise NoFolder(said)
-        before = self.taken.setdefault(folded(name), key)
-        if before != key and not before.startswith(f"{key}{ALONE}") and not key.startswith(f"{before}{ALONE}"):
-            apart = "Next: give --roster a file that tells them apart, or all archives at once"
-            raise NoFolder(f"would go to {name!a}, where the files of somebody else are. {apart}")
-        if self.roster is not None:
-            self.said[name] = "is not on the roster: no id, e-mail address or name fits. Next: complete the roster"
-            if same := ", ".join(row.id for row in self.roster.named(person.name)):
-                said = f"several on the roster have this name ({same}). Next: rename the folder to the right id"
-                self.said[name] = f"is not known: {said}"
-        return name
-
-    def is_known(self, name: str) -> bool:
-        """Return whether somebody on the roster has this id or name."""
-        return self._row(person_called(name)) is not None
-
-    def _row(self, person: Person) -> Student | None:
-        """Return the person's row of the roster, if there is one and only one."""
-        roster, ids = self.roster, dict(person.ids)
-        if roster is None:
-            return None
-        parts = ids.get("github", "").split("-")  # a repository's name may end with the user's: hw1-ada-l is of ada-l
-        users = ("-".join(parts[i:]) for i in range(1, len(parts)))
-        found = roster.with_id(**ids) or roster.with_id(id=person.folder)
-        found = found or next((row for user in users if (row := roster.with_id(github=user))), None)
-        if found is None and len(named := roster.named(person.name)) == 1:
-            found = named[0]
-        if found is not None:
-            return found
-        # A school's id or a login before the name, as Brightspace writes both: 23304308 Lovelace, al1 Ada Lovelace. A word
-        # without a digit may be the name of somebody else: then the rest has to be that student's name.
-        word, _, rest = person.name.partition(" ")
-        student = roster.with_id(id=word, sis_id=word, login=word) if rest else None
-        is_id = student is None or any(letter.isdigit() for letter in word) or student in roster.named(rest)
-        return student if is_id else None
+LOCK = ".collecting"
 
 
 @dataclass
 class Collected:
-    """What became of everything. not_taken, said: sentences, each with what to do next."""
+    """What became of everything. not_taken, said: sentences, each with what to do next. platforms: by download."""
 
     laid: list[Laid] = field(default_factory=list)
     not_taken: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
-    platforms: dict[str, list[str]] = field(default_factory=dict)  # by download
+    platforms: dict[str, list[str]] = field(default_factory=dict)
+
+    def tell(self, download: Path, refused: Iterable[tuple[tuple[str, ...], str]]) -> None:
+        """Say why something is not taken. refused: its path in the download, and what follows it."""
+        where = shown(download.name)
+        self.not_taken += [f"{where}: {'/'.join(map(shown, path))} {reason}" for path, reason in refused]
+
+
+@dataclass
+class _Run:
+    """What one run has found. claims: of each student who claims to be that one, by what each has handed in."""
+
+    exercises: Exercises
+    people: People
+    reader: Reader
+    unread: Unread
+    done: Collected = field(default_factory=Collected)
+    readings: dict[str, Reading] = field(default_factory=lambda: defaultdict(Reading))
+    claims: dict[str, dict[tuple[str, Person], list[Candidate]]] = field(default_factory=lambda: defaultdict(dict))
+    elsewhere: int = 0  # files of other assignments
 
 
 def collect(
@@ -133,177 +76,232 @@ def collect(
     roster: Roster | None = None,
     limits: Limits | None = None,
     only: Assignment | None = None,
+    whose: str = "",
 ) -> Collected:
-    """Lay out the downloads. only: of which assignment files are taken. Run again it changes nothing. Raises CourseFault; nothing is written before all is read."""
-    _refuse_out(out, downloads)
-    memory, done = read_memory(out), Collected()
-    folders = Folders(roster, dict(memory.folders))
-    exercises, left_out = Exercises(course, only), 0
-    unread = Unread(exercises, out)
-    readings: dict[str, Reading] = defaultdict(Reading)
-    candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
-    for path, download in _read_all(downloads, course, folders, Reader(limits or Limits()), done):
-        found, closed, others = _files_of(path, download, exercises, folders, readings, done)
-        sure = found
-        if len({each.student for each in found}) == 1 and {each.origin.platform for each in found} == {FOLDERS}:
-            sure, sentences = surely_of_one(found)
-            done.not_taken += sentences
-        for candidate in sure:
-            candidates[candidate.student, candidate.stem].append(candidate)
-        left_out += others + unread.add(closed, shown(path.name), {other.assignment for other in found}, memory)
-    students = sorted({student for student, _ in (*candidates, *unread.names)})
-    if roster is not None and students and not folders.found:
+    """Lay out the downloads. Run again it changes nothing. Raises CourseFault; nothing is written before all is read.
+
+    Args:
+        course: the course.
+        downloads: archives, folders and files.
+        out: the folder to fill.
+        roster: who is in the class.
+        limits: how much is read.
+        only: of which assignment files are taken; None: of all.
+        whose: the one student of whom all of it is; "": who it is has to be found out.
+    """
+    for download in downloads:
+        if out.resolve().is_relative_to(download.resolve()):
+            raise CourseFault(f"{out} is in {download}, which is read. Next: give --out a folder elsewhere")
+    if out.is_symlink() or (out.exists() and not out.is_dir()):
+        raise CourseFault(f"{out} is no folder. Next: give --out another name")
+    taken, exercises = (
+        f"another course collect ({{}}) is writing to {out}. Next: wait for its end",
+        Exercises(course, only),
+    )
+    with held(out / LOCK, taken), (reader := Reader(limits or Limits())).files:
+        memory = read_memory(out)
+        run = _Run(exercises, People(roster, dict(memory.folders)), reader, Unread(exercises, out, memory))
+        for path, listed in _listed(downloads, course, run, whose):
+            _read(path, listed, run)
+        return _written(run, out, memory)
+
+
+def _listed(downloads: Sequence[Path], course: Course, run: _Run, whose: str) -> list[tuple[Path, Download]]:
+    """List all downloads before any is understood: an archive may be one of several students'. Raises CourseFault."""
+    found = []
+    for path in downloads:
+        members = tuple(run.reader.listed(path))
+        if (
+            path.is_dir()
+            and len(members) == 1
+            and members[0].path == (members[0].name,)
+            and is_archive(members[0].name)
+        ):
+            path /= members[0].name  # a folder around a download
+            members = tuple(run.reader.listed(path))
+        found.append((path, Download(whose or path.resolve().name, members, bool(whose), run.people.is_known)))
+        run.done.tell(path, run.reader.refused)
+        run.reader.refused.clear()
+    archives = [(path, each) for path, each in found if is_archive(path.name)]
+    if len(archives) < 2 or all(_is_of_a_class(each, course) for _, each in archives):
+        return found
+    return [(path, replace(each, is_of_one=is_archive(path.name))) for path, each in found]
+
+
+def _is_of_a_class(download: Download, course: Course) -> bool:
+    """Return whether an archive looks like a platform's download, or has folders of several students, or an assignment's name."""
+    ids = {plain(name) for each in course.exercises for name in (each.id, each.stem, each.assignment.id)}
+    if plain(unwrapped(download.name)) in ids:
+        return True
+    if download.is_known(unwrapped(download.name)):
+        return False
+    depth = depth_of(download.members, course)
+    several = {m.path[depth] for m in download.members if 0 <= depth < len(m.path) - 1}
+    is_platforms = any(each.platform != FOLDERS for each in understood(download, course, one_students, in_folders))
+    return len(several) > 1 or is_platforms
+
+
+def _read(path: Path, download: Download, run: _Run) -> None:
+    """Read what each person has handed in, person by person, and note whose it would be."""
+    done, persons, left_out = run.done, dict[Person, list[HandIn]](), Counter[str]()
+    for each in understood(_without_nobodys(path, download, run), run.exercises.course, one_students, in_folders):
+        done.platforms.setdefault(path.name, []).append(each.platform)
+        done.tell(path, each.others)
+        left_out.update(each.left_out)
+        for hand_in in each.handed_in:
+            persons.setdefault(hand_in.person, []).append(hand_in)
+    done.said += [f"{shown(path.name)}: left out as {kind}: {count}" for kind, count in left_out.items()]
+    closed, beside = list[tuple[str, HandIn]](), set[Assignment]()
+    for person, files in persons.items():
+        try:
+            students = run.people.of(person)
+        except NoFolder as error:
+            done.tell(path, [(each.member.path, str(error)) for each in files])
+            continue
+        candidates, unread = _of_person(path, person, files, run)
+        closed += [(student, each) for each in unread for student in students]
+        if [*persons] == [person] and person.platform == FOLDERS:
+            candidates = _surely_of_one(candidates, done)
+        beside |= {each.assignment for each in candidates}
+        group, claimant = ("", replace(person, key=str(path))) if download.is_of_one else (str(path), person)
+        for student in students if candidates else ():
+            run.claims[student][group, claimant] = [replace(each, student=student) for each in candidates]
+    run.elsewhere += run.unread.add(closed, shown(path.name), beside)
+
+
+def _without_nobodys(path: Path, download: Download, run: _Run) -> Download:
+    """Return the download without what stands for all of it and cannot be read, and say that: it may be of a whole class."""
+    closed = [member for member in download.members if member.closed and member.path == (path.name,)]
+    known = run.people.is_known(unwrapped(path.name))
+    if not closed or known or (download.is_of_one and run.people.roster is None):
+        return download
+    run.done.tell(path, [(member.path, member.closed) for member in closed])
+    return replace(download, members=())
+
+
+def _of_person(path: Path, person: Person, files: Sequence[HandIn], run: _Run) -> tuple[list[Candidate], list[HandIn]]:
+    """Return what may be laid out of a person's files, and what cannot be read."""
+    candidates, closed = [], []
+    for hand_in, content in _opened(path, person, files, run):
+        try:
+            if hand_in.member.closed:
+                closed.append(hand_in)
+            else:
+                candidates.append(_candidate(hand_in, content, path, run))
+        except NotAsked:
+            run.elsewhere += 1
+        except NotPlaced as error:
+            run.done.tell(path, [(hand_in.member.path, str(error))])
+    return candidates, closed
+
+
+def _opened(path: Path, person: Person, files: Sequence[HandIn], run: _Run) -> Iterator[tuple[HandIn, bytes]]:
+    """Yield a person's files, and what their archives hold, within what one person may take."""
+    allowance = run.reader.allowance()
+    for hand_in in sorted(files, key=lambda each: is_archive(each.member.name)):  # plain files take nothing of it
+        found = list(run.reader.opened(hand_in.member, allowance))
+        in_place = [each for each in found if run.exercises.is_in_place(each[0].path[:-1])]
+        for member, content in in_place if person.platform == CLONES and in_place else found:
+            own = hand_in if member.path == hand_in.member.path else replace(hand_in, name=member.name)
+            yield replace(own, member=member), content
+    run.done.tell(path, run.reader.refused)
+    run.reader.refused.clear()
+
+
+def _candidate(hand_in: HandIn, content: bytes, download: Path, run: _Run) -> Candidate:
+    """Return a file as it may be laid out, still without its student. Raises NotPlaced, NotAsked."""
+    member, name, exercises = hand_in.member, own_name(hand_in.name), run.exercises
+    ending, path = PurePath(name).suffix.lower(), "/".join(map(shown, hand_in.member.path))
+    if ending not in ENDINGS or member.start is None:
+        raise NotPlaced("is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded")
+    most, before = largest(name, exercises.course.limits.source_kib), len(content)
+    if before > most * 1024 and ending == ".ipynb":
+        content = without_outputs(content)
+    assignment, stem = place_of(
+        exercises.of(name, content, run.readings[f"{hand_in.person.platform} {hand_in.person.key}"])
+    )
+    if len(content) > most * 1024:
+        reason = f"is laid out and will earn nothing: it has {before // 1024:,} KiB, and at most {most:,} are read"
+        run.done.tell(download, [(member.path, f"{reason}. Next: ask for a smaller file")])
+    elif len(content) < before:
+        said = f"{path} has {before // 1024:,} KiB, and at most {most:,} are read: its outputs are left out"
+        run.done.said.append(f"{shown(download.name)}: {said}")
+    when = hand_in.when
+    if hand_in.person.platform == CLONES:
+        when = read_moment(commit_time(download, member.path))
+    origin = Origin(
+        platform=hand_in.person.platform,
+        order=hand_in.order,
+        modified=member.modified,
+        digest=digest_of(content),
+        download=shown(download.name),
+        path=path,
+        handed_in=when.isoformat() if when else "",
+        late=hand_in.late,
+        named=hand_in.named,
+    )
+    is_plain, is_in_place = exercises.is_plain(name), exercises.is_in_place(member.path[:-1])
+    is_named = exercises.named(name) is not None
+    return Candidate("", assignment, stem, ending, content, origin, is_named, is_plain, is_plain and is_in_place)
+
+
+def _written(run: _Run, out: Path, memory: Memory) -> Collected:
+    """Lay out what was found, student by student. Raises CourseFault."""
+    done, people = run.done, run.people
+    students = sorted({*run.claims, *(student for student, _ in run.unread.names)})
+    if people.roster is not None and students and not people.is_found:
         said = "Next: give --roster a file that has their ids, e-mails or names"
-        raise CourseFault(f"{roster.knows_nobody(students)}. Nothing is laid out. {said}")
-    try:
-        for key in sorted(candidates):
-            clear, laid, unclear = tell_apart(candidates[key], out, memory, readings[key[0]])
-            done.laid += laid + (lay_out(clear, out, memory) if clear else [])
+        raise CourseFault(f"{people.roster.knows_nobody(students)}. Nothing is laid out. {said}")
+    memory.note(*(["folder", f, key] for f, key in people.taken.items() if memory.folders.get(f) != key))
+    taken: set[tuple[str, str]] = set()
+    for student in sorted(run.claims):
+        exercises: dict[str, list[Candidate]] = defaultdict(list)
+        for candidate in _of_one_claimant(run.claims[student], done):
+            exercises[candidate.stem].append(candidate)
+        clear = []
+        for stem in sorted(exercises):
+            reading = run.readings[f"{student} again"]
+            counting, laid, unclear = tell_apart(exercises[stem], out, memory, reading)
+            clear += [counting] * bool(counting)
+            done.laid += laid
             done.not_taken += unclear
-        unread.record(memory, {(key[0], found[0].assignment.id) for key, found in candidates.items()})
-    finally:
-        memory.folders = folders.taken
-        if students:
-            memory.write(out)
-    done.not_taken += unread.not_taken
-    done.said += unread.said
-    done.said += [f"{shown(student)}: {sentence}" for student, sentence in sorted(folders.said.items())]
-    done.said += [f"of other assignments, and left out: {left_out}"] * bool(left_out)
+            taken.add((student, exercises[stem][0].assignment.id))
+        done.laid += lay_out(clear, out, memory)
+    run.unread.record(taken)
+    done.not_taken += run.unread.not_taken
+    done.said += run.unread.said
+    done.said += [f"{shown(student)}: {sentence}" for student, sentence in sorted(people.said.items())]
+    done.said += [f"of other assignments, and left out: {run.elsewhere}"] * bool(run.elsewhere)
     return done
 
 
-def _read_all(
-    downloads: Sequence[Path], course: Course, folders: Folders, reader: Reader, done: Collected
-) -> list[tuple[Path, Download]]:
-    """Read all downloads before any is understood: an archive may be one of several students'. Raises CourseFault."""
-    read = []
-    for download in downloads:
-        files = reader.read(download)
-        for file in files:
-            if file.path == (download.name,) and file.closed and not folders.is_known(unwrapped(download.name)):
-                reader.refused.append(Refused(file.path, file.closed))  # it may be of a whole class
-                files = [other for other in files if other is not file]
-        read.append((download, Download(download.resolve().name, tuple(files), is_known=folders.is_known)))
-        _tell(done, download, reader.refused)
-        reader.refused.clear()
-    if sum(is_of_one(each, course) for _, each in read) < 2:
-        return read
-    return [(path, replace(each, is_of_one=is_of_one(each, course))) for path, each in read]
+def _of_one_claimant(claims: dict[tuple[str, Person], list[Candidate]], done: Collected) -> list[Candidate]:
+    """Return what may be laid out of who claims to be one student: nothing of two persons of a platform, or of two archives."""
+    groups: dict[tuple[str, str], list[tuple[Person, Candidate]]] = defaultdict(list)
+    for (group, person), candidates in claims.items():
+        groups[group, person.platform].append((person, candidates[0]))
+    found = []
+    for (group, _), several in groups.items():
+        if len(several) == 1:
+            found += claims[group, several[0][0]]
+            continue
+        firsts = [first for _, first in several]
+        files = paths_of(firsts) if group else " and ".join(shown(person.key) for person, _ in several[:MOST_PATHS])
+        said = f"{files} are of {len(several)} persons, and each of them would be {firsts[0].student!a}: none is taken"
+        apart = "give --roster a file that tells them apart" if group else "the same without what is not that student's"
+        done.not_taken.append(f"{firsts[0].origin.download}: {said}. Next: {apart}")
+    return found
 
 
-def _contents_of(download: Download, course: Course) -> Iterator[tuple[str, Contents]]:
-    """Yield what each platform makes of the download."""
-    left = list(download.files)
-    for name, read in _READS.items():
-        contents = read(left, download, course) if left else Contents()
-        if paths := contents.paths:
-            yield name, contents
-            left = [file for file in left if file.path not in paths]
+def _surely_of_one(candidates: Sequence[Candidate], done: Collected) -> list[Candidate]:
+    """Return those of a download's only student that are surely of one, and say what is not.
 
-
-def _files_of(
-    path: Path,
-    download: Download,
-    exercises: Exercises,
-    folders: Folders,
-    readings: Mapping[str, Reading],
-    done: Collected,
-) -> tuple[list[Candidate], list[tuple[str, HandedIn]], int]:
-    """Return what may be laid out, what cannot be read, with its student, and how many files are of other assignments."""
-    found: list[Candidate] = []
-    closed: list[tuple[str, HandedIn]] = []
-    left_out = 0
-    for platform, contents in _contents_of(download, exercises.course):
-        done.platforms.setdefault(path.name, []).append(platform)
-        _tell(done, path, contents.others)
-        _tell(done, path, contents.closed_of_nobody)
-        done.said += _returned(path, contents.feedback)
-        for each in contents.handed_in:
-            try:
-                if each.file.closed:
-                    closed.append((folders.of(platform, each.person), each))
-                else:
-                    reading = readings[f"{platform} {each.person.key}"]
-                    found.append(_candidate(each, platform, path, folders, exercises, reading))
-                    _tell_size(
-                        done, path, each, found[-1], largest(found[-1].ending, exercises.course.limits.source_kib)
-                    )
-            except NotAsked:
-                left_out += 1
-            except (NotPlaced, NoFolder) as error:
-                _tell(done, path, [Refused(each.file.path, str(error))])
-    return found, closed, left_out
-
-
-def _candidate(
-    handed_in: HandedIn, platform: str, download: Path, folders: Folders, exercises: Exercises, reading: Reading
-) -> Candidate:
-    """Return the file as it may be laid out. Raises NotPlaced, NoFolder, NotAsked."""
-    file, name = handed_in.file, own_name(handed_in.name)
-    ending, content = PurePath(name).suffix.lower(), handed_in.file.content
-    if ending not in ENDINGS or content is None:
-        raise NotPlaced("is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded")
-    if len(content) > largest(name, exercises.course.limits.source_kib) * 1024 and ending == ".ipynb":
-        content = without_outputs(content)
-    assignment, stem = place_of(exercises.of(name, content, reading))
-    origin = Origin(
-        platform=platform,
-        order=handed_in.order,
-        modified=file.modified,
-        digest=digest_of(content),
-        download=shown(download.name),
-        path="/".join(map(shown, file.path)),
-        handed_in=handed_in.time or (commit_time(download, file.path) if platform == CLONES else ""),
-        late=handed_in.late,
-        named=handed_in.named,
-    )
-    is_plain = exercises.is_plain(name)
-    return Candidate(
-        student=folders.of(platform, handed_in.person),
-        assignment=assignment,
-        stem=stem,
-        ending=ending,
-        content=content,
-        origin=origin,
-        is_named=exercises.named(name) is not None,
-        is_plain=is_plain,
-        is_in_place=is_plain and file.path[-3:-1] == assignment.exercises_folder.relative_to(assignment.root).parts,
-        person=handed_in.person.key if handed_in.named else "",
-        archive=shown(str(download)) if handed_in.archive == download.name else shown(handed_in.archive),
-    )
-
-
-def _returned(download: Path, feedback: Sequence[Found]) -> Iterator[str]:
-    """Yield what of a download went back to students, and is left out: each script and notebook, and how many files more."""
-    attempts = [file for file in feedback if file.content is not None]
-    for file in attempts:
-        path = "/".join(map(shown, file.path))
-        yield f"{shown(download.name)}: {path} went back to the student as feedback, and is left out"
-    if more := len(feedback) - len(attempts):
-        yield f"{shown(download.name)}: other files that went back to students, and are left out: {more}"
-
-
-def _tell_size(done: Collected, download: Path, handed_in: HandedIn, candidate: Candidate, most: int) -> None:
-    """Say where outputs were left out, and what is too large to be graded. most: KiB."""
-    path, before = "/".join(map(shown, handed_in.file.path)), len(handed_in.file.content or b"")
-    if len(candidate.content) > most * 1024:
-        reason = f"is laid out and will earn nothing: it has {before // 1024:,} KiB, and at most {most:,} are read"
-        _tell(done, download, [Refused(handed_in.file.path, f"{reason}. Next: ask for a smaller file")])
-    elif len(candidate.content) < before:
-        said = f"{path} has {before // 1024:,} KiB, and at most {most:,} are read: its outputs are left out"
-        done.said.append(f"{shown(download.name)}: {said}")
-
-
-def _tell(done: Collected, download: Path, refused: Iterable[Refused]) -> None:
-    where = shown(download.name)
-    done.not_taken += [f"{where}: {'/'.join(map(shown, refusal.path))} {refusal.reason}" for refusal in refused]
-
-
-def _refuse_out(out: Path, downloads: Sequence[Path]) -> None:
-    """Raise CourseFault where the folder to fill is no folder, or is read at the same time."""
-    if out.is_symlink() or (out.exists() and not out.is_dir()):
-        raise CourseFault(f"{out} is no folder. Next: give --out another name")
-    target = out.resolve()
-    for download in downloads:
-        if target == download.resolve() or target.is_relative_to(download.resolve()):
-            raise CourseFault(f"{out} is in {download}, which is read. Next: give --out a folder elsewhere")
+    Files of one exercise that lie in one folder may be of several students: other words in their names may be those.
+    """
+    groups: dict[tuple[str, str, str], list[Candidate]] = defaultdict(list)
+    for each in candidates:
+        groups[each.origin.path.rpartition("/")[0], each.stem, each.ending].append(each)
+    mixed = [g for g in groups.values() if len(digests(g)) > 1 and not all(each.is_plain for each in g)]
+    said = "are of the same exercise, and may be of several students. Next: give each student a folder, there"
+    done.not_taken += [f"{group[0].origin.download}: {paths_of(group)} {said}" for group in mixed]
+    return [each for each in candidates if not any(each in group for group in mixed)]

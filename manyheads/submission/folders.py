@@ -1,103 +1,87 @@
-"""Folders of students, however deep, as people lay them out: <student>/<assignment>/…, <student>/…, <student>.zip."""
+"""What no platform names: folders of students, however deep, as people lay them out, an archive that is one student's, and Gradescope's list."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from shlex import quote
 
+import yaml
+
 from ..course import Course
-from . import ENDINGS
+from ..course.dates import read_moment
+from . import ENDINGS, is_archive
+from .archives import METADATA, MIB, Closed, Member, content_of, own_name
 from .left_over import plain, shown
-from .platforms import Contents, Download, HandedIn, person_called, unwrapped
-from .read_download import Found, Refused, own_name
+from .platforms import FOLDERS, Download, HandIn, Person, Understood, unwrapped
 from .which_exercise import Exercises
 
+GRADESCOPE = "Gradescope"
+ALONE = " alone in "  # in a person's key, before the archive that holds one folder only
+_LIST, _DEEPEST = 16 * MIB, 50  # bytes of a list; brackets within brackets
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is faster, and not everywhere
 _NO_NAME = (
     "says of no student whose it is. Next: mkdir STUDENT && mv {} STUDENT/ where it lies, then: course collect STUDENT"
 )
 
 
-def folders_of_students(files: Sequence[Found], download: Download, course: Course) -> Contents:
-    """Return all files stand at the same depth below their students' folders; a loose one, also beside another platform's, is nobody's."""
-    depth = _depth(download.files, course)
-    only = _only_folder(download, depth)
-    if _is_named_by_archive(download, depth):
-        depth = -1
+def one_students(download: Download, members: Sequence[Member], course: Course) -> tuple[Understood, list[Member]]:
+    """Return all of a download that is one student's, whatever it holds: its own name says so, or a folder with all of it."""
+    above = download.members[0].path[: download.parting] if download.members else ()
+    known = [name for name in map(unwrapped, (download.name, *above)) if download.is_of_one or download.is_known(name)]
+    if not known:
+        return of_gradescope(download, members, course)
+    return Understood(FOLDERS, [HandIn(person_called(known[0]), member, member.name) for member in members]), []
+
+
+def person_called(name: str, alone_in: str = "") -> Person:
+    """Return the person of a folder or an archive that people named: it may be any id of the roster, or a name."""
+    return Person(FOLDERS, f"{name}{ALONE}{alone_in}" if alone_in else name, name, name, logins=(name,))
+
+
+def in_folders(download: Download, members: Sequence[Member], course: Course) -> tuple[Understood, list[Member]]:
+    """Return files that stand at the same depth below their students' folders; a loose one is nobody's."""
+    depth, done = depth_of(download.members, course), Understood(FOLDERS)
+    names = {folders[depth] for folders in map(_folders, download.members) if 0 <= depth < len(folders)}
+    whole = depth < 0 and len(members) == len(download.members)  # the download is one student's
+    is_archive_of_one = unwrapped(download.name) != download.name and plain(unwrapped(download.name)) not in _all_ids(
+        course
+    )
     # The one folder of an archive is all that says whose it is.
-    alone = _may_be_of_one(download, course) and only != "" and not download.is_known(unwrapped(only)) and depth >= 0
-    whole = depth < 0 and len(files) == len(download.files)  # the download is one student's
-    contents = Contents()
-    left = {file.path for file in files}
-    others_folders = {file.path[:-1] for file in download.files if file.path not in left}
-    for file in files:
-        folders = _folders(file)
-        if file.path == (download.name,) and file.content is not None:
-            contents.others.append(Refused(file.path, _NO_NAME.format(quote(shown(file.name)))))
-        elif folders not in others_folders and (whole or 0 <= depth < len(folders)):
-            name = download.name if whole else folders[depth]
-            student = unwrapped(name)
-            archive = name if name != student else download.name if only and not whole else ""
-            person = person_called(student, download.name if alone else "")
-            contents.handed_in.append(HandedIn(person, file, file.name, archive=archive))
+    alone = download.name if is_archive_of_one and len(names) == 1 else ""
+    others = {member.path[:-1] for member in {*download.members} - {*members}}
+    for member in members:
+        folders = _folders(member)
+        if member.path == (download.name,) and not (member.closed and is_archive(download.name)):
+            done.others.append((member.path, _NO_NAME.format(quote(shown(member.name)))))
+        elif folders not in others and (whole or 0 <= depth < len(folders)):
+            name = unwrapped(download.name if whole else folders[depth])
+            done.handed_in.append(HandIn(person_called(name, alone), member, member.name))
         else:
-            reason = "is in no student's folder. Next: put it into one, then the same command again"
-            contents.others.append(Refused(file.path, reason))
-    return contents
+            done.others.append(
+                (member.path, "is in no student's folder. Next: put it into one, then the same command again")
+            )
+    return done, []
 
 
-def is_of_one(download: Download, course: Course) -> bool:
-    """Return whether all of an archive lies in one folder, which is not one of several students'."""
-    return _may_be_of_one(download, course) and _only_folder(download, _depth(download.files, course)) != ""
-
-
-def _may_be_of_one(download: Download, course: Course) -> bool:
-    """Return whether it is an archive whose name is no assignment's and no exercise's: such a one is of a class."""
-    name = unwrapped(download.name)
-    return name != download.name and plain(name) not in {*_ids(course), *_exercises(course)}
-
-
-def _only_folder(download: Download, depth: int) -> str:
-    """Return the one folder at this depth that could be a student's; "" where there is none, or several."""
-    names = _names_at(download.files, depth)
-    return next(iter(names)) if len(names) == 1 else ""
-
-
-def _names_at(files: Sequence[Found], depth: int) -> set[str]:
-    return {folders[depth] for folders in map(_folders, files) if 0 <= depth < len(folders)}
-
-
-def _folders(file: Found) -> tuple[str, ...]:
-    """Return the folders that a file lies in; an archive that is not opened stands for what would be in it."""
-    return file.path if file.is_folder else file.path[:-1]
-
-
-def _is_named_by_archive(download: Download, depth: int) -> bool:
-    """Return whether the download's own name says whose all of it is.
-
-    A name within is believed only where the archive's is nobody's: students choose the names of folders.
-    """
-    folders, student = [unwrapped(name) for name in _names_at(download.files, depth)], unwrapped(download.name)
-    if student != download.name and download.is_known(student):
-        return len(folders) == 1 or not any(map(download.is_known, folders))
-    return download.is_of_one and not any(map(download.is_known, folders))
-
-
-def _depth(files: Sequence[Found], course: Course) -> int:
+def depth_of(members: Sequence[Member], course: Course) -> int:
     """Return at which depth students' folders stand; -1 if the download is itself a student's.
 
     Where folders differ, they are students': ada and bela in class/hw1/ada, class/hw1/bela. Only if no student stands beside another,
     an assignment's folder or an attempt says that the folder above it is the student's; so does a folder for each exercise.
     An attempt whose name says more than its exercise's does not: it may be another student's than what stands in a folder beside it.
     """
-    ids, exercises = _ids(course), _exercises(course)
+    ids, exercises = {plain(a.id) for a in course.assignments}, _all_ids(course)
     known, depth = Exercises(course), 0
     while True:
-        folders = _names_at(files, depth)
+        folders = {path[depth] for path in map(_folders, members) if depth < len(path)}
         names = set(map(plain, folders))
-        loose = [own_name(file.name) for file in files if len(file.path) == depth + 1]
-        loose = [name for name in loose if name.lower().endswith(ENDINGS)]
+        loose = [
+            own_name(m.name) for m in members if len(m.path) == depth + 1 and own_name(m.name).lower().endswith(ENDINGS)
+        ]
         if ids & names or (names and names <= exercises):
-            transposed = depth == 0 and all(len(file.path) > 2 for file in files)  # <assignment>/<student>/…
+            transposed = depth == 0 and all(
+                len(m.path) + is_archive(m.name) > 2 for m in members
+            )  # <assignment>/<student>/…
             return 1 if transposed else depth - 1
         if len(folders) > 1:
             return depth
@@ -107,9 +91,64 @@ def _depth(files: Sequence[Found], course: Course) -> int:
         depth += 1
 
 
-def _ids(course: Course) -> set[str]:
-    return {plain(assignment.id) for assignment in course.assignments}
+def _folders(member: Member) -> tuple[str, ...]:
+    """Return the folders that a file lies in; an archive stands for what is in it."""
+    return member.path if is_archive(member.name) else member.path[:-1]
 
 
-def _exercises(course: Course) -> set[str]:
-    return {plain(name) for exercise in course.exercises for name in (exercise.id, exercise.stem)}
+def _all_ids(course: Course) -> set[str]:
+    exercises = {plain(name) for exercise in course.exercises for name in (exercise.id, exercise.stem)}
+    return exercises | {plain(assignment.id) for assignment in course.assignments}
+
+
+# Gradescope's "Export Submissions" gives submission_<number>/ folders, and a list on whose they are, with Ruby's keys:
+# submission_987654 → :submitters → a list of :name, :sid, :email; :created_at. It is read as nodes, so that no tag makes an object.
+
+
+def of_gradescope(download: Download, members: Sequence[Member], course: Course) -> tuple[Understood, list[Member]]:
+    """Return files by the list, if it stands above all of them: one in a student's folder is the student's."""
+    lists = [member for member in members if member.name == METADATA and len(member.path) - 1 <= download.parting]
+    done = Understood(GRADESCOPE)
+    if not lists:
+        return done, [*members]
+    root, depth = _read_list(lists[0]), len(lists[0].path) - 1
+    for member in members:
+        entry = _value(root, member.path[depth])
+        submitters, created = _value(entry, ":submitters"), _text(_value(entry, ":created_at"))
+        persons = [_submitter(each) for each in (submitters.value if isinstance(submitters, yaml.SequenceNode) else ())]
+        in_order = read_moment(created, "UTC")
+        order, when = in_order.timestamp() if in_order else 0.0, read_moment(created)
+        done.handed_in += [HandIn(person, member, member.name, order, when) for person in persons if person.folder]
+        if member is not lists[0] and not any(person.folder for person in persons):
+            said = f"is of no submission that {METADATA} lists. Next: look whose it is, or export the submissions again"
+            done.others.append((member.path, said))
+    return done, []
+
+
+def _submitter(node: yaml.Node) -> Person:
+    name, sid, email = (_text(_value(node, key)) for key in (":name", ":sid", ":email"))
+    folder = sid or email or name
+    return Person(GRADESCOPE, folder, folder, name, (("sis_id", sid), ("email", email)))
+
+
+def _read_list(member: Member) -> yaml.Node | None:
+    """Return the list as nodes; None where it is no YAML, or nested too deeply to be read safely."""
+    try:
+        text, depth = content_of(member, _LIST).decode("utf-8"), 0
+        for event in yaml.parse(text, Loader=_Loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                return None
+        return yaml.compose(text, Loader=_Loader)
+    except (yaml.YAMLError, Closed, UnicodeDecodeError, RecursionError, ValueError):
+        return None
+
+
+def _value(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    return next((value for name, value in pairs if isinstance(name, yaml.ScalarNode) and name.value == key), None)
+
+
+def _text(node: yaml.Node | None) -> str:
+    value = node.value if isinstance(node, yaml.ScalarNode) else ""
+    return "" if value in ("null", "~") else str(value).strip()

@@ -1,26 +1,35 @@
-"""Write files to OUT/<student>/<assignment>/, and remember in that folder where each came from."""
+"""Write files to OUT/<student>/<assignment>/, with a journal in that folder of where each came from.
+
+The rows of one student are written to the journal before the files. So a run that is killed at any moment leaves no file that
+the next one does not know for its own, and the next one writes what is missing.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from ..course import Assignment
 from ..errors import CourseFault
-from ..whole import write_whole
+from ..whole import naming, write_whole
 from . import ENDINGS
 from .unwritten import is_unwritten
 from .which_exercise import Reading
 
-# What `course collect` remembers in the folder that it fills: where each file came from, and whose each folder is.
-
-NAME = ".collected.json"
+NAME = ".collected.jsonl"
+_EARLIER = ".collected.json"
+MOST_PATHS = 4  # in one sentence
+APART = 60  # seconds: files whose times are nearer were copied or unpacked together
 
 
 class Origin(BaseModel):
@@ -49,39 +58,111 @@ class Origin(BaseModel):
         return self.modified > other.modified
 
 
-class Memory(BaseModel):
-    """The whole of it. files: by path. folders: whose each is.
+@dataclass
+class Memory:
+    """What runs of `course collect` have laid out.
 
-    not_readable: names of what was handed in and cannot be read, by student and assignment.
+    files: by path. earlier: every origin that a path had, by digest. folders: whose each is. not_readable: names of what was
+    handed in and cannot be read, by student and assignment.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    files: dict[str, Origin] = field(default_factory=dict)
+    earlier: dict[str, dict[str, Origin]] = field(default_factory=dict)
+    folders: dict[str, str] = field(default_factory=dict)
+    not_readable: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    journal: Path | None = None
 
-    files: dict[str, Origin] = {}
-    folders: dict[str, str] = {}
-    not_readable: dict[str, dict[str, list[str]]] = {}
+    def note(self, *rows: Sequence[Any]) -> None:
+        """Remember rows, and write them to the journal before anything else happens.
 
-    def write(self, out: Path) -> None:
-        """Write it, if it has changed."""
-        content = f"{self.model_dump_json(indent=1)}\n".encode()
-        path = out / NAME
-        if not path.is_file() or path.read_bytes() != content:
-            write_whole(path, content)
+        A row is ["file", its path, its Origin or None], ["folder", its name, whose it is], or ["not readable", student,
+        assignment, names].
+        """
+        lines = [json.dumps(row, default=lambda origin: origin.model_dump(exclude_defaults=True)) for row in rows]
+        for line in lines:
+            self.remember(json.loads(line))
+        if lines and self.journal is not None:
+            self.journal.parent.mkdir(parents=True, exist_ok=True)
+            with naming(self.journal), self.journal.open("a", encoding="utf-8") as file:
+                file.writelines(
+                    f"\n{line}\n" for line in lines
+                )  # the first newline ends a line that a kill left incomplete
+                file.flush()
+                os.fsync(file.fileno())
+
+    def remember(self, row: object) -> None:
+        """Take in a row of the journal. Raises ValueError."""
+        match row:
+            case ["file", str(path), None]:
+                self.files.pop(path, None)
+            case ["file", str(path), dict(fields)]:
+                origin = self.files[path] = Origin.model_validate(fields)
+                self.earlier.setdefault(path, {})[origin.digest] = origin
+            case ["folder", str(folder), str(key)]:
+                self.folders[folder] = key
+            case ["not readable", str(student), str(assignment), list(names)]:
+                self.not_readable.setdefault(student, {})[assignment] = list(map(str, names))
+            case _:
+                raise ValueError(row)
 
 
 def read_memory(out: Path) -> Memory:
     """Return what is remembered; nothing in a new folder. Raises CourseFault."""
-    path = out / NAME
+    path, memory = out / NAME, Memory(journal=out / NAME)
     if path.is_symlink():
         raise CourseFault(f"{path} is a link. Next: give --out another folder")
     try:
-        return Memory.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
-        return Memory()
-    except (OSError, ValidationError):
-        raise CourseFault(
-            f"{path} cannot be read, or is of another version. Next: course collect DOWNLOAD --out NEW, a new folder"
-        ) from None
+        if (out / _EARLIER).exists() and not path.exists():
+            raise ValueError(_EARLIER)
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
+            try:
+                row = json.loads(line)
+            except ValueError:
+                continue  # empty, or incomplete
+            memory.remember(row)
+    except (OSError, ValueError, RecursionError):
+        said = f"{path} cannot be read, or is of another version"
+        raise CourseFault(f"{said}. Next: course collect DOWNLOAD --out NEW, a new folder") from None
+    return memory
+
+
+@contextmanager
+def held(lock: Path, taken: str) -> Iterator[None]:
+    """Hold a folder for one process, by a file in it, until the process ends in any way. An empty folder goes at the end.
+
+    Where there are no such locks, as on Windows, nothing is held. taken: what CourseFault says where another process, which
+    is named in place of {}, holds it.
+    """
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with naming(lock):
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    with os.fdopen(descriptor, "r+") as file:
+        if not _is_held(file.fileno(), lock):
+            raise CourseFault(taken.format(f"process {file.read(20).strip() or 'unknown'}"))
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # Windows removes no open file, and nobody a folder with results
+                lock.unlink()
+                lock.parent.rmdir()
+
+
+def _is_held(descriptor: int, path: Path) -> bool:
+    """Return whether this process holds the file now, and it is the one that others find there."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
 
 
 class State(StrEnum):
@@ -110,8 +191,6 @@ class Laid:
 class Candidate:
     """A file that may be laid out.
 
-    person: whose it is on the platform, where its files say that by a number; "" elsewhere.
-    archive: the archive whose own name says whose it is; "" where nothing but a folder does.
     is_named: its name says of which exercise it is. is_plain: it says that and nothing else. is_in_place: it lies where the
     course's repository has it.
     """
@@ -125,18 +204,16 @@ class Candidate:
     is_named: bool = True
     is_plain: bool = True
     is_in_place: bool = False
-    person: str = ""
-    archive: str = ""
-
-    @property
-    def paths(self) -> list[str]:
-        """Where it and a file of the other kind go, within OUT."""
-        return [f"{self.student}/{self.assignment.id}/{self.stem}{ending}" for ending in ENDINGS]
 
     @property
     def path(self) -> str:
         """Where it goes, within OUT."""
-        return self.paths[ENDINGS.index(self.ending)]
+        return f"{self.student}/{self.assignment.id}/{self.stem}{self.ending}"
+
+    @property
+    def paths(self) -> list[str]:
+        """Where it and a file of the other kind go."""
+        return [self.path.removesuffix(self.ending) + ending for ending in ENDINGS]
 
     @property
     def age(self) -> tuple[float, float, str]:
@@ -153,30 +230,40 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def lay_out(candidates: Sequence[Candidate], out: Path, memory: Memory) -> list[Laid]:
-    """Lay out one student's attempts at one exercise, and remember them. Raises CourseFault.
+def lay_out(exercises: Iterable[Sequence[Candidate]], out: Path, memory: Memory) -> list[Laid]:
+    """Lay out one student's attempts, those at each exercise together. Raises CourseFault.
 
     The newest attempt wins. Of a script and a notebook both stay where they are of one download; else the newer alone.
     """
-    ordered = sorted(candidates, key=lambda c: c.age)
-    newest = {candidate.ending: candidate for candidate in ordered}
-    done: list[Laid] = []
-    latest = ordered[-1].origin
-    for each in ordered:
-        last = newest[each.ending]
-        if each is last:
-            is_older = _is_superseded(each.origin, latest)
-            done.append(each.laid(State.OLDER if is_older else _put(each, out, memory)))
-        elif each.origin.digest != last.origin.digest:
-            done.append(each.laid(State.OLDER))
-    for path in set(ordered[-1].paths) - {each.path for each in newest.values()}:
-        known, target = memory.files.get(path), out / path
-        if known is not None and _is_superseded(known, latest):
-            refuse_links(out, target)
-            if target.is_file() and digest_of(target.read_bytes()) == known.digest:
-                target.unlink()
-                del memory.files[path]
+    done, rows, writes = list[Laid](), list[list[object]](), list[Callable[[], object]]()
+    for candidates in exercises:
+        ordered = sorted(candidates, key=lambda c: c.age)
+        newest = {candidate.ending: candidate for candidate in ordered}
+        latest = ordered[-1].origin
+        for each in ordered:
+            last = newest[each.ending]
+            state = (
+                State.OLDER if each is not last or _is_superseded(each.origin, latest) else _state(each, out, memory)
+            )
+            if each is last or each.origin.digest != last.origin.digest:
+                done.append(each.laid(state))
+            known = memory.files.get(each.path)
+            is_known = known is not None and known.digest == each.origin.digest and known.is_newer_than(each.origin)
+            if state in (State.NEW, State.REPLACED) or (state is State.SAME and known != each.origin and not is_known):
+                rows.append(["file", each.path, each.origin])
+            if state in (State.NEW, State.REPLACED):
+                writes.append(partial(write_whole, out / each.path, each.content))
+        for path in {*ordered[-1].paths} - {each.path for each in newest.values()}:
+            known = memory.files.get(path)
+            if known is not None and _is_superseded(known, latest) and _is_ours(out, path, memory):
+                rows.append(["file", path, None])
+                writes.append((out / path).unlink)
                 done.append(Laid(path, ordered[-1].student, known, State.SUPERSEDED))
+    memory.note(*rows)
+    folders = {(out / each.path).parent for each in done}
+    writes += [path.unlink for folder in folders for path in folder.glob("*.partial")]  # of a run that was killed
+    for write in writes:
+        write()
     return done
 
 
@@ -184,25 +271,28 @@ def _is_superseded(origin: Origin, by: Origin) -> bool:
     return origin.download != by.download and by.is_newer_than(origin)
 
 
-def _put(candidate: Candidate, out: Path, memory: Memory) -> State:
-    """Write the file, where it is newer than what was collected, and remember it."""
-    target, known, origin = out / candidate.path, memory.files.get(candidate.path), candidate.origin
+def _is_ours(out: Path, path: str, memory: Memory) -> bool:
+    """Return whether what is there was collected, by whatever run. Raises CourseFault for a link."""
+    refuse_links(out, out / path)
+    return (out / path).is_file() and digest_of((out / path).read_bytes()) in memory.earlier.get(path, {})
+
+
+def _state(candidate: Candidate, out: Path, memory: Memory) -> State:
+    """Return what is to become of a file, beside what is there. Raises CourseFault for a link."""
+    target, origin = out / candidate.path, candidate.origin
     refuse_links(out, target)
     others = (memory.files[path] for path in candidate.paths if path in memory.files and path != candidate.path)
     if any(_is_superseded(origin, other) for other in others):
         return State.OLDER
-    there = digest_of(target.read_bytes()) if target.is_file() else "" if target.exists() else None
+    if not target.exists():
+        return State.NEW
+    there = digest_of(target.read_bytes()) if target.is_file() else ""
+    known = memory.earlier.get(candidate.path, {}).get(there)
     if there == origin.digest:
-        if known is None or not known.is_newer_than(origin):
-            memory.files[candidate.path] = origin
         return State.SAME
-    if there is not None and (known is None or known.digest != there):
+    if known is None:
         return State.BY_HAND
-    if there is not None and known is not None and not origin.is_newer_than(known):
-        return State.OLDER
-    write_whole(target, candidate.content)
-    memory.files[candidate.path] = origin
-    return State.NEW if there is None else State.REPLACED
+    return State.REPLACED if origin.is_newer_than(known) else State.OLDER
 
 
 def refuse_links(out: Path, target: Path) -> None:
@@ -213,107 +303,57 @@ def refuse_links(out: Path, target: Path) -> None:
             raise CourseFault(f"{path} is a link, and nothing is written through it. Next: give --out another folder")
 
 
-# Several files of one student, of one exercise: which counts, where a rule says so; else none of them, and a sentence.
-#
-# The platform's order is such a rule, and so is the time where files were not written at once: what unpacks or copies them
-# writes them all in the same minute. Of the rest, what has nothing written in it does not count, nor does a file without the
-# exercise's name beside one that has it, nor a copy beside the file in exercises/ of a whole repository.
-
-MOST_PATHS = 4  # in one sentence
-APART = 60  # seconds: files whose times are nearer were copied or unpacked together
-
-
 def tell_apart(
     candidates: Sequence[Candidate], out: Path, memory: Memory, reading: Reading
 ) -> tuple[list[Candidate], list[Laid], list[str]]:
-    """Tell one student's files of one exercise apart, scripts and notebooks each for themselves. reading: of that student's files.
+    """Tell one student's files of one exercise apart, scripts and notebooks each for themselves.
+
+    The platform's order is a rule, and so is the time where files were not written at once: what unpacks or copies them writes them
+    all in the same minute. Of the rest, what has nothing written in it does not count, nor does a file without the exercise's
+    name beside one that has it, nor a copy beside the file in exercises/ of a whole repository.
 
     Returns:
         What can be laid out, what became of others already, and sentences on those that nothing tells apart.
     """
-    if len(several := _of_several(candidates)) > 1:
-        first = several[0]
-        said = f"are of several persons, and the roster takes each of them for {first.student!a}"
-        next_ = "Next: give --roster a file that tells them apart"
-        return [], [], [f"{first.origin.download}: {_paths_of(several)} {said}. {next_}"]
     rules: tuple[Callable[[Candidate], bool], ...] = (
         lambda c: (source := reading.source(c.ending, c.content)) is None or not is_unwritten(source),
         lambda c: c.is_named,
         lambda c: c.is_in_place,
     )
-    clear: list[Candidate] = []
-    laid: list[Laid] = []
-    unclear: list[str] = []
+    clear, laid, unclear = list[Candidate](), list[Laid](), list[str]()
     for ending in ENDINGS:
         ordered = sorted((c for c in candidates if c.ending == ending), key=lambda c: c.age)
-        left = rivals = _rivals(ordered)
-        if len(_contents(rivals)) < 2:
+        last = ordered[-1].origin if ordered else None
+        rivals = [c for c in ordered if last and (c.origin.platform, c.origin.order) == (last.platform, last.order)]
+        rivals = [c for c in rivals if last and last.modified - c.origin.modified < APART]
+        if len(digests(rivals)) < 2:
             clear += ordered
             continue
+        left = rivals
         for counts in rules:
             left = [candidate for candidate in left if counts(candidate)] or left
-        if len(_contents(left)) == 1:
+        if len(digests(left)) == 1:
             clear += [c for c in ordered if c not in rivals or c is left[-1]]
             laid += [c.laid(State.OTHER) for c in rivals if c is not left[-1]]
         elif chosen := _chosen_by_hand(rivals, out, memory):
             laid += [c.laid(State.SAME if c is chosen else State.OTHER) for c in ordered]
         else:
-            first = rivals[0]
-            where = "" if len({rival.archive for rival in rivals}) > 1 else f"{first.origin.download}: "
-            said = f"{_paths_of(rivals)} are of the same exercise, and nothing says which of them counts"
-            next_ = f"Next: copy that one to {out / first.path}, then the same command again"
-            unclear.append(f"{where}{said}. {next_}")
+            said = f"{paths_of(rivals)} are of the same exercise, and nothing says which of them counts"
+            next_ = f"Next: copy that one to {out / rivals[0].path}, then the same command again"
+            unclear.append(f"{rivals[0].origin.download}: {said}. {next_}")
     return clear, laid, unclear
 
 
-def surely_of_one(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[str]]:
-    """Return those of a download that are surely of the students they seem to be, and a sentence for the others.
-
-    Of a download that seems to be one student's, files of one exercise may be of several: they lie in one folder, and not
-    all of their names are the exercise's own. Other words in them may be students' names.
-    """
-    groups: dict[tuple[str, ...], list[Candidate]] = defaultdict(list)
-    for each in candidates:
-        folder, _, _ = each.origin.path.rpartition("/")
-        groups[folder, each.assignment.id, each.stem, each.ending].append(each)
-    mixed = [g for g in groups.values() if len(_contents(g)) > 1 and not all(each.is_plain for each in g)]
-    said = "are of the same exercise, and may be of several students. Next: give each student a folder, there"
-    sentences = [f"{group[0].origin.download}: {_paths_of(group)} {said}" for group in mixed]
-    return [each for each in candidates if not any(each in group for group in mixed)], sentences
-
-
-def _paths_of(candidates: Sequence[Candidate]) -> str:
-    """Return where they come from, for a sentence: of several downloads, with the archive."""
-    several = len({(candidate.origin.download, candidate.archive) for candidate in candidates}) > 1
-    paths = []
-    for each in candidates[:MOST_PATHS]:
-        is_whole = not several or each.origin.path.startswith(each.archive)
-        paths.append(each.origin.path if is_whole else f"{each.archive}/{each.origin.path}")
+def paths_of(candidates: Sequence[Candidate], *, with_download: bool = False) -> str:
+    """Return where they come from, for a sentence."""
+    paths = [
+        f"{c.origin.download}/{c.origin.path}" if with_download else c.origin.path for c in candidates[:MOST_PATHS]
+    ]
     return " and ".join([*paths, f"{len(candidates) - MOST_PATHS} more"][: len(candidates)])
 
 
-def _of_several(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return a file of each person of a download, where these are several: they have one name, which is all that the roster knows.
-
-    Students may choose their names: the newest file would take the place of somebody else's.
-    """
-    first: dict[str, dict[str, Candidate]] = {}
-    for candidate in candidates:
-        if candidate.person:
-            first.setdefault(candidate.origin.download, {}).setdefault(candidate.person, candidate)
-    return next(([*found.values()] for found in first.values() if len(found) > 1), [])
-
-
-def _rivals(ordered: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Return the newest, and those that nothing says to be older; all of them where several archives claim to be the student's."""
-    if not ordered or len({candidate.archive for candidate in ordered if candidate.archive}) > 1:
-        return ordered
-    last = ordered[-1].origin
-    same = [c for c in ordered if (c.origin.platform, c.origin.order) == (last.platform, last.order)]
-    return [candidate for candidate in same if last.modified - candidate.origin.modified < APART]
-
-
-def _contents(candidates: Iterable[Candidate]) -> set[str]:
+def digests(candidates: Iterable[Candidate]) -> set[str]:
+    """Return how many contents these have, by their digests."""
     return {candidate.origin.digest for candidate in candidates}
 
 

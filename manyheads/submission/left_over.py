@@ -69,7 +69,7 @@ _NOISE = (
     ".venv", "site-packages", "dist-packages", "node_modules", ".tox", ".nox",  # a virtual environment, of whatever name
     ".course",  # what our own commands remember
     ".git", ".gitignore", ".gitattributes", ".gitkeep", ".vscode", ".idea",
-    ".collected.json",  # what `course collect` remembers
+    ".collected.json*", ".collecting",  # what `course collect` remembers
     "timestamp.txt", "submission_secret.txt",  # nbgrader's
 )  # fmt: skip
 

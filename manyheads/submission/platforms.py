@@ -1,327 +1,303 @@
-"""The table of platforms: how each names what it lets an instructor download, as expressions over a file's path.
+"""The table of platforms: how each names what it lets an instructor download, as one expression over a file's path.
 
-A path begins with the download's own name. A student decides on the names within what they handed in, and could name a folder in it as
-a platform names another student's. So the group `who` has to end where the download's files part ways, or above: there the platform
-itself, or the instructor, named them. Other groups: `name` and `id` of the person; `order`, by which attempts are ordered, or `time`;
-`late`; `file`, the student's own name of the file; `named`, by which the platform knows a file again.
+Students name what is within their hand-in, and could name a folder there as a platform names somebody else's. So an
+expression is tried from the top of a path on, no deeper than where the paths of a download part ways, and never within a
+student's archive.
+
+Groups of an expression, a digit behind a name being another place of the same: `who` it is; `id` and `name` in that;
+`login`, or `ends`, which ends with it after an underscore; `order` or `time`, by which attempts are ordered; `late`; `file`, as the
+student named it; `named`, by which the platform knows a file again. `typed` stands in what was typed and is no file, `feedback`
+in what went back, `beside` in what is nobody's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from os.path import commonprefix
 
 from ..course import Course
-from .read_download import Found, Refused
-
-ALONE = " alone in "  # in a person's key, before the archive that holds one folder only
+from ..course.dates import read_moment
+from .archives import Member, is_wanted
 
 
 @dataclass(frozen=True)
 class Person:
-    """A student, or a group that hands in as one, as a platform names them.
+    """Somebody, or a group that hands in as one, as a platform knows them.
 
-    folder: the name of the student's folder where no roster knows better; nobody else on the platform has it.
-    ids: what the platform knows of them, by the roster's columns.
-    alone_in: the archive that holds this folder only: another archive may have one of the same name.
+    key: the platform's own, which nobody else there has. folder: the name of a folder where no roster knows better.
+    ids: what the platform says, by the roster's columns. logins: what may be the whole login, the likeliest first.
+    ends: ends with the login, after an underscore.
     """
 
+    platform: str
+    key: str
     folder: str
     name: str = ""
     ids: tuple[tuple[str, str], ...] = ()
-    alone_in: str = ""
-
-    @property
-    def key(self) -> str:
-        """What is this person's alone on the platform."""
-        return f"{self.folder}{ALONE}{self.alone_in}" if self.alone_in else self.folder
-
-
-def person_called(name: str, alone_in: str = "") -> Person:
-    """Return the person of a folder or an archive that people named: it may be any id of the roster, or a name."""
-    return Person(name, name, tuple((column, name) for column in ("sis_id", "email", "login")), alone_in)
+    logins: tuple[str, ...] = ()
+    ends: str = ""
 
 
 @dataclass(frozen=True)
-class HandedIn:
-    """A file that a person handed in.
+class HandIn:
+    """A file that somebody handed in.
 
-    name: as the student named it, without what the platform put before it.
-    order: the platform's own order of attempts, the newest last; equal where it has none.
-    named: what the platform calls it, by which it knows whose feedback is: Canvas' file, Moodle's folder.
-    archive: the archive whose own name says who the person is.
-    time: when it was handed in, in ISO 8601, where the platform says; late: whether it says late.
+    name: as the student named it. order: the platform's own of attempts, the newest last; equal where it has none.
+    when: in UTC, where the platform says it. late: whether it says that. named: what it calls the file.
     """
 
     person: Person
-    file: Found
+    member: Member
     name: str
     order: float = 0.0
+    when: datetime | None = None
     late: bool = False
-    time: str = ""
     named: str = ""
-    archive: str = ""
+
+
+@dataclass
+class Understood:
+    """What is made of a download. others: what is not taken, by its path, with why. left_out: how many files are of a kind."""
+
+    platform: str
+    handed_in: list[HandIn] = field(default_factory=list)
+    others: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
 class Download:
-    """A download that has been read.
+    """A download that has been listed.
 
-    name: its own. is_of_one: whether it is one of several archives, each of which is one student's.
+    is_of_one: whether it is an archive of one student, whose name it has, whatever it holds.
     is_known: whether somebody on the roster has this id or name.
     """
 
     name: str
-    files: tuple[Found, ...]
+    members: tuple[Member, ...]
     is_of_one: bool = False
     is_known: Callable[[str], bool] = field(default=lambda name: False, repr=False, compare=False)
 
     @cached_property
     def parting(self) -> int:
-        """How many folders all files have in common: the first place where their paths differ."""
-        return parting(self.files)
+        """How many folders all files have in common."""
+        return parting([member.path for member in self.members])
 
 
-def parting(files: Sequence[Found]) -> int:
-    """Return how many folders these files have in common."""
-    if len(files) < 2:
-        return max((len(file.path) - 1 for file in files), default=0)
-    shortest = min(len(file.path) for file in files)
-    differ = (i for i in range(shortest) if len({file.path[i] for file in files}) > 1)
-    return next(differ, shortest - 1)
+def parting(paths: Sequence[tuple[str, ...]]) -> int:
+    """Return how many folders these paths have in common."""
+    first, last = min(paths, default=()), max(paths, default=())  # what these two share, all share
+    shared = next((i for i, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first) - 1)
+    return max(0, min(shared, *(len(path) - 1 for path in paths))) if paths else 0
 
 
-@dataclass
-class Contents:
-    """What a platform makes of a download.
-
-    others: what is not taken, with the reason. nobodys: what was not handed in, such as the rest of a class repository.
-    feedback: what went back to students; a student's older file may be in it.
-    """
-
-    handed_in: list[HandedIn] = field(default_factory=list)
-    others: list[Refused] = field(default_factory=list)
-    nobodys: list[Found] = field(default_factory=list)
-    feedback: list[Found] = field(default_factory=list)
-
-    @property
-    def closed_of_nobody(self) -> list[Refused]:
-        """What cannot be read, and nobody handed in."""
-        handed_in = {item.file.path for item in self.handed_in}
-        return [Refused(f.path, f.closed) for f in self.nobodys if f.closed and f.path not in handed_in]
-
-    @property
-    def paths(self) -> set[tuple[str, ...]]:
-        """Of all files that this says something of."""
-        files = (*(item.file for item in self.handed_in), *self.nobodys, *self.feedback)
-        return {file.path for file in files} | {other.path for other in self.others}
-
-
-Read = Callable[[Sequence[Found], Download, Course], Contents]
-
-
-def in_common(names: Iterable[str], sign: str) -> str:
-    """Return what all these names begin with, up to its last sign; "" where there are not two names."""
-    different = list(set(names))
-    shared = commonprefix(different) if len(different) > 1 else ""  # noqa: RUF071, letter by letter is what is meant
-    return shared[: shared.rfind(sign) + 1]
-
-
-ARCHIVE = r"(?i:\.(?:zip|tgz|7z|rar|tar(?:\.gz|\.bz2|\.xz)?))"
+_ARCHIVE = r"(?i:\.(?:zip|tgz|7z|rar|tar(?:\.gz|\.bz2|\.xz)?|gz))"
 
 
 def unwrapped(name: str) -> str:
     """Return a folder's name; of an archive that stands for a folder, without its suffix."""
-    return re.sub(rf"{ARCHIVE}\Z", "", name)
+    return re.sub(rf"{_ARCHIVE}\Z", "", name)
 
 
-def matched(expressions: Sequence[str], path: Sequence[str], at: int) -> re.Match[str] | None:
-    """Return the match of a path by the first expression whose `who` ends at this part of the path, or above."""
-    text = "/".join(path)
-    found = (re.compile(expression, re.DOTALL).fullmatch(text) for expression in expressions)
-    return next((match for match in found if match and text.count("/", 0, match.end("who")) <= at), None)
-
-
-_ANY = r"(?:[^/]+/)*?"  # the folders above, or none
-_IN = r"[^/]+/(?:[^/]+/)*?"  # the download, and the folders above
-_REST = r"(?:/.*)?"
-_ASK = "and no file. Next: ask for the file"
+CLONES, FOLDERS = "clones", "folders"
+FEEDBACK, TYPED = "feedback that went back to students", "text or a note beside a file that was handed in"
+BESIDE = "nobody's hand-in"
+_TABLE = re.compile(r"^(?:[^/]+/)?[^/]+\.(?:xlsx?|csv)$")  # beside the folder of all hand-ins
 _TIME = r"(?:\d{1,2}\.? \w+|\w+ \d{1,2}),? \d{4} \d{1,2}:?\d{2}(?: ?[AaPp]\.?[Mm]\.?)?"
-_ATTEMPT = r"(?P<who>[^/]+?)_attempt_(?P<order>\d{4}(?:-\d{2}){5})"
 _MOODLES = r"(?P<who>(?P<name>[^_/]+)(?:_(?P<id>\d{1,18}))?)"
-_SAKAIS = r"(?P<who>(?P<name>[^/]+?) ?\((?P<id>[^()/]+)\)|[^/]+?)"
-_CANVAS = r"(?:LATE_)?(?P<who>anon_[A-Za-z0-9]{5}|[^/]*?_(?:LATE_)?\d{1,18})"
+_SAKAIS = r"(?P<who{0}>(?P<name{0}>[^/]+?) ?\((?P<id{0}>[^()/]+)\)|[^/]+?)"
 
 
 @dataclass(frozen=True)
-class Platform:
-    """A row of the table; each expression is tried in its order.
+class Row:
+    """A platform. In its expression ids of assignments stand in place of {ids}.
 
-    handed_in: files that students handed in. feedback: what went back to them. beside: what is nobody's.
-    said: what was handed in and is no file, each with a sentence; said_alone: only of who handed in no file.
-    folder: of the student, from `name` and `id`; else `who`. column: the roster's, which `id` is of.
-    prefixed: all `who` of a download begin with the assignment's name. exact: `who` stands where the files part ways, no higher.
-    sure: what looks like feedback is that, even where nothing was handed in.
+    folder: of a student with an id. columns: the roster's, which `id` may be of. cut: the sign between the login and what all
+    hand-ins of a download begin with. at_parting: `who` stands where paths part ways, and nowhere above. whole: what else lies in
+    the folder of `who` is nobody's. sure: what looks like feedback is that, also of somebody who handed in nothing.
     """
 
-    name: str
-    handed_in: tuple[str, ...]
-    feedback: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
-    said: tuple[tuple[str, str], ...] = ()
-    said_alone: bool = False
-    folder: str = ""
-    column: str = ""
-    prefixed: bool = False
-    exact: bool = False
+    platform: str
+    expression: str
+    folder: str = "{who}"
+    columns: tuple[str, ...] = ()
+    cut: str = ""
+    at_parting: bool = False
+    whole: bool = False
     sure: bool = True
 
-    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """Return what this platform knows of these files of the download."""
-        contents, at = Contents(), download.parting + 1
-        if self.exact:  # a table beside the folder of all submissions says nothing of where students part ways
-            own = [file for file in download.files if not matched(self.beside, (download.name, *file.path), 99)]
-            at = parting(own) + 1
-        taken: list[tuple[re.Match[str], Found]] = []
-        typed: list[tuple[re.Match[str], Found, str]] = []
-        for file in files:
-            path = (download.name, *file.path)
-            if match := matched(self.handed_in, path[at:], 0) if self.exact else matched(self.handed_in, path, at):
-                taken.append((match, file))
-            elif matched(self.feedback, path, at):
-                contents.feedback.append(file)
-            elif matched(self.beside, path, at):
-                contents.nobodys.append(file)
+    def read(self, download: Download, members: Sequence[Member], course: Course) -> tuple[Understood, list[Member]]:
+        """Return what this platform knows of some members of a download, and the members that it knows nothing of."""
+        expression = _compiled(self.expression, tuple(assignment.id for assignment in course.assignments))
+        at = 1 + parting(
+            [m.path for m in download.members if not (self.at_parting and _TABLE.search("/".join(m.path)))]
+        )
+        found = [(member, self._groups(expression, (download.name, *member.path), at)) for member in members]
+        whose = [groups for _, groups in found if groups and not groups["beside"]]
+        have = {groups["who"]: groups["root"] for groups in whose if not any(map(groups.get, _KINDS))}
+        roots = {*have.values()} if self.whole else set()
+        prefixes = _prefixes([groups["who"] for groups in whose], self.cut, download, course) if self.cut else []
+        done, left = Understood(self.platform), list[Member]()
+        for member, groups in found:
+            kind = next((kind for kind in _KINDS if groups.get(kind)), "")
+            is_sure = {"": True, "typed": True, "feedback": self.sure, "beside": self.sure and bool(have)}[kind]
+            above = ("/".join((download.name, *member.path[:i])) for i in range(len(member.path)))
+            if self.whole and not (groups and is_wanted(member.name)) and not roots.isdisjoint(above):
+                done.left_out[BESIDE] += 1
+            elif not groups or not (is_sure or groups["who"] in have):
+                left.append(member)
+            elif kind == "typed" and groups["who"] not in have:
+                said = f"is text or a link typed into {self.platform}, or a note, and no file. Next: ask for the file"
+                done.others.append((member.path, said))
+            elif kind:
+                done.left_out[_KINDS[kind]] += 1
             else:
-                said = ((matched((expression,), path, at), sentence) for expression, sentence in self.said)
-                typed += [(match, file, sentence) for match, sentence in said if match]
-        if not taken and not (contents.feedback and self.sure):
-            typed = [] if self.said_alone else typed
-            return Contents(others=[Refused(file.path, sentence) for _, file, sentence in typed])
-        whose = [match["who"] for match, _ in taken] + [match["who"] for match, _, _ in typed]
-        before = in_common(whose, "_") if self.prefixed else ""
-        contents.handed_in = [self._handed_in(match, file, before) for match, file in taken]
-        have_handed_in = {item.person for item in contents.handed_in} if self.said_alone else set()
-        for match, file, sentence in typed:
-            if self._person(match, before) in have_handed_in:
-                contents.nobodys.append(file)
-            else:
-                contents.others.append(Refused(file.path, sentence))
-        return contents
+                done.handed_in.append(self._hand_in(member, groups, prefixes, course.file.time_zone or ""))
+        return done, left
 
-    def _person(self, match: re.Match[str], before: str) -> Person:
-        group = match.groupdict().get
-        who, name, id_ = match["who"].removeprefix(before), group("name"), group("id")
-        folder = self.folder.format(name=name, id=id_) if self.folder and id_ else who
-        return Person(folder, name or who, ((self.column, id_),) if self.column and id_ else ())
+    def _groups(self, expression: re.Pattern[str], path: Sequence[str], at: int) -> dict[str, str]:
+        """Return what the expression finds, from the top of a path on; nothing where it does not fit. at: no deeper."""
+        for depth in range(min(at + 1, len(path))):
+            if match := expression.fullmatch("/".join(path[depth:])):
+                found = dict.fromkeys(_GROUPS, "")
+                found |= {name.rstrip("0123456789"): text for name, text in match.groupdict().items() if text}
+                if not self.at_parting or depth == at or found["beside"]:
+                    end = depth + 1 + ("all" in found)
+                    return found | {"root": "/".join(path[:end])}
+        return {}
 
-    def _handed_in(self, match: re.Match[str], file: Found, before: str) -> HandedIn:
-        group = match.groupdict().get
-        own = match["file"] if group("file") and match.end() == match.end("file") else file.name
-        order = float(re.sub(r"\D", "", group("order") or "") or _seconds(group("time") or ""))
-        late, named = bool(group("late")), group("named") or ""
-        return HandedIn(self._person(match, before), file, own, order, late, named=named)
+    def _hand_in(self, member: Member, found: Mapping[str, str], prefixes: Sequence[int], zone: str) -> HandIn:
+        who, id_, time = unwrapped(found["who"]), found["id"], _clock(found["time"])
+        logins = tuple(who[length:] for length in prefixes) or (found["login"],)
+        short = logins[-1] if prefixes else who
+        folder = self.folder.format(who=short, id=id_, name=found["name"]) if id_ else short
+        ids = tuple((column, id_) for column in self.columns if id_)
+        person = Person(
+            self.platform, folder if id_ else who, folder, found["name"] or short, ids, logins, found["ends"]
+        )
+        in_order = read_moment(time, "UTC")
+        order = float(re.sub(r"\D", "", found["order"]) or (in_order.timestamp() if in_order else 0))
+        name = found["file"].rpartition("/")[2] or member.name
+        return HandIn(person, member, name, order, read_moment(time, zone), bool(found["late"]), found["named"])
 
 
-def _seconds(time: str) -> float:
-    """For the order alone; 0 where the platform writes months in another language."""
-    text = re.sub(r"([A-Za-z]{3})[a-z]+", r"\1", re.sub(r"[,.:]", "", time))  # Nov 20 2026 1102 AM, 5 Mar 2026 612 PM
-    text = re.sub(r" (\d{3})(?= |$)", r" 0\1", text)
-    for form in ("%b %d %Y %I%M %p", "%d %b %Y %I%M %p", "%d %b %Y %H%M"):
+_KINDS = {"typed": TYPED, "feedback": FEEDBACK, "beside": BESIDE}
+_GROUPS = ("who", "id", "name", "login", "ends", "order", "time", "late", "file", "named", *_KINDS)
+
+
+@cache
+def _compiled(expression: str, ids: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(expression.replace("{ids}", "|".join(map(re.escape, ids))), re.DOTALL)
+
+
+def _prefixes(whole: Sequence[str], sign: str, download: Download, course: Course) -> list[int]:
+    """Return how long what stands before logins may be, the shortest first: all begin with it, up to a sign."""
+    named = [f"{each.id.replace('_', joint)}{sign}" for each in course.assignments for joint in "_-"]
+    folders = (download.name, *(download.members[0].path[: download.parting] if whole else ()))
+    named += [f"{name.removesuffix('-submissions')}-" for name in folders if name.endswith("-submissions")]
+    for slug in named if whole else ():
+        if all(text.lower().startswith(slug.lower()) and len(text) > len(slug) for text in whole):
+            return [len(slug)]
+    beside = {m.path[download.parting] for m in download.members}  # also of whom this platform knows nothing
+    names = {*whole, *(beside if beside.issuperset(whole) else ())}
+    shared = commonprefix(sorted(names)) if len(names) > 1 else ""  # noqa: RUF071, letter by letter is what is meant
+    return [0, *(found.end() for found in re.finditer(re.escape(sign), shared))]
+
+
+def _clock(text: str) -> str:
+    """Return a time as ISO 8601; as it is where its months are of another language."""
+    if re.fullmatch(r"\d{4}(-\d\d){5}", text):
+        return f"{text[:10]} {text[11:].replace('-', ':')}"
+    short = re.sub(r"([A-Za-z]{3})[a-z]+", r"\1", re.sub(r"[,.:]", "", text))  # Nov 20 2026 1102 AM, 5 Mar 2026 612 PM
+    short = re.sub(r" (\d{3})(?= |$)", r" 0\1", short)
+    for form in ("%b %d %Y %I%M %p", "%d %b %Y %I%M %p", "%d %b %Y %H%M") if text else ():
         with suppress(ValueError):
-            return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()
-    return 0.0
+            return datetime.strptime(short, form).replace(tzinfo=UTC).strftime("%Y-%m-%d %H:%M")
+    return text
 
 
-PLATFORMS = (
-    Platform(
-        "Moodle",  # mod/assign/classes/downloader.php; without "Download submissions in folders" all of it stands before a file's name
-        (rf"{_IN}(?P<named>{_MOODLES}_assignsubmission_(?!onlinetext)[a-z]+_?)(?P<file>[^/]*){_REST}",),
-        feedback=(rf"{_IN}{_MOODLES}_assignfeedback_[^/]*{_REST}",),
-        said=((rf"{_IN}{_MOODLES}_assignsubmission_onlinetext[^/]*{_REST}", f"is text typed into Moodle, {_ASK}"),),
+ROWS = (
+    Row(  # nbgrader/exchange/default/submit.py: user+assignment+time+random in inbound/
+        "nbgrader",
+        r"(?P<who>(?P<login>[^+/]+))\+[^+/]+\+(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+/]*)(?:\+[^+/]*)?/(?P<file>.*)",
     ),
-    Platform(
-        "Canvas",  # lib/content_zipper.rb takes digits between underscores out of names: the first two numbers are the ids
-        (
-            rf"{_IN}(?P<named>(?P<late>LATE_)?(?P<who>anon_(?=\d{{0,4}}[A-Za-z])[A-Za-z0-9]{{5}})_(?P<order>\d{{1,18}})_(?P<file>[^/]+)){_REST}",
-            rf"{_IN}(?P<named>(?P<who>(?P<name>[^/]*?)_(?P<late>LATE_)?(?P<id>\d{{1,18}}))_(?P<order>\d{{1,18}})_(?P<file>[^/]+)){_REST}",
-        ),
-        said=(
-            (rf"{_IN}{_CANVAS}_text\.html", f"is text typed into Canvas, {_ASK}"),
-            (rf"{_IN}{_CANVAS}_link\.html", f"is a link handed in to Canvas, {_ASK}"),
-        ),
-        folder="{name}_{id}",
-        column="canvas_id",
+    Row(  # mod/assign/classes/downloader.php; without "Download submissions in folders" all of it stands before a file's name
+        "Moodle",
+        rf"(?P<named>{_MOODLES}_assign(?:(?P<feedback>feedback)|submission)_(?:(?P<typed>onlinetext)|[a-z]+)_?)(?P<file>.*)",
     ),
-    Platform(
-        "Brightspace",  # what its numbers count is not documented: they are kept whole, and two students of one name stay two
-        (
-            rf"{_IN}(?P<who>(?P<id>\d{{1,18}}-\d{{1,18}}) ?- (?P<name>[^/]+?)) ?- (?P<time>{_TIME})(?: ?- (?P<file>[^/]+)|{ARCHIVE})?{_REST}",
-        ),
-        beside=(rf"{_IN}(?P<who>index\.html)",),
-        folder="{name}_{id}",
+    Row(  # lib/content_zipper.rb takes digits between underscores out of names: the first two numbers are the ids
+        "Canvas",
+        r"(?P<named>(?:(?P<late>LATE_)?(?P<who>anon_(?=\d{0,4}[A-Za-z])[A-Za-z0-9]{5})"
+        r"|(?P<name>[^/]*?)_(?P<late2>LATE_)?(?P<who2>(?P<id>\d{1,18})))"
+        r"_(?:(?P<typed>(?:text|link)\.html)|(?P<order>\d{1,18})_(?P<file>[^/]+)))(?:/.*)?",
+        "{name}_{id}",
+        ("canvas_id",),
     ),
-    Platform(
-        "Blackboard",  # of a single name nobody can tell the assignment's from the user's, and it stays whole
-        (rf"{_IN}{_ATTEMPT}(?:_(?P<file>[^/]+)|{ARCHIVE})?{_REST}",),
-        said=(
-            (
-                rf"{_IN}{_ATTEMPT}\.txt",
-                "is Blackboard's note on an attempt without a file. Next: read it, and ask for the file",
-            ),
-        ),
-        said_alone=True,
-        prefixed=True,
+    Row(  # what its numbers count is not documented: they are kept whole, and two students of one name stay two
+        "Brightspace",
+        rf"(?P<who>(?P<id>\d{{1,18}}-\d{{1,18}}) ?- (?P<name>[^/]+?)) ?- (?P<time>{_TIME})(?: ?- (?P<file>[^/]+)|{_ARCHIVE})?(?:/.*)?"
+        r"|(?P<who2>(?P<beside>index\.html))",
+        "{name}_{id}",
     ),
-    Platform(
+    Row(  # of a single name nobody can tell the assignment's from the user's, and it stays whole
+        "Blackboard",
+        rf"(?P<who>(?P<ends>[^/]+?))_attempt_(?P<time>\d{{4}}(?:-\d\d){{5}})(?:(?P<typed>\.txt)|(?:_(?P<file>[^/]+)|{_ARCHIVE})?(?:/.*)?)",
+        cut="_",
+    ),
+    Row(
         "Sakai",
-        (
-            rf"{_IN}{_SAKAIS}/(?i:submission attachment\(s\))/.*",
-            rf"{_IN}{_SAKAIS}_(?i:submission attachment\(s\))_(?P<file>[^/]+){_REST}",
-        ),
-        feedback=(rf"{_IN}(?P<who>[^/]+)/(?i:feedback attachment\(s\))/.*",),
-        beside=(rf"{_ANY}(?P<who>[^/]+)/(?i:comments\.txt|feedbacktext\.html|grades\.(?:csv|xlsx?))",),
-        said=((rf"{_IN}{_SAKAIS}/(?i:[^/]*_submissiontext\.html)", f"is text typed into Sakai, {_ASK}"),),
-        said_alone=True,
-        folder="{id}",
-        column="email",
+        rf"{_SAKAIS.format('')}[/_](?i:(?P<feedback>feedback)|submission)(?i: attachment\(s\))[/_](?P<file>.*)"
+        rf"|{_SAKAIS.format(2)}/(?:(?P<typed>(?i:[^/]*_submissiontext\.html))|(?P<beside>(?i:comments\.txt|feedbacktext\.html)))"
+        r"|(?P<who3>(?P<beside2>grades\.(?:csv|xlsx?)))",
+        "{id}",
+        ("email", "login", "sis_id"),
     ),
-    Platform(
-        "OpenOLAT",  # older ones give two folders for each student: "ada_drop" is what was handed in, "ada_return" what went back
-        (
-            rf"{_ANY}(?P<who>[^/]+)/(?P<order>\d{{1,3}})_(?:submissions|revisions)(?:_[^/]*)?/.*",
-            rf"{_IN}(?P<who>[^/]+)_drop(?:box)?/.*",
-            rf"{_IN}(?P<who>[^/]+)/[^/]+_drop(?:box)?/.*",
-        ),
-        feedback=(
-            rf"{_ANY}(?P<who>[^/]+)/\d{{1,3}}_corrections(?:_[^/]*)?/.*",
-            rf"{_IN}(?P<who>[^/]+)(?:/[^/]+)?_return(?:box)?/.*",
-        ),
-        beside=(rf"{_ANY}(?P<who>[^/]+)/\d{{1,3}}_(?:task|solutions?)(?:_[^/]*)?/.*",),
+    Row(  # older ones give two folders for each student: "ada_drop" is what was handed in, "ada_return" what went back
+        "OpenOLAT",
+        r"(?P<who>[^/]+)/\d{1,3}_(?:(?P<feedback>corrections)|(?P<beside>task|solutions?))(?:_[^/]*)?/.*"
+        r"|(?P<who2>(?P<ends>(?P<login>[^/]+)))/(?P<order>\d{1,3})_(?:submissions|revisions)(?:_[^/]*)?/(?P<file>.*)"
+        r"|(?P<who3>(?P<ends2>(?P<login2>[^/]+?)))_(?:drop|(?P<feedback2>return))(?:box)?/(?P<file2>.*)",
         sure=False,
     ),
-    Platform(
-        "Schoology",  # each time that somebody hands in is a revision; a school that gives no ids has the name alone
-        (
-            rf"{_IN}(?P<who>(?P<name>[^/]*[^/\s]) - (?P<id>[^/\s]+)|[^/]+)/(?i:revision (?P<order>\d{{1,9}})(?: ?- ?(?:(?P<late>late)|[^/]*))?)/.*",
-        ),
-        folder="{id}",
-        column="sis_id",
+    Row("OpenOLAT", r"(?P<who>(?P<login>[^/]+))/[^/]+_(?:drop|(?P<feedback>return))(?:box)?/(?P<file>.*)", sure=False),
+    Row(  # each time that somebody hands in is a revision; a school that gives no ids has the name alone
+        "Schoology",
+        r"(?P<who>(?P<name>[^/]*[^/\s]) - (?P<id>[^/\s]+)|[^/]+)/"
+        r"(?i:revision (?P<order>\d{1,9})(?: ?- ?(?:(?P<late>late)|[^/]*))?)/(?P<file>.*)",
+        "{id}",
+        ("sis_id",),
+    ),
+    Row(  # a repository's folder, or GitHub's zip of one, with its branch behind its name; or all that Classroom put together
+        CLONES,
+        rf"(?P<who>[^/]+?)(?:(?:-main|-master)?{_ARCHIVE})?/exercises/(?:{{ids}})/(?P<file>.*)"
+        rf"|(?P<who2>[^/]+?)-(?:main|master){_ARCHIVE}"
+        rf"|(?P<all>[^/]+)-submissions/(?P<who3>(?P=all)-[^/]+?)(?:{_ARCHIVE})?(?:/(?P<file2>.*))?",
+        cut="-",
+        whole=True,
+    ),
+    Row(  # where a student uploads a name again, it keeps both, and counts from 2; teams are folders, and read as folders
+        "ILIAS",
+        r"(?P<who>(?P<ends>(?P<name>[^_/]+_[^_/]+)_(?P<login>[^/]+))_\d{1,18})/(?:[^/]+/)*"
+        r"(?:(?P<late>(?i:late submission|versp[^/]{1,2}tete abgabe)) - )?(?P<file>[^/]+?(?: \((?P<order>\d{1,4})\))?(?:\.[^./]*)?)"
+        r"|(?P<who2>(?P<beside>[^/]+\.(?:xlsx?|csv)))",
+        at_parting=True,
     ),
 )
-# What repositories are called may look the same: clones come before it.
-ILIAS = Platform(
-    "ILIAS",  # where a student uploads a name again, it keeps both, and counts from 2; teams are folders, and read as folders
-    (
-        r"(?P<who>(?P<name>[^/]+_[^/]+)_(?P<id>[^_/]+)_\d{1,18})/(?:[^/]+/)*"
-        r"(?:(?P<late>(?i:late submission|versp[^/]{1,2}tete abgabe)) - )?(?P<file>[^/]+?(?: \((?P<order>\d{1,4})\))?(?:\.[^./]*)?)",
-    ),
-    beside=(rf"{_ANY}(?P<who>[^/]+)/[^/]+\.(?:xlsx?|csv)",),
-    column="login",
-    exact=True,
-)
+
+
+Reads = Callable[[Download, Sequence[Member], Course], tuple[Understood, list[Member]]]
+
+
+def understood(download: Download, course: Course, before: Reads, after: Reads) -> Iterator[Understood]:
+    """Yield what is made of a download: by `before`, by each platform of the table, and by `after`, which takes what is left."""
+    left = list(download.members)
+    for read in (before, *(row.read for row in ROWS), after):
+        done, left = read(download, left, course) if left else (Understood(""), left)
+        if done.handed_in or done.others or done.left_out:
+            yield done

@@ -9,13 +9,14 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 
 from ..errors import CourseFault
 from .find import is_student
 
 LARGEST = 8 * 1024 * 1024  # bytes of the file
-FORM = "Its first line names its columns: id, and any of name, section, email, login, sis_id, canvas_id, github"
+FORM = "Its first line names its columns: id, and any of name, section, group, email, login, sis_id, canvas_id, github"
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class Student:
     """A row of the roster.
 
     id: the name of the student's folder, in submitted/ and in results/.
-    login, sis_id, canvas_id: Canvas' SIS Login ID, SIS User ID and ID; the first two are Moodle's username and ID number.
+    group: those who hand in together. login, sis_id, canvas_id: Canvas' SIS Login ID, SIS User ID and ID; the first two are
+    Moodle's username and ID number.
     """
 
     id: str
@@ -34,6 +36,7 @@ class Student:
     sis_id: str = ""
     canvas_id: str = ""
     github: str = ""
+    group: str = ""
 
 
 _COLUMNS = tuple(field.name for field in fields(Student))
@@ -47,6 +50,7 @@ _NAMES = {
     "login": "sis_login_id username",
     "email": "email_address e-mail e-mail_address",
     "section": "sections groups",
+    "group": "group_name",
     "github": "github_username",
     "first_name": "first_name",
     "last_name": "last_name surname",
@@ -74,16 +78,52 @@ class Roster:
         some = ", ".join(ascii(name) for name in students[:3]) + (" …" if len(students) > 3 else "")
         return f"nobody of {len(students)} who handed in ({some}) is on the roster, {self.read_as}"
 
-    def with_id(self, **ids: str) -> Student | None:
-        """Return the one student who has one of these ids; None if nobody has, or more than one."""
-        wanted = {(column, folded(value)) for column, value in ids.items() if value}
-        students = [s for s in self.students if any(folded(getattr(s, column)) == value for column, value in wanted)]
-        return students[0] if len(students) == 1 else None
+    def with_id(self, ids: Iterable[tuple[str, str]]) -> Student | None:
+        """Return the one student who has one of these ids, by columns; None if nobody has, or more than one."""
+        found = {self._by_id[key] for key in ((column, folded(value)) for column, value in ids) if key in self._by_id}
+        return found.pop() if len(found) == 1 else None
+
+    def with_login(self, login: str) -> Student | None:
+        """Return the one student whose login this is as a whole, or any other id."""
+        return self.with_id((column, login) for column in _IDS)
+
+    def ending_with(self, text: str) -> Student | None:
+        """Return the student whose login this text ends with, after the name and an underscore.
+
+        The longest login is tried first. What is before one has to be that student's name: m_al1 is not al1.
+        """
+        for at in (i for i, sign in enumerate(text) if sign == "_"):
+            student = self.with_login(text[at + 1 :])
+            if student and _bare(text[:at]) in map(_bare, _spellings(student.name)):
+                return student
+        return None
 
     def named(self, name: str) -> list[Student]:
         """Return the students of this name, in whichever order its parts stand and however they are joined."""
-        letters = _letters(name)
-        return [student for student in self.students if letters and letters in set(_spellings(student.name))]
+        return self._by_name.get(letters(name), [])
+
+    def in_group(self, name: str) -> list[Student]:
+        """Return the members of a group."""
+        return self._by_group.get(letters(name), [])
+
+    @cached_property
+    def _by_id(self) -> dict[tuple[str, str], Student]:
+        return {(column, folded(value)): s for s in self.students for column in _IDS if (value := getattr(s, column))}
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Student]]:
+        return _sorted_by((name, student) for student in self.students for name in {*_spellings(student.name)})
+
+    @cached_property
+    def _by_group(self) -> dict[str, list[Student]]:
+        return _sorted_by((letters(student.group), student) for student in self.students if student.group)
+
+
+def _sorted_by(pairs: Iterable[tuple[str, Student]]) -> dict[str, list[Student]]:
+    found: dict[str, list[Student]] = {}
+    for key, student in pairs:
+        found.setdefault(key, []).append(student)
+    return found
 
 
 def read_roster(path: Path) -> Roster:
@@ -179,8 +219,14 @@ def _spellings(name: str) -> Iterator[str]:
     """Ada King Lovelace as adakinglovelace, kinglovelaceada, lovelaceadaking: Canvas puts the last name first."""
     words = name.replace(",", " ").split()
     for i in range(len(words)):
-        yield _letters("".join(words[i:] + words[:i]))
+        yield letters("".join(words[i:] + words[:i]))
 
 
-def _letters(text: str) -> str:
+def letters(text: str) -> str:
+    """Return the letters and digits of a name, without case."""
     return "".join(letter for letter in folded(text) if letter.isalnum())
+
+
+def _bare(text: str) -> str:
+    """Return the letters of a name without accents, as ILIAS writes it."""
+    return "".join(letter for letter in unicodedata.normalize("NFKD", letters(text)) if letter.isascii())

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from ..course import Assignment, Course
-from ..course.dates import moment
+from ..course.dates import read_moment
 from ..errors import CourseFault
 from ..result import HandedIn
 from . import NotGraded, Submission, Unreadable, closed_in, find_submissions, read_text
@@ -89,19 +88,19 @@ def _stamped(submission: Submission) -> HandedIn | None:
     if not os.path.isfile(path) or path.is_symlink():  # False in a folder that may not be entered
         return None
     try:
-        return HandedIn(source=TIMESTAMP, time=moment(read_text(path, 1).strip(), "UTC"))
-    except (Unreadable, ValueError, OverflowError):
+        time = read_moment(read_text(path, 1), "UTC")
+    except Unreadable:
         return None
+    return HandedIn(source=TIMESTAMP, time=time) if time else None
 
 
 def _remembered(submission: Submission, memory: Memory) -> HandedIn | None:
     """Return the latest time of the files that were collected, or what a platform says that marks what is late; else None."""
     start = f"{submission.student}/{submission.assignment.id}/"
     origins = [origin for path, origin in memory.files.items() if path.startswith(start)]
-    times = [origin.handed_in for origin in origins]
-    if origins and all(times):
-        when = max(datetime.fromisoformat(time).astimezone(UTC) for time in times)
-        return HandedIn(source=origins[0].platform, time=when)
+    times = [time for origin in origins if (time := read_moment(origin.handed_in))]
+    if origins and len(times) == len(origins):
+        return HandedIn(source=origins[0].platform, time=max(times))
     if late := next((origin for origin in origins if origin.late), None):
         return HandedIn(source=late.platform, late=True)
     marked = bool(origins) and all(origin.platform in MARKS_LATE for origin in origins)

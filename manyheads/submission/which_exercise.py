@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
@@ -78,14 +79,10 @@ class Exercises:
 
     def _by_name(self, name: str) -> Exercise | Assignment | None:
         """By the whole name, or what is left without suffixes such as (1)."""
-        known: dict[str, Exercise | Assignment] = {assignment.id: assignment for assignment in self.course.assignments}
-        earlier = {key: exercise for exercise in self.course.exercises for key in (*exercise.row.was, *exercise.stems)}
-        own = {key: exercise for exercise in self.course.exercises for key in (exercise.id, exercise.stem)}
-        known |= earlier | own
         stem = _plain(PurePath(name).stem)
         while stem:
-            if stem in known:
-                return known[stem]
+            if stem in self._names:
+                return self._names[stem]
             shorter = _plain(_SUFFIX.sub("", stem))
             if shorter == stem:
                 return None
@@ -116,6 +113,21 @@ class Exercises:
 
     def _of(self, id_: str) -> Exercise:
         return next(exercise for exercise in self.course.exercises if exercise.id == id_)
+
+    def is_in_place(self, folders: Sequence[str]) -> bool:
+        """Return whether a file in these folders lies where the course's repository has it."""
+        return tuple(folders[-2:]) in self._places
+
+    @cached_property
+    def _places(self) -> set[tuple[str, ...]]:
+        return {each.exercises_folder.relative_to(each.root).parts for each in self.course.assignments}
+
+    @cached_property
+    def _names(self) -> dict[str, Exercise | Assignment]:
+        """By ids and names of files; an exercise's own come before earlier ones, and these before an assignment's."""
+        known: dict[str, Exercise | Assignment] = {assignment.id: assignment for assignment in self.course.assignments}
+        earlier = {key: exercise for exercise in self.course.exercises for key in (*exercise.row.was, *exercise.stems)}
+        return known | earlier | {key: e for e in self.course.exercises for key in (e.id, e.stem)}
 
     @cached_property
     def _narrowed(self) -> Exercises:

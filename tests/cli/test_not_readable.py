@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import shutil
 import subprocess
 import zipfile
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.submission.lay_out import read_memory
 from tests.conftest import Run
 
 MEAN = "def running_mean(x):\n    return x\n"
@@ -52,9 +52,7 @@ def test_it_is_told_with_the_students_id_and_kept_in_the_record(course: Run, tmp
     assert (
         f"{told} Next: open it by hand, and put the files into {tmp_path / 'in' / 'bela' / 'averages'}/" in done.stdout
     )
-    assert json.loads((tmp_path / "in" / ".collected.json").read_text())["not_readable"] == {
-        "bela": {"averages": [WORK]}
-    }
+    assert read_memory(tmp_path / "in").not_readable == {"bela": {"averages": [WORK]}}
 
 
 def test_nobody_who_reads_results_has_a_zero_for_it(course: Run, tmp_path: Path) -> None:
@@ -101,7 +99,7 @@ def test_it_counts_no_more_once_the_student_has_handed_in_a_file(course: Run, tm
     done = course("collect", "ZIP", "--out", "IN")
     assert done.returncode == 0
     assert f"note: bela: {WORK} could not be read, and counts no more" in done.stdout
-    assert json.loads((tmp_path / "in" / ".collected.json").read_text())["not_readable"] == {}
+    assert read_memory(tmp_path / "in").not_readable == {"bela": {"averages": []}}
 
 
 def test_it_holds_where_the_empty_folder_was_not_copied_along(course: Run, tmp_path: Path) -> None:

@@ -122,3 +122,17 @@ def test_of_a_folder_without_end_a_bounded_part_is_copied(tmp_path: Path) -> Non
         "a/small",
     }
     assert left_out == ["large", "a/b/c/d/e/f/g/h/i"]
+
+
+@pytest.mark.parametrize(("own", "agrees"), [
+    (TIME, True), ("2026-11-23 12:00:00.000000 +0000", True), ("2026-11-20 12:00:00 UTC", False),
+    ("9999-12-31 23:58:20", False), ("the dog ate it", False), (None, False),
+])  # fmt: skip
+def test_a_time_of_the_students_own_counts_where_it_agrees_with_the_exchanges(
+    tmp_path: Path, own: str | None, agrees: bool
+) -> None:
+    if own is not None:
+        (tmp_path / "timestamp.txt").write_text(own)
+    said = exchange.agree_on_time(f"ada+averages+{TIME}+abc", tmp_path)
+    assert said == ("" if agrees else "timestamp.txt does not say the time in the exchange's name, which counts")
+    assert (tmp_path / "timestamp.txt").read_text() == (own if agrees else "2026-11-23 12:00:00.000000 UTC")

@@ -219,7 +219,7 @@ def test_canvas_finds_each_attachment_and_shows_the_students_own_file_with_the_f
 
 def test_of_what_was_collected_before_names_were_remembered_it_is_said(run_course: Run, here: Path) -> None:
     students = take(here, {"ada_1_10_01_mean.py": MEAN, "bela_2_20_01_mean.py": MEAN})
-    memory = here / "submitted" / ".collected.json"
+    memory = here / "submitted" / ".collected.jsonl"
     memory.write_text(memory.read_text().replace('"named": "ada_1_10_01_mean.py"', '"named": ""'))
     done = send(run_course, here, *students)
     assert (

@@ -66,5 +66,5 @@ def run(course: Course, out: Path) -> Collect:
 def there(out: Path) -> There:
     """The files that were laid out."""
     return lambda: sorted(
-        str(path.relative_to(out)) for path in out.rglob("*") if path.is_file() and path.name != ".collected.json"
+        str(path.relative_to(out)) for path in out.rglob("*") if path.is_file() and path.name != ".collected.jsonl"
     )

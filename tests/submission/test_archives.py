@@ -14,9 +14,9 @@ import pytest
 
 from manyheads.course import Course
 from manyheads.errors import CourseFault
+from manyheads.submission.archives import Limits
 from manyheads.submission.collect_downloads import collect
 from manyheads.submission.lay_out import State
-from manyheads.submission.read_download import Limits
 
 from .conftest import DANCE, Collect, There, Zipped, zip_bytes
 
@@ -106,28 +106,18 @@ def test_an_odd_name_is_a_folder_or_refused_in_a_sentence(
     assert "x" in students
 
 
-def test_macs_names_without_a_flag_are_read_as_utf_8(run: Collect, tmp_path: Path, there: There) -> None:
-    path = tmp_path / "download.zip"
-    data = zip_bytes({"ZoX/04_reshape_dance.py": DANCE, "xXx/04_reshape_dance.py": DANCE})
-    path.write_bytes(data.replace(b"ZoX", "Zß".encode()))
-    run(path)
-    assert "Zß/multi_head_attention/04_reshape_dance.py" in there()
-
-
-@pytest.mark.parametrize("name", ["Jörg Müßig", "René"])
-def test_other_names_without_a_flag_are_read_as_the_format_says(
-    run: Collect, tmp_path: Path, there: There, name: str
+@pytest.mark.parametrize(("name", "code"), [("Zß", "utf-8"), ("Jörg Müßig", "cp437"), ("René", "cp437")])
+def test_names_without_a_flag_are_read_as_macs_or_the_format_write_them(
+    run: Collect, tmp_path: Path, there: There, name: str, code: str
 ) -> None:
-    path = tmp_path / "download.zip"
-    data = zip_bytes({f"{'X' * len(name)}/04_reshape_dance.py": DANCE, "bo/04_reshape_dance.py": DANCE})
-    path.write_bytes(data.replace(b"X" * len(name), name.encode("cp437")))
+    path, stands = tmp_path / "download.zip", "X" * len(name.encode(code))
+    data = zip_bytes({f"{stands}/04_reshape_dance.py": DANCE, "bo/04_reshape_dance.py": DANCE})
+    path.write_bytes(data.replace(stands.encode(), name.encode(code)))
     run(path)
     assert f"{name}/multi_head_attention/04_reshape_dance.py" in there()
 
 
-SMALL = Limits(
-    attempt=10_000, archive=200_000, inner=50_000, inner_members=20, inner_listed=30, total=80_000, members=60
-)
+SMALL = Limits(attempt=10_000, archive=200_000, person=50_000, members=20, listed=30, total=80_000, total_members=60)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +129,7 @@ SMALL = Limits(
         pytest.param(zip_bytes({f"{i:0200}": b"" for i in range(60)}), "more files than are read", id="many long names"),
         pytest.param(b"PK\3\4 nothing", "damaged", id="no zip"),
         pytest.param(b"", "damaged, or neither zip nor tar", id="empty"),
-        pytest.param(zip_bytes({"a.zip": zip_bytes({"04_reshape_dance.py": b""})}), "it is within 2 others", id="deep"),
+        pytest.param(zip_bytes({"a.zip": zip_bytes({"b.zip": zip_bytes({"04_reshape_dance.py": b""})})}), "it is within 2 others", id="deep"),
     ],
 )  # fmt: skip
 def test_a_students_archive_that_is_too_much_is_not_opened_and_the_others_are(
@@ -167,7 +157,9 @@ def test_a_download_that_is_too_much_is_an_error_and_nothing_is_written(
     course: Course, zipped: Zipped, out: Path
 ) -> None:
     many = {f"s{i}_{i}_{i}_04_reshape_dance.py": "#" * 9_000 for i in range(20)}
-    with pytest.raises(CourseFault, match=r"is not read to its end: it unpacks to more .* Next: course collect it in"):
+    with pytest.raises(
+        CourseFault, match=r"are not read to their end: it unpacks to more .* Next: course collect them one by one"
+    ):
         collect(course, [zipped(many)], out, limits=SMALL)
     assert not out.exists()
 
@@ -266,8 +258,13 @@ def test_a_tar_that_leads_back_to_its_beginning_ends(run: Collect, tmp_path: Pat
 def test_a_tar_bomb_is_not_unpacked(course: Course, tmp_path: Path, out: Path) -> None:
     import gzip
 
-    (tmp_path / "all").mkdir()
-    (tmp_path / "all" / "b.tar.gz").write_bytes(gzip.compress(bytes(30_000_000)))
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w") as archive:
+        info = tarfile.TarInfo("a.bin")
+        info.size = 30_000_000
+        archive.addfile(info, io.BytesIO(bytes(30_000_000)))
+    (tmp_path / "all" / "ada").mkdir(parents=True)
+    (tmp_path / "all" / "b.tar.gz").write_bytes(gzip.compress(plain.getvalue()))
     done = collect(course, [tmp_path / "all"], out, limits=SMALL)
     assert "unpacks to more than is read here" in done.not_taken[0]
 

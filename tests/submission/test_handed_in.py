@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,30 +16,18 @@ import pytest
 
 from manyheads.course import Course
 from manyheads.result import HandedIn
-from manyheads.submission import clones as commits
-from manyheads.submission import find_submissions
+from manyheads.submission import commits, find_submissions
+from manyheads.submission.collect_downloads import collect
 from manyheads.submission.to_grade import handed_in
 
 from .conftest import DANCE, Collect, Zipped
 
 WHEN = Callable[..., dict[str, tuple[str, str]]]
-GRADESCOPE = """\
-submission_1:
-  :submitters:
-  - :name: Ada
-    :sid: ada
-  :created_at: 2026-11-20 10:11:12.345678000 -08:00
-submission_2:
-  :submitters:
-  - :name: Bela
-    :sid: bela
-  :created_at: 2026-11-20 10:11:12
-submission_3:
-  :submitters:
-  - :name: Chen
-    :sid: chen
-  :created_at: 2026-11-20 18:11:12.345678000 Z
-"""
+TIMES = ("2026-11-20 10:11:12.345678000 -08:00", "2026-11-20 10:11:12", "2026-11-20 18:11:12.345678000 Z")
+GRADESCOPE = "".join(
+    f"submission_{i}:\n  :submitters:\n  - :sid: {who}\n  :created_at: {time}\n"
+    for i, (who, time) in enumerate(zip(("ada", "bela", "chen"), TIMES, strict=True), 1)
+)
 
 
 @pytest.fixture(scope="session")
@@ -96,11 +84,8 @@ def test_nbgraders_timestamp_counts(out: Path, when: WHEN, stamp: str, time: str
 
 
 def test_gradescopes_time_counts_where_it_has_a_zone(run: Collect, zipped: Zipped, when: WHEN) -> None:
-    run(
-        zipped(
-            {"submission_metadata.yml": GRADESCOPE, **{f"submission_{i}/04_reshape_dance.py": DANCE for i in (1, 2, 3)}}
-        )
-    )
+    files = {f"submission_{i}/04_reshape_dance.py": DANCE for i in (1, 2, 3)}
+    run(zipped({"submission_metadata.yml": GRADESCOPE, **files}))
     same = ("2026-11-20T18:11:12", "Gradescope")
     assert when() == {"ada": same, "chen": same}, "Ruby writes UTC as a Z after a blank"
 
@@ -120,10 +105,7 @@ needs_git = pytest.mark.skipif(GIT is None, reason="git is not installed")
 
 def git(folder: Path, *arguments: str, at: str = "2026-11-20T10:00:00+01:00") -> None:
     own = {"HOME": str(folder), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
-    who = [
-        "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main", "-c",
-        "protocol.file.allow=always",
-    ]  # fmt: skip
+    who = "-c user.name=a -c user.email=a@b -c init.defaultBranch=main -c protocol.file.allow=always".split()
     subprocess.run(["git", *who, *arguments], cwd=folder, env={**os.environ, **own}, check=True, capture_output=True)
 
 
@@ -206,12 +188,6 @@ def test_of_what_is_no_clone_no_time_is_known(run: Collect, tmp_path: Path, when
     assert when() == {}
 
 
-def test_the_times_are_in_utc(out: Path, course: Course) -> None:
-    hand_in(out, "ada", "2026-12-01 18:00:00 UTC")
-    (found,) = handed_in(out, find_submissions(course, out)[0]).values()
-    assert found.time == datetime.fromisoformat("2026-12-01T18:00:00+00:00")
-
-
 @needs_git
 def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(
     clone: Path, monkeypatch: pytest.MonkeyPatch
@@ -227,3 +203,32 @@ def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(
     times = [commits.commit_time(clone.parent, ("hw-ada", str(i), "04_reshape_dance.py")) for i in range(9)]
     assert asked == ["0", "1", "2"]
     assert times[2:4] == ["2026-11-20T10:00:00+01:00", ""]
+
+
+@pytest.mark.parametrize(("names", "time"), [
+    (["hw_ada_attempt_2026-11-20-10-11-12_{}", "hw_bo_attempt_2026-11-21-10-00-00_{}"], "2026-11-20T09:11:12"),
+    (["7-9 - ada - Nov 20, 2026 1102 AM - {}", "8-9 - bo - 21 November, 2026 902 PM/{}"], "2026-11-20T10:02:00"),
+    (["ada+multi_head_attention+2026-11-20 10:11:12.5 UTC+x/{}", "bo+multi_head_attention+2026-11-20 10:11:12 UTC+y/{}"],
+     "2026-11-20T10:11:12"),
+    (["hw_ada_attempt_9999-11-20-10-11-12_{}", "hw_bo_attempt_2026-99-99-10-00-00_{}"], None),
+], ids=["Blackboard", "Brightspace", "nbgrader", "no time"])  # fmt: skip
+def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(
+    course: Course, zipped: Zipped, out: Path, when: WHEN, names: list[str], time: str | None
+) -> None:
+    here = replace(course, file=course.file.model_copy(update={"time_zone": "Europe/Berlin"}))
+    done = collect(here, [zipped([name.format("04_reshape_dance.py") for name in names])], out)
+    found = {who[:3]: said[0] for who, said in when().items()}
+    assert found.get("ada") == time, done
+    assert len(found) == (0 if time is None else 2)
+
+
+@needs_git
+@pytest.mark.parametrize("date", ["253402300800 +0000", "1795175000 +9999", "-1 +0000", "99999999999999 +0000"])
+def test_a_committers_date_that_is_none_stops_nobody(run: Collect, clone: Path, when: WHEN, date: str) -> None:
+    raw = subprocess.run(["git", "cat-file", "commit", "HEAD~"], cwd=clone, capture_output=True, text=True, check=True)
+    forged = re.sub(r"(?m)^(committer .*>) .*$", rf"\1 {date}", raw.stdout)
+    made = subprocess.run(["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"], cwd=clone, input=forged,
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    (clone / ".git" / "refs" / "heads" / "main").write_text(made.stdout)
+    assert run(clone.parent).not_taken == []
+    assert when() == {}

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import signal
+import sys
+import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from manyheads.course import Course
 from manyheads.errors import CourseFault
-from manyheads.submission import find_submissions
+from manyheads.submission import find_submissions, lay_out
+from manyheads.submission.collect_downloads import LOCK, collect
+from manyheads.submission.lay_out import held
 from manyheads.submission.roster import Roster, Student
 
 from .conftest import DANCE, Collect, There, Zipped
@@ -100,8 +108,6 @@ def test_with_a_roster_what_was_collected_before_is_nobody_elses(run: Collect, z
 
 @pytest.mark.parametrize("inside", ["", "deep/submitted"])
 def test_the_folder_that_is_filled_is_not_read(run: Collect, course: Course, out: Path, inside: str) -> None:
-    from manyheads.submission.collect_downloads import collect
-
     (out / inside).mkdir(parents=True)
     with pytest.raises(CourseFault, match=r"which is read\. Next: give --out a folder elsewhere"):
         collect(course, [out], out / inside)
@@ -118,3 +124,149 @@ def test_who_was_laid_out_without_the_roster_before_is_told(run: Collect, zipped
     done = run(zipped([FIRST]), roster=Roster((Student("lovelace", canvas_id="1"),)))
     assert [path.split("/")[0] for path in there()] == ["ada_1", "lovelace"]
     assert done.said == ["lovelace: was collected as 'ada_1' before, without this roster. Next: remove that folder"]
+
+
+OF_ADA = "multi_head_attention/04_reshape_dance.py"
+FILE = "04_reshape_dance.py"
+WRITTEN, OTHER = "def split_heads(x, n_head):\n    return x.mT\n", "def split_heads(x, n_head):\n    return x.mT.mT\n"
+STUB = 'def split_heads(x, n_head):\n    """To do."""\n    raise NotImplementedError\n'
+
+
+@pytest.mark.parametrize("names", [
+    pytest.param([f"ada/a/{FILE}", f"ada/b/{FILE}"], id="in two folders"),
+    pytest.param([f"ada/{FILE}", "ada/04_reshape_dance (1).py"], id="a browser's number"),
+    pytest.param(["ada/one.py", "ada/two.py"], id="of no name"),
+])  # fmt: skip
+def test_where_no_rule_says_which_counts_none_is_taken(
+    run: Collect, zipped: Zipped, there: There, out: Path, names: Sequence[str]
+) -> None:
+    bela = names[0].replace("ada", "bela")
+    download = zipped({names[0]: WRITTEN, names[1]: OTHER, bela: WRITTEN})
+    done = run(download)
+    assert there() == [f"bela/{OF_ADA}"]
+    said = f"{' and '.join(sorted(names))} are of the same exercise, and nothing says which of them counts"
+    next_ = f"copy that one to {out / 'ada' / OF_ADA}, then the same command again"
+    assert done.not_taken == [f"download.zip: {said}. Next: {next_}"]
+
+    (out / "ada" / OF_ADA).parent.mkdir(parents=True)
+    (out / "ada" / OF_ADA).write_text(OTHER)  # as it says; and it holds, however often
+    for _ in range(2):
+        done = run(download)
+        assert done.not_taken == []
+        assert sorted(each.state.name for each in done.laid if each.student == "ada") == ["OTHER", "SAME"]
+        assert (out / "ada" / OF_ADA).read_text() == OTHER
+
+
+@pytest.mark.parametrize(("files", "counts"), [
+    pytest.param({f"ada/class/{FILE}": STUB, f"ada/{FILE}": WRITTEN}, WRITTEN, id="a stub does not"),
+    pytest.param({f"ada/{FILE}": WRITTEN, "ada/scratch.py": OTHER}, WRITTEN, id="the one with the exercise's name"),
+    pytest.param({f"ada/{FILE}": WRITTEN, f"ada/copy/{FILE}": WRITTEN}, WRITTEN, id="both are the same"),
+    pytest.param({f"ada/solutions/{OF_ADA}": OTHER, f"ada/main/exercises/{OF_ADA}": WRITTEN,
+        f"ada/old/{OF_ADA}": OTHER}, WRITTEN, id="of a whole repository the one in exercises"),
+])  # fmt: skip
+def test_where_a_rule_says_which_counts_that_one_is_taken(
+    run: Collect, zipped: Zipped, out: Path, files: dict[str, str | bytes], counts: str
+) -> None:
+    done = run(zipped({**files, f"bela/{FILE}": OTHER}))
+    assert done.not_taken == []
+    assert (out / "ada" / OF_ADA).read_text() == counts
+
+
+@pytest.mark.parametrize(("minutes", "taken"), [(10, True), (0, False)])
+def test_the_time_is_a_rule_where_files_were_not_written_at_once(
+    run: Collect, tmp_path: Path, there: There, minutes: int, taken: bool
+) -> None:
+    with zipfile.ZipFile(tmp_path / "download.zip", "w") as archive:
+        archive.writestr(zipfile.ZipInfo(f"ada/old/{FILE}", (2026, 11, 20, 12, 0, 0)), WRITTEN)
+        archive.writestr(zipfile.ZipInfo(f"ada/{FILE}", (2026, 11, 20, 12, minutes, 40)), OTHER)
+        archive.writestr(zipfile.ZipInfo(f"bela/{FILE}", (2026, 11, 20, 12, 0, 0)), OTHER)
+    done = run(tmp_path / "download.zip")
+    assert (there() == [f"ada/{OF_ADA}", f"bela/{OF_ADA}"], not done.not_taken) == (taken, taken)
+
+
+@pytest.mark.parametrize("names", [
+    pytest.param(["report/s1@ada@04_reshape_dance.py", "report/s2@bela@04_reshape_dance.py"], id="ids in the names"),
+    pytest.param(["ada@uni.edu_1_handin.py", "bela@uni.edu_1_handin.py"], id="no exercise's name"),
+    pytest.param([FILE, "bela_reshape_dance.py"], id="one of them has the exercise's name"),
+])  # fmt: skip
+def test_loose_files_of_several_students_are_not_taken_for_one(
+    run: Collect, tmp_path: Path, there: There, names: Sequence[str]
+) -> None:
+    with zipfile.ZipFile(tmp_path / "download.zip", "w") as archive:
+        for day, name in enumerate(names, 1):
+            archive.writestr(zipfile.ZipInfo(name, (2026, 11, day, 12, 0, 0)), f"{DANCE}# {day}")
+    done = run(tmp_path / "download.zip")
+    assert there() == []
+    assert [said.partition(" are of ")[2] for said in done.not_taken] == [
+        "the same exercise, and may be of several students. Next: give each student a folder, there"
+    ]
+
+
+def test_a_roster_with_both_numbers_tells_two_of_one_name_apart(run: Collect, zipped: Zipped, there: There) -> None:
+    roster = Roster(tuple(Student(id_, name="Ada Lovelace", canvas_id=n) for id_, n in (("ada", "11"), ("ada2", "22"))))
+    run(zipped({f"lovelaceada_11_900_{FILE}": WRITTEN, f"lovelaceada_22_901_{FILE}": OTHER}), roster=roster)
+    assert there() == [f"ada/{OF_ADA}", f"ada2/{OF_ADA}"]
+
+
+STUDENTS = 12
+
+
+def class_of(text: str) -> dict[str, str]:
+    return {f"s{i}_{i}_{len(text)}{i}_04_reshape_dance.py": f"{DANCE}# {text} {i}" for i in range(100, 100 + STUDENTS)}
+
+
+def killed(do: Callable[[], object], moment: int) -> bool:
+    """Do it in a process that is killed at the nth time that a file is opened, renamed or removed; whether it was."""
+    child = os.fork()
+    if not child:
+        left = itertools.count(moment, -1)
+
+        def count(event: str, _: object) -> None:
+            if event in ("open", "os.rename", "os.remove", "os.mkdir") and not next(left):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            sys.addaudithook(count)
+            do()
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize("moment", range(20))
+def test_killed_at_any_moment_it_is_finished_by_the_next_one(
+    course: Course, run: Collect, zipped: Zipped, out: Path, there: There, moment: int
+) -> None:
+    monday, friday = zipped(class_of("old"), "monday.zip"), zipped(class_of("later"), "friday.zip")
+    of_events = 6 + moment * (7 * STUDENTS // 20)
+    assert killed(lambda: collect(course, [monday], out), of_events), "it had ended before"
+    assert killed(lambda: collect(course, [friday], out), of_events), "it had ended before"
+    done = run(friday)
+    assert {each.state.name for each in done.laid} <= {"NEW", "REPLACED", "SAME"}
+    assert done.not_taken == []
+    assert len(there()) == STUDENTS
+    assert all("# later" in (out / path).read_text() for path in there())
+    assert {each.state.name for each in run(monday).laid} == {"OLDER"}
+
+
+def test_two_at_once_do_not_write_to_one_folder(run: Collect, zipped: Zipped, out: Path) -> None:
+    said = rf"another course collect \(process {os.getpid()}\) is writing to .* Next: wait"
+    with held(out / LOCK, "{}"), pytest.raises(CourseFault, match=said):
+        run(zipped(class_of("old")))
+
+
+@pytest.mark.parametrize(("line", "is_read"), [
+    ("", True), ("x", True), ("\x00", True), ('["file", "a", {"ori', True),
+    ('["file", "a", {"platform": 1}]', False), ("{}", False), ('["more", 1]', False), ("[" * 9000, False),
+])  # fmt: skip
+def test_a_journal_is_read_without_what_is_incomplete_or_not_at_all(
+    run: Collect, zipped: Zipped, out: Path, line: str, is_read: bool
+) -> None:
+    run(zipped(class_of("old")))
+    with (out / lay_out.NAME).open("a") as journal:
+        journal.write(f"\n{line}\n")
+    if is_read:
+        assert {each.state.name for each in run(zipped(class_of("old"))).laid} == {"SAME"}
+        return
+    with pytest.raises(CourseFault, match=r"is of another version\. Next: course collect DOWNLOAD --out NEW"):
+        run(zipped(class_of("old")))

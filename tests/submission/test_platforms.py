@@ -1,4 +1,4 @@
-"""Each platform's names, as its own source makes them, lead to the right student and the right exercise."""
+"""Each platform's names, as its own source makes them, lead to the right student and exercise; what stands beside them to nobody."""
 
 from __future__ import annotations
 
@@ -65,74 +65,32 @@ def test_files_are_of_whom_the_names_say(
 def test_of_canvas_attempts_the_newest_wins_whatever_their_names_are(
     run: Collect, zipped: Zipped, there: There, out: Path
 ) -> None:
-    done = run(
-        zipped(
-            {
-                "lovelaceada_12345_678909_04_reshape_dance.py": f"{DANCE}# the newest",
-                "lovelaceada_12345_678901_04_reshape_dance-1.py": f"{DANCE}# older",
-                "lovelaceada_12345_678902_04_reshape_dance-2.py": f"{DANCE}# old",
-            }
-        )
-    )
-    assert there() == [f"lovelaceada_12345/{DANCED}"]
-    assert "the newest" in (out / there()[0]).read_text()
-    assert [(each.state.name, each.origin.order) for each in done.laid] == [
-        ("OLDER", 678901),
-        ("OLDER", 678902),
-        ("NEW", 678909),
-    ]
+    names = {9: "04_reshape_dance.py", 1: "04_reshape_dance-1.py", 2: "04_reshape_dance-2.py"}
+    done = run(zipped({f"lovelaceada_12345_67890{i}_{name}": f"{DANCE}# {i}" for i, name in names.items()}))
+    assert [(path, (out / path).read_text()[-1]) for path in there()] == [(f"lovelaceada_12345/{DANCED}", "9")]
+    states = [(each.state.name, each.origin.order) for each in done.laid]
+    assert states == [("OLDER", 678901), ("OLDER", 678902), ("NEW", 678909)]
 
 
-@pytest.mark.parametrize(
-    ("names", "students"),
-    [
-        pytest.param(
-            [f"7-9 - Ada L - Nov {d}, 2026 {t} - 04_reshape_dance.py" for d, t in ((20, "1102 AM"), (21, "902 PM"))]
-            + ["8-9 - Bo Li - Nov 20, 2026 1102 AM - 04_reshape_dance.py"],
-            ["Ada L_7-9", "Bo Li_8-9"],
-            id="Brightspace",
-        ),
-        pytest.param(
-            [f"7-9 - Ada L - {d} November, 2026 902 PM/04_reshape_dance.py" for d in (9, 21)]
-            + ["8-9 - Bo Li - 20 November, 2026 1102 AM/04_reshape_dance.py", "index.html"],
-            ["Ada L_7-9", "Bo Li_8-9"],
-            id="Brightspace, in folders",
-        ),
-        pytest.param(
-            [f"HW_1_{who}-11-12_04_reshape_dance.py" for who in ("ada_attempt_2026-11-20-10", "ada_attempt_2026-11-21-09",
-                                                                 "bo_li_attempt_2026-11-20-10")],
-            ["ada", "bo_li"],
-            id="Blackboard",
-        ),
-        pytest.param(
-            [f"{who}-10-11-12/04_reshape_dance.py" for who in ("Ada L_ada_attempt_2026-11-20", "Ada L_ada_attempt_2026-11-21",
-                                                               "Bo_bo_attempt_2026-11-20")],
-            ["Ada L_ada", "Bo_bo"],
-            id="Blackboard Ultra, in folders",
-        ),
-        pytest.param(
-            [f"HW1/{who}/04_reshape_dance.py" for who in ("Lovelace, Ada - s100/Revision 9 - On time",
-                                                          "Lovelace, Ada - s100/Revision 10 - Late",
-                                                          "O'Neil-Li, Bo - s200/Revision 1 - On time")],
-            ["s100", "s200"],
-            id="Schoology",
-        ),
-        pytest.param(
-            [f"{who}/04_reshape_dance.py" for who in ("Abel, Ada/Revision 1 - On time/my work",
-                                                      "Abel, Ada/Revision 2 - On time", "Li, Bo/Revision 1 - Late")],
-            ["Abel, Ada", "Li, Bo"],
-            id="Schoology, without ids",
-        ),
-        pytest.param(
-            [f"HW1/Submissions/{who}04_reshape_dance{again}.py" for who, again in (("Li_Bo_bo.li_124/", ""),
-                                                                                   ("Li_Bo_bo.li_124/", " (2)"),
-                                                                                   ("Lovelace_Ada_al1_123/Late Submission - ", ""))]
-            + ["HW1/HW1.xlsx"],
-            ["Li_Bo_bo.li_124", "Lovelace_Ada_al1_123"],
-            id="ILIAS",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("names", "students"), [
+    pytest.param([f"7-9 - Ada L - Nov {d}, 2026 {t} - {FILE}" for d, t in ((20, "1102 AM"), (21, "902 PM"))]
+        + [f"8-9 - Bo Li - Nov 20, 2026 1102 AM - {FILE}"], ["Ada L_7-9", "Bo Li_8-9"], id="Brightspace"),
+    pytest.param([f"7-9 - Ada L - {d} November, 2026 902 PM/{FILE}" for d in (9, 21)]
+        + [f"8-9 - Bo Li - 20 November, 2026 1102 AM/{FILE}", "index.html"], ["Ada L_7-9", "Bo Li_8-9"],
+        id="Brightspace, in folders"),
+    pytest.param([f"HW_1_{who}-11-12_{FILE}" for who in ("ada_attempt_2026-11-20-10", "ada_attempt_2026-11-21-09",
+        "bo_li_attempt_2026-11-20-10")], ["ada", "bo_li"], id="Blackboard"),
+    pytest.param([f"{who}-10-11-12/{FILE}" for who in ("Ada L_ada_attempt_2026-11-20", "Ada L_ada_attempt_2026-11-21",
+        "Bo_bo_attempt_2026-11-20")], ["Ada L_ada", "Bo_bo"], id="Blackboard Ultra, in folders"),
+    pytest.param([f"HW1/{who}/{FILE}" for who in ("Lovelace, Ada - s100/Revision 9 - On time",
+        "Lovelace, Ada - s100/Revision 10 - Late", "O'Neil-Li, Bo - s200/Revision 1 - On time")], ["s100", "s200"],
+        id="Schoology"),
+    pytest.param([f"{who}/{FILE}" for who in ("Abel, Ada/Revision 1 - On time/my work", "Abel, Ada/Revision 2 - On time",
+        "Li, Bo/Revision 1 - Late")], ["Abel, Ada", "Li, Bo"], id="Schoology, without ids"),
+    pytest.param([f"HW1/Submissions/{who}04_reshape_dance{again}.py" for who, again in (("Li_Bo_bo.li_124/", ""),
+        ("Li_Bo_bo.li_124/", " (2)"), ("Lovelace_Ada_al1_123/Late Submission - ", ""))] + ["HW1/HW1.xlsx"],
+        ["Li_Bo_bo.li_124", "Lovelace_Ada_al1_123"], id="ILIAS"),
+])  # fmt: skip
 def test_names_with_times_are_of_as_many_students_as_they_name(
     run: Collect, zipped: Zipped, there: There, out: Path, names: list[str], students: list[str]
 ) -> None:
@@ -161,25 +119,6 @@ def test_an_ending_that_browsers_and_mail_put_behind_is_seen_through(
     assert len(there()) == 2
 
 
-def test_text_and_links_of_canvas_are_named(run: Collect, zipped: Zipped) -> None:
-    names = ["a_1_2_04_reshape_dance.py", "b_3_text.html", "c_LATE_4_link.html", "readme.txt"]
-    said = run(zipped(names)).not_taken
-    assert [sentence.split(": ", 1)[1].split(".html ")[-1].split(",")[0] for sentence in said] == [
-        "is text typed into Canvas",
-        "is a link handed in to Canvas",
-        "readme.txt is in no student's folder. Next: put it into one",
-    ]
-
-
-def test_online_text_of_moodle_is_named_beside_the_same_students_file(
-    run: Collect, zipped: Zipped, there: There
-) -> None:
-    folder = "Ada Lovelace_123_assignsubmission"
-    done = run(zipped([f"{folder}_file_/04_reshape_dance.py", f"{folder}_onlinetext_/onlinetext.html"]))
-    assert len(there()) == 1
-    assert "is text typed into Moodle, and no file" in done.not_taken[0]
-
-
 METADATA = """\
 submission_987654:
   :submitters:
@@ -203,17 +142,9 @@ submission_987655:
 
 
 def test_gradescope_says_in_a_list_whose_a_folder_is(run: Collect, zipped: Zipped, there: There) -> None:
-    root = "assignment_4711_export"
-    done = run(
-        zipped(
-            {
-                f"{root}/submission_metadata.yml": METADATA,
-                f"{root}/submission_987654/04_reshape_dance.py": DANCE,
-                f"{root}/submission_987655/deep/04_reshape_dance.py": DANCE,
-                f"{root}/submission_1/04_reshape_dance.py": DANCE,
-            }
-        )
-    )
+    folders = ("submission_987654", "submission_987655/deep", "submission_1")
+    files = {f"export/{folder}/04_reshape_dance.py": DANCE for folder in folders}
+    done = run(zipped({"export/submission_metadata.yml": METADATA, **files}))
     assert done.platforms == {"download.zip": ["Gradescope"]}
     assert there() == [f"{name}/{DANCED}" for name in ("100", "102", "bela@example.org")]
     (said,) = done.not_taken
@@ -222,34 +153,25 @@ def test_gradescope_says_in_a_list_whose_a_folder_is(run: Collect, zipped: Zippe
 
 def test_of_two_gradescope_submissions_of_one_student_the_later_wins(run: Collect, zipped: Zipped, out: Path) -> None:
     row = "\n  :submitters:\n  - :sid: '100'\n  :created_at: 2026-11-"
-    run(
-        zipped(
-            {
-                "submission_metadata.yml": f"submission_9:{row}20 10:00:00 Z\nsubmission_10:{row}19 23:00:00 -08:00\n",
-                "submission_9/04_reshape_dance.py": f"{DANCE}# later",
-                "submission_10/04_reshape_dance.py": f"{DANCE}# earlier",
-            }
-        )
-    )
-    assert "later" in (out / "100" / DANCED).read_text()
+    listed = f"submission_9:{row}20 10:00:00 Z\nsubmission_10:{row}19 23:00:00 -08:00\n"
+    files = {f"submission_{i}/04_reshape_dance.py": f"{DANCE}# {i}" for i in (9, 10)}
+    run(zipped({"submission_metadata.yml": listed, **files}))
+    assert (out / "100" / DANCED).read_text().endswith("# 9")
+
+
+ALIASES = "".join(
+    f"{c}: &{c} {{<<: [*{p}, *{p}, *{p}, *{p}]}}\n" for p, c in zip("abcdefghijklm", "bcdefghijklmn", strict=True)
+)
 
 
 @pytest.mark.parametrize(
     "bomb",
-    [
-        pytest.param("[" * 100_000, id="deep"),
-        pytest.param("a: &a {x: 1}\n" + "".join(
-            f"{c}: &{c} {{<<: [*{p}, *{p}, *{p}, *{p}]}}\n" for p, c in zip("abcdefghijklmnop", "bcdefghijklmnopq", strict=True)
-        ), id="wide"),
-        pytest.param("!!python/object/apply:os.system ['touch /tmp/owned']", id="an object"),
-        pytest.param(b"\xff\xfe", id="no text"),
-        pytest.param("a: b: c", id="no YAML"),
-    ],
+    ["[" * 100_000, f"a: &a {{x: 1}}\n{ALIASES}", "!!python/object/apply:os.system ['touch /tmp/owned']", b"\xff\xfe", "a: b: c"],
+    ids=["deep", "wide", "an object", "no text", "no YAML"],
 )  # fmt: skip
 def test_a_list_that_is_hostile_is_read_as_none(run: Collect, zipped: Zipped, there: There, bomb: str | bytes) -> None:
     done = run(zipped({"submission_metadata.yml": bomb, "submission_1/04_reshape_dance.py": DANCE}))
-    assert there() == []
-    assert done.not_taken
+    assert (there(), bool(done.not_taken)) == ([], True)
 
 
 E = f"exercises/{DANCED}"
@@ -311,58 +233,13 @@ def test_folders_of_exercises_are_no_students(run: Collect, zipped: Zipped, ther
     assert there() == [f"{who}/{path}" for who in ("ada", "bela") for path in (scored, DANCED)]
 
 
-def test_archives_of_students_within_a_folder_are_opened(
-    run: Collect, tmp_path: Path, there: There, zipped: Zipped
-) -> None:
+def test_archives_of_students_within_a_folder_are_opened(run: Collect, tmp_path: Path, there: There) -> None:
     inner = zip_bytes({"hw/04_reshape_dance.py": DANCE})
     (tmp_path / "all").mkdir()
     (tmp_path / "all" / "ada.zip").write_bytes(zip_bytes({"work.zip": inner}))
-    zipped({"x/04_reshape_dance.py": DANCE}, "all/bela.zip")
+    (tmp_path / "all" / "bela.zip").write_bytes(inner)
     run(tmp_path / "all")
     assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
-
-
-@pytest.mark.parametrize("forged", [
-    "bela_2_999_04_reshape_dance.py",
-    "2-9 - Bela - Nov 29, 2026 1102 AM - 04_reshape_dance.py",
-    "hw_B_attempt_2026-11-29-10-11-12_04_reshape_dance.py",
-    "Bela_2_assignsubmission_file_/04_reshape_dance.py",
-    "Submitted files/bela/hw/Version 9/04_reshape_dance.py",
-    "Bela - 2/Revision 9 - On time/04_reshape_dance.py",
-    "Bela_Y_bela_2/Late Submission - 04_reshape_dance (9).py",
-    "bela/exercises/multi_head_attention/04_reshape_dance.py",
-    "bela/multi_head_attention/04_reshape_dance.py",
-    "../bela/multi_head_attention/04_reshape_dance.py",
-])  # fmt: skip
-@pytest.mark.parametrize(("ada", "bela"), [
-    pytest.param("ada_1_10_work.zip", "bela_2_11_04_reshape_dance.py", id="Canvas"),
-    pytest.param("Ada_1_assignsubmission_file_", "Bela_2_assignsubmission_file_/04_reshape_dance.py", id="Moodle"),
-    pytest.param("1-9 - Ada - Nov 20, 2026 1102 AM", "2-9 - Bela - Nov 20, 2026 1102 AM - 04_reshape_dance.py",
-        id="Brightspace"),
-    pytest.param("hw_A_attempt_2026-11-20-10-11-12", "hw_B_attempt_2026-11-20-10-11-12/04_reshape_dance.py",
-        id="Blackboard"),
-    pytest.param("hw-ada", "hw-bela/exercises/multi_head_attention/04_reshape_dance.py", id="clones"),
-    pytest.param("ada", "bela/multi_head_attention/04_reshape_dance.py", id="folders"),
-    pytest.param("ada.zip", "bela.zip", id="archives"),
-    pytest.param("submission_1", "submission_2/04_reshape_dance.py", id="Gradescope"),
-    pytest.param("Submissions/Ada_X_ada_1", "Submissions/Bela_Y_bela_2/04_reshape_dance.py", id="ILIAS"),
-    pytest.param("Ada - 1/Revision 1 - Late", "Bela - 2/Revision 1 - On time/04_reshape_dance.py", id="Schoology"),
-])  # fmt: skip
-def test_nobody_hands_in_for_somebody_else_by_the_names_within(
-    run: Collect, zipped: Zipped, out: Path, ada: str, bela: str, forged: str
-) -> None:
-    """Ada names files as a platform would name Bela's, later ones; and brings a list as Gradescope's."""
-    lists = "".join(f"submission_{i}:\n  :submitters:\n  - :sid: '{i}'\n" for i in (1, 2))
-    own = {forged: f"{DANCE}# forged", "submission_metadata.yml": lists.replace("submission_1", forged.split("/")[0])}
-    files: dict[str, str | bytes] = {"submission_metadata.yml": lists} if ada.startswith("submission") else {}
-    honest = f"{DANCE}# honest"
-    files[bela] = zip_bytes({"04_reshape_dance.py": honest}) if bela.endswith("zip") else honest
-    files |= {ada: zip_bytes(own)} if ada.endswith("zip") else {f"{ada}/{name}": text for name, text in own.items()}
-    roster = Roster((Student("A", name="Ada", canvas_id="1", sis_id="1", github="ada", login="ada"),
-                     Student("B", name="Bela", canvas_id="2", sis_id="2", github="bela", login="bela")))  # fmt: skip
-    run(zipped(files), roster=roster)
-    assert "honest" in (out / "B" / DANCED).read_text()
-    assert {path.name for path in out.iterdir()} <= {"A", "B", "hw-ada", ".collected.json"}
 
 
 def test_a_folder_in_which_everything_was_thrown_together_is_read_name_by_name(
@@ -399,7 +276,9 @@ ROSTER = Roster(
         id="by a login before it"),
     pytest.param("1-2 - Bela Berg - 05 March 2026 612 PM/04_reshape_dance.py", "Bela Berg_1-2",
         id="a first name as a login"),
-    pytest.param("hw1-ada-l/exercises/multi_head_attention/04_reshape_dance.py", "al", id="by a repository"),
+    pytest.param("multi-head-attention-ada-l/exercises/multi_head_attention/04_reshape_dance.py", "al",
+        id="by a repository of an assignment's name"),
+    pytest.param("hw1-ada-l/exercises/multi_head_attention/04_reshape_dance.py", "hw1-ada-l", id="not by its end"),
 ])  # fmt: skip
 def test_a_roster_says_whose_a_file_is(run: Collect, zipped: Zipped, there: There, name: str, student: str) -> None:
     known = zipped(["x_12345_8_02_causal_mask.py"], "known.zip")  # a roster that knows nobody stops the command
@@ -408,8 +287,109 @@ def test_a_roster_says_whose_a_file_is(run: Collect, zipped: Zipped, there: Ther
     assert bool(done.said) is (student not in {"al", "bb", "dd"})
 
 
-def test_a_roster_finds_who_hands_in_on_ilias_by_the_login(run: Collect, zipped: Zipped, there: There) -> None:
-    """ILIAS writes names without accents, so that the name does not say it."""
-    folders = ("Bartok_Bela_bela_7", "Lovelace_Ada King_xyz_8")
-    run(zipped([f"HW1/Submissions/{folder}/04_reshape_dance.py" for folder in folders]), roster=ROSTER)
-    assert there() == [f"al/{DANCED}", f"bb/{DANCED}"]
+@pytest.mark.parametrize("name", [
+    "projectgroup3_77_9_04_reshape_dance.py", "Project Group 3_7_assignsubmission_file_/04_reshape_dance.py",
+    "HW1/Abgaben/Project Group 3/Li_Bo_bo_7/04_reshape_dance.py", "project-group-3/04_reshape_dance.py",
+])  # fmt: skip
+def test_what_a_group_hands_in_is_of_each_member(run: Collect, zipped: Zipped, there: There, name: str) -> None:
+    rows = [Student(who, group="Project Group 3" if who < "c" else "") for who in ("ada", "ben", "cat")]
+    done = run(zipped([name, name.replace("roup 3", "roup 4").replace("roup3_77", "roup4_78").replace("-3", "-4")]),
+               roster=Roster(tuple(rows)))  # fmt: skip
+    assert [path for path in there() if not path.startswith(("P", "p"))] == [f"ada/{DANCED}", f"ben/{DANCED}"]
+    assert done.not_taken == []
+
+
+def test_who_is_on_the_roster_is_looked_up_once_a_person(
+    run: Collect, zipped: Zipped, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, with_id = list[object](), Roster.with_id
+    monkeypatch.setattr(Roster, "with_id", lambda self, ids: asked.append(1) or with_id(self, ids))
+    files = [f"s{i}_{i}_{900 + j}_0{j}_x.py" for i in range(20) for j in range(1, 9)]
+    run(
+        zipped(files + [f"s{i}_{i}_1_04_reshape_dance.py" for i in range(20)]),
+        roster=Roster((Student("s", canvas_id="1"),)),
+    )
+    assert len(asked) < 20 * 12
+
+
+SAKAI, SUBMITTED = "HW 1/Lovelace, Ada(al1)/{}", f"Submission attachment(s)/{FILE}"
+NOTES = ["HW 1/grades.csv", SAKAI.format("comments.txt"), SAKAI.format("Lovelace, Ada(al1)_submissionText.html")]
+STUDENTS = [
+    pytest.param([SAKAI.format(SUBMITTED), f"HW 1/Li, Bo(bo@uni.edu)/{SUBMITTED}"],
+        [SAKAI.format(f"Feedback Attachment(s)/{FILE}")], NOTES, ["al1", "bo@uni.edu"], id="Sakai"),
+    pytest.param([SAKAI.format(SUBMITTED)], [SAKAI.format(f"Feedback Attachment(s)/{FILE}")], NOTES[:1], ["al1"],
+        id="Sakai, one student"),
+    pytest.param([f"Lovelace, Ada(al1)_Submission attachment(s)_{FILE}", "Li, Bo(bo)_Submission attachment(s)_reshape_dance-1.py"],
+        [], [], ["al1", "bo"], id="Sakai, flat"),
+    pytest.param([f"Blatt 1/ada_l_drop/{FILE}", f"Blatt 1/bo_drop/{FILE}"], [f"Blatt 1/ada_l_return/{FILE}"], [], ["ada_l", "bo"],
+        id="OpenOLAT, an older one"),
+    pytest.param([f"Blatt 1/ada/x_drop/{FILE}", f"Blatt 1/bo/y_drop/{FILE}"], [f"Blatt 1/ada/x_return/{FILE}"], [],
+        ["ada", "bo"], id="OpenOLAT, boxes in folders"),
+    pytest.param([f"ada/2_submissions/{FILE}", f"bo/2_submissions/{FILE}"], [f"ada/3_corrections/{FILE}"],
+        ["ada/1_task/task.pdf"], ["ada", "bo"], id="OpenOLAT"),
+    pytest.param([f"Ada L_1_assignsubmission_file_/{FILE}", f"Bo_2_assignsubmission_file_/{FILE}"],
+        [f"Ada L_1_assignfeedback_file_/{FILE}"], [], ["Ada L_1", "Bo_2"], id="Moodle"),
+    pytest.param([f"hw_{who}_attempt_2026-11-20-10-11-12_{FILE}" for who in ("ada", "bo")], [],
+        [f"hw_{who}_attempt_2026-11-20-10-11-12.txt" for who in ("ada", "bo")], ["ada", "bo"], id="Blackboard"),
+    pytest.param([f"{i}-9 - {who} - Nov 20, 2026 1102 AM - {FILE}" for i, who in ((1, "Ada"), (2, "Bo"))], [],
+        ["index.html"], ["Ada_1-9", "Bo_2-9"], id="Brightspace"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("handed_in", "returned", "own", "students"), STUDENTS)
+def test_what_went_back_never_competes_with_what_was_handed_in(
+    run: Collect, zipped: Zipped, there: There, out: Path,
+    handed_in: list[str], returned: list[str], own: list[str], students: list[str],
+) -> None:  # fmt: skip
+    """What went back stands last in the archive, and so is the newest file."""
+    attempts = dict.fromkeys(handed_in, f"{DANCE}# handed in")
+    done = run(zipped({**attempts, **dict.fromkeys(returned, f"{DANCE}# went back"), **dict.fromkeys(own, "")}))
+    assert there() == [f"{student}/{DANCED}" for student in students]
+    assert all("# handed in" in (out / path).read_text() for path in there())
+    assert done.not_taken == []
+    said = [f"download.zip: left out as feedback that went back to students: {len(returned)}"]
+    assert [sentence for sentence in done.said if "went back" in sentence] == (said if returned else [])
+
+
+@pytest.mark.parametrize("name", ["Ada_1_assignfeedback_file_", SAKAI.format("Feedback Attachment(s)")])
+def test_what_went_back_is_no_attempt_where_nobody_handed_in(
+    run: Collect, zipped: Zipped, there: There, name: str
+) -> None:
+    assert run(zipped([f"{name}/{FILE}"])).not_taken == []
+    assert there() == []
+
+
+def test_of_openolats_steps_the_last_revision_counts(run: Collect, zipped: Zipped, there: There, out: Path) -> None:
+    steps = ("4_revisions_1", "2_submissions", "3_corrections", "5_corrections_1")
+    run(zipped({f"{who}/{step}/{FILE}": f"{DANCE}# {step}" for who in ("ada", "bo") for step in steps}))
+    assert there() == [f"ada/{DANCED}", f"bo/{DANCED}"]
+    assert "# 4_revisions_1" in (out / there()[0]).read_text()
+
+
+@pytest.mark.parametrize(("platform", "names"), [
+    ("Sakai", [SAKAI.format("Lovelace, Ada(al1)_submissionText.html"), f"HW 1/Li, Bo(bo)/{SUBMITTED}"]),
+    ("Blackboard", ["hw_ada_attempt_2026-11-20-10-11-12.txt", f"hw_bo_attempt_2026-11-20-10-11-12_{FILE}"]),
+    ("Canvas", ["b_LATE_4_link.html", f"a_1_2_{FILE}"]),
+    ("Moodle", ["Bo_3_assignsubmission_onlinetext_/x.html", f"Ada_2_assignsubmission_file_/{FILE}"]),
+])  # fmt: skip
+def test_what_nobody_handed_in_as_a_file_is_named(
+    run: Collect, zipped: Zipped, there: There, platform: str, names: list[str]
+) -> None:
+    done = run(zipped(names))
+    said = f"is text or a link typed into {platform}, or a note, and no file. Next: ask for the file"
+    assert (done.not_taken, len(there())) == ([f"download.zip: {names[0]} {said}"], 1)
+
+
+def test_a_student_who_names_a_folder_as_feedback_alone_hides_nobodys_files(
+    run: Collect, zipped: Zipped, there: There
+) -> None:
+    names = [f"ada/bo_return/{FILE}", f"ada/x/Feedback Attachment(s)/{FILE}", f"bo/{FILE}"]
+    run(zipped(names))
+    assert there() == [f"ada/{DANCED}", f"bo/{DANCED}"]
+
+
+def test_text_beside_the_same_students_file_is_counted(run: Collect, zipped: Zipped, there: There) -> None:
+    folder = "Ada Lovelace_123_assignsubmission"
+    done = run(zipped([f"{folder}_file_/{FILE}", f"{folder}_onlinetext_/onlinetext.html"]))
+    assert (len(there()), done.not_taken) == (1, [])
+    assert done.said == ["download.zip: left out as text or a note beside a file that was handed in: 1"]

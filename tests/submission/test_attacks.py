@@ -1,0 +1,253 @@
+"""Nobody hands in for somebody else, and nothing stops the class: downloads of twelve platforms, students' archives, and chance."""
+
+from __future__ import annotations
+
+import io
+import random
+import tarfile
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from manyheads.course import Course
+from manyheads.errors import CourseFault
+from manyheads.submission.collect_downloads import collect
+from manyheads.submission.roster import Roster, Student, read_roster
+from manyheads.submission.to_grade import to_grade
+
+from .conftest import DANCE, Collect, There, Zipped, zip_bytes
+
+FILE = "04_reshape_dance.py"
+DANCED = f"multi_head_attention/{FILE}"
+Path_ = Callable[[int, str, str], str]
+
+# Where a platform puts a file of somebody: by a number, a login, and a name.
+PLATFORMS: dict[str, Path_] = {
+    "Canvas": lambda i, login, name: f"{name.replace(' ', '').lower()}_{i}_{900 + i}_{FILE}",
+    "Moodle": lambda i, login, name: f"{name}_{i}_assignsubmission_file_/{FILE}",
+    "Blackboard": lambda i, login, name: f"hw_{login}_attempt_2026-11-20-10-11-12_{FILE}",
+    "Brightspace": lambda i, login, name: f"{i}-9 - {name} - Nov 20, 2026 1102 AM - {FILE}",
+    "ILIAS": lambda i, login, name: f"HW1/Submissions/{'_'.join(reversed(name.split()))}_{login}_{i}/{FILE}",
+    "OpenOLAT": lambda i, login, name: f"{login}/2_submissions/{FILE}",
+    "Sakai": lambda i, login, name: f"HW 1/{name}({login})/Submission attachment(s)/{FILE}",
+    "Schoology": lambda i, login, name: f"HW1/{name} - s{i}/Revision 1 - On time/{FILE}",
+    "folders": lambda i, login, name: f"{login}/{FILE}" if i > 2 else f"{name}/{FILE}",
+    "nbgrader": lambda i, login, name: f"{login}+multi_head_attention+2026-11-20 10:11:12.5 UTC+{i}/{FILE}",
+    "clones": lambda i, login, name: f"hw1-{login}/exercises/{DANCED}",
+    "Gradescope": lambda i, login, name: f"submission_{i}/{FILE}",
+}
+ADA, BEN, EVE = (1, "al1", "Ada Lovelace"), (2, "bo2", "Ben Okri"), (3, "m_al1", "Eve Mallory")
+CLASS = Roster((Student("ada", "Ada Lovelace", login="al1"), Student("ben", "Ben Okri", login="bo2")))
+platforms = pytest.mark.parametrize("platform", PLATFORMS)
+
+
+def download(platform: str, *people: tuple[int, str, str], **more: str | bytes) -> dict[str, str | bytes]:
+    """What a platform gives of people; each file says whose it is."""
+    files: dict[str, str | bytes] = {PLATFORMS[platform](*who): f"{DANCE}# {who[0]}" for who in people}
+    if platform == "Gradescope":
+        rows = (f"submission_{i}:\n  :submitters:\n  - :name: {name}\n    :sid: {login}\n" for i, login, name in people)
+        files["submission_metadata.yml"] = "".join(rows)
+    return files | more
+
+
+@platforms
+def test_who_is_on_the_roster_is_found(run: Collect, zipped: Zipped, there: There, out: Path, platform: str) -> None:
+    done = run(zipped(download(platform, ADA, BEN)), roster=CLASS)
+    assert (done.platforms, done.not_taken) == ({"download.zip": [platform]}, [])
+    assert {path: (out / path).read_text()[-1] for path in there()} == {f"ada/{DANCED}": "1", f"ben/{DANCED}": "2"}
+
+
+@platforms
+def test_of_two_whom_the_roster_takes_for_one_none_is_taken(
+    run: Collect, zipped: Zipped, there: There, platform: str
+) -> None:
+    """Where the platform shows a login, two ids of one row; else somebody who has taken the name."""
+    rows = (Student("ada", "Ada Lovelace", login="al1", sis_id="x3", github="x3"), CLASS.students[1])
+    done = run(zipped(download(platform, ADA, BEN, (3, "x3", "Ada Lovelace"))), roster=Roster(rows))
+    assert there() == [f"ben/{DANCED}"]
+    (said,) = done.not_taken
+    assert all(PLATFORMS[platform](*who) in said for who in (ADA, (3, "x3", "Ada Lovelace")))
+    assert "are of 2 persons, and each of them would be 'ada': none is taken. Next: " in said
+
+
+@platforms
+def test_a_login_that_ends_in_another_is_another(run: Collect, zipped: Zipped, there: There, platform: str) -> None:
+    done = run(zipped(download(platform, (3, "m_al1", "Eve Mallory"), (4, "x-al1", "Max Mallory"), BEN)), roster=CLASS)
+    assert f"ben/{DANCED}" in there()
+    assert not [path for path in there() if path.startswith("ada/")]
+    assert len(there()) == 3, done.not_taken
+    assert sum("is not on the roster" in said for said in done.said) == 2
+
+
+@platforms
+@pytest.mark.parametrize("within", ["an archive", "a folder"])
+def test_what_a_hand_in_holds_is_its_owners(
+    run: Collect, zipped: Zipped, out: Path, platform: str, within: str
+) -> None:
+    """Eve hands in what looks like a newer download of the same platform, with Ada's and Ben's files."""
+    forged = {f"x/{name}": text for name, text in download(platform, ADA, BEN).items()} | download(platform, ADA, BEN)
+    mine = PLATFORMS[platform](*EVE)
+    archive = {mine.replace(FILE, "work.zip"): zip_bytes(forged, year=2030)}
+    folder = {f"{mine.removesuffix(FILE)}{name}": f"{DANCE}# forged" for name in forged if "/" in mine}
+    files = download(platform, ADA, BEN, EVE)
+    del files[mine]
+    roster = Roster((*CLASS.students, Student("eve", "Eve Mallory", login="m_al1")))
+    run(zipped({**files, **(archive if within == "an archive" else folder)}), roster=roster)
+    assert [(out / who / DANCED).read_text()[-1] for who in ("ada", "ben")] == ["1", "2"]
+    assert {path.name for path in out.iterdir() if path.is_dir()} <= {"ada", "ben", "eve"}
+
+
+@platforms
+@pytest.mark.parametrize("roster", [None, CLASS], ids=["no roster", "a roster"])
+def test_an_archive_among_several_is_its_senders_whatever_it_holds(
+    run: Collect, zipped: Zipped, there: There, out: Path, platform: str, roster: Roster | None
+) -> None:
+    """mallory.zip is laid out like a download of the platform, and newer."""
+    honest = [zipped({f"hw/{FILE}": f"{DANCE}# {name}"}, f"{name}.zip") for name in ("ada", "ben")]
+    run(*honest, zipped(download(platform, ADA, BEN), "mallory.zip", year=2030), roster=roster)
+    assert [(out / who / DANCED).read_text().split()[-1] for who in ("ada", "ben")] == ["ada", "ben"]
+    assert {path.name for path in out.iterdir() if path.is_dir()} <= {"ada", "ben", "mallory"}
+
+
+@platforms
+def test_one_archive_whose_name_the_roster_knows_is_that_students(
+    run: Collect, zipped: Zipped, out: Path, platform: str
+) -> None:
+    run(zipped(download(platform, ADA, EVE), "bo2.zip"), roster=CLASS)
+    assert {path.name for path in out.iterdir() if path.is_dir()} <= {"ben"}
+
+
+ROLL = Roster((Student("s1", "Ada Lovelace"), Student("s2", "Bela Bartok", sis_id="S200"), Student("s3", "Cleo")))
+
+
+def text(value: int) -> str:
+    return f"def split_heads(x, n_head):\n    return x + {value}\n"
+
+
+@pytest.mark.parametrize("folder", ["homework", "homework/multi_head_attention", "a/b"])
+def test_several_archives_with_the_same_folder_are_of_the_students_that_they_are_named_after(
+    run: Collect, zipped: Zipped, there: There, out: Path, folder: str
+) -> None:
+    names = ["ada", "bela", "cleo"]
+    zips = [zipped({f"{folder}/{FILE}": text(i)}, f"{name}.zip") for i, name in enumerate(names)]
+    done = run(*zips)
+    assert done.not_taken == []
+    assert there() == [f"{name}/{DANCED}" for name in names]
+    assert [(out / name / DANCED).read_text() for name in names] == [text(i) for i in range(3)]
+    assert {each.state.name for each in run(*zips).laid} == {"SAME"}
+
+
+def test_an_archive_of_somebody_else_with_the_same_folder_takes_nobodys_place(
+    run: Collect, zipped: Zipped, there: There, out: Path
+) -> None:
+    first, second = (zipped({f"homework/{FILE}": text(i)}, f"{name}.zip") for i, name in enumerate(("ada", "bela")))
+    run(first)
+    (said,) = run(second).not_taken
+    assert "would go to 'homework', where the files of somebody else are" in said
+    assert (out / "homework" / DANCED).read_text() == text(0)
+    assert run(first, second).not_taken == []
+    assert there() == [f"{name}/{DANCED}" for name in ("ada", "bela", "homework")]
+
+
+def test_downloads_of_classes_stay_the_students_that_are_in_them(run: Collect, zipped: Zipped, there: There) -> None:
+    zips = [zipped({f"{hw}/{name}/{FILE}": text(0) for name in ("ada", "bela")}, f"{hw}.zip") for hw in ("hw1", "hw2")]
+    run(*zips)
+    assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
+
+
+@pytest.mark.parametrize(
+    "names", [("ada.zip", "late/ada.zip"), ("s1.zip", "Ada Lovelace.zip")], ids=["one name", "both on the roster"]
+)
+def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(
+    run: Collect, zipped: Zipped, there: There, out: Path, tmp_path: Path, names: tuple[str, str]
+) -> None:
+    (tmp_path / "late").mkdir()
+    first = zipped({f"homework/{FILE}": text(0)}, names[0], year=2025)
+    second = zipped({f"homework/{FILE}": text(1)}, names[1], year=2026)
+    roster = ROLL if names[0] == "s1.zip" else None
+    done = run(first, second, roster=roster)
+    assert there() == []
+    who, apart = "s1" if roster else "ada", "Next: the same without what is not that student's"
+    said = f"{first} and {second} are of 2 persons, and each of them would be {who!r}: none is taken"
+    assert done.not_taken == [f"{names[0].rpartition('/')[2]}: {said}. {apart}"]
+    assert run(second, roster=roster).not_taken == []
+
+
+def test_archives_that_are_named_after_assignments_are_of_whom_their_folders_say(
+    run: Collect, zipped: Zipped, there: There
+) -> None:
+    other = "01_cross_attention.py"
+    zips = [zipped([f"ada/{FILE}"], "multi-head-attention.zip"), zipped([f"ada/{other}"], "attention_in_practice.zip")]
+    assert run(*zips).not_taken == []
+    assert there() == [f"ada/attention_in_practice/{other}", f"ada/{DANCED}"]
+
+
+def test_a_folder_around_a_download_is_seen_through_and_what_comes_after_it_is_read(
+    run: Collect, zipped: Zipped, there: There, tmp_path: Path
+) -> None:
+    (tmp_path / "hw1").mkdir()
+    zipped([f"ada_1_10_{FILE}", f"ben_2_11_{FILE}"], "hw1/submissions.zip")
+    run(tmp_path / "hw1", zipped([f"cat_3_12_{FILE}", f"dan_4_13_{FILE}"], "more.zip"))
+    assert there() == [f"{who}/{DANCED}" for who in ("ada_1", "ben_2", "cat_3", "dan_4")]
+
+
+NAMES = [*"al1 x-al1 m_al1 Å .. CON LATE ::x %s".split(), "Ada Lovelace", "", "a" * 260, "\u202e", "a\nb"]
+FILES = f"{FILE} 05_weight_split.ipynb work.zip x.rar text.html submission_metadata.yml {FILE}.txt x.csv".split()
+FORMS = [
+    *(make(77, "{n}", "{n} {n}") for make in PLATFORMS.values()), "{n}_LATE_7_7_{f}", "{n}_7_assignfeedback_file_/{f}", "{f}",
+    "hw_{n}_attempt_9999-99-99-99-99-99.txt", "hw1-{n}-main.zip", "/{n}/{f}", "../{n}/{f}", "{n}\\{f}",
+    "{n}+a+9999-12-31 23:58:20 +9999+7/{f}",
+]  # fmt: skip
+LIST = "submission_77:\n  :submitters:\n  - :name: {n}\n    :sid: !!int x\n  :created_at: 9999-12-31 23:58:20 Z\n"
+CONTENTS = [DANCE.encode(), b"", b"\0\xff", b'{"cells": []}', b"(" * 2000, LIST.encode(), b"[[[", b"a: &a [*a]"]
+
+
+def archive(r: random.Random, depth: int = 2) -> bytes:
+    """A zip or a tar of members as platforms, students and attackers name them; some are damaged."""
+    forms = [r.choice(FORMS).replace(FILE, "{f}") for _ in range(r.randint(0, 6))]
+    names = [form.format(n=r.choice(NAMES), f=r.choice(FILES)) or "x" for form in forms]
+    contents = [archive(r, depth - 1) if depth and n.endswith(".zip") else r.choice(CONTENTS) for n in names]
+    out = io.BytesIO()
+    if r.random() < 0.7:
+        with zipfile.ZipFile(out, "w", r.choice([0, 8, 12])) as made:
+            for name, content in zip(names, contents, strict=True):
+                info = zipfile.ZipInfo(name, r.choice([(2026, 11, 20, 12, 0, 0), (2107, 12, 31, 23, 59, 58)]))
+                info.external_attr = r.choice([0, 0, 0, 0o120777, 0o010644]) << 16
+                made.writestr(info, content)
+    else:
+        with tarfile.open(fileobj=out, mode=f"w:{r.choice(['', 'gz', 'bz2', 'xz'])}") as tar:  # type: ignore[call-overload]
+            for name, content in zip(names, contents, strict=True):
+                info = tarfile.TarInfo(name[:90])
+                info.size, info.mtime = len(content), r.choice([0, 8**11 - 1])
+                info.type = r.choice([b"0", b"0", b"2", b"6"])
+                with suppress(ValueError):
+                    tar.addfile(info, io.BytesIO(content))
+    data = bytearray(out.getvalue())
+    for _ in range(r.choice([0, 0, 1, 20]) if data else 0):
+        data[r.randrange(len(data))] = r.randrange(256)
+    return bytes(data[: r.choice([None, None, None, len(data) // 2])])
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("seed", range(150))
+def test_whatever_is_handed_out_is_laid_out_or_told(course: Course, tmp_path: Path, seed: int) -> None:
+    r = random.Random(seed)
+    columns = r.sample(["id", "name", "email", "login", "group", "Student", "ID", "role"], r.randint(1, 5))
+    rows = [columns, *([r.choice([*NAMES, "1", "7"]) for _ in columns] for _ in range(r.randint(0, 5)))]
+    text, names = "\n".join(map(",".join, rows)), ["ada.zip", "al1.tar", "all.zip", "ada1.zip"]
+    (tmp_path / "roster.csv").write_bytes(text.encode(r.choice(["utf-8", "utf-16", "latin-1"]), "replace"))
+    downloads = [tmp_path / name for name in r.sample(names, r.randint(1, 3))]
+    for download in downloads:
+        download.write_bytes(archive(r))
+    try:
+        known = read_roster(tmp_path / "roster.csv") if r.random() < 0.6 else None
+        done = collect(course, downloads, tmp_path / "out", known)
+        assert all(said.isprintable() for said in (*done.said, *done.not_taken))
+        assert all(". Next: " in said for said in done.not_taken)
+        if done.laid:
+            to_grade(course, tmp_path / "out", course.assignments, ())
+    except CourseFault as error:
+        assert ". Next: " in str(error)  # noqa: PT017
