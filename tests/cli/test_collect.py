@@ -133,6 +133,18 @@ def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(
     assert (done.returncode, "1 student: 1 new" in done.stdout) == (0, True)
 
 
+def test_what_was_collected_is_graded_with_nothing_left_over(
+    run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path
+) -> None:
+    run_course("collect", download, "--out", tmp_path / "in", cwd=tiny_copy)
+    done = run_course("grade", tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1", "--no-lines", cwd=tiny_copy)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(path.parent.name for path in (tmp_path / "out").glob("*/averages.json")) == [
+        "bartokbela_12346",
+        "lovelaceada_12345",
+    ]
+
+
 @pytest.mark.parametrize(("arguments", "says"), [
     (["nowhere.zip"], "course: nowhere.zip does not exist. Next: course collect DOWNLOAD --out submitted\n"),
     ([".", "--out", "in"], "course: in is in ., which is read. Next: give --out a folder elsewhere\n"),
