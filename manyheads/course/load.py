@@ -164,6 +164,7 @@ def course_secret(root: Path) -> bytes:
     Only its owner can read it, and no release contains it.
     """
     path = root / FOLDER / "secret"
+    named = quote(str(path))
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with suppress(FileExistsError):
@@ -172,11 +173,9 @@ def course_secret(root: Path) -> bytes:
                 file.write(secrets.token_hex(32))
         text, mode = path.read_bytes().strip(), path.stat().st_mode
     except OSError as error:
-        said = f"can be neither read nor made ({error.strerror}). Next: chmod u+rw {quote(str(path))}"
-        raise CourseError(f"{path} {said}") from None
+        raise CourseError(f"{path} can be neither read nor made ({error.strerror}). Next: chmod u+rw {named}") from None
     if len(text) < 32:
-        said = f"holds no secret. Next: rm {quote(str(path))} (a new one is made; inputs will differ)"
-        raise CourseError(f"{path} {said}")
+        raise CourseError(f"{path} holds no secret. Next: rm {named} (a new one is made; inputs will differ)")
     if mode & 0o077:
-        raise CourseError(f"{path} can be read by others. Next: chmod 600 {quote(str(path))}")
+        raise CourseError(f"{path} can be read by others. Next: chmod 600 {named}")
     return text
