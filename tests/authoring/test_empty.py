@@ -27,9 +27,7 @@ def test_what_says_nothing_passes_no_check_and_wrong_numbers_keep_what_is_form(b
         assert (claim.held, claim.failures) == (claim.total, ())
 
 
-def test_where_it_passes_the_claim_says_what_it_earns_and_with_which_checks(
-    box: Box, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_it_passes_the_claim_says_what_it_earns_and_with_which_checks(box, monkeypatch):
     def nobody(targets: Sequence[str], *runners: object) -> Mapping[str, str]:
         return {}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import jupytext
@@ -149,9 +148,7 @@ BANK = "grader/misconceptions/running_mean.py"
         True, id="a check"),
     pytest.param(lambda folder: (folder / FILES[2]).write_text("{}"), True, id="a record that cannot be read"),
 ])  # fmt: skip
-def test_mutants_are_run_again_where_something_changed_that_could_matter(
-    tiny_copy: Path, change: Callable[[Path], object], is_run_again: bool
-) -> None:
+def test_mutants_are_run_again_where_something_changed_that_could_matter(tiny_copy, change, is_run_again):
     change(tiny_copy)
     (exercise,) = load_course(tiny_copy).exercises
     assert (current(exercise) is None) is is_run_again

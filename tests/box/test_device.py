@@ -107,9 +107,6 @@ def test_on_a_gpu_the_peak_is_what_a_call_holds_at_once() -> None:
     assert execute(namespace, Call("three", (x,), memory=True), "").peak == 2 * x.nbytes
 
 
-# As bytes
-
-
 def test_messages_that_ask_for_neither_are_the_bytes_that_they_were_before() -> None:
     sent = wire.encode(Call("f", (X,))) + wire.encode(Reply())
     assert not [word for word in (b"autocast", b"memory", b"peak") if word in sent]

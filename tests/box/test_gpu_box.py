@@ -167,9 +167,6 @@ def test_memory_is_bounded_by_the_cgroup_where_there_is_one(gpu: Opened, device:
             Opened(box, little).gives("len(torch.ones(3 << 30, dtype=torch.uint8))")
 
 
-# How it is started
-
-
 def arguments(given: Equipment, tmp_path: Path) -> list[str]:
     request = launch_request("bwrap", 3, NOBODY, tmp_path, {}, given)
     sources, found = request["sources"], request["arguments"]

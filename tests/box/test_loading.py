@@ -30,17 +30,14 @@ def ends_of(process: Loaded) -> list[tuple[int, End | None]]:
     return [(part.line, part.ended) for part in process.stopped]
 
 
-@pytest.mark.parametrize(
-    ("part", "ended"),
-    [
-        pytest.param("import time; time.sleep(60)", End.TIMEOUT, id="a sleep"),
-        pytest.param("while True:\n    pass", End.TIMEOUT, id="a loop without end"),
-        pytest.param("while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass", End.TIMEOUT, id="a loop that hears nothing"),
-        pytest.param("sum(range(10**12))", End.TIMEOUT, id="one long step of the interpreter"),
-        pytest.param("import os; os._exit(0)", End.CRASHED, id="an end of the process"),
-        pytest.param("import ctypes; ctypes.string_at(0)", End.CRASHED, id="a crash in native code"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("part", "ended"), [
+    pytest.param("import time; time.sleep(60)", End.TIMEOUT, id="a sleep"),
+    pytest.param("while True:\n    pass", End.TIMEOUT, id="a loop without end"),
+    pytest.param("while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass", End.TIMEOUT, id="a loop that hears nothing"),
+    pytest.param("sum(range(10**12))", End.TIMEOUT, id="one long step of the interpreter"),
+    pytest.param("import os; os._exit(0)", End.CRASHED, id="an end of the process"),
+    pytest.param("import ctypes; ctypes.string_at(0)", End.CRASHED, id="a crash in native code"),
+])  # fmt: skip
 def test_what_stands_below_a_part_that_ends_the_process_runs(box: Box, part: str, ended: End) -> None:
     process = loaded(box, f"above = 1\n{part}\n{BELOW}")
     try:

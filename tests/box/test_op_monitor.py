@@ -95,9 +95,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_what_can_be_done_unwatched_can_be_done_watched(
-    monkeypatch: pytest.MonkeyPatch, way: Callable[[], Tensor]
-) -> None:
+def test_what_can_be_done_unwatched_can_be_done_watched(monkeypatch, way):
     monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")  # as in every box
     plain = way()
     with OpMonitor():

@@ -47,16 +47,13 @@ def kinds(result: object, form: Form) -> list[str]:
     return [output.kind for output in outputs_of(result, form)]
 
 
-@pytest.mark.parametrize(
-    ("result", "form"),
-    [
-        pytest.param((ONE, TWO), Form("tuple", (), (Form(), Form())), id="a tuple"),
-        pytest.param([ONE, TWO], Form("tuple", ("a", "b"), (Form(), Form())), id="a list in place of a tuple"),
-        pytest.param(Named(ONE, TWO), Form("tuple", (), (Form(), Form())), id="a named tuple"),
-        pytest.param(Longer((ONE, TWO)), Form("tuple", (), (Form(), Form())), id="a tuple with code of its own"),
-        pytest.param(([ONE], TWO), Form("tuple", (), (Form("tuple", (), (Form(),)), Form())), id="a tuple in a tuple"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("result", "form"), [
+    pytest.param((ONE, TWO), Form("tuple", (), (Form(), Form())), id="a tuple"),
+    pytest.param([ONE, TWO], Form("tuple", ("a", "b"), (Form(), Form())), id="a list in place of a tuple"),
+    pytest.param(Named(ONE, TWO), Form("tuple", (), (Form(), Form())), id="a named tuple"),
+    pytest.param(Longer((ONE, TWO)), Form("tuple", (), (Form(), Form())), id="a tuple with code of its own"),
+    pytest.param(([ONE], TWO), Form("tuple", (), (Form("tuple", (), (Form(),)), Form())), id="a tuple in a tuple"),
+])  # fmt: skip
 def test_every_leaf_of_a_structure_is_an_output(result: object, form: Form) -> None:
     assert [output.tensor.tolist() for output in outputs_of(result, form) if output.tensor is not None] == [[1], [2, 2]]
 

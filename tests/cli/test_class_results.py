@@ -122,9 +122,7 @@ def test_a_result_holds_what_was_found_whatever_is_decided(run_course: Run, here
     ("- {student: adda, exercise: mean, score: 1}", ":1: there is no student 'adda' (is 'ada' meant?)"),
     ("- {student: ada, exercise: mean, score: 5}", ":1: score 5 is more than the 4 points of mean"),
 ])  # fmt: skip
-def test_what_is_wrong_is_one_sentence_everywhere(
-    run_course: Run, here: Path, command: list[str], row: str, says: str
-) -> None:
+def test_what_is_wrong_is_one_sentence_everywhere(run_course, here, command, row, says):
     (here / "overrides.yaml").write_text(row)
     done = run_course(*command)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)

@@ -52,9 +52,7 @@ def test_who_what_and_from_where_is_told(run_course: Run, tiny_copy: Path, tmp_p
     ]
 
 
-def test_a_roster_that_matches_nobody_stops_every_command(
-    run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path
-) -> None:
+def test_a_roster_that_matches_nobody_stops_every_command(run_course, tiny_copy, tmp_path, download):
     roster = tmp_path / "roster.csv"
     roster.write_text('Student,ID,SIS Login ID,Section\n"Curie, Marie",99,mc1,A\n')
     read_as = f"is on the roster, {roster}, of which these columns are read: 'Student' as name, 'ID' as Canvas' id, "
@@ -78,9 +76,7 @@ def test_a_roster_that_matches_nobody_stops_every_command(
         assert read_as in done.stderr
 
 
-def test_a_class_is_told_in_a_line_a_student_and_lists_are_cut(
-    run_course: Run, tiny_copy: Path, tmp_path: Path
-) -> None:
+def test_a_class_is_told_in_a_line_a_student_and_lists_are_cut(run_course, tiny_copy, tmp_path):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         for i in range(30):
             archive.writestr(f"student{i:02d}/01_running_mean.py", MEAN)
@@ -101,9 +97,7 @@ def test_a_class_is_told_in_a_line_a_student_and_lists_are_cut(
     assert "more" not in every
 
 
-def test_where_nothing_could_be_taken_the_next_step_is_another_download(
-    run_course: Run, tiny_copy: Path, tmp_path: Path
-) -> None:
+def test_where_nothing_could_be_taken_the_next_step_is_another_download(run_course, tiny_copy, tmp_path):
     (tmp_path / "ada.zip").write_text("no zip")
     done = run_course("collect", tmp_path / "ada.zip", "--out", tmp_path / "handed in", cwd=tiny_copy)
     assert (done.returncode, done.stderr) == (1, "")
@@ -115,9 +109,7 @@ def test_where_nothing_could_be_taken_the_next_step_is_another_download(
     ]
 
 
-def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(
-    run_course: Run, tiny_copy: Path, tmp_path: Path
-) -> None:
+def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(run_course, tiny_copy, tmp_path):
     (tmp_path / "bare one.py").write_text(MEAN)
     collect = ("collect", tmp_path / "bare one.py", "--out", tmp_path / "in")
     done = run_course(*collect, cwd=tiny_copy)
@@ -133,9 +125,7 @@ def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(
     assert (done.returncode, "1 student: 1 new" in done.stdout) == (0, True)
 
 
-def test_what_was_collected_is_graded_with_nothing_left_over(
-    run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path
-) -> None:
+def test_what_was_collected_is_graded_with_nothing_left_over(run_course, tiny_copy, tmp_path, download):
     run_course("collect", download, "--out", tmp_path / "in", cwd=tiny_copy)
     done = run_course("grade", tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1", "--no-lines", cwd=tiny_copy)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -156,9 +146,7 @@ def test_wrong_usage_is_status_2(run_course: Run, tiny_copy: Path, arguments: li
     assert (done.returncode, done.stderr) == (2, says)
 
 
-def test_a_notebook_is_laid_out_without_the_outputs_that_make_it_too_large(
-    run_course: Run, tiny_copy: Path, tmp_path: Path
-) -> None:
+def test_a_notebook_is_laid_out_without_the_outputs_that_make_it_too_large(run_course, tiny_copy, tmp_path):
     cells = [nbformat.v4.new_code_cell(RIGHT), nbformat.v4.new_code_cell("running_mean(torch.ones(3))")]
     cells[1].outputs = [nbformat.v4.new_output("display_data", {"image/png": "A" * 9_500_000})]
     notebook = nbformat.writes(nbformat.v4.new_notebook(cells=cells))
@@ -207,9 +195,7 @@ def test_of_two_with_one_name_on_the_roster_both_ids_are_told(run_course: Run, t
     assert (tmp_path / "in" / "ada").is_dir()
 
 
-def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_collected(
-    tiny_copy: Path, tmp_path: Path
-) -> None:
+def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_collected(tiny_copy, tmp_path):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         for name in ("Åsa", "ben"):
             archive.writestr(f"{name}/01_running_mean.py", MEAN)

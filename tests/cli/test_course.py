@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,6 @@ FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 def words(text: str) -> str:
     return " ".join(text.split())
-
-
-# Help
 
 
 def all_commands(command: Any, *names: str) -> Iterator[tuple[str, ...]]:
@@ -75,9 +72,6 @@ def test_help_lists_a_students_commands_to_a_student_and_all_to_an_instructor(tm
         assert panel in instructor
 
 
-# Wrong usage, and what to do about it
-
-
 def test_on_a_terminal_a_refusal_ends_lines_between_words_and_begins_one_with_what_comes_next(run_course: Run) -> None:
     pty = pytest.importorskip("pty")
     terminal, its_end = pty.openpty()
@@ -91,22 +85,17 @@ def test_on_a_terminal_a_refusal_ends_lines_between_words_and_begins_one_with_wh
     assert [line for line in shown.splitlines() if "Next:" in line] == ["Next: course status"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says", "next_"),
-    [
-        pytest.param(["status"], "no course.yaml in", "change to the course's folder, or pass --course FOLDER", id="no course"),
-        pytest.param(["status", "--course", "nowhere"], "cannot be read", "pass --course FOLDER", id="no such course"),
-        pytest.param(["check", "median", "--course", TINY], "there is no exercise 'median'; there are: running_mean", "course status", id="an unknown exercise to check"),
-        pytest.param(["verify", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to verify"),
-        pytest.param(["grade", ".", "--exercise", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to grade"),
-        pytest.param(["release", "running_mean", "--out", "class", "--course", TINY], "a class repository has every exercise", "course release --out class", id="one exercise for a class repository"),
-        pytest.param(["grade", "nowhere", "--course", TINY], "nowhere is not a folder", "course grade FOLDER, with FOLDER/<student>/<assignment>/", id="a folder that is not there"),
-        pytest.param(["grade", ".", "--course", TINY], "holds no submission", "course collect DOWNLOAD --out .", id="an empty folder"),
-    ],
-)  # fmt: skip
-def test_wrong_usage_is_status_2_and_a_next_command(
-    run_course: Run, tmp_path: Path, arguments: list[str | Path], says: str, next_: str
-) -> None:
+@pytest.mark.parametrize(("arguments", "says", "next_"), [
+    pytest.param(["status"], "no course.yaml in", "change to the course's folder, or pass --course FOLDER", id="no course"),
+    pytest.param(["status", "--course", "nowhere"], "cannot be read", "pass --course FOLDER", id="no such course"),
+    pytest.param(["check", "median", "--course", TINY], "there is no exercise 'median'; there are: running_mean", "course status", id="an unknown exercise to check"),
+    pytest.param(["verify", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to verify"),
+    pytest.param(["grade", ".", "--exercise", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to grade"),
+    pytest.param(["release", "running_mean", "--out", "class", "--course", TINY], "a class repository has every exercise", "course release --out class", id="one exercise for a class repository"),
+    pytest.param(["grade", "nowhere", "--course", TINY], "nowhere is not a folder", "course grade FOLDER, with FOLDER/<student>/<assignment>/", id="a folder that is not there"),
+    pytest.param(["grade", ".", "--course", TINY], "holds no submission", "course collect DOWNLOAD --out .", id="an empty folder"),
+])  # fmt: skip
+def test_wrong_usage_is_status_2_and_a_next_command(run_course, tmp_path, arguments, says, next_):
     (tmp_path / "empty").mkdir()
     done = run_course(*arguments, cwd=tmp_path / "empty")
     assert (done.returncode, done.stdout) == (2, "")
@@ -131,9 +120,7 @@ def test_a_folder_in_the_way_of_what_is_to_be_written_is_one_sentence(run_course
     assert done.stderr.splitlines()[-1] == said
 
 
-def test_a_fault_that_nobody_foresaw_is_status_2_and_not_that_of_a_failed_check(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fault_that_nobody_foresaw_is_status_2_and_not_that_of_a_failed_check(monkeypatch, capsys):
     def fails() -> None:
         raise ValueError("nobody foresaw this")
 
@@ -184,9 +171,7 @@ def test_damaged_fingerprints_are_status_2(run_course: Run, student_copy: Path) 
 
 
 @pytest.mark.parametrize("command", ["grade", "verify"])
-def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(
-    run_course: Run, tiny_copy: Path, tmp_path: Path, command: str
-) -> None:
+def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(run_course, tiny_copy, tmp_path, command):
     hand_in(tmp_path / "submitted", {"ada": RIGHT})
     arguments = ["grade", tmp_path / "submitted"] if command == "grade" else ["verify"]
     done = run_course(*arguments, cwd=tiny_copy, env={"PATH": ""})
@@ -195,9 +180,6 @@ def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(
         "course: bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install bubblewrap"
     )
     assert not (tiny_copy / "results").exists()
-
-
-# A student's own work
 
 
 def test_who_has_begun_nothing_is_welcomed_and_told_what_is_next(run_course: Run, student_copy: Path) -> None:
@@ -242,17 +224,12 @@ def test_whoever_works_in_the_notebook_is_checked_there(run_course: Run, student
     pytest.param(lambda path: path.write_text("def f(:\n"), "on line 1: this is not valid Python", id="no Python"),
     pytest.param(lambda path: path.write_bytes(b"\xff"), "is not UTF-8 text (line 1)", id="no text"),
 ])  # fmt: skip
-def test_a_file_that_cannot_be_checked_is_status_1_and_says_why(
-    run_course: Run, student_copy: Path, make: Callable[[Path], object], says: str
-) -> None:
+def test_a_file_that_cannot_be_checked_is_status_1_and_says_why(run_course, student_copy, make, says):
     (student_copy / NOTEBOOK).unlink()
     make(student_copy / SCRIPT)
     done = run_course("check", "running_mean", cwd=student_copy)
     assert (done.returncode, done.stderr) == (1, "")
     assert says in words(done.stdout)
-
-
-# An instructor's
 
 
 def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(run_course: Run, tiny_copy: Path) -> None:
@@ -332,9 +309,7 @@ def test_a_check_that_fails_by_itself_is_status_2_and_named(run_course: Run, tin
     assert json.loads((tiny_copy / "results" / "ada" / "averages.json").read_text())["score"] is None
 
 
-def test_a_python_without_a_package_is_told_with_what_to_run(
-    run_course: Run, student_copy: Path, tmp_path: Path
-) -> None:
+def test_a_python_without_a_package_is_told_with_what_to_run(run_course, student_copy, tmp_path):
     (tmp_path / "without").mkdir()
     (tmp_path / "without" / "typer.py").write_text("raise ModuleNotFoundError('x', name='typer.main')")
     path = os.pathsep.join([str(tmp_path / "without"), str(Path(__file__).parents[2])])

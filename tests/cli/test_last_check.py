@@ -53,9 +53,7 @@ def ran(student_copy: Path, tmp_path: Path) -> Callable[[], bool]:
     return ask
 
 
-def test_what_one_command_has_run_no_other_runs_again(
-    run_course: Run, student_copy: Path, ran: Callable[[], bool]
-) -> None:
+def test_what_one_command_has_run_no_other_runs_again(run_course, student_copy, ran):
     first = run_course("status", cwd=student_copy)
     assert ran()
     assert run_course("status", cwd=student_copy).stdout == first.stdout
@@ -67,9 +65,7 @@ def test_what_one_command_has_run_no_other_runs_again(
 
 
 @pytest.mark.parametrize("arguments", [["status"], ["check"]], ids=["status", "check"])
-def test_fresh_runs_it_anyway(
-    run_course: Run, student_copy: Path, ran: Callable[[], bool], arguments: list[str]
-) -> None:
+def test_fresh_runs_it_anyway(run_course, student_copy, ran, arguments):
     run_course("check", cwd=student_copy)
     assert ran()
     assert "unchanged" not in run_course(*arguments, "--fresh", cwd=student_copy).stdout

@@ -108,9 +108,7 @@ ONE_CALL = [
 @pytest.mark.parametrize(
     ("aspect", "right", "wrong", "call", "evidence"), ONE_CALL, ids=[f"{a}: {e[:30]}" for a, *_, e in ONE_CALL]
 )
-def test_an_aspect_fails_what_differs_in_it(
-    aspect: Aspect, right: Callable[..., object], wrong: Callable[..., object], call: Call, evidence: str
-) -> None:
+def test_an_aspect_fails_what_differs_in_it(aspect, right, wrong, call, evidence):
     compare(aspect, [compared(right, right, call)])
     with pytest.raises(CheckFailed, match=evidence):
         compare(aspect, [compared(right, wrong, call)])

@@ -115,14 +115,11 @@ def test_who_calls_a_function_meets_its_guard_only_where_that_refuses_what_is_al
     assert guards_of(MODULE, {2: ("scores", odd)}) == {}
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        pytest.param([f"if len(x) < {' + '.join(['1'] * 900)}:", "    raise ValueError  # here"], id="a test"),
-        pytest.param([f"k = {' + '.join(['1'] * 900)}", "if k > len(x):", "    raise ValueError  # here"], id="a value"),
-        pytest.param(["if x < 0:", "    pass", *["elif x < 0:", "    pass"] * 1300, "elif x:", "    raise ValueError  # here"], id="elif"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("lines", [
+    pytest.param([f"if len(x) < {' + '.join(['1'] * 900)}:", "    raise ValueError  # here"], id="a test"),
+    pytest.param([f"k = {' + '.join(['1'] * 900)}", "if k > len(x):", "    raise ValueError  # here"], id="a value"),
+    pytest.param(["if x < 0:", "    pass", *["elif x < 0:", "    pass"] * 1300, "elif x:", "    raise ValueError  # here"], id="elif"),
+])  # fmt: skip
 def test_an_expression_without_end_is_no_guard(lines: list[str]) -> None:
     source = "\n".join(["def f(x):", *(f"    {line}" for line in lines)])
     assert guard_of(source, "f", raised_on(source)) is None

@@ -48,9 +48,7 @@ def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     holding.wait()
 
 
-def test_the_second_run_into_a_folder_says_so_and_one_that_died_holds_nothing(
-    grade: Callable[[], subprocess.CompletedProcess[str]], other: subprocess.Popen[str], tmp_path: Path
-) -> None:
+def test_the_second_run_into_a_folder_says_so_and_one_that_died_holds_nothing(grade, other, tmp_path):
     done = grade()
     assert (done.returncode, done.stdout) == (2, "")
     said = f"course: another course grade (process {other.pid}) is writing to {tmp_path / 'out'}. "
@@ -65,9 +63,7 @@ def test_the_second_run_into_a_folder_says_so_and_one_that_died_holds_nothing(
     "name", ["bela", "bela/averages.json", ".journal", ".lock", "not-graded.json", ".points-changed"]
 )
 @pytest.mark.parametrize("is_link", [True, False], ids=["a link", "a folder"])
-def test_links_and_folders_in_place_of_files_are_refused_before_anybody_is_graded(
-    grade: Callable[[], subprocess.CompletedProcess[str]], tmp_path: Path, name: str, is_link: bool
-) -> None:
+def test_links_and_folders_in_place_of_files_are_refused_before_anybody_is_graded(grade, tmp_path, name, is_link):
     path, elsewhere = tmp_path / "out" / name, tmp_path / "elsewhere"
     path.parent.mkdir(parents=True)
     then = "is to be written. Next: move it elsewhere, or give --out another folder"

@@ -130,9 +130,6 @@ def test_its_visible_checks_do_not_run(box):
     runner.close()
 
 
-# On a GPU; the meta device stands in for it
-
-
 def on_another_device(box, source: str, **limits) -> AttemptRunner:
     return AttemptRunner(box, AttemptSource("a.py", source), Limits(**limits), device="meta")
 

@@ -168,9 +168,7 @@ def test_two_workers_give_what_this_machine_gives(cluster: Cluster, box: Box, tm
     assert all(worker.family() for worker in cluster.workers.values()), "each has a judge"
 
 
-def test_a_worker_whose_canary_gets_out_stops_the_run_before_anything_is_graded(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_a_worker_whose_canary_gets_out_stops_the_run_before_anything_is_graded(cluster, tmp_path):
     bwrap = cluster.folder / "bin" / "bwrap"
     bwrap.parent.mkdir()
     slowly = "sleep 2"  # the other two would have graded everybody meanwhile

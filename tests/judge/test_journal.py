@@ -205,9 +205,7 @@ def test_a_torn_line_costs_one_submission(tiny_copy: Path, submitted: Path, tmp_
     assert set(Record(tmp_path, keys).noted) == {"ada/averages", "cat/averages"}
 
 
-def test_an_entry_is_good_for_the_result_that_it_was_written_with(
-    tiny_copy: Path, submitted: Path, tmp_path: Path
-) -> None:
+def test_an_entry_is_good_for_the_result_that_it_was_written_with(tiny_copy, submitted, tmp_path):
     course = load_course(tiny_copy)
     (submission, *_), _ = find_submissions(course, submitted)
     (exercise,), result = submission.assignment.exercises, result_of(submission)
@@ -240,9 +238,7 @@ def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitte
 
 
 @pytest.mark.parametrize("moment", [1])  # `make soak` tries fifty
-def test_a_run_that_is_killed_is_completed_by_the_next(
-    tiny_copy: Path, submitted: Path, tmp_path: Path, undisturbed: Results, moment: int
-) -> None:
+def test_a_run_that_is_killed_is_completed_by_the_next(tiny_copy, submitted, tmp_path, undisturbed, moment):
     out = tmp_path / "out"
     process = start(tiny_copy, submitted, out, jobs=2)
     wait_for_results(out, moment, process)
@@ -253,9 +249,7 @@ def test_a_run_that_is_killed_is_completed_by_the_next(
 
 
 @pytest.mark.soak
-def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(
-    tiny_copy: Path, submitted: Path, tmp_path: Path, undisturbed: Results
-) -> None:
+def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(tiny_copy, submitted, tmp_path, undisturbed):
     draw, out = random.Random(0), tmp_path / "out"
     for _ in range(50):
         process = start(tiny_copy, submitted, out, jobs=2)

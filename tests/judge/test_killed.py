@@ -61,9 +61,7 @@ def kill(run: Witnessed, victim: str, ending: signal.Signals) -> None:
 @endings
 @victims
 @pytest.mark.parametrize("beginning", [JUDGE, REAPER], ids=["a judge starts", "a box starts"])
-def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(
-    tiny_copy: Path, tmp_path: Path, beginning: str, victim: str, ending: signal.Signals
-) -> None:
+def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(tiny_copy, tmp_path, beginning, victim, ending):
     grading = command(tiny_copy, a_class(tmp_path / "submitted", LOOP))
     with witnessed(grading, tmp_path / "log") as run:
         run.wait_for(lambda: run.named(beginning))
@@ -72,9 +70,7 @@ def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(
 
 
 @endings
-def test_nothing_is_left_of_a_run_that_is_killed_while_an_attempt_loops(
-    tiny_copy: Path, tmp_path: Path, ending: signal.Signals
-) -> None:
+def test_nothing_is_left_of_a_run_that_is_killed_while_an_attempt_loops(tiny_copy, tmp_path, ending):
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", LOOP))
     with witnessed(grading, tmp_path / "log") as run:
         run.wait_for(lambda: loops(run.kin()))
@@ -111,9 +107,7 @@ def test_another_judge_takes_the_place_of_one_that_is_killed_and_nothing_is_left
 
 
 @SOAK
-def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at_once(
-    tiny_copy: Path, tmp_path: Path
-) -> None:
+def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at_once(tiny_copy, tmp_path):
     """As a job of a CI or of a batch system ends: nobody of them can remove a cgroup, but the reapers can."""
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", LOOP))
     with witnessed(grading, tmp_path / "log") as run:

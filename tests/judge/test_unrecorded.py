@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,13 +29,7 @@ SAYS = (
         (), SAYS, id="made from another reference",
     ),
 ])  # fmt: skip
-def test_it_is_said(
-    tiny_copy: Path,
-    capsys: pytest.CaptureFixture[str],
-    change: Callable[[Path], None],
-    exercises: tuple[str, ...],
-    says: str,
-) -> None:
+def test_it_is_said(tiny_copy, capsys, change, exercises, says):
     change(tiny_copy)
     tell_unrecorded(load_course(tiny_copy), exercises)
     assert capsys.readouterr().err == says

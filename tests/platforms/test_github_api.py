@@ -79,9 +79,7 @@ def test_a_check_run_stands_on_the_commit_with_its_annotations(service: Service,
 
 
 @pytest.mark.parametrize("rights", [None, {}, {"contents": "read"}, {"pull-requests": "read", "checks": "read"}])
-def test_without_the_right_to_write_it_says_what_is_missing(
-    service: Service, client: Client, rights: dict[str, str] | None
-) -> None:
+def test_without_the_right_to_write_it_says_what_is_missing(service, client, rights):
     service.tokens.clear()
     service.tokens.update({} if rights is None else {"t": rights})
     for write in (lambda: client.comment("x"), lambda: client.check_run(Conclusion("success", "x"), "x")):

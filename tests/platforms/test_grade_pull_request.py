@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,9 +29,7 @@ def test_help_shows_an_example_that_is_a_command(name: str) -> None:
     assert re.search(rf"Example: `?course ci {name}\b", done.output)
 
 
-def test_nothing_started_needs_no_box(
-    tiny: Course, collected: Collected, submitted: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_started_needs_no_box(tiny, collected, submitted, monkeypatch):
     monkeypatch.setattr(grade_room, "SteadyJudge", None)
     stub = (tiny.root / STUB).read_text(encoding="utf-8")
     (submitted / "ada" / "averages" / "01_running_mean.py").write_text("# read it\n" + stub, encoding="utf-8")
@@ -85,9 +82,7 @@ def test_a_fault_of_the_graders_own_is_said_in_the_jobs_log(
     assert capsys.readouterr().err == "course: a fault of the grader's own: values: x. Next: course verify\n"
 
 
-def test_without_a_box_nothing_is_graded(
-    run_course: Callable[..., subprocess.CompletedProcess[str]], tiny_copy: Path, submitted: Path, tmp_path: Path
-) -> None:
+def test_without_a_box_nothing_is_graded(run_course, tiny_copy, submitted, tmp_path):
     out, said = tmp_path / "results", tmp_path / "output"
     environment = {"PATH": "", "GITHUB_OUTPUT": str(said), "GITHUB_STEP_SUMMARY": str(said)}
     done = run_course("ci", "grade", "--submitted", submitted, "--out", out, cwd=tiny_copy, env=environment)

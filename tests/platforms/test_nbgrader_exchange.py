@@ -90,9 +90,7 @@ def test_whose_feedback_cannot_be_named_is_told_and_the_others_get_theirs(collec
     assert "Traceback" not in said
 
 
-def test_the_folder_of_another_account_never_replaces_a_students_own(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_folder_of_another_account_never_replaces_a_students_own(monkeypatch, tmp_path, caplog):
     owners = {"mine": "ada", "forged": "mallory"}
     monkeypatch.setattr(exchange, "_owner", lambda folder: owners[folder.name])
     collect = SimpleNamespace(inbound_path=tmp_path, check_owner=True, log=logging.getLogger())
@@ -128,9 +126,7 @@ def test_of_a_folder_without_end_a_bounded_part_is_copied(tmp_path: Path) -> Non
     (TIME, True), ("2026-11-23 12:00:00.000000 +0000", True), ("2026-11-20 12:00:00 UTC", False),
     ("9999-12-31 23:58:20", False), ("the dog ate it", False), (None, False),
 ])  # fmt: skip
-def test_a_time_of_the_students_own_counts_where_it_agrees_with_the_exchanges(
-    tmp_path: Path, own: str | None, agrees: bool
-) -> None:
+def test_a_time_of_the_students_own_counts_where_it_agrees_with_the_exchanges(tmp_path, own, agrees):
     if own is not None:
         (tmp_path / "timestamp.txt").write_text(own)
     said = exchange.agree_on_time(f"ada+averages+{TIME}+abc", tmp_path)

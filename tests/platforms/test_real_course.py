@@ -137,9 +137,7 @@ def run_top_to_bottom(folder: Path, sources: list[str]) -> nbformat.NotebookNode
     return notebook
 
 
-def test_a_right_notebook_runs_top_to_bottom_with_the_students_release_alone(
-    student_alone: Path, repository: Path
-) -> None:
+def test_a_right_notebook_runs_top_to_bottom_with_the_students_release_alone(student_alone, repository):
     notebook = run_top_to_bottom(student_alone, answers(repository))
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert [o.ename for o in outputs if o.output_type == "error"] == []

@@ -140,9 +140,7 @@ def test_a_lessons_figure_goes_from_its_source_to_the_feedback(own_class: Path, 
     assert not (own_class / "exercises" / figure).exists()
 
 
-def test_where_the_course_cannot_be_read_nbgrader_does_nothing_rather_than_run_code_without_a_box(
-    own_class: Path, nbgrader: Callable
-) -> None:
+def test_where_the_course_cannot_be_read_nbgrader_does_nothing_rather_than_run_code_without_a_box(own_class, nbgrader):
     with (own_class / "course.yaml").open("a") as file:
         file.write("nonsense: [\n")
     done = nbgrader(own_class, "autograde", "averages", "--force", check=False)

@@ -144,9 +144,6 @@ def test_without_a_diagnosis_no_hint_is_given() -> None:
     assert json.loads(shown)["tests"][0]["output"] == "head 0 differs"
 
 
-# The command
-
-
 def test_the_command_writes_a_file_or_for_gradescope_a_folder(run_course: Run, tmp_path: Path) -> None:
     for result in (ADA, BEN):
         write_result(result, tmp_path / "results")
@@ -157,17 +154,12 @@ def test_the_command_writes_a_file_or_for_gradescope_a_folder(run_course: Run, t
     assert written == gradescope_files([ADA, BEN])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says", "next_"),
-    [
-        pytest.param(["nowhere"], "nowhere holds no results", "course grade SUBMITTED --out nowhere", id="no results"),
-        pytest.param(["results", "--out", "results"], "results cannot be written", "give --out another path", id="a folder in place of a file"),
-        pytest.param(["--gradebook", "sqlite:///none.db", "--course", str(Path(__file__).parents[1] / "tiny_course")], "there is no none.db", "course grade SUBMITTED --gradebook sqlite:///none.db", id="no gradebook"),
-    ],
-)  # fmt: skip
-def test_wrong_usage_is_one_sentence_and_a_next_command(
-    run_course: Run, tmp_path: Path, arguments: list[str], says: str, next_: str
-) -> None:
+@pytest.mark.parametrize(("arguments", "says", "next_"), [
+    pytest.param(["nowhere"], "nowhere holds no results", "course grade SUBMITTED --out nowhere", id="no results"),
+    pytest.param(["results", "--out", "results"], "results cannot be written", "give --out another path", id="a folder in place of a file"),
+    pytest.param(["--gradebook", "sqlite:///none.db", "--course", str(Path(__file__).parents[1] / "tiny_course")], "there is no none.db", "course grade SUBMITTED --gradebook sqlite:///none.db", id="no gradebook"),
+])  # fmt: skip
+def test_wrong_usage_is_one_sentence_and_a_next_command(run_course, tmp_path, arguments, says, next_):
     write_result(ADA, tmp_path / "results")
     done = run_course("export", *arguments)
     assert (done.returncode, done.stdout) == (2, "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -235,9 +234,7 @@ def test_every_assignment_has_a_part_of_its_own(tmp_path: Path) -> None:
     (("process", "process"), "Graded below the isolation level namespaces: 2 of 2 (process)."),
     (("namespaces", "process"), "Graded below the isolation level namespaces: 1 of 2 (process)."),
 ])  # fmt: skip
-def test_a_weak_isolation_level_is_stamped_on_the_class_page(
-    tmp_path: Path, levels: tuple[str, str], stamp: str | None
-) -> None:
+def test_a_weak_isolation_level_is_stamped_on_the_class_page(tmp_path, levels, stamp):
     results = [graded(name, GOOD, isolation=level) for name, level in zip(("ada", "ben"), levels, strict=True)]
     said = Seen(write_pages(results, [], tmp_path)).text
     assert (stamp is not None) == ("can be forged" in said)
@@ -320,9 +317,7 @@ def test_no_two_names_share_a_page() -> None:
     assert len({stem_of(name).casefold().rstrip(". ") for name in names}) == len(names)
 
 
-def test_a_report_that_is_repeated_is_the_same_and_leaves_nothing_half_written(
-    tmp_path: Path, made_up_class: Callable[[int], list[Result]]
-) -> None:
+def test_a_report_that_is_repeated_is_the_same_and_leaves_nothing_half_written(tmp_path, made_up_class):
     def everything() -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 

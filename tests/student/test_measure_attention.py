@@ -38,9 +38,6 @@ def clock(*times: float) -> Iterator[float]:
     raise AssertionError("asked once too often")
 
 
-# Whose turn it is, and for how long
-
-
 def test_runs_are_made_in_turn_and_a_short_first_one_only_warms_up() -> None:
     asked: list[str] = []
 
@@ -65,9 +62,6 @@ def test_it_goes_on_until_enough_time_is_spent() -> None:
 def test_it_stops_at_the_most_runs_however_short_they_are() -> None:
     (times,) = alternate([clock(*[0.001] * (MOST + 1))], enough=1e9)
     assert len(times) == MOST
-
-
-# On this machine's CPU
 
 
 @pytest.mark.parametrize("backward", [False, True])
@@ -122,9 +116,6 @@ def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(monk
     assert left_out.by_hand is None
     assert left_out.instead == "needs about 4.0 GB, 4.0 GB is free"
     assert measured.faster
-
-
-# On a GPU
 
 
 @pytest.mark.gpu

@@ -76,9 +76,7 @@ def test_what_two_handed_in_is_run_once(draw: Callable[[str], tuple[Band, ...]],
 @pytest.mark.parametrize(
     "content", [None, b"\xff\xfe not text \x00", "stub"], ids=["missing", "unreadable", "the stub"]
 )
-def test_where_nothing_was_written_nothing_is_run(
-    tiny: Course, box: Box, monkeypatch, tmp_path: Path, content: bytes | str | None
-) -> None:
+def test_where_nothing_was_written_nothing_is_run(tiny, box, monkeypatch, tmp_path, content):
     if content is not None:
         assignment = tiny.assignments[0]
         stub = assignment.exercises[0].script.read_bytes()
@@ -96,9 +94,7 @@ def test_where_nothing_was_written_nothing_is_run(
     (("failed", "timeout"), False),
     (("missing",), False),
 ])  # fmt: skip
-def test_only_what_failed_and_ended_well_is_run_again(
-    tiny: Course, outcomes: tuple[Outcome, ...], is_drawn: bool
-) -> None:
+def test_only_what_failed_and_ended_well_is_run_again(tiny, outcomes, is_drawn):
     assert bool(drawable(tiny, [graded("a", *outcomes)], {("a", "averages"): Path("here")})) is is_drawn
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import jupytext
@@ -226,17 +225,12 @@ def forbid_namespaces(school: School) -> None:
     school.tools = str(tools)
 
 
-@pytest.mark.parametrize(
-    ("set_up", "failed"),
-    [
-        pytest.param(lambda s: setattr(s, "course_ref", "main"), "Demand that the course is pinned to a commit", id="a branch in place of a commit"),
-        pytest.param(lambda s: setattr(s, "course_key", "another"), "Fetch the private course", id="a key that opens nothing"),
-        pytest.param(forbid_namespaces, "Allow user namespaces", id="no user namespaces"),
-    ],
-)  # fmt: skip
-def test_without_what_it_needs_nothing_is_graded_and_the_student_is_told(
-    school: School, set_up: Callable[[School], None], failed: str
-) -> None:
+@pytest.mark.parametrize(("set_up", "failed"), [
+    pytest.param(lambda s: setattr(s, "course_ref", "main"), "Demand that the course is pinned to a commit", id="a branch in place of a commit"),
+    pytest.param(lambda s: setattr(s, "course_key", "another"), "Fetch the private course", id="a key that opens nothing"),
+    pytest.param(forbid_namespaces, "Allow user namespaces", id="no user namespaces"),
+])  # fmt: skip
+def test_without_what_it_needs_nothing_is_graded_and_the_student_is_told(school, set_up, failed):
     set_up(school)
     jobs = school.run(school.pull_request(6, {SCRIPT: RIGHT}))
     assert outcomes(jobs) == {"cpu": "failure", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
