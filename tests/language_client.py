@@ -1,7 +1,5 @@
 """A scripted editor: speaks JSON-RPC with `course lsp`, as an editor's client does."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What tests are made of: copies of courses, attempts, and results with what a test does not ask about filled in."""
 
-from __future__ import annotations
-
 import io
 import shutil
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """docs/architecture.md names what there is: its files exist, its functions are in them, and no room is missing."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

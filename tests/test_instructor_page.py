@@ -1,7 +1,5 @@
 """The commands of docs/instructor.md run from top to bottom, each on what those above it made."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import zipfile

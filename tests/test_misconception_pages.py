@@ -1,7 +1,5 @@
 """The bank as pages of the site: true of every mutant, and for instructors only."""
 
-from __future__ import annotations
-
 import json
 import re
 from html import unescape

@@ -1,7 +1,5 @@
 """The house keeps its size: each room has a limit, and a commit may lower one, never raise it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

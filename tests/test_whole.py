@@ -1,7 +1,5 @@
 """A file is written whole or not at all, and so are the results and the pages of a report."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """The students' class repository: complete by itself, and the same bytes every time."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -3,8 +3,6 @@
 A stand-in for AppArmor, which cannot be loaded here: a bwrap that drops the capabilities of its children.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Two calls of which one is the other with an edit of an argument."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """`course verify`: answers that say nothing earn nothing, in any course, and where they do, the claim says with which checks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

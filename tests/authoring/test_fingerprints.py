@@ -1,7 +1,5 @@
 """What is recorded of mutants is what every processor computes: nothing that chance or rounding decides."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Where a class repository is put: nobody's work is overwritten, and nothing hidden is published."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """What `course init` and `course new` write. What becomes of it is in test_installed_wheel.py."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a lesson may have: figures, which go where its notebook goes, links, and predictions that wait for a function."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

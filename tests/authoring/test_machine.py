@@ -1,7 +1,5 @@
 """What `course doctor` says of a GPU, each thing with the command that would help."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

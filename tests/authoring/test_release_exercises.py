@@ -1,7 +1,5 @@
 """exercises/ from solutions/: the same bytes every time, nothing else, and the script agrees with its notebook."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jupytext

@@ -1,7 +1,5 @@
 """A release makes what is stale and nothing else, and no record of what is current makes green what is wrong."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The stub as a notebook: the same text every time, and nbgrader understands it."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

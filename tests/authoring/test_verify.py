@@ -1,7 +1,5 @@
 """`course verify`: on a sound course every claim holds, and for every claim there is a fault that breaks it alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

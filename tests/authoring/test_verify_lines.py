@@ -1,7 +1,5 @@
 """The claim about lines: its faults are known, always the same, and what is told of them is told apart."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import pytest

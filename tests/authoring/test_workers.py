@@ -1,7 +1,5 @@
 """A release with several processes: the bytes of one process, one sentence for what went wrong, and nothing left behind."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

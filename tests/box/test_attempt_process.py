@@ -1,7 +1,5 @@
 """What an attempt's process finds, and what becomes of it. Real processes that really misbehave."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """The canary finds each way out that is left open, and none in the box as it is."""
 
-from __future__ import annotations
-
 import dataclasses
 import socket
 import tempfile

@@ -1,7 +1,5 @@
 """Text that an attempt chooses comes out of the box as plain characters, whatever it is: no text ends an attempt."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Which packages and which interpreter stand in a box, wherever they are installed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

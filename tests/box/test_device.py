@@ -1,7 +1,5 @@
 """Calls in lower precision, and calls that report their memory. In the real box."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

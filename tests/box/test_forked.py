@@ -1,7 +1,5 @@
 """The box of a student's own check, which forks the command itself. In an interpreter of its own: ours runs threads."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -3,8 +3,6 @@
 What only a real GPU can show is in tests/gpu.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import stat

@@ -1,7 +1,5 @@
 """A box for a GPU that does not start, or is taken, and the end of an attempt in it. With stand-ins for device files."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

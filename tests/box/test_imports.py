@@ -1,7 +1,5 @@
 """An attempt may import the same at every level, whatever else is installed on the machine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

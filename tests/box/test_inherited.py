@@ -1,7 +1,5 @@
 """What an attempt inherits from the warm process and the judge: two pipes, and nothing that other attempts share."""
 
-from __future__ import annotations
-
 import os
 import resource
 from pathlib import Path

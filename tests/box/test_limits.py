@@ -1,7 +1,5 @@
 """Each limit of course.yaml, met by a real attempt that runs into it, and by one that stays just below."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

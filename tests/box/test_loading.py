@@ -1,7 +1,5 @@
 """A source is loaded part by part: what raises, takes too long or ends the process is left out, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.connection import AttemptEnded, End

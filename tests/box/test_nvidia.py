@@ -1,7 +1,5 @@
 """What a box is given for a GPU: worked out from folders that look as an NVIDIA driver leaves them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a monitor reports, and numbers that are asked for on the meta device, which has none: zeros, while somebody watches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

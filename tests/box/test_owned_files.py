@@ -1,7 +1,5 @@
 """What a box shows belongs to others; and what its uid owns, as an ordinary user's libraries, it cannot mark."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A box ends as a whole, whichever of its parts is killed, and the next attempt has a new one."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Structures are read by the form that is asked, steps are handed what earlier ones returned, and opaque parts stay."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The filter of system calls: what honest attempts do works, what carries messages or reaches out does not."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.level import Box

@@ -1,7 +1,5 @@
 """The answer to a TraceCall as bytes: what is honest is read as it was sent, and nothing else is read at all."""
 
-from __future__ import annotations
-
 import copy
 import random
 from typing import Any

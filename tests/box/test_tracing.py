@@ -1,7 +1,5 @@
 """A call followed operation by operation: what the student's line called, on what, and what became of the numbers."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """A language model that learns in the worker: its numbers against slower ways to the same ones."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

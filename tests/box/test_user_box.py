@@ -1,7 +1,5 @@
 """Level user: a process under another uid, where root can make no namespaces."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sysconfig

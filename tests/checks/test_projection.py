@@ -1,7 +1,5 @@
 """What is kept of a tensor, and what that costs the judge."""
 
-from __future__ import annotations
-
 import resource
 
 import torch

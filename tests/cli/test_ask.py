@@ -1,7 +1,5 @@
 """`course ask`, as a student uses it after a ✓."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

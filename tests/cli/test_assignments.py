@@ -1,7 +1,5 @@
 """A course of two assignments: a table for each, in the course's order, by titles; --assignment takes one of them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

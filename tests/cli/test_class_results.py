@@ -1,7 +1,5 @@
 """Dates and overrides.yaml, as every command shows them: one truth, and the results stay what was found."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

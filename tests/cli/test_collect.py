@@ -1,7 +1,5 @@
 """`course collect`, then `course grade`, as an instructor runs them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The command as a person runs it: exit status 0, 1 or 2, and a message that ends with the command to run next."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """How many judges `course grade` starts: one for each CPU that it may use, and on a GPU as many as there are GPUs."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

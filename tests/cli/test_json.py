@@ -1,7 +1,5 @@
 """`--json`: one object, valid by the shipped schema, with the words and the exit status of the command."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

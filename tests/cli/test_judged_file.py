@@ -1,7 +1,5 @@
 """Which file is judged, where an exercise has several: a script, a notebook, and copies under other names."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

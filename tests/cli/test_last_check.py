@@ -1,7 +1,5 @@
 """A file that has not changed since its last check is not run again, and what has changed is."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

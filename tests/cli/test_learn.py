@@ -1,7 +1,5 @@
 """`course hint`, as a student at midnight asks it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`course check --format lines`: what is wrong, as an editor reads it; and the tasks.json that reads it in VS Code."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Where the machine does not let a command read or write: one sentence, exit status 2, and nothing half-written."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What a person may call an exercise: its id, its number, its file where it stands; never a file elsewhere."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

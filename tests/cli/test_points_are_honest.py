@@ -1,7 +1,5 @@
 """Totals are what course.yaml says, what the grader could not do is no 0, and a run is drawn from one seed of its own."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

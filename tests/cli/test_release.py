@@ -1,7 +1,5 @@
 """`course release` says how far it is, and in one sentence what it wrote."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """An exercise that was renamed: what was handed in by its earlier name is collected and graded."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

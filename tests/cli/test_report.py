@@ -1,7 +1,5 @@
 """`course report` as an instructor runs it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

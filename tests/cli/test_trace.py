@@ -1,7 +1,5 @@
 """`course trace`, as a student asks it: also of code that loops, exits or floods."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

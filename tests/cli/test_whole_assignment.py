@@ -1,7 +1,5 @@
 """One notebook with all exercises of an assignment is graded for each of them."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

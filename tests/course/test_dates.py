@@ -1,7 +1,5 @@
 """Dates mean moments of 1990 to 2100, or nothing; lateness is counted by the clock on the wall."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

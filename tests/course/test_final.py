@@ -1,7 +1,5 @@
 """From what was found to what counts: each rule changes what it says, tells before and after, and leaves the finding alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

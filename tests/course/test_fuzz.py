@@ -1,7 +1,5 @@
 """No course.yaml, overrides.yaml or roster is a traceback: each is read, or refused in one sentence that says what to do next."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

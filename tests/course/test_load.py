@@ -1,7 +1,5 @@
 """course.yaml: what is right is read; what is wrong is named with its file and line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

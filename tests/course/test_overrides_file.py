@@ -1,7 +1,5 @@
 """overrides.yaml: what is right is read; what is wrong is one sentence with its line, and what to run next."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

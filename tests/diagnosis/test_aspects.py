@@ -1,7 +1,5 @@
 """Each aspect fails what differs in it, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """A guard of the student's own is known by what it compares: sizes of its arguments, or a limit, and no result of the code."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """A check of causality or independence asks which numbers an edit reaches, not what the numbers are."""
 
-from __future__ import annotations
-
 import sys
 import types
 from pathlib import Path

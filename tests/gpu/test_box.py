@@ -1,7 +1,5 @@
 """The box on a real GPU. Skipped, with the reason, where there is none: `make gpu` runs these where there is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A module of its own: `course grade` needs the GPU that a box of test_box.py has.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A folder of results is one run's at a time, and its files are the run's own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Much asked at once comes out as if each had been asked alone, whatever the attempt does. In the real box."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """One attempt, many calls: deaths, budgets, dtypes. In the real box."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

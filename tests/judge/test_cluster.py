@@ -1,7 +1,5 @@
 """A class graded on a cluster: a real scheduler, two workers, each a process of its own, all on this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

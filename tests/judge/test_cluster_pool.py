@@ -1,7 +1,5 @@
 """Calls on a real dask scheduler with a worker, both of this process, and what may break between them and us."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial

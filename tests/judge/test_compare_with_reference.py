@@ -1,8 +1,6 @@
 """A check that stumbles over an attempt's answer: the attempt is told what its answer should have been, nobody calls the grader
 broken."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

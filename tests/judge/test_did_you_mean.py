@@ -1,7 +1,5 @@
 """The name that is meant by a misspelt one, from the text and torch's own names alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.worker.answers import Raised

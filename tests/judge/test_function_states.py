@@ -1,7 +1,5 @@
 """Where a check failed, and what follows for each function."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.worker.answers import Output, Raised, Reply

@@ -1,7 +1,5 @@
 """A class, graded by one judge or by several: the results are the same, and a fault of the grader's own is seen."""
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import os

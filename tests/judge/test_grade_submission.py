@@ -1,7 +1,5 @@
 """A judge and its students: what two of them handed in word for word is judged once."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.level import Box

@@ -1,7 +1,5 @@
 """A run that is stopped goes on where it stopped; a run that is repeated grades only what changed."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """What is in the key of an attempt: all that its result depends on, and nothing of another exercise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

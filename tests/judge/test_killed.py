@@ -1,7 +1,5 @@
 """A command or a judge that is killed at any moment leaves nothing: no process, no cgroup, no mount."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

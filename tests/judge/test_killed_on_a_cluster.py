@@ -1,7 +1,5 @@
 """A worker or a scheduler that ends, in whatever way and at whatever moment, leaves no judge and no box."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

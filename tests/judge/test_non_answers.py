@@ -1,7 +1,5 @@
 """Points of form are for answers that say something: not for zeros, noise, NaN, or what was given."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

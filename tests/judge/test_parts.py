@@ -1,7 +1,5 @@
 """A script and a notebook are judged alike, part by part, and forms in which a notebook is handed in cost nothing."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What is due is known for each part, so that None as one part does not excuse None as another."""
 
-from __future__ import annotations
-
 import torch
 
 from manyheads.box.worker.answers import Output, Reply

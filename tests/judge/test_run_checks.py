@@ -1,7 +1,5 @@
 """How a check ends is what the attempt did, or a fault of the check's author."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Checks run side by side: each gets its own answers, and nobody's fate is another's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

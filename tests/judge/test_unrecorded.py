@@ -1,7 +1,5 @@
 """Where nothing current is recorded of an exercise, that is said once, before anybody is graded, and points are given."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

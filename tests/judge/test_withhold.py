@@ -1,7 +1,5 @@
 """What evidence tells of an attempt's sizes: mistakes as they are, messages not."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """What a student may read: exceptions explained, text made safe to show, inputs that cannot be predicted."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Small edits of a student's own text: which are tried, what they are made of, and how many."""
 
-from __future__ import annotations
-
 import ast
 import sys
 

@@ -1,7 +1,5 @@
 """The search among edits: what is proved is told, and where it is not clear nothing is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """The line at which an attempt goes wrong, proved in the box."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.level import Box

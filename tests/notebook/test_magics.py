@@ -1,7 +1,5 @@
 """The magics in a real kernel: one notebook, as a student runs it, and what its cells show."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from typing import Any

@@ -1,7 +1,5 @@
 """The visible checks inside a notebook: what stands in the kernel is held against the recorded answers beside it."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """A check run points at the student's own lines."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What one job hands to another is read as if anybody had written it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

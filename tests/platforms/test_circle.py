@@ -1,7 +1,5 @@
 """The whole circle of an assignment, and an assignment that is not this course's, with nbgrader's own commands."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """The exercise files of a pull request: a fixed list of paths, regular files, small ones; nothing else, as data."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable

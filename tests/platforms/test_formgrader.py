@@ -1,7 +1,5 @@
 """nbgrader's formgrader in a real browser: from the assignment's first listing to the feedback page, button by button."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import sys

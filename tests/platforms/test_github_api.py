@@ -1,7 +1,5 @@
 """What is written to the hosting service: one comment, found again; one check run; and nothing without the right."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer

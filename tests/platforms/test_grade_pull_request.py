@@ -1,7 +1,5 @@
 """One pull request graded: in the box, or not at all."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

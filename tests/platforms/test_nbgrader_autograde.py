@@ -1,7 +1,5 @@
 """`nbgrader autograde` and `generate_feedback`, run for real: the box grades, and nbgrader's known traps are closed."""
 
-from __future__ import annotations
-
 import html
 import json
 import logging

@@ -1,7 +1,5 @@
 """nbgrader's exchange, where every account of the machine may leave what it likes: with nbgrader's own commands."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Scores and comments in nbgrader's database, SQLite's and a real PostgreSQL server's: once each, whatever happens."""
 
-from __future__ import annotations
-
 import csv
 import os
 import pwd

@@ -1,7 +1,5 @@
 """What the grader itself could not judge has no score in nbgrader's database, and waits there for a human."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The words of a report: what it says in each case, and when the GPU is not asked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

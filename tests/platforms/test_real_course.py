@@ -1,7 +1,5 @@
 """The real course: nbgrader releases it to the byte, both ways grade it alike, and its notebooks run in a kernel."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

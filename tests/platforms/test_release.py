@@ -1,7 +1,5 @@
 """nbgrader's commands on what is released: the bytes of `course release`, and visible checks that really run."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

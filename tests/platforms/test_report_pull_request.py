@@ -1,7 +1,5 @@
 """Everything that is written about a pull request, put together."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a step knows of its run, and what it may say to the runner."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

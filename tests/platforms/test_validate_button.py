@@ -1,7 +1,5 @@
 """The Validate button of JupyterLab, where a student has it: what it says is what grading says."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

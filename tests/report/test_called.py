@@ -1,7 +1,5 @@
 """What a message tells to run works where it is printed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

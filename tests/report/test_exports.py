@@ -1,7 +1,5 @@
 """Results in other systems' formats, read back as those systems read them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

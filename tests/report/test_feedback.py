@@ -1,7 +1,5 @@
 """Feedback finds its way home: folders as nbgrader reads them, archives as Moodle's and Canvas' own importers do."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

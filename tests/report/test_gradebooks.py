@@ -1,7 +1,5 @@
 """With a roster, gradebooks get the ids that they find students by, and a row for everybody in the class."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """Results as Markdown: nothing that a student wrote is more than text, whoever renders it."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable

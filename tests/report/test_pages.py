@@ -1,7 +1,5 @@
 """What the pages say, and what they do to the folder that they are written to."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pages as a real browser shows them: from the disk, without a network, with a keyboard, on a phone, at night, on paper."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path

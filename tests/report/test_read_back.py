@@ -1,7 +1,5 @@
 """Every export, read back by the other side's own rules, which are written here anew, for names that mean harm."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

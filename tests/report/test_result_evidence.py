@@ -1,7 +1,5 @@
 """A result as data: each check at its place, and only what is its own."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.report.result_evidence import FunctionEvidence, evidence_of

@@ -1,7 +1,5 @@
 """What a person reads in a terminal."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What returns several tensors, and what goes on from what it returned, is graded and named like anything else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

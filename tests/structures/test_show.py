@@ -1,7 +1,5 @@
 """`course trace` and `course plot` show every part of an answer, and every call of a sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sizes get the names that the signature gives them; what could be two things gets none."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

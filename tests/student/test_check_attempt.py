@@ -1,7 +1,5 @@
 """Checks from recording: every mutant is named, what is right passes, and no code is in the file."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

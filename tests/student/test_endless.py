@@ -1,7 +1,5 @@
 """A loop without an end is told with its line, on the student's own machine."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.level import Box

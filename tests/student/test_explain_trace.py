@@ -1,7 +1,5 @@
 """What is said about a followed call."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.student.explain_trace import Explained, Repeated, TraceLine

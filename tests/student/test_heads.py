@@ -1,7 +1,5 @@
 """The weights of each head are found however they are computed."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

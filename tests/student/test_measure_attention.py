@@ -1,7 +1,5 @@
 """Attention by hand and SDPA, really run: they agree, one holds a (T, T) matrix and the other does not."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import textwrap

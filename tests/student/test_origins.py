@@ -1,7 +1,5 @@
 """Where each number came from: token and channel, also where it came from the wrong place."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.student.origins import OriginBlock, OriginPicture

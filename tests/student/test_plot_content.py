@@ -1,7 +1,5 @@
 """What is drawn: expected beside yours beside the difference, head by head."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Questions about an attempt's own code: right, the same for the same code and seed, and each option with its reason."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable

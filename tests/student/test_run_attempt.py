@@ -1,7 +1,5 @@
 """A student's own file, from its text to the result."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.level import Box

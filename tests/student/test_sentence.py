@@ -1,7 +1,5 @@
 """What heads attend to in a sentence: the trained weights go into an attempt's module, and its weights are drawn."""
 
-from __future__ import annotations
-
 import sys
 import types
 

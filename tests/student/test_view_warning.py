@@ -1,7 +1,5 @@
 """A view that seems to move the tokens is doubted; one that does not is not."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.worker.answers import Step, TensorInfo

@@ -1,7 +1,5 @@
 """Pictures of a class's wrong attempts: run again in the box, on public inputs, and only where a picture tells something."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

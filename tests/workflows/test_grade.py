@@ -1,7 +1,5 @@
 """The workflow that grades pull requests, step by step, against a service that stands on this machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jupytext

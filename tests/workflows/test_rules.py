@@ -1,7 +1,5 @@
 """All workflows keep the rules, and each rule is one that can be broken."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

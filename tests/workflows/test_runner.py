@@ -1,7 +1,5 @@
 """The stand-in runner: files, outputs, conditions, rights and secrets as the service's own runner has them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
