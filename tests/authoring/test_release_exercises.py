@@ -6,7 +6,6 @@ import jupytext
 import pytest
 
 from manyheads.authoring.release_exercises import released_files, stray_files, write_release
-from manyheads.authoring.stub import stub_of
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis.recording_file import current
 from manyheads.errors import CourseFault
@@ -94,14 +93,6 @@ def test_a_missing_source_is_an_error(tiny_copy: Path) -> None:
     (tiny_copy / "solutions" / "averages" / "01_running_mean.py").unlink()
     with pytest.raises(CourseError, match=r"is missing, which course\.yaml requires\. Next: write it, or mend course"):
         release(tiny_copy)
-
-
-def test_a_source_that_cannot_be_stripped_is_an_error_with_its_line(tiny_copy: Path) -> None:
-    path = tiny_copy / "solutions" / "averages" / "01_running_mean.py"
-    path.write_text(path.read_text().replace("    ### END SOLUTION\n", ""))
-    course = load_course(tiny_copy)
-    with pytest.raises(CourseFault, match=r"^solutions/averages/01_running_mean\.py:23: .* is never closed"):
-        stub_of(course.exercises[0])
 
 
 @pytest.mark.parametrize(("old", "new", "says"), [

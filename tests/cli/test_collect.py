@@ -123,16 +123,6 @@ def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(run_course,
     assert (done.returncode, "1 student: 1 new" in done.stdout) == (0, True)
 
 
-def test_what_was_collected_is_graded_with_nothing_left_over(run_course, tiny_copy, tmp_path, download):
-    run_course("collect", download, "--out", tmp_path / "in", cwd=tiny_copy)
-    done = run_course("grade", tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1", "--no-lines", cwd=tiny_copy)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert sorted(path.parent.name for path in (tmp_path / "out").glob("*/averages.json")) == [
-        "bartokbela_12346",
-        "lovelaceada_12345",
-    ]
-
-
 @pytest.mark.parametrize(("arguments", "says"), [
     (["nowhere.zip"], "course: nowhere.zip does not exist. Next: course collect DOWNLOAD --out submitted\n"),
     ([".", "--out", "in"], "course: in is in ., which is read. Next: give --out a folder elsewhere\n"),
@@ -165,17 +155,7 @@ def test_a_notebook_is_laid_out_without_the_outputs_that_make_it_too_large(run_c
     there = jupytext.read(tmp_path / "in/ada/averages/01_running_mean.ipynb")
     assert [(cell.source, cell.outputs) for cell in there.cells] == [(cell.source, []) for cell in cells]
     assert "2 as before" in run_course(*collect, cwd=tiny_copy).stdout
-    grade = (
-        "grade",
-        tmp_path / "in",
-        "--out",
-        tmp_path / "out",
-        "--jobs",
-        "1",
-        "--no-lines",
-        "--only",
-        "ada/running_mean",
-    )
+    grade = ("grade", tmp_path / "in", "--out", tmp_path / "out", "--no-lines", "--only", "ada/running_mean")
     assert "4/4" in run_course(*grade, cwd=tiny_copy).stdout
 
 

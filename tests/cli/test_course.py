@@ -158,16 +158,6 @@ def test_missing_fingerprints_are_status_2(run_course: Run, student_copy: Path, 
     )
 
 
-def test_damaged_fingerprints_are_status_2(run_course: Run, student_copy: Path) -> None:
-    (student_copy / FINGERPRINTS).write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
-    done = run_course("check", cwd=student_copy)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"{FINGERPRINTS} cannot be read" in done.stderr
-    assert done.stderr.endswith(
-        "Next: git checkout " + str(student_copy / FINGERPRINTS) + ", or as an instructor: course release\n"
-    )
-
-
 @pytest.mark.parametrize("command", ["grade", "verify"])
 def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(run_course, tiny_copy, tmp_path, command):
     hand_in(tmp_path / "submitted", {"ada": RIGHT})

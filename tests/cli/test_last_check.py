@@ -79,12 +79,6 @@ def test_a_file_that_has_changed_is_run_again(run_course: Run, student_copy: Pat
     assert ran()
 
 
-def test_a_hint_is_about_what_the_last_check_found(run_course: Run, student_copy: Path) -> None:
-    (student_copy / SCRIPT).write_text(WRONG)
-    run_course("check", cwd=student_copy)
-    assert run_course("hint", "running_mean", cwd=student_copy).stdout.startswith("You divided by the length of x")
-
-
 def test_an_attempt_without_an_end_is_run_again_by_check_alone(run_course: Run, student_copy: Path) -> None:
     """A busy machine may have been the cause, and who asks to check it wants to know."""
     text = (student_copy / "course.yaml").read_text()

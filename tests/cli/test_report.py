@@ -36,11 +36,6 @@ def test_students_adds_a_line_for_each(run_course: Run, results: Path) -> None:
     assert ["ben", "0", "0/2"] not in [line.split() for line in run_course("report", "results").stdout.splitlines()]
 
 
-def test_pages_among_the_results_are_no_results(run_course: Run, results: Path) -> None:
-    first, again = run_course("report", "results"), run_course("report", "results")
-    assert (again.returncode, again.stdout) == (0, first.stdout)
-
-
 def test_pages_go_where_html_says(run_course: Run, results: Path, tmp_path: Path) -> None:
     done = run_course("report", "results", "--html", "web/heads")
     assert done.stdout.endswith("Pages: web/heads/index.html\n")

@@ -195,20 +195,8 @@ def test_by_hand_pytest_timeout_ends_a_check_that_hangs(tiny_copy):
     )
     right = tiny_copy / "grader" / "right" / "running_mean" / "loop.py"
     attempt = right.rename(tiny_copy / "running_mean.py")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-c",
-        "/dev/null",
-        "--rootdir",
-        ".",
-        str(checks),
-        "--attempt",
-        str(attempt),
-    ]
-    byhand = subprocess.run(
-        command, cwd=tiny_copy, env=os.environ | {"PYTHONPATH": ROOT}, capture_output=True, text=True
-    )
+    command = [sys.executable, *"-m pytest -c /dev/null --rootdir .".split(), checks, "--attempt", attempt]
+    environment = os.environ | {"PYTHONPATH": ROOT}
+    byhand = subprocess.run(command, cwd=tiny_copy, env=environment, capture_output=True, text=True)
     assert byhand.returncode == 1
     assert "Timeout" in byhand.stdout + byhand.stderr

@@ -8,7 +8,6 @@ from urllib.parse import unquote
 import pytest
 import torch
 
-from manyheads.errors import CourseFault
 from manyheads.judge.record_results import ChangedPoints
 from manyheads.report.class_rows import ClassList
 from manyheads.report.labels import file_stems
@@ -22,8 +21,6 @@ from manyheads.result import (
     Outcome,
     ProvedLine,
     Result,
-    read_results,
-    write_result,
 )
 from manyheads.student.plot_content import compared
 from manyheads.submission import NotGraded
@@ -274,14 +271,6 @@ def test_names_that_differ_in_case_alone_have_pages_that_differ_everywhere(tmp_p
     assert "ben.html" in names
 
 
-def test_a_student_may_be_called_as_the_pages_folder_is(tmp_path: Path) -> None:
-    write_result(graded("report", GOOD), tmp_path)
-    for _ in range(2):
-        write_pages(read_results(tmp_path), [], tmp_path / "report")
-    assert [result.student for result in read_results(tmp_path)] == ["report"]
-    assert (tmp_path / "report" / "students" / "report.html").exists()
-
-
 def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> None:
     named = Diagnosed(id=HOSTILE, title=HOSTILE, hint=HOSTILE, alternatives=(HOSTILE,))
     bad = exercise(check("x", outcome="crashed", evidence=HOSTILE, hint=HOSTILE), check(HOSTILE, evidence=HOSTILE + "."),
@@ -332,14 +321,6 @@ def test_the_page_of_a_student_who_is_gone_goes_too_and_no_other_file(tmp_path: 
     mine.write_text("<p>my own page</p>")
     write_pages([graded("ada", GOOD)], [], tmp_path)
     assert sorted(path.name for path in (tmp_path / "students").iterdir()) == ["ada.html", "mine.html"]
-
-
-def test_a_folder_that_cannot_be_written_is_one_sentence_with_a_next_command(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(
-        CourseFault, match=r"file cannot be written \(.+\)\. Next: course report --html ANOTHER_FOLDER$"
-    ):
-        write_pages([graded("ada", GOOD)], [], tmp_path / "file")
 
 
 def test_pictures_stand_with_the_attempt_they_are_of_and_on_no_other_page(tmp_path: Path) -> None:

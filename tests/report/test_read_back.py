@@ -17,9 +17,11 @@ from manyheads.result import Outcome, Result
 from manyheads.submission.roster import Roster, Student
 from tests import make
 
-SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"
+SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20\ufe63"
 FORMULAS = [
-    f"{blank}{sign}1+1" for blank in ("", " ", "\u00a0", "\u3000", "\u200b", "\ufeff", "\t", "\r") for sign in SIGNS
+    f"{blank}{sign}1+1"
+    for blank in ("", " ", "\u00a0", "\u3000", "\u200b", "\ufeff", "\t", "\r", "\x00")
+    for sign in SIGNS
 ]
 INNER = ["ada;=1+1", "ada\t=1+1", 'ada";=1+1', "ada;\u00a0@x", "ada|+1", "ada,=1+1", "ada\n=1+1", "ada;;-1"]
 PLAIN = ["Ada", "ada", "ADA", "e\u0301", "\u00e9", "Ben-Gurion, O'Neil =x", 'Jo "Q" Doe', "x" * 120, "report", "..", "CON",

@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -209,16 +208,6 @@ def is_more_than_words(text: str) -> bool:
     except SyntaxError:
         return False
     return any(isinstance(node, ast.Call | ast.Assign | ast.BinOp | ast.Import) for node in nodes)
-
-
-def test_a_folder_with_the_course_file_and_the_exercises_is_enough(tmp_path: Path, run_course) -> None:
-    for name in ("course.yaml", "exercises"):
-        source = TINY / name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
-    shutil.copy(TINY / "grader/right/running_mean/loop.py", tmp_path / "exercises/averages/01_running_mean.py")
-    done = run_course("check", "running_mean", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("✓ 01 The running mean")
 
 
 @pytest.mark.parametrize(("type_", "stage", "subject", "expected"), [
