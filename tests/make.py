@@ -1,7 +1,10 @@
 """What tests are made of: copies of courses, attempts, and results with what a test does not ask about filled in."""
 
 import io
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,18 @@ CLASS = {
 }
 # A box of another test that is proved at this moment has its canary in the course's folder.
 NOT_OF_THE_COURSE = shutil.ignore_patterns("__pycache__", ".course", ".git", ".canary-*")
+
+
+COURSE = (sys.executable, "-m", "manyheads")  # as a process of its own
+
+
+def run(
+    *command: object, cwd: Path | None = None, said: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program that finds this repository, tell it this, and hear it out."""
+    known = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **environment}
+    given = [*map(str, command)]
+    return subprocess.run(given, cwd=cwd, env=known, input=said, capture_output=True, text=True, check=False)
 
 
 def copy_course(source: Path, target: Path) -> Path:

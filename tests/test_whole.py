@@ -32,9 +32,7 @@ def content(folder: Path) -> dict[Path, bytes]:
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
-def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write
-) -> None:
+def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(tmp_path, monkeypatch, write):
     def stop(path: Path, target: Path) -> None:
         raise KeyboardInterrupt
 
@@ -55,9 +53,7 @@ def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(
     pytest.param(lambda path: write_result(result(1), path), ["fsync", "replace"], id="a result"),
     pytest.param(partial(write_whole, content=b"x"), ["replace"], id="any other file"),
 ])  # fmt: skip
-def test_what_is_to_last_is_on_the_disk_before_it_takes_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], object], order: list[str]
-) -> None:
+def test_what_is_to_last_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch, write, order):
     done: list[str] = []
     replace = Path.replace
     monkeypatch.setattr(os, "fsync", lambda number: done.append("fsync"))

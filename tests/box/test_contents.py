@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.box.contents import _library, _package_paths
+from tests.make import run
 
 
 def install(folder: Path, name: str, *requires: str) -> Path:
@@ -95,11 +96,5 @@ def test_an_interpreter_with_a_library_of_its_own_answers_in_a_box(repository: P
     if found is None:
         pytest.skip("no Python of this version with a libpython of its own is installed outside /usr")
     packages = os.pathsep.join([str(repository), *(p for p in sys.path if p.endswith("site-packages"))])
-    done = subprocess.run(
-        [found, "-c", ANSWERS, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": packages},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(found, "-c", ANSWERS, tmp_path, PYTHONPATH=packages)
     assert done.stdout == "True\n", done.stderr

@@ -137,9 +137,7 @@ INSIDE = [  # expression, on a GPU, on a CPU
 
 @needs_root
 @pytest.mark.parametrize(("expression", "on_a_gpu", "on_a_cpu"), INSIDE)
-def test_an_attempt_on_a_gpu_has_what_its_driver_needs_and_one_on_a_cpu_has_not(
-    gpu: Opened, cpu: Opened, expression: str, on_a_gpu: object, on_a_cpu: object
-) -> None:
+def test_on_a_gpu_there_is_what_its_driver_needs_and_on_a_cpu_not(gpu, cpu, expression, on_a_gpu, on_a_cpu):
     assert (gpu.gives(expression), cpu.gives(expression)) == (on_a_gpu, on_a_cpu)
 
 

@@ -1,8 +1,5 @@
 """`course collect`, then `course grade`, as an instructor runs them."""
 
-import os
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -12,7 +9,7 @@ import pytest
 
 from manyheads.submission.roster import FORM
 from tests.conftest import Run
-from tests.make import REPOSITORY, RIGHT
+from tests.make import COURSE, RIGHT, run
 
 MEAN = "def running_mean(x):\n    return x\n"
 
@@ -177,9 +174,8 @@ def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_colle
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         for name in ("Åsa", "ben"):
             archive.writestr(f"{name}/01_running_mean.py", MEAN)
-    command = [sys.executable, "-m", "manyheads", "collect", tmp_path / "class.zip", "--out", tmp_path / "in"]
-    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run(command, cwd=tiny_copy, env=plain, capture_output=True, text=True, check=False)
+    command = (*COURSE, "collect", tmp_path / "class.zip", "--out", tmp_path / "in")
+    done = run(*command, cwd=tiny_copy, LC_ALL="C", PYTHONUTF8="0")
     assert (done.returncode, done.stderr) == (1, "")
     assert (
         r"is of '\xc5sa', whose letters the locale here does not know. Next: PYTHONUTF8=1 course collect" in done.stdout

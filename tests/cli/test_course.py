@@ -15,6 +15,7 @@ import typer
 
 from manyheads import cli
 from manyheads.cli.app import app
+from tests import make
 from tests.conftest import Run
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG, hand_in
 from tests.progress_lines import besides_progress
@@ -56,12 +57,7 @@ def test_without_arguments_the_commands_are_listed(run_course: Run) -> None:
 def test_help_lists_a_students_commands_to_a_student_and_all_to_an_instructor(tmp_path: Path) -> None:
     (tmp_path / "course.yaml").write_bytes((TINY / "course.yaml").read_bytes())
     (tmp_path / "deeper").mkdir()
-    command = [sys.executable, "-m", "manyheads", "--help"]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "100"}
-    student, instructor = (
-        subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
-        for folder in (tmp_path / "deeper", TINY)
-    )
+    student, instructor = (make.run(*make.COURSE, "--help", cwd=at).stdout for at in (tmp_path / "deeper", TINY))
     for shown in ("For students", " check ", " doctor "):
         assert shown in student
     for not_theirs in ("To grade a class", " release "):
@@ -207,14 +203,14 @@ def test_whoever_works_in_the_notebook_is_checked_there(run_course: Run, student
     assert "in progress, 2 of 4 checks" in status.stdout
 
 
-@pytest.mark.parametrize(("make", "says"), [
+@pytest.mark.parametrize(("spoil", "says"), [
     pytest.param(lambda path: path.unlink(), "01_running_mean.py is not here.", id="missing"),
     pytest.param(lambda path: path.write_text("def f(:\n"), "on line 1: this is not valid Python", id="no Python"),
     pytest.param(lambda path: path.write_bytes(b"\xff"), "is not UTF-8 text (line 1)", id="no text"),
 ])  # fmt: skip
-def test_a_file_that_cannot_be_checked_is_status_1_and_says_why(run_course, student_copy, make, says):
+def test_a_file_that_cannot_be_checked_is_status_1_and_says_why(run_course, student_copy, spoil, says):
     (student_copy / NOTEBOOK).unlink()
-    make(student_copy / SCRIPT)
+    spoil(student_copy / SCRIPT)
     done = run_course("check", "running_mean", cwd=student_copy)
     assert (done.returncode, done.stderr) == (1, "")
     assert says in words(done.stdout)

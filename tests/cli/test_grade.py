@@ -14,7 +14,6 @@ from manyheads.box.names import Device
 from manyheads.box.nvidia import Driver, Gpu, Places
 from manyheads.cli import grade as command
 from manyheads.result import Result
-from tests.conftest import Run
 from tests.make import hand_in
 
 SCHEMA = Path(__file__).parents[2] / "manyheads" / "result.schema.json"
@@ -78,9 +77,7 @@ def test_where_nobody_says_how_many_there_is_a_judge_for_each_cpu_that_may_be_us
 
 
 @pytest.mark.parametrize(("options", "lines"), [((), [4]), (("--no-lines",), [])], ids=["asked", "not asked"])
-def test_the_line_that_is_wrong_is_in_the_result_unless_nobody_wants_it(
-    run_course: Run, tiny_copy: Path, tmp_path: Path, options: tuple[str, ...], lines: list[int]
-) -> None:
+def test_the_wrong_line_is_in_the_result_unless_nobody_wants_it(run_course, tiny_copy, tmp_path, options, lines):
     path = tmp_path / "submitted" / "ada" / "averages" / "01_running_mean.py"
     path.parent.mkdir(parents=True)
     path.write_text(WRONG)

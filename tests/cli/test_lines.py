@@ -15,7 +15,7 @@ import pytest
 
 from manyheads.authoring.templates import as_they_are
 from tests.conftest import Run
-from tests.make import REPOSITORY, RIGHT
+from tests.make import COURSE, REPOSITORY, RIGHT, run
 
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 WRONG = RIGHT.replace("mean()", "sum()")
@@ -101,9 +101,7 @@ def test_watching_gives_no_json(run_course: Run, student_copy: Path) -> None:
 
 def test_without_its_package_the_server_says_what_to_install(student_copy: Path) -> None:
     (student_copy / "pygls.py").write_text("raise ModuleNotFoundError('no pygls', name='pygls')\n", encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": f"{student_copy}{os.pathsep}{REPOSITORY}"}
-    command = [sys.executable, "-m", "manyheads", "lsp"]
-    done = subprocess.run(command, cwd=student_copy, env=environment, capture_output=True, text=True, check=False)
+    done = run(*COURSE, "lsp", cwd=student_copy, PYTHONPATH=f"{student_copy}{os.pathsep}{REPOSITORY}")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("course: course lsp needs pygls")
     assert "-m pip install --constraint constraints.txt pygls" in done.stderr

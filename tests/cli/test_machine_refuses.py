@@ -1,7 +1,6 @@
 """Where the machine does not let a command read or write: one sentence, exit status 2, and nothing half-written."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -10,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.make import REPOSITORY, hand_in
+from tests.make import hand_in, run
 
 MEAN = "def running_mean(x):\n    return x\n"
-COURSE = [sys.executable, "-m", "manyheads"]
 
 
 @pytest.fixture
@@ -27,10 +25,7 @@ def grade(
     """Run `course grade` in a shell, with this before it and after it."""
     options = f"--out {out} --jobs 1 --no-lines --seed 0"
     line = f"{before}{sys.executable} -m manyheads grade {submitted} {options} {after}"
-    env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1"}
-    return subprocess.run(
-        ["bash", "-o", "pipefail", "-c", line], cwd=tiny, env=env, capture_output=True, text=True, check=False
-    )
+    return run("bash", "-o", "pipefail", "-c", line, cwd=tiny)
 
 
 @pytest.fixture

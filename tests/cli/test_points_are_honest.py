@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,9 +62,7 @@ def points_in(out: Path, student: str = "ada") -> list[float | None]:
     pytest.param(rename_a_check, "its checks give 3 points", id="a check that pytest does not take for one"),
     pytest.param(empty, "nothing was collected from grader/checks/test_running_mean.py", id="no check at all"),
 ])  # fmt: skip
-def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_the_same(
-    run_course: Run, two_means: Path, submitted: Path, spoil: Callable[[Path], None], said: str
-) -> None:
+def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_so(run_course, two_means, submitted, spoil, said):
     spoil(two_means)
     done = run_course("grade", submitted, "--out", "out", cwd=two_means)
     assert (done.returncode, done.stderr) == (2, f"course: {FIRST}: {said}, course.yaml says 4. {NEXT}\n")

@@ -109,9 +109,7 @@ def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, sub
     assert results_in(out) == mended, "graded again with the same seed it is the same"
 
 
-def test_a_new_exercise_a_new_assignment_and_a_changed_one_grade_nothing_else_again(
-    run_course: Run, tiny_copy: Path, submitted: Path, tmp_path: Path
-) -> None:
+def test_what_is_new_or_changed_is_graded_and_nothing_else_again(run_course, tiny_copy, submitted, tmp_path):
     out = tmp_path / "out"
 
     def grade(*options: str) -> tuple[str, list[list[str]]]:

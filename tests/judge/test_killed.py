@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -82,14 +81,7 @@ def test_nothing_is_left_of_a_run_that_is_killed_while_an_attempt_loops(tiny_cop
     pytest.param(LOOP, (), lambda judge: loops(below(judge)), id="in a box"),
     pytest.param(SLEEP, ("--isolation", "process"), lambda judge: named(below(judge), STANDALONE), id="without one"),
 ])  # fmt: skip
-def test_another_judge_takes_the_place_of_one_that_is_killed_and_nothing_is_left_of_either(
-    tiny_copy: Path,
-    tmp_path: Path,
-    source: str,
-    options: tuple[str, ...],
-    at_work: Callable[[int], object],
-    ending: signal.Signals,
-) -> None:
+def test_another_judge_takes_the_place_of_one_that_is_killed(tiny_copy, tmp_path, source, options, at_work, ending):
     """What the killed one was grading is tried again."""
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", source), *options)
     with witnessed(grading, tmp_path / "log") as run:

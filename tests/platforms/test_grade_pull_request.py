@@ -34,7 +34,7 @@ def test_nothing_started_needs_no_box(tiny, collected, submitted, monkeypatch):
     assert grade_collected(tiny, collected, submitted, Device.CPU, started_in(tiny, submitted / "ada")) == []
 
 
-def test_the_box_is_always_that_of_the_namespaces_and_another_students_folder_is_none_of_ours(
+def test_the_box_is_of_namespaces_and_no_other_students_folder_is_ours(
     tiny: Course,
     collected: Collected,
     submitted: Path,

@@ -213,9 +213,7 @@ def test_the_gradebook_is_read_back_with_manual_scores_and_late_penalties(tiny, 
 @pytest.mark.parametrize(
     "use", [read_gradebook, lambda course, url: write(course, url, result("ada", 1))], ids=["export", "grade"]
 )
-def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence_and_a_next_step(
-    tiny: Course, tmp_path: Path, new_file: Path, use: Callable, points: float, column: str
-) -> None:
+def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence(tiny, tmp_path, new_file, use, points, column):
     url = f"sqlite:///{shutil.copy(new_file, tmp_path)}"
     write(tiny, url, result("ada"))
     with closing(open_gradebook(url)) as edited:

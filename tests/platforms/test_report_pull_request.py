@@ -62,9 +62,7 @@ def test_the_summary_the_comment_and_the_check_run_say_the_same(service, collect
     assert len(run["output"]["annotations"]) == 1
 
 
-def test_an_older_commit_that_is_graded_again_leaves_the_comment_to_the_newest(
-    service: Service, collected: Collected, make_result: MakeResult, tmp_path: Path, report: Report
-) -> None:
+def test_an_older_commit_leaves_the_comment_to_the_newest(service, collected, make_result, tmp_path, report):
     write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result("failed", evidence="no")], STARTED)
     service.heads[7] = "b" * 40
     report()
@@ -85,7 +83,7 @@ def test_results_that_cannot_be_are_not_shown_and_the_job_fails(service, collect
     assert service.check_runs[0]["conclusion"] == "neutral"
 
 
-def test_results_from_the_gpu_that_cannot_be_leave_those_from_the_cpu(
+def test_results_from_the_gpu_that_cannot_be_leave_the_cpus(
     service: Service,
     environment: dict[str, str],
     collected: Collected,

@@ -240,7 +240,7 @@ def test_a_repository_where_grading_is_not_on_does_nothing(school: School) -> No
 
 
 @pytest.mark.soak  # tests/platforms/test_report_pull_request.py has it without the runner
-def test_an_older_commit_that_is_graded_again_leaves_the_comment_to_the_newest(school: School) -> None:
+def test_an_older_commit_leaves_the_comment_to_the_newest(school: School) -> None:
     right = school.pull_request(1, {SCRIPT: RIGHT})
     school.run(school.pull_request(1, {SCRIPT: WRONG}))
     said = comment(school, 1)
