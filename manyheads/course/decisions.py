@@ -23,10 +23,8 @@ from .model import UnknownAssignment, assignment_named, unknown
 
 NAME = "overrides.yaml"
 NEXT = "Next: mend that line, then course overrides"
-
 KINDS = ("score", "due", "excused")
-DAY = timedelta(days=1)
-DIGITS = 6  # of a score that a rule computes
+Points = float | None  # of what is not graded there are none
 SHARE = "its share of the total"
 UNKNOWN_TIME = "handed in at an unknown time: not counted as late"
 EXCUSED = "excused: counts for nothing"
@@ -91,7 +89,7 @@ class Dates:
         if handed_in - due <= duration(policy.grace):
             return None
         start, end = (when.astimezone(zone_named(self.zone) or UTC).replace(tzinfo=None) for when in (due, handed_in))
-        days = max(1, -(-(end - start) // DAY))
+        days = max(1, -(-(end - start) // timedelta(days=1)))
         after = shown_duration(end - start if end > start else handed_in - due)
         words = f"{after} after {start:%H:%M}: {days} {'day' if days == 1 else 'days'} late"
         per_day, at_most = (float(share.removesuffix("%")) for share in (policy.per_day, policy.at_most))
@@ -260,9 +258,7 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
     return result.model_copy(update=changed) if said else result
 
 
-def _change(
-    rule: Rule, words: str, before: float | None, after: float | None, row: Decision | None = None
-) -> Adjustment:
+def _change(rule: Rule, words: str, before: Points, after: Points, row: Decision | None = None) -> Adjustment:
     """Make an adjustment: score set to 4 by Dr. X: a right idea. Where points are missing, its words stand alone."""
     by, why = (row.override.by, row.override.comment) if row else ("", "")
     words += (f" by {by}" if by else "") + (f": {why}" if why else "")
@@ -270,5 +266,5 @@ def _change(
     return Adjustment(rule=rule, words=" ".join(words.split()), before=points[0], after=points[1])
 
 
-def _plus(score: float | None, more: float = 0.0) -> float | None:
-    return None if score is None else round(max(0.0, score + more), DIGITS)
+def _plus(score: Points, more: float = 0.0) -> Points:
+    return None if score is None else round(max(0.0, score + more), 6)

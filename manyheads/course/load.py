@@ -22,7 +22,6 @@ from .model import Course
 
 NAME = "course.yaml"
 FOLDER = ".course"  # of the secret, beside course.yaml and ignored by git
-THEN = "course verify"
 Model = TypeVar("Model", bound=BaseModel)
 
 _KEYS = "should be keys with their values, each `key: value`"
@@ -52,7 +51,7 @@ def load_course(root: Path) -> Course:
     """Load the course in this folder. Raises CourseError."""
     path = root / NAME
     try:
-        return Course(root.resolve(), read_model(path, CourseFile, THEN)[0])
+        return Course(root.resolve(), read_model(path, CourseFile, "course verify")[0])
     except OSError as error:
         raise CourseError(f"{path} cannot be read ({error.strerror}). Next: pass --course FOLDER") from None
     except CourseFault as error:
