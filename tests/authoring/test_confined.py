@@ -56,7 +56,6 @@ def test_here_nothing_is_taken() -> None:
 @pytest.mark.parametrize("label", ["bwrap//&unpriv_bwrap (enforce)", "unpriv_bwrap (enforce)"])
 def test_ubuntus_profile_is_named_with_the_command_that_unloads_it(bin_folder: Path, label: str) -> None:
     found = confinement(str(confining(bin_folder, label)), uid_for_box())
-    assert found is not None
     assert "AppArmor's profile bwrap-userns-restrict takes all capabilities" in found[0]
     assert found[1] == "sudo apparmor_parser --remove /etc/apparmor.d/bwrap-userns-restrict"
 
@@ -64,7 +63,6 @@ def test_ubuntus_profile_is_named_with_the_command_that_unloads_it(bin_folder: P
 def test_the_profiles_file_is_enough_where_the_label_cannot_be_read(bin_folder, monkeypatch):
     monkeypatch.setattr(machine, "PROFILE", bin_folder)
     found = confinement(str(confining(bin_folder)), uid_for_box())
-    assert found is not None
     assert "AppArmor's profile" in found[0]
 
 

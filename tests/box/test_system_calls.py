@@ -27,14 +27,12 @@ def reply(box: Box, body: str, prelude: str = "import os, sys, time, torch\n") -
 def test_an_honest_attempt_may_use(box: Box, body: str) -> None:
     got = reply(box, body)
     assert got.raised is None, got.raised
-    assert got.outputs[0].tensor is not None
     assert got.outputs[0].tensor.item() == 1.0
 
 
 @pytest.mark.parametrize(("body", "kinds"), REFUSED_KINDLY.values(), ids=REFUSED_KINDLY)
 def test_is_refused_with_an_exception_of_python(box: Box, body: str, kinds: set[str]) -> None:
     got = reply(box, body)
-    assert got.raised is not None
     assert {got.raised.type, *got.raised.bases} & kinds, got.raised
 
 
@@ -52,5 +50,4 @@ def answer(box: Box, expression: str) -> float:
     """1.0 where the expression worked in an attempt."""
     got = reply(box, f"return works(lambda: {expression})", PRELUDE)
     assert got.raised is None, got.raised
-    assert got.outputs[0].tensor is not None
     return got.outputs[0].tensor.item()

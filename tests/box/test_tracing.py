@@ -112,7 +112,6 @@ def test_an_exception_in_the_middle_leaves_the_steps_before_it(follow: Follow) -
     last = traced.steps[traced.order[-1]]
     assert names(traced) == ["mT", "view"]
     assert (last.raised, last.lines, last.inputs[0].contiguous, last.outputs) == (True, (6,), False, ())
-    assert traced.reply.raised is not None
     assert traced.reply.raised.line == 6
 
 
@@ -168,8 +167,6 @@ def test_following_changes_no_answer(follow: Follow) -> None:
     call = Call("f", (X,), seed=5)
     mine = execute(namespace, call, "a.py").outputs[0].tensor
     followed = trace(namespace, TraceCall(call, (2, 2), 3), "<string>").reply.outputs[0].tensor
-    assert mine is not None
-    assert followed is not None
     assert torch.equal(mine, followed)
 
 

@@ -87,7 +87,6 @@ def test_vs_code_finds_file_line_column_and_sentence(task, student_copy: Path) -
     (line,) = cycle(task().stdout)
     pattern = MATCHER["pattern"]
     found = re.search(pattern["regexp"], line)
-    assert found is not None
     parts = [found[pattern[name]] for name in ("file", "line", "column", "severity")]
     assert parts == [SCRIPT, str(LINE), "5", "error"]
     assert found[pattern["message"]].startswith("running_mean: You summed")

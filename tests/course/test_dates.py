@@ -81,7 +81,6 @@ def test_durations(text: str, seconds: int) -> None:
 ])  # fmt: skip
 def test_days_are_counted_by_the_clock_on_the_wall_and_told_with_what_was_late(due, handed_in, says):
     late = Dates(moment(due, BERLIN), LatePolicy(grace="0 min", per_day="1%"), BERLIN).late(moment(handed_in, BERLIN))
-    assert late is not None
     assert late.words == says
     assert late.share == pytest.approx(int(says.partition(": ")[2][0]) / 100)
     assert late.costs == f", −{100 * late.share:g}% (1% a day, at most 100%)"

@@ -80,7 +80,6 @@ def test_what_a_guard_compares_is_its_arguments(mark: str, target: str, is_guard
 @pytest.mark.parametrize(("mark", "target", "divides"), [("width", "Attention", True), ("limit", "Attention", False)])
 def test_a_guard_says_whether_it_divides(mark: str, target: str, divides: bool) -> None:
     guard = guard_of(MODULE, target, raised_on(MODULE, f"# {mark}"))
-    assert guard is not None
     assert guard.divides is divides
 
 
@@ -98,7 +97,6 @@ def test_a_guard_the_wrong_way_round_is_seen(guard: str, is_inverted: bool) -> N
     line = 3 if "else" in guard else 2
     kind = "AssertionError" if "assert" in guard else "ValueError"
     found = guard_of(text, "f", Raised(kind, (kind, "Exception"), "", "call", line))
-    assert found is not None
     assert found.inverted is is_inverted
 
 

@@ -39,7 +39,6 @@ def grade(
 def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that holds the folder."""
     holding = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path / "out")], stdout=subprocess.PIPE, text=True)
-    assert holding.stdout is not None
     assert holding.stdout.readline() == "held\n"
     yield holding
     holding.kill()

@@ -130,7 +130,6 @@ class Remembering(Doubling):
         if isinstance(answer, AttemptEnded):
             return answer
         number = answer.outputs[0].tensor
-        assert number is not None
         return self.memory.read(encode(reply(float(number) + self.plus))[LENGTH.size :])
 
 

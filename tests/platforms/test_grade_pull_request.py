@@ -1,19 +1,15 @@
 """One pull request graded: in the box, or not at all."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from manyheads.box.names import Device, Level
 from manyheads.cli.app import app
-from manyheads.course import Course
 from manyheads.judge.judge_process import Graded, GradePlan
 from manyheads.platforms import grade_pull_request as grade_room
 from manyheads.platforms.grade_pull_request import grade_collected, started_in
-from manyheads.platforms.pull_request_files import Collected
 from manyheads.result import Result
 from manyheads.submission import Submission
 
@@ -34,13 +30,7 @@ def test_nothing_started_needs_no_box(tiny, collected, submitted, monkeypatch):
     assert grade_collected(tiny, collected, submitted, Device.CPU, started_in(tiny, submitted / "ada")) == []
 
 
-def test_the_box_is_of_namespaces_and_no_other_students_folder_is_ours(
-    tiny: Course,
-    collected: Collected,
-    submitted: Path,
-    make_result: Callable[..., Result],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_box_is_of_namespaces_and_no_other_folder_is_read(tiny, collected, submitted, make_result, monkeypatch):
     (submitted / "ben" / "averages").mkdir(parents=True)
     (submitted / "ben" / "averages" / "01_running_mean.py").write_text("x = 2\n")
     plans = []
@@ -67,14 +57,7 @@ def judges(plans: list[GradePlan], result: Result, *faults: str) -> type:
     return Finds
 
 
-def test_a_fault_of_the_graders_own_is_said_in_the_jobs_log(
-    tiny: Course,
-    collected: Collected,
-    submitted: Path,
-    make_result: Callable[..., Result],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_fault_of_the_graders_own_is_in_the_jobs_log(tiny, collected, submitted, make_result, monkeypatch, capsys):
     monkeypatch.setattr(grade_room, "SteadyJudge", judges([], make_result(), "values: x"))
     grade_collected(tiny, collected, submitted, Device.CPU, started_in(tiny, submitted / "ada"))
     assert capsys.readouterr().err == "course: a fault of the grader's own: values: x. Next: course verify\n"

@@ -13,7 +13,6 @@ from manyheads.course import Course
 from manyheads.errors import CourseFault
 from manyheads.platforms.artifact import ArtifactError, write_artifact
 from manyheads.platforms.github_api import ServiceError
-from manyheads.platforms.pull_request_files import Collected
 from manyheads.platforms.report_pull_request import write_report
 from manyheads.result import Result
 from tests.workflows.hosted.service import Service
@@ -83,14 +82,7 @@ def test_results_that_cannot_be_are_not_shown_and_the_job_fails(service, collect
     assert service.check_runs[0]["conclusion"] == "neutral"
 
 
-def test_results_from_the_gpu_that_cannot_be_leave_the_cpus(
-    service: Service,
-    environment: dict[str, str],
-    collected: Collected,
-    make_result: MakeResult,
-    tmp_path: Path,
-    report: Report,
-) -> None:
+def test_a_gpus_results_that_cannot_be_leave_the_cpus(service, environment, collected, make_result, tmp_path, report):
     environment |= {"GPU_RUNNER": "gpu-box", "GPU_RESULT": "success"}
     write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], STARTED)
     with pytest.raises(ArtifactError, match=r"about\.json is not what grading writes \(it is missing"):
@@ -115,14 +107,7 @@ def test_where_nothing_was_collected_the_student_is_told_where_to_look(tiny, ser
     assert "“Collect the exercise files” of job `cpu` says why" in service.comments_on(7)[0]
 
 
-def test_an_artifact_of_a_job_that_failed_is_not_looked_at(
-    service: Service,
-    environment: dict[str, str],
-    collected: Collected,
-    make_result: MakeResult,
-    tmp_path: Path,
-    report: Report,
-) -> None:
+def test_what_a_job_that_failed_wrote_is_not_looked_at(service, environment, collected, make_result, tmp_path, report):
     write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], STARTED)
     environment["CPU_RESULT"] = "failure"
     assert report() == ("Reported Not graded (neutral).")

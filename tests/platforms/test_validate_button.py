@@ -72,14 +72,7 @@ def test_a_right_notebook_passes_both(validated: dict[str, str], graded: Callabl
     ("wrong", 2, "You divided by the length of x everywhere.", "You divided by the length of x everywhere."),
     ("stub", 0, "Nothing is written here yet.", "running_mean: not written yet"),
 ])  # fmt: skip
-def test_one_that_is_not_right_has_the_score_and_the_diagnosis_that_grading_gives_it(
-    validated: dict[str, str],
-    graded: Callable[[str], ExerciseResult],
-    name: str,
-    score: float,
-    diagnosis: str,
-    said: str,
-) -> None:
+def test_one_that_is_not_right_has_the_score_and_diagnosis_of_grading(validated, graded, name, score, diagnosis, said):
     result = graded(name)
     assert "The following cell failed:" in validated[name]
     heading = next((line for line in validated[name].splitlines() if "01 running mean" in line), validated[name])

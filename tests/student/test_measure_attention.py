@@ -121,7 +121,6 @@ def test_on_a_gpu_sdpa_holds_far_less_than_the_matrix_at_full_length() -> None:
     settings = [BenchSetting(4096, dtype, backward) for dtype in ("float32", "bfloat16") for backward in (False, True)]
     bench = bench_of(*settings, device="cuda")
     for row in bench.rows:
-        assert row.sdpa is not None
         assert row.by_hand is not None
         assert (row.sdpa.peak or 0) < row.setting.matrix / 4
         assert (row.by_hand.peak or 0) > row.setting.matrix
