@@ -48,24 +48,11 @@ def whole(tiny: Course, files: dict[str, bytes], tmp_path_factory: pytest.TempPa
 def test_it_holds_what_a_student_needs(whole: Path) -> None:
     there = content(whole)
     for name in (
-        "README.md",
-        "AGENTS.md",
-        "Makefile",
-        ".gitignore",
-        ".vscode/tasks.json",
-        "course.yaml",
-        "constraints.txt",
-        "engine.sha256",
-        WHEEL,
-        "tools/build-venv",
-        "tools/install-engine",
-        SCRIPT,
-        SCRIPT.replace(".py", ".ipynb"),
-        "exercises/averages/fingerprints/01_running_mean.safetensors",
-        ".github/CODEOWNERS",
-        ".github/pull_request_template.md",
-        ".github/workflows/grade.yml",
-    ):
+        "README.md", "AGENTS.md", "Makefile", ".gitignore", ".vscode/tasks.json", "course.yaml", "constraints.txt",
+        "engine.sha256", WHEEL, "tools/build-venv", "tools/install-engine", SCRIPT, SCRIPT.replace(".py", ".ipynb"),
+        "exercises/averages/fingerprints/01_running_mean.safetensors", ".github/CODEOWNERS",
+        ".github/pull_request_template.md", ".github/workflows/grade.yml",
+    ):  # fmt: skip
         assert there[name], name
     assert len(there) < 25  # a student sees what is theirs
     for name in ("course.yaml", SCRIPT):
@@ -169,14 +156,9 @@ def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes
 
 
 def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
-    says = subprocess.run(
-        ["make", "--dry-run", "check", "EXERCISE=running_mean", "PYTHON=python3"],
-        cwd=whole,
-        env={name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
+    command = "make --dry-run check EXERCISE=running_mean PYTHON=python3".split()
+    alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    says = subprocess.run(command, cwd=whole, env=alone, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     assert says[0].split() == ["EXTRAS=[editor]", "sh", "tools/build-venv", '"python3"', '".venv"', '""']
     assert says[-1].startswith(".venv/bin/course check running_mean || [ $? -eq 1 ]")  # a mistake is no fault of make's
 

@@ -16,14 +16,8 @@ from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 
 LIMITS = Limits(
-    seconds_per_attempt=30.0,
-    memory_mib=512,
-    files_mib=4,
-    processes=16,
-    open_files=100,
-    reply_mib=2,
-    seconds_per_call=10.0,
-)
+    seconds_per_attempt=30.0, memory_mib=512, files_mib=4, processes=16, open_files=100, reply_mib=2, seconds_per_call=10.0
+)  # fmt: skip
 COUNTING = """
 import os, sys, threading, time, torch
 
