@@ -11,6 +11,10 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
+from manyheads.box.level import Box
+from manyheads.box.worker.answers import Reply
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Call, Load
 from manyheads.result import CheckResult, ExerciseResult, Outcome, Result, with_total
 
 REPOSITORY = Path(__file__).parents[1]
@@ -42,6 +46,17 @@ def run(
     known = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **environment}
     given = [*map(str, command)]
     return subprocess.run(given, cwd=cwd, env=known, input=said, capture_output=True, text=True, check=False)
+
+
+def replies(box: Box, limits: Limits, load: str | Load, *calls: Call, seconds: float = 20.0) -> list[Reply]:
+    """What an attempt in a process of its own answers to these calls; where there are none, to being loaded."""
+    connection = box.attempt(limits)
+    try:
+        loaded = connection.ask(Load(load, "attempt.py") if isinstance(load, str) else load, max(seconds, 20.0))
+        assert loaded.raised is None, loaded.raised
+        return [connection.ask(call, seconds) for call in calls] or [loaded]
+    finally:
+        connection.close()
 
 
 def copy_course(source: Path, target: Path) -> Path:

@@ -11,6 +11,7 @@ from manyheads.report.pages.write import write_pages
 from manyheads.result import Result, write_result
 from manyheads.whole import write_whole
 from tests import make
+from tests.make import content
 
 Write = Callable[[Path, int], object]
 
@@ -25,10 +26,6 @@ WRITERS: dict[str, Write] = {
     "a result": lambda folder, number: write_result(result(number), folder),
     "pages": lambda folder, number: write_pages([result(number)], [], folder),
 }
-
-
-def content(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,16 +12,10 @@ from manyheads.authoring.class_repository import MANIFEST, hand_over
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
 from tests.make import RIGHT, TINY, content
+from tests.workflows.school import git
 
 SCRIPT = "exercises/averages/01_running_mean.py"
 REFUSED = ": nothing is written"
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = ("-c", "user.name=school", "-c", "user.email=school@example.org")
-    command = ["git", *identity, *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,8 @@ from manyheads.box.level import Box
 from manyheads.box.namespaces import NamespaceBox, launch_request
 from manyheads.box.nvidia import Equipment
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Call, Load
+from manyheads.box.worker.messages import Call
+from tests.make import replies
 
 CPU = Limits(memory_mib=512, files_mib=4, processes=16)
 GPU = CPU.on("cuda")
@@ -69,16 +70,9 @@ class Opened:
 
     def gives(self, expression: str) -> object:
         """The expression's value in an attempt, as a number, or the name of what it raises."""
-        connection = self.box.attempt(self.limits)
-        try:
-            source = f"{SOURCE}\ndef f():\n    return float({expression})\n"
-            assert connection.ask(Load(source, "attempt.py"), 20.0).raised is None
-            reply = connection.ask(Call("f"), 20.0)
-        finally:
-            connection.close()
-        if reply.raised:
-            return reply.raised.type
-        return reply.outputs[0].tensor.item()
+        source = f"{SOURCE}\ndef f():\n    return float({expression})\n"
+        (reply,) = replies(self.box, self.limits, source, Call("f"))
+        return reply.raised.type if reply.raised else reply.outputs[0].tensor.item()
 
 
 @pytest.fixture(scope="module")

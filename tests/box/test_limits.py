@@ -14,6 +14,7 @@ from manyheads.box.connection import AttemptEnded, End
 from manyheads.box.level import Box, Level, open_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
+from tests.make import replies
 
 LIMITS = Limits(
     seconds_per_attempt=30.0, memory_mib=512, files_mib=4, processes=16, open_files=100, reply_mib=2, seconds_per_call=10.0
@@ -53,15 +54,10 @@ def box(tmp_path_factory) -> Iterator[Box]:
 
 
 def answer(box: Box, body: str, limits: Limits = LIMITS) -> float:
-    connection = box.attempt(limits)
-    try:
-        loaded = connection.ask(Load(f"{COUNTING}\ndef f():\n{body}\n", "attempt.py"), 10.0)
-        assert loaded.raised is None, loaded.raised
-        reply = connection.ask(Call("f"), limits.seconds_per_call)
-        assert reply.raised is None, reply.raised
-        return reply.outputs[0].tensor.item()
-    finally:
-        connection.close()
+    source = f"{COUNTING}\ndef f():\n{body}\n"
+    (reply,) = replies(box, limits, source, Call("f"), seconds=limits.seconds_per_call)
+    assert reply.raised is None, reply.raised
+    return reply.outputs[0].tensor.item()
 
 
 @pytest.mark.parametrize(("body", "least", "most"), [

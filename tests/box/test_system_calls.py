@@ -5,7 +5,8 @@ import pytest
 from manyheads.box.level import Box
 from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Call, Load
+from manyheads.box.worker.messages import Call
+from tests.make import replies
 
 from .honest_attempts import BODIES, REFUSED_KINDLY
 from .refused_calls import CARRIES_A_MESSAGE, PRELUDE, REACHES_OUT
@@ -14,13 +15,8 @@ LIMITS = Limits(seconds_per_call=60.0, seconds_per_attempt=120.0)
 
 
 def reply(box: Box, body: str, prelude: str = "import os, sys, time, torch\n") -> Reply:
-    connection = box.attempt(LIMITS)
-    try:
-        source = f"{prelude}\ndef f():\n    {body.strip()}\n"
-        assert connection.ask(Load(source, "attempt.py"), 60.0).raised is None
-        return connection.ask(Call("f"), 60.0)
-    finally:
-        connection.close()
+    source = f"{prelude}\ndef f():\n    {body.strip()}\n"
+    return replies(box, LIMITS, source, Call("f"), seconds=60.0)[0]
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)

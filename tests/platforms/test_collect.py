@@ -11,6 +11,7 @@ from manyheads.course import Course
 from manyheads.errors import CourseFault
 from manyheads.platforms import pull_request_files as head_room
 from manyheads.platforms.pull_request_files import Collected, HeadError, PullRequest, collect, read_collected
+from tests.make import content
 from tests.workflows.hosted.service import Service
 from tests.workflows.school import git
 
@@ -46,10 +47,6 @@ def push(service: Service, tmp_path: Path) -> Push:
     return push
 
 
-def taken(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-
-
 def take(tiny: Course, service: Service, commit: str, out: Path, token: str = TOKEN) -> Collected:
     asked = PullRequest("school/class", 7, commit, "ada")
     return collect(tiny, asked, f"{service.address}/school/class", token, out)
@@ -67,7 +64,7 @@ def test_only_the_exercise_files_are_taken(tiny: Course, service: Service, push:
     found = take(tiny, service, commit, tmp_path / "out")
     assert found == Collected(student="ada", number=7, head=commit, refused=())
     assert read_collected(tmp_path / "out") == found
-    files = taken(tmp_path / "out")
+    files = content(tmp_path / "out")
     assert files.pop("collected.json")
     assert files == {"ada/averages/01_running_mean.py": b"x = 1\n", "ada/averages/01_running_mean.ipynb": b"{}\n"}
 
@@ -118,7 +115,7 @@ def other_repository(path: Path) -> None:
 def test_what_is_no_small_regular_file_is_refused_with_a_sentence(tiny, service, push, tmp_path, make, what):
     found = take(tiny, service, push(replaced(make)), tmp_path / "out")
     assert found.refused == (f"{SCRIPT} {what}",)
-    assert taken(tmp_path / "out").keys() == {"collected.json", "ada/averages/01_running_mean.ipynb"}
+    assert content(tmp_path / "out").keys() == {"collected.json", "ada/averages/01_running_mean.ipynb"}
 
 
 def test_a_file_of_exactly_the_limit_is_taken(tiny: Course, service: Service, push: Push, tmp_path: Path) -> None:
@@ -134,7 +131,7 @@ def test_a_link_in_a_folders_place_leads_nowhere(tiny: Course, service: Service,
         (work / "exercises").symlink_to("elsewhere")
 
     take(tiny, service, push(link), tmp_path / "out")
-    assert taken(tmp_path / "out").keys() == {"collected.json"}
+    assert content(tmp_path / "out").keys() == {"collected.json"}
 
 
 def test_nothing_handed_in_is_an_empty_submission(tiny: Course, service: Service, push: Push, tmp_path: Path) -> None:
@@ -170,7 +167,7 @@ def test_a_file_that_is_too_large_alone_leaves_the_others(tiny, service, push, t
     monkeypatch.setattr(head_room, "LARGEST_FETCH", 2**20)
     commit = push(lambda work: (work / SCRIPT).write_bytes(os.urandom(3 * 2**20)))
     assert take(tiny, service, commit, tmp_path / "out").refused == (f"{SCRIPT} is larger than 1024 KiB.",)
-    assert "ada/averages/01_running_mean.ipynb" in taken(tmp_path / "out")
+    assert "ada/averages/01_running_mean.ipynb" in content(tmp_path / "out")
 
 
 def test_a_service_that_stops_answering_does_not_make_files_too_large(tiny, service, push, tmp_path, monkeypatch):

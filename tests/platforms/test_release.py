@@ -14,16 +14,13 @@ import pytest
 from manyheads.course import Course, load_course
 from manyheads.platforms.nbgrader_commands import build_source
 from manyheads.platforms.nbgrader_writer import GradebookWriter
+from tests.make import content
 
 pytestmark = pytest.mark.journey
 
 STEM = "01_running_mean"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"/>'
 STUDENT = "wrong_notebook"
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def test_generate_assignment_writes_the_bytes_that_course_release_writes(trap_class: Path) -> None:
