@@ -48,6 +48,13 @@ def run(
     return subprocess.run(given, cwd=cwd, env=known, input=said, capture_output=True, text=True, check=False)
 
 
+def start(*command: object, **options: Any) -> subprocess.Popen[str]:
+    """Start a program that finds this repository, as the leader of a process group of its own; its words go one way."""
+    known = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
+    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen([*map(str, command)], env=known, start_new_session=True, **said, **options)
+
+
 def replies(box: Box, limits: Limits, load: str | Load, *calls: Call, seconds: float = 20.0) -> list[Reply]:
     """What an attempt in a process of its own answers to these calls; where there are none, to being loaded."""
     connection = box.attempt(limits)

@@ -29,6 +29,7 @@ from manyheads.judge.judge_process import GradePlan, WorkerLost
 from manyheads.judge.record_results import JOURNAL as NAME
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
+from tests import make
 from tests.make import BY_SUMS as RIGHT
 from tests.make import CLASS, REPOSITORY, copy_course, hand_in
 
@@ -138,14 +139,7 @@ def grading(cluster: Cluster, submitted: Path, out: Path) -> subprocess.Popen[st
     """`course grade --cluster` as the leader of a process group of its own."""
     arguments = ["grade", submitted, "--out", out, "--course", cluster.course, "--seed", "0"]
     arguments += ["--cluster", cluster.address]
-    return subprocess.Popen(
-        [sys.executable, "-m", "manyheads", *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    return make.start(*make.COURSE, *arguments)
 
 
 def wait_until(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:

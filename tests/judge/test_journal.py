@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -60,14 +59,7 @@ def environment() -> dict[str, str]:
 
 def start(course: Path, submitted: Path, out: Path, jobs: int = 1) -> subprocess.Popen[str]:
     """`course grade` as the leader of a process group of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "manyheads", *grading(course, submitted, out, jobs)],
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    return make.start(*make.COURSE, *grading(course, submitted, out, jobs))
 
 
 def grade_all_of(course: Path, submitted: Path, out: Path) -> str:
