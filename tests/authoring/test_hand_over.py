@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -73,9 +72,6 @@ def test_a_release_that_was_cut_off_can_be_repeated(tiny: Course, few: dict[str,
     newer = dict(few) | {"README.md": b"# newer\n", "Makefile": b"newer:\n"}
     (folder / "README.md").write_bytes(newer["README.md"])  # as far as it got
     assert hand_over(tiny, folder, newer) == ["Makefile"]
-
-
-Work = Callable[[Path], object]
 
 
 @pytest.mark.parametrize(("work", "says"), [

@@ -3,12 +3,11 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Run
 from tests.make import hand_in
 
 MEAN = "def running_mean(x):\n    return x\n"
@@ -28,9 +27,7 @@ def submitted(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def grade(
-    run_course: Run, tiny_copy: Path, submitted: Path, tmp_path: Path
-) -> Callable[[], subprocess.CompletedProcess[str]]:
+def grade(run_course, tiny_copy, submitted, tmp_path):
     out = tmp_path / "out"
     return lambda: run_course("grade", submitted, "--out", out, "--jobs", "1", "--no-lines", cwd=tiny_copy)
 

@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -31,9 +30,7 @@ def submit(inbound: Path, student: str, *, secret: bool = True) -> Path:
 
 
 @pytest.fixture(scope="module")
-def collected(
-    tmp_path_factory: pytest.TempPathFactory, for_nbgrader: Callable, nbgrader: Callable, right: str
-) -> tuple[Path, str]:
+def collected(tmp_path_factory, for_nbgrader, nbgrader, right):
     """A course that has collected from hostile folders, and released feedback; and what nbgrader said."""
     course = for_nbgrader(TINY, tmp_path_factory.mktemp("course"))
     inbound = tmp_path_factory.mktemp("exchange") / "manyheads" / "inbound"

@@ -76,9 +76,7 @@ def with_parsed_json(row: tuple) -> str:
 
 
 @pytest.fixture(scope="module")
-def validated(
-    once: Callable, nbgrader: Callable, fill: Callable, tiny: Course, right: str, wrong: str
-) -> dict[str, str]:
+def validated(once, nbgrader, fill, tiny, right, wrong):
     """What `nbgrader validate` says of notebooks where a student has them: no configuration, nothing hidden."""
 
     def make(folder: Path) -> None:

@@ -22,13 +22,7 @@ SAYS = "document.querySelector('.jp-Dialog')?.innerText.includes('Validation Res
 
 
 @pytest.fixture(scope="module")
-def folder(
-    tmp_path_factory: pytest.TempPathFactory,
-    running_mean: Exercise,
-    fill: Callable[[str], dict],
-    right: str,
-    wrong: str,
-) -> Path:
+def folder(tmp_path_factory, running_mean, fill, right, wrong):
     """A student's folder, as released, with three notebooks: nothing hidden, no nbgrader_config.py."""
     mine = tmp_path_factory.mktemp("student") / "averages"
     shutil.copytree(running_mean.assignment.exercises_folder, mine)
