@@ -87,6 +87,6 @@ def _zone(name: str) -> str:
 
 
 _PATTERN = "^[0-9]{1,4} ?(minutes?|min|m|hours?|h|days?|d)$"
-Moment = Annotated[str, Field(description="2026-12-01 18:00 in the course's time_zone, or 2026-12-01 18:00+01:00")]
+Moment = Annotated[str, Field(description="such as 2026-12-01 18:00 in the course's time_zone, or 2026-12-01 17:00Z")]
 Zone = Annotated[str, AfterValidator(_zone), Field(description="such as Europe/Berlin")]
 Duration = Annotated[str, Field(pattern=_PATTERN, description="such as 30 min, 2 h or 7 days")]

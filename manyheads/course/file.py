@@ -53,7 +53,7 @@ class LatePolicy(FileModel):
     """What being late costs: a share of what an exercise has earned."""
 
     grace: Duration = Field("15 min", description="such as 30 min or 2 h: how long after the due date nothing is late")
-    per_day: Share = Field("0%", description="such as 10%, for each day begun by the course's clock")
+    per_day: Share = Field("0%", description="such as 10%, for each day that has begun since the due date")
     at_most: Share = Field("100%", description="such as 50%, however late it is")
 
 
@@ -61,7 +61,7 @@ class Trainable(FileModel):
     """A causal module (B, T, C) -> (B, T, C), which `course train` puts into a language model."""
 
     module: Words = Field(description="the class")
-    arguments: dict[str, Literal["C", "nh", "T"]] = Field(description="of its constructor: channels, heads, tokens")
+    arguments: dict[str, Literal["C", "nh", "T"]] = Field(description="constructor's: C channels, nh heads, T tokens")
     shown_with: dict[str, bool] = Field({}, description="attributes with which `course plot` can see its weights")
 
 

@@ -48,7 +48,7 @@ class Exercise:
         assignment, number, row = self.assignment, self.number, self.row
         self.root = root = assignment.root  # the course's folder
         self.id, self.title, self.points, self.train = row.id, row.title, row.points, row.train
-        self.hint, self.why = row.hint, row.why  # where a check has no hint of its own; once every check passes, or ""
+        self.hint, self.why = row.hint, row.why  # for a check that has no hint; once every check passes, or ""
         self.shapes = tuple(row.shapes)  # the names of the functions and classes whose shapes course.yaml gives
         self.stem = stem = f"{number:02d}_{row.id}"  # the file name without its suffix
         earlier = (name if name[:2].isdigit() else f"{number:02d}_{name}" for name in row.was)
