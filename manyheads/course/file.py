@@ -61,7 +61,7 @@ class Trainable(FileModel):
     """A causal module (B, T, C) -> (B, T, C), which `course train` puts into a language model."""
 
     module: Words = Field(description="the class")
-    arguments: dict[str, Literal["C", "nh", "T"]] = Field(description="constructor's: C channels, nh heads, T tokens")
+    arguments: dict[str, Literal["C", "nh", "T"]] = Field(description="of the class: C channels, nh heads, T tokens")
     shown_with: dict[str, bool] = Field({}, description="attributes with which `course plot` can see its weights")
 
 
