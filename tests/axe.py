@@ -1,7 +1,5 @@
 """axe-core, which tests a page against WCAG 2.1, levels A and AA, in a real browser."""
 
-from __future__ import annotations
-
 import importlib.resources
 from collections.abc import Sequence
 

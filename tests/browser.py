@@ -1,7 +1,5 @@
 """A real browser for tests: Chromium without a window, driven over the DevTools protocol."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

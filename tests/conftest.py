@@ -1,7 +1,5 @@
 """What tests share: the tiny course, warm boxes, a real browser, and the command as a person runs it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

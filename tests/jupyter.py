@@ -1,7 +1,5 @@
 """A Jupyter server on this machine alone, as an instructor or a student has one: its own home, a folder, a token."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

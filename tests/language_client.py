@@ -1,7 +1,5 @@
 """A scripted editor: speaks JSON-RPC with `course lsp`, as an editor's client does."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -35,7 +33,6 @@ class LanguageClient:
 
     def _read(self) -> None:
         stream = self._process.stdout
-        assert stream is not None
         while header := stream.readline():
             length = int(header.removeprefix(b"Content-Length: "))
             while stream.readline().strip():
@@ -44,7 +41,6 @@ class LanguageClient:
 
     def _send(self, message: dict[str, Any]) -> None:
         data = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        assert self._process.stdin is not None
         self._process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(data), data))
         self._process.stdin.flush()
 

@@ -1,15 +1,20 @@
 """What tests are made of: copies of courses, attempts, and results with what a test does not ask about filled in."""
 
-from __future__ import annotations
-
 import io
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console, RenderableType
 
+from manyheads.box.level import Box
+from manyheads.box.worker.answers import Reply
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Call, Load
 from manyheads.result import CheckResult, ExerciseResult, Outcome, Result, with_total
 
 REPOSITORY = Path(__file__).parents[1]
@@ -29,6 +34,36 @@ CLASS = {
 }
 # A box of another test that is proved at this moment has its canary in the course's folder.
 NOT_OF_THE_COURSE = shutil.ignore_patterns("__pycache__", ".course", ".git", ".canary-*")
+
+
+COURSE = (sys.executable, "-m", "manyheads")  # as a process of its own
+
+
+def run(
+    *command: object, cwd: Path | None = None, said: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program that finds this repository, tell it this, and hear it out."""
+    known = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **environment}
+    given = [*map(str, command)]
+    return subprocess.run(given, cwd=cwd, env=known, input=said, capture_output=True, text=True, check=False)
+
+
+def start(*command: object, **options: Any) -> subprocess.Popen[str]:
+    """Start a program that finds this repository, as the leader of a process group of its own; its words go one way."""
+    known = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
+    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen([*map(str, command)], env=known, start_new_session=True, **said, **options)
+
+
+def replies(box: Box, limits: Limits, load: str | Load, *calls: Call, seconds: float = 20.0) -> list[Reply]:
+    """What an attempt in a process of its own answers to these calls; where there are none, to being loaded."""
+    connection = box.attempt(limits)
+    try:
+        loaded = connection.ask(Load(load, "attempt.py") if isinstance(load, str) else load, max(seconds, 20.0))
+        assert loaded.raised is None, loaded.raised
+        return [connection.ask(call, seconds) for call in calls] or [loaded]
+    finally:
+        connection.close()
 
 
 def copy_course(source: Path, target: Path) -> Path:

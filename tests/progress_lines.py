@@ -1,7 +1,5 @@
 """Lines of progress: how many a command writes depends on how busy the machine is."""
 
-from __future__ import annotations
-
 import re
 
 

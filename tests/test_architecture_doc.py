@@ -1,13 +1,13 @@
 """docs/architecture.md names what there is: its files exist, its functions are in them, and no room is missing."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.test_imports import ROOMS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
@@ -16,7 +16,6 @@ ENGINE = ROOT / "manyheads"
 _QUOTED = re.compile(r"`([^`]+)`")
 _PATH = re.compile(r"[\w.-]+(/[\w.-]+)+|\w[\w-]*\.(py|yaml|md|j2|json|toml)")
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?")
-TEMPLATES = ENGINE / "authoring" / "templates"  # its folders hold text with places to fill, not modules
 
 
 def problems(text: str, root: Path = ROOT) -> Iterator[str]:
@@ -55,24 +54,6 @@ def rooms_of(text: str) -> list[str]:
     return re.findall(r"^\| `manyheads/([\w/]+)` \|", text, re.MULTILINE)
 
 
-def room_of(module: Path) -> str:
-    """The room that a module of the engine stands in; empty for one that stands in none."""
-    folder = module.relative_to(ENGINE).parent.as_posix()
-    return "box/worker" if folder.startswith("box/worker") else folder.partition("/")[0].removeprefix(".")
-
-
-def rooms_imported_by(room: str) -> set[str]:
-    """The other rooms from which a module of this room imports something."""
-    found: set[str] = set()
-    for module in (path for path in ENGINE.rglob("*.py") if room_of(path) == room and TEMPLATES not in path.parents):
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.level:
-                source = module.parents[node.level - 1].joinpath(*(node.module or "").split("."))
-                if source.is_relative_to(ENGINE):
-                    found.add(room_of(source.with_suffix(".py") if not source.is_dir() else source / "__init__.py"))
-    return found - {room, ""}
-
-
 def test_every_file_and_function_on_the_page_exists() -> None:
     assert list(problems(PAGE.read_text(encoding="utf-8"))) == []
 
@@ -82,10 +63,9 @@ def test_every_room_of_the_engine_is_on_the_page() -> None:
     assert set(rooms_of(PAGE.read_text(encoding="utf-8"))) == folders | {"box/worker"}
 
 
-def test_a_room_imports_only_rooms_that_stand_above_it_on_the_page() -> None:
-    rooms = rooms_of(PAGE.read_text(encoding="utf-8"))
-    below = {room: rooms_imported_by(room) & set(rooms[rooms.index(room) :]) for room in rooms}
-    assert {room: names for room, names in below.items() if names} == {}
+def test_rooms_stand_on_the_page_in_the_order_in_which_they_import_one_another() -> None:
+    rooms = [room.replace("/", ".") for room in rooms_of(PAGE.read_text(encoding="utf-8"))]
+    assert rooms == [room for room in ROOMS if room in rooms]
 
 
 @pytest.mark.parametrize(("line", "problem"), [

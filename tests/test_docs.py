@@ -1,7 +1,5 @@
 """The pages in docs/ and the README name what there is, and have short sentences."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

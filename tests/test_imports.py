@@ -1,7 +1,5 @@
 """The engine's modules import one another one way: none is needed to read itself."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from graphlib import CycleError, TopologicalSorter

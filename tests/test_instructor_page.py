@@ -1,11 +1,7 @@
 """The commands of docs/instructor.md run from top to bottom, each on what those above it made."""
 
-from __future__ import annotations
-
 import re
-import subprocess
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,9 +38,7 @@ def course(tmp_path: Path) -> Path:
     return folder
 
 
-def test_every_command_for_an_instructor_runs_in_its_order(
-    run_course: Callable[..., subprocess.CompletedProcess[str]], course: Path
-) -> None:
+def test_every_command_for_an_instructor_runs_in_its_order(run_course, course):
     every = commands()
     assert len(every) >= 15
     for command in every:

@@ -1,7 +1,5 @@
 """The bank as pages of the site: true of every mutant, and for instructors only."""
 
-from __future__ import annotations
-
 import json
 import re
 from html import unescape
@@ -45,9 +43,7 @@ def pages(repository: Path) -> dict[str, str]:
     return misconception_pages(load_course(repository))
 
 
-def test_every_misconception_of_every_exercise_has_its_row_and_its_words(
-    repository: Path, pages: dict[str, str]
-) -> None:
+def test_every_misconception_of_every_exercise_has_its_row_and_its_words(repository, pages):
     for exercise in load_course(repository).exercises:
         bank, page = load_bank(exercise), pages[f"misconceptions-{exercise.id}"]
         found = rows(page)

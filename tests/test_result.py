@@ -1,7 +1,5 @@
 """Results: valid by their own schema, written whole or not at all, and read back as they were."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The site of the documentation: built strictly, and read in a real browser, wide and narrow."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

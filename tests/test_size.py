@@ -1,7 +1,5 @@
 """The house keeps its size: each room has a limit, and a commit may lower one, never raise it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ LIMITS = {
     "box": 5940,
     "checks": 1598,
     "cli": 3078,
-    "course": 1070,
+    "course": 999,
     "diagnosis": 4023,
     "judge": 4163,
     "lines": 642,
@@ -24,7 +22,7 @@ LIMITS = {
     "student": 3084,
     "submission": 3520,
     "the engine's top": 399,
-    "tests": 40532,
+    "tests": 38700,
     "bench": 1438,
 }
 

@@ -1,7 +1,5 @@
 """A file is written whole or not at all, and so are the results and the pages of a report."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from functools import partial
@@ -13,6 +11,7 @@ from manyheads.report.pages.write import write_pages
 from manyheads.result import Result, write_result
 from manyheads.whole import write_whole
 from tests import make
+from tests.make import content
 
 Write = Callable[[Path, int], object]
 
@@ -29,14 +28,8 @@ WRITERS: dict[str, Write] = {
 }
 
 
-def content(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
-def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write
-) -> None:
+def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(tmp_path, monkeypatch, write):
     def stop(path: Path, target: Path) -> None:
         raise KeyboardInterrupt
 
@@ -57,9 +50,7 @@ def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(
     pytest.param(lambda path: write_result(result(1), path), ["fsync", "replace"], id="a result"),
     pytest.param(partial(write_whole, content=b"x"), ["replace"], id="any other file"),
 ])  # fmt: skip
-def test_what_is_to_last_is_on_the_disk_before_it_takes_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], object], order: list[str]
-) -> None:
+def test_what_is_to_last_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch, write, order):
     done: list[str] = []
     replace = Path.replace
     monkeypatch.setattr(os, "fsync", lambda number: done.append("fsync"))

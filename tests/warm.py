@@ -3,8 +3,6 @@
 Most of what a test of a command takes are imports: torch and nbgrader a second or two each time, the engine half of one.
 """
 
-from __future__ import annotations
-
 import multiprocessing.context
 import os
 import runpy

@@ -4,8 +4,6 @@ The interpreters that it starts are without it, too. The standard library and to
 What Windows does otherwise than by lacking something is not to be seen this way.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 import os

@@ -3,8 +3,6 @@
 Whatever loses its parent becomes a child of this process, so that nothing can hide by outliving whoever started it.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re

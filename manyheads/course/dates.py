@@ -12,24 +12,15 @@ from pydantic import AfterValidator, Field
 # A clock, then its zone.
 _MOMENT = re.compile(r"(\S{8,10}[ T][\d:.,]+) ?([+-]\d\d(?::?\d\d)?|[A-Za-z][\w+/-]*)?")
 _FIRST, _END = datetime(1990, 1, 1, tzinfo=UTC), datetime(2101, 1, 1, tzinfo=UTC)
-_UNITS = {
-    "day": timedelta(days=1),
-    "hour": timedelta(hours=1),
-    "minute": timedelta(minutes=1),
-    "second": timedelta(seconds=1),
-}
+_UNITS = {name: timedelta(**{f"{name}s": 1}) for name in ("day", "hour", "minute", "second")}
 
 
 def read_moment(text: str, zone: str = "") -> datetime | None:
     """Return the moment in UTC that an ISO 8601 date and time mean; None for all else, and never an exception.
 
-    An offset or the name of a zone may follow the time. What is written here may come from a student, so it is
-    bounded: nothing before 1990 or after 2100 is a moment.
-
-    Args:
-        text: such as 2026-12-01 18:00, 2026-12-01T18:00:30Z or 2026-12-01 18:00:30.5 Europe/Berlin.
-        zone: of a text that names none. Of two moments that a clock shows alike, as one hour is repeated in autumn,
-            the later is meant.
+    The text, such as 2026-12-01T18:00:30Z or 2026-12-01 18:00:30.5 Europe/Berlin, may come from a student, so nothing
+    before 1990 or after 2100 is a moment. zone: of a text that names none. Of two moments that a clock shows alike, as
+    in autumn, the later is meant.
     """
     found = _MOMENT.fullmatch(text.strip()) if len(text) <= 100 else None
     if found is None:
@@ -50,8 +41,7 @@ def read_moment(text: str, zone: str = "") -> datetime | None:
 
 def moment(text: str, zone: str = "") -> datetime:
     """Return what `read_moment` reads. Raises ValueError where that is nothing."""
-    when = read_moment(text, zone)
-    if when is not None:
+    if (when := read_moment(text, zone)) is not None:
         return when
     if zone or read_moment(text, "UTC") is None:
         raise ValueError(f"{text!a:.60} is no date and time of 1990 to 2100, such as 2026-12-01 18:00 Europe/Berlin")
@@ -96,8 +86,7 @@ def _zone(name: str) -> str:
     return name
 
 
-_FORM = "ISO 8601, such as 2026-12-01 18:00 in the course's time_zone, or 2026-12-01 18:00+01:00"
 _PATTERN = "^[0-9]{1,4} ?(minutes?|min|m|hours?|h|days?|d)$"
-Moment = Annotated[str, Field(description=_FORM)]
+Moment = Annotated[str, Field(description="such as 2026-12-01 18:00 in the course's time_zone, or 2026-12-01 17:00Z")]
 Zone = Annotated[str, AfterValidator(_zone), Field(description="such as Europe/Berlin")]
 Duration = Annotated[str, Field(pattern=_PATTERN, description="such as 30 min, 2 h or 7 days")]

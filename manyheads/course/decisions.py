@@ -23,11 +23,8 @@ from .model import UnknownAssignment, assignment_named, unknown
 
 NAME = "overrides.yaml"
 NEXT = "Next: mend that line, then course overrides"
-
-Kind = Literal["score", "due", "excused"]
-KINDS: tuple[Kind, ...] = ("score", "due", "excused")
-DAY = timedelta(days=1)
-DIGITS = 6  # of a score that a rule computes
+KINDS = ("score", "due", "excused")
+Points = float | None  # of what is not graded there are none
 SHARE = "its share of the total"
 UNKNOWN_TIME = "handed in at an unknown time: not counted as late"
 EXCUSED = "excused: counts for nothing"
@@ -46,7 +43,7 @@ class Override(FileModel):
     comment: str = Field("", description="why: the student reads it")
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> str:
         """What is decided."""
         return next(kind for kind in KINDS if getattr(self, kind) is not None)
 
@@ -88,14 +85,14 @@ class Dates:
 
         Days count from the due date by the clock on the wall, so that a day in which clocks change is one day.
         """
-        due = due or self.due
-        if handed_in - due <= duration(self.policy.grace):
+        due, policy = due or self.due, self.policy
+        if handed_in - due <= duration(policy.grace):
             return None
         start, end = (when.astimezone(zone_named(self.zone) or UTC).replace(tzinfo=None) for when in (due, handed_in))
-        days = max(1, -(-(end - start) // DAY))
+        days = max(1, -(-(end - start) // timedelta(days=1)))
         after = shown_duration(end - start if end > start else handed_in - due)
         words = f"{after} after {start:%H:%M}: {days} {'day' if days == 1 else 'days'} late"
-        per_day, at_most = (float(share.removesuffix("%")) for share in (self.policy.per_day, self.policy.at_most))
+        per_day, at_most = (float(share.removesuffix("%")) for share in (policy.per_day, policy.at_most))
         cost = min(days * per_day, at_most)
         return Late(cost / 100, words, f", −{cost:g}% ({per_day:g}% a day, at most {at_most:g}%)" if cost else "")
 
@@ -164,25 +161,20 @@ class Decisions:
         for row in self.rows:
             if row.assignment in assignments and (student := row.override.student) not in names:
                 near = get_close_matches(student, list(names), 1)
-                meant = f" (is {near[0]!a} meant?)" if near else ""
+                meant = f"{student!a} (is {near[0]!a} meant?)" if near else f"{student!a}"
                 following = "Next: mend that line, or give --roster a file with everybody"
-                said.append(f"{row.where}: there is no student {student!a}{meant}. {following}")
+                said.append(f"{row.where}: there is no student {meant}. {following}")
         return said
 
 
 def _fitting(course: Course, where: str, override: Override) -> Decision:
     """Return the row as it fits the course. Raises ValueError and UnknownAssignment."""
-    wanted = override.exercise
-    named = next((each for each in course.exercises if each.id == wanted), None)
-    if named and not override.assignment:
-        assignment = named.assignment
-    elif wanted and not override.assignment:
-        raise ValueError(unknown(course.exercises, wanted))
-    else:
-        assignment = assignment_named(course, override.assignment)
-    if wanted and named not in assignment.exercises:
-        raise ValueError(unknown(assignment.exercises, wanted))
-    exercises = assignment.exercises if named is None else (named,)
+    wanted, by_its_exercise = override.exercise, override.exercise and not override.assignment
+    among = course.exercises if by_its_exercise else assignment_named(course, override.assignment).exercises
+    exercises = [each for each in among if wanted in (None, each.id)]
+    if not exercises:
+        raise ValueError(unknown(among, wanted or ""))
+    assignment = exercises[0].assignment
     most = sum(each.points for each in exercises)
     if override.score is not None and override.score > most:
         raise ValueError(f"score {override.score:g} is more than the {most:g} points of {wanted or assignment.id}")
@@ -201,25 +193,25 @@ def final(result: Result, decisions: Decisions) -> Result:
     said, late, handed_in = list[Adjustment](), None, result.handed_in
     due = own["due"].due if "due" in own else None
     if due is not None:
-        said.append(_adjustment("due", _by(f"extension until {shown_moment(due, decisions.zone)}", own["due"])))
+        said.append(_change("due", f"extension until {shown_moment(due, decisions.zone)}", 0, 0, own["due"]))
     if dates is not None and handed_in is not None and handed_in.time is not None:
         late = dates.late(handed_in.time, due)
     elif dates is not None and (handed_in is None or handed_in.late):
         words = handed_in and f"{handed_in.source} says late, and not by how much: nothing is taken off"
-        said.append(_adjustment("unknown time", words or UNKNOWN_TIME))
+        said.append(_change("unknown time", words or UNKNOWN_TIME, 0, 0))
     exercises = [_exercise(each, [row for row in about if each.id in row.exercises], late) for each in result.exercises]
     whole = with_total(result, exercises)
     total = _plus(whole.score)
     if "score" in own:
         by_hand = own["score"].override.score or 0.0
-        said.append(_adjustment("score", _by(f"total set to {by_hand:g}", own["score"]), result.score, by_hand))
+        said.append(_change("score", f"total set to {by_hand:g}", result.score, by_hand, own["score"]))
     if "excused" in own:
         every = _plus(total_of(exercise.score for exercise in exercises))
-        said.append(_adjustment("excused", _by(EXCUSED, own["excused"]), every, 0))
+        said.append(_change("excused", EXCUSED, every, 0, own["excused"]))
     if late is not None and "score" not in own:
         taken = [each for other in exercises if not other.excused for each in other.adjustments if each.rule == "late"]
         lost = sum(each.before - each.after for each in taken)
-        said.append(_adjustment("late", late.words + (late.costs if lost else ""), _plus(total, lost), total))
+        said.append(_change("late", late.words + (late.costs if lost else ""), _plus(total, lost), total))
     return whole.model_copy(update={"score": total, "adjustments": tuple(said)})
 
 
@@ -228,11 +220,10 @@ def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> l
 
     like: somebody else's result for the same assignment, with the same exercises.
     """
-    exercises = []
+    exercises, note = [], "Nothing was handed in."
     for each in like.exercises:
         checks = [check.model_dump(include={"id", "title", "max_score"}) for check in each.checks]
         missing = tuple(CheckResult(**check, outcome="missing", score=0) for check in checks)
-        note = "Nothing was handed in."
         exercises.append(ExerciseResult(id=each.id, score=0, max_score=each.max_score, checks=missing, note=note))
     nothing = with_total(like.model_copy(update={"handed_in": None, "adjustments": ()}), exercises)
     absent = []
@@ -252,33 +243,28 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
     said, score = list[Adjustment](), result.score
     by_hand = [row for row in about if row.override.kind == "score"]
     for row in sorted(by_hand, key=lambda row: not row.override.exercise):  # a total is the last word
-        before, score, words = score, row.override.score or 0.0, SHARE
+        before, score = score, row.override.score or 0.0
         if row.override.exercise:
-            words = _by(f"score set to {score:g}", row)
+            said.append(_change("score", f"score set to {score:g}", before, score, row))
         else:
             score *= result.max_score / row.most
-        said.append(_adjustment("score", words, before, score))
+            said.append(_change("score", SHARE, before, score))
     if late is not None and not by_hand:  # who sets a score means that score
         before, score = score, _plus(score, -(score or 0.0) * late.share)
-        said.append(_adjustment("late", late.words + late.costs, before, score))
+        said.append(_change("late", late.words + late.costs, before, score))
     excuses = [row for row in about if row.override.kind == "excused"]
-    said += [_adjustment("excused", _by(EXCUSED, row), score, 0) for row in excuses]
+    said += [_change("excused", EXCUSED, score, 0, row) for row in excuses]
     changed = {"score": score, "adjustments": tuple(said), "excused": bool(excuses)}
     return result.model_copy(update=changed) if said else result
 
 
-def _by(said: str, decision: Decision) -> str:
-    """Return the words with who decided, and why: score set to 4 by Dr. X: a right idea."""
-    by, why = decision.override.by, decision.override.comment
-    return said + (f" by {by}" if by else "") + (f": {why}" if why else "")
-
-
-def _adjustment(rule: Rule, words: str, before: float | None = 0.0, after: float | None = 0.0) -> Adjustment:
-    """Make an adjustment. Where there were no points, or are none, its words stand alone."""
+def _change(rule: Rule, words: str, before: Points, after: Points, row: Decision | None = None) -> Adjustment:
+    """Make an adjustment: score set to 4 by Dr. X: a right idea. Where points are missing, its words stand alone."""
+    by, why = (row.override.by, row.override.comment) if row else ("", "")
+    words += (f" by {by}" if by else "") + (f": {why}" if why else "")
     points = (0.0, 0.0) if before is None or after is None else (before, after)
     return Adjustment(rule=rule, words=" ".join(words.split()), before=points[0], after=points[1])
 
 
-def _plus(score: float | None, more: float = 0.0) -> float | None:
-    """Return the sum, rounded and at least 0; None where there is no score."""
-    return None if score is None else round(max(0.0, score + more), DIGITS)
+def _plus(score: Points, more: float = 0.0) -> Points:
+    return None if score is None else round(max(0.0, score + more), 6)

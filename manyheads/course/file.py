@@ -15,8 +15,6 @@ Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", description="low
 EarlierName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
 Share = Annotated[str, Field(pattern=r"^(100|[0-9]{1,2}(\.[0-9]{1,4})?)%$", description="such as 10%")]
 Words = Annotated[str, Field(min_length=1)]
-
-
 _SIGNATURE = AfterValidator(lambda text: parse_signature(text) and text)
 Shapes = Annotated[str, _SIGNATURE, Field(description="such as (x: (B, T, C), n_head: nh) -> (B, nh, T, hd)")]
 
@@ -55,9 +53,7 @@ class LatePolicy(FileModel):
     """What being late costs: a share of what an exercise has earned."""
 
     grace: Duration = Field("15 min", description="such as 30 min or 2 h: how long after the due date nothing is late")
-    per_day: Share = Field(
-        "0%", description="such as 10%, for each day begun since the due date, by the course's clock"
-    )
+    per_day: Share = Field("0%", description="such as 10%, for each day that has begun since the due date")
     at_most: Share = Field("100%", description="such as 50%, however late it is")
 
 
@@ -65,9 +61,7 @@ class Trainable(FileModel):
     """A causal module (B, T, C) -> (B, T, C), which `course train` puts into a language model."""
 
     module: Words = Field(description="the class")
-    arguments: dict[str, Literal["C", "nh", "T"]] = Field(
-        description="of the constructor: C channels, nh heads, T tokens"
-    )
+    arguments: dict[str, Literal["C", "nh", "T"]] = Field(description="of the class: C channels, nh heads, T tokens")
     shown_with: dict[str, bool] = Field({}, description="attributes with which `course plot` can see its weights")
 
 
@@ -113,11 +107,11 @@ class CourseFile(FileModel):
         for i, each in enumerate(self.assignments):
             place: tuple[int | str, ...] = ("assignments", i, "due")
             try:
-                moment(each.due or "2026-12-01 18:00Z", "UTC" if self.time_zone else "")
-                ids: list[tuple[str, str, tuple[int | str, ...]]] = [("assignment", each.id, ())]
-                ids += [("exercise", exercise.id, ("exercises", j)) for j, exercise in enumerate(each.exercises)]
-                for what, id_, below in ids:
-                    place = ("assignments", i, *below, "id")
+                if each.due is not None:
+                    moment(each.due, "UTC" if self.time_zone else "")
+                ids = [("assignment", each.id), *(("exercise", exercise.id) for exercise in each.exercises)]
+                for j, (what, id_) in enumerate(ids):
+                    place = ("assignments", i, *(("exercises", j - 1) if j else ()), "id")
                     if (what, id_) in seen:
                         raise ValueError(f"the {what} {id_} occurs twice")
                     seen.add((what, id_))

@@ -22,7 +22,6 @@ from .model import Course
 
 NAME = "course.yaml"
 FOLDER = ".course"  # of the secret, beside course.yaml and ignored by git
-THEN = "course verify"
 Model = TypeVar("Model", bound=BaseModel)
 
 _KEYS = "should be keys with their values, each `key: value`"
@@ -52,7 +51,7 @@ def load_course(root: Path) -> Course:
     """Load the course in this folder. Raises CourseError."""
     path = root / NAME
     try:
-        return Course(root.resolve(), read_model(path, CourseFile, THEN)[0])
+        return Course(root.resolve(), read_model(path, CourseFile, "course verify")[0])
     except OSError as error:
         raise CourseError(f"{path} cannot be read ({error.strerror}). Next: pass --course FOLDER") from None
     except CourseFault as error:
@@ -164,6 +163,7 @@ def course_secret(root: Path) -> bytes:
     Only its owner can read it, and no release contains it.
     """
     path = root / FOLDER / "secret"
+    named = quote(str(path))
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with suppress(FileExistsError):
@@ -172,11 +172,9 @@ def course_secret(root: Path) -> bytes:
                 file.write(secrets.token_hex(32))
         text, mode = path.read_bytes().strip(), path.stat().st_mode
     except OSError as error:
-        said = f"can be neither read nor made ({error.strerror}). Next: chmod u+rw {quote(str(path))}"
-        raise CourseError(f"{path} {said}") from None
+        raise CourseError(f"{path} can be neither read nor made ({error.strerror}). Next: chmod u+rw {named}") from None
     if len(text) < 32:
-        said = f"holds no secret. Next: rm {quote(str(path))} (a new one is made; inputs will differ)"
-        raise CourseError(f"{path} {said}")
+        raise CourseError(f"{path} holds no secret. Next: rm {named} (a new one is made; inputs will differ)")
     if mode & 0o077:
-        raise CourseError(f"{path} can be read by others. Next: chmod 600 {quote(str(path))}")
+        raise CourseError(f"{path} can be read by others. Next: chmod 600 {named}")
     return text

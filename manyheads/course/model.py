@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -18,10 +18,9 @@ FIGURES = "figures"  # a folder beside the lessons
 
 
 def with_neighbours(path: Path) -> list[Path]:
-    """Return what a file of a course is made from: the file, and the files beside it that it imports, by their names.
+    """Return the file, and those beside it that it imports by `from ._name import …`, directly or through another.
 
-    `from ._name import …` counts, directly or through another file. A file that cannot be parsed imports nothing: whoever
-    runs it says why.
+    A file that cannot be parsed imports nothing: whoever runs it says why.
     """
     found, todo = {path}, [path]
     while todo:
@@ -37,21 +36,19 @@ def with_neighbours(path: Path) -> list[Path]:
     return [path, *sorted(found - {path})]
 
 
-@dataclass
+@dataclass(unsafe_hash=True)
 class Exercise:
     """One gradable unit. It knows its assignment, its row in course.yaml, and its files."""
 
     assignment: Assignment
     number: int  # in the assignment, from 1
-    row: ExerciseRow
+    row: ExerciseRow = field(hash=False)
 
     def __post_init__(self) -> None:
-        """Name what is told by the row, and the files."""
         assignment, number, row = self.assignment, self.number, self.row
         self.root = root = assignment.root  # the course's folder
         self.id, self.title, self.points, self.train = row.id, row.title, row.points, row.train
-        self.hint = row.hint  # shown where a check has no hint of its own
-        self.why = row.why  # in one sentence, shown once every check passes; "" where the course has none
+        self.hint, self.why = row.hint, row.why  # for a check that has no hint; once every check passes, or ""
         self.shapes = tuple(row.shapes)  # the names of the functions and classes whose shapes course.yaml gives
         self.stem = stem = f"{number:02d}_{row.id}"  # the file name without its suffix
         earlier = (name if name[:2].isdigit() else f"{number:02d}_{name}" for name in row.was)
@@ -59,17 +56,11 @@ class Exercise:
         self.solution = root / "solutions" / assignment.id / f"{stem}.py"  # the single source of the exercise
         self.script = assignment.exercises_folder / f"{stem}.py"  # the stub that a student gets
         self.notebook = self.script.with_suffix(".ipynb")  # the stub as a notebook
-        self.fingerprints = self._recorded("fingerprints")  # what a student's machine knows about the answers
-        self.trained = self._recorded("trained")  # the attention of a small language model of the reference
+        recorded = f"{stem}.safetensors"
+        self.fingerprints = self.script.parent / "fingerprints" / recorded  # what students' machines know about answers
+        self.trained = self.script.parent / "trained" / recorded  # the attention of a small model of the reference
         self.checks = root / "grader" / "checks" / f"test_{row.id}.py"  # the hidden checks
         self.misconceptions = root / "grader" / "misconceptions" / f"{row.id}.py"  # the mutants
-
-    def _recorded(self, what: str) -> Path:
-        return self.script.parent / what / f"{self.stem}.safetensors"
-
-    def __hash__(self) -> int:
-        """Hash the ids, which are unique in a course. A row cannot be hashed, because it holds a mapping."""
-        return hash((self.assignment, self.id))
 
     def signatures(self, name: str) -> tuple[Signature, ...]:
         """Return the signatures that course.yaml lists for the function or class of that name."""
@@ -108,42 +99,32 @@ class Exercise:
         return sorted((self.root / "grader" / "wrong" / self.id).glob("*.py"))
 
 
-@dataclass
+@dataclass(unsafe_hash=True)
 class Assignment:
     """Exercises, in the order in which students do them."""
 
     root: Path  # the course's folder
-    row: AssignmentRow
+    row: AssignmentRow = field(hash=False)
 
     def __post_init__(self) -> None:
-        """Name what is told by the row."""
         self.id, self.title = self.row.id, self.row.title
         self.exercises_folder = self.root / "exercises" / self.id  # what students get
         self.points = sum(exercise.points for exercise in self.row.exercises)  # the most that a submission can earn
         self.exercises = tuple(Exercise(self, number, row) for number, row in enumerate(self.row.exercises, 1))
 
-    def __hash__(self) -> int:
-        """Hash the folder and the id."""
-        return hash((self.root, self.id))
 
-
-@dataclass
+@dataclass(unsafe_hash=True)
 class Course:
     """A course, and the folder that holds it."""
 
     root: Path
-    file: CourseFile
+    file: CourseFile = field(hash=False)
 
     def __post_init__(self) -> None:
-        """Name what is told by the file."""
         self.title, self.limits = self.file.title, self.file.limits  # limits: of one attempt
         self.texts = self.root / "grader" / "texts.yaml"  # of every misconception
         self.assignments = tuple(Assignment(self.root, row) for row in self.file.assignments)
         self.exercises = tuple(exercise for assignment in self.assignments for exercise in assignment.exercises)
-
-    def __hash__(self) -> int:
-        """Hash the folder."""
-        return hash(self.root)
 
     def hidden_files(self) -> list[Path]:
         """Return what no student may see: every file of solutions/ and grader/ that says something."""
@@ -184,8 +165,7 @@ def assignment_named(course: Course, name: str | None, *, in_part: bool = False)
     if len(matches) == 1:
         return matches[0]
     if matches:
-        ids = ", ".join(each.id for each in matches)
-        raise UnknownAssignment(f"{name!a} may be any of these assignments: {ids}.")
+        raise UnknownAssignment(f"{name!a} may be any of these assignments: {', '.join(m.id for m in matches)}.")
     ids_by_name = {other: each.id for each in every for other in names[each]}
     raise UnknownAssignment(f"there is no assignment {name!a}; {_near(wanted, ids_by_name)}")
 
@@ -196,5 +176,4 @@ def _near(name: str, ids: dict[str, str]) -> str:
 
 
 def _plain(name: str) -> str:
-    """Without zeros before a number: 1_scores for 01_scores."""
-    return name.lstrip("0") or name
+    return name.lstrip("0") or name  # 1_scores for 01_scores

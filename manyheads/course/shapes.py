@@ -2,9 +2,8 @@
 
 They use Python's syntax. A tensor is annotated with its shape. A number is annotated with the axis whose size it is (by
 default the axis of the same name), or with `float` if it is not a size. An object is annotated with the axes whose
-sizes its attributes are (`{n_head: nh}`), a module with the name of the entry that gives its constructor. An axis may be
-a product, as in `n_embd: nh * hd`. A class has two pairs of brackets, for its constructor and its forward:
-`(n_embd: C, n_head: nh)(x: (B, T, C)) -> (B, T, C)`.
+sizes its attributes are (`{n_head: nh}`), a module with the name of its own entry. An axis may be a product, as in
+`n_embd: nh * hd`. A class has brackets for its constructor, then for its forward: `(n_embd: C)(x: (B, T, C)) -> (B, T, C)`.
 
 What is returned may be several tensors: `-> (y: (B, T, C), lse: (B, T))` is a tuple whose parts have names,
 `-> ((B, T), (B,))` one without. `| None` after a shape says that the part may be None. `opaque`, for a result or a parameter,
@@ -21,6 +20,7 @@ from dataclasses import dataclass, replace
 from ..box.worker.form import Form, Path
 
 OPAQUE = "opaque"  # the annotation of what nobody looks at
+_AXES = (ast.Name, ast.Constant, ast.BinOp)
 
 
 @dataclass(frozen=True)
@@ -66,28 +66,16 @@ def parse_signature(text: str) -> Signature:
     try:
         if len(build) > 1:
             raise ValueError
-        form, shapes = _returned(returned.strip())
-        is_plain = form.kind == "tensor"
-        return Signature(
-            _parameters(call),
-            shapes[0][1] if shapes else (),
-            _parameters(build[0]) if build else None,
-            None if is_plain else form,
-            () if is_plain else shapes,
-        )
+        try:
+            form, shapes = _part(ast.parse(returned.strip(), mode="eval").body, ())
+        except SyntaxError:  # (y: (B, T), state: opaque), which is written as parameters are
+            args = _arguments(returned)
+            form, shapes = _parts([arg.annotation for arg in args], (), tuple(arg.arg for arg in args))
+        one = Signature(_parameters(call), shapes[0][1] if shapes else (), _parameters(build[0]) if build else None)
+        return one if form.kind == "tensor" else replace(one, form=form, shapes=shapes)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ValueError(
-            f"{text!r} is not a signature with named axes, such as '(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)'"
-        ) from None
-
-
-def _returned(text: str) -> tuple[Form, Leaves]:
-    """Return the form of what is returned, and the shapes of its leaves."""
-    try:
-        return _part(ast.parse(text, mode="eval").body, ())
-    except SyntaxError:  # (y: (B, T), state: opaque), which is written as parameters are
-        args = _arguments(text)
-    return _parts([arg.annotation for arg in args], (), tuple(arg.arg for arg in args))
+        example = "'(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)'"
+        raise ValueError(f"{text!r} is not a signature with named axes, such as {example}") from None
 
 
 def _part(node: ast.expr | None, path: Path) -> tuple[Form, Leaves]:
@@ -97,14 +85,11 @@ def _part(node: ast.expr | None, path: Path) -> tuple[Form, Leaves]:
     match tensor:
         case ast.Constant(value=None):
             return Form(), ()
-        case ast.Tuple(elts=elements) if all(isinstance(each, _AXES) for each in elements) and not _is_opaque(tensor):
-            return Form(), ((path, tuple(map(_axis, elements))),)
+        case ast.Tuple(elts=axes) if all(isinstance(each, _AXES) for each in axes) and not _is_opaque(tensor):
+            return Form(), ((path, tuple(map(_axis, axes))),)
         case ast.Tuple(elts=elements) | ast.List(elts=elements) if tensor is node:
             return _parts(elements, path)
     raise ValueError
-
-
-_AXES = (ast.Name, ast.Constant, ast.BinOp)
 
 
 def _is_opaque(node: ast.expr) -> bool:
@@ -119,7 +104,6 @@ def _parts(parts: Sequence[ast.expr | None], path: Path, names: tuple[str, ...] 
 
 
 def _arguments(text: str) -> list[ast.arg]:
-    """Return the parameters of such brackets: plain ones without defaults."""
     match ast.parse(f"def f {text}: ...").body:
         case [ast.FunctionDef(args=ast.arguments(args=args) as given)]:
             if not (given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs or given.defaults):
@@ -128,7 +112,7 @@ def _arguments(text: str) -> list[ast.arg]:
 
 
 def _parameters(text: str) -> tuple[Parameter, ...]:
-    return tuple(_parameter(arg.arg, arg.annotation) for arg in _arguments(text))
+    return tuple(_parameter(each.arg, each.annotation) for each in _arguments(text))
 
 
 def _parameter(name: str, says: ast.expr | None) -> Parameter:
@@ -146,10 +130,9 @@ def _parameter(name: str, says: ast.expr | None) -> Parameter:
 
 
 def _not_none(node: ast.expr | None) -> ast.expr | None:
-    """Return what stands before `| None`, or else the node."""
     match node:
-        case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
-            return left
+        case ast.BinOp(left=before, op=ast.BitOr(), right=ast.Constant(value=None)):
+            return before
     return node
 
 

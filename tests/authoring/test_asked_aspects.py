@@ -1,7 +1,5 @@
 """A visible check asks what gives the hidden check's verdict."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

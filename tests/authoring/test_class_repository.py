@@ -1,14 +1,11 @@
 """The students' class repository: complete by itself, and the same bytes every time."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -48,30 +45,14 @@ def whole(tiny: Course, files: dict[str, bytes], tmp_path_factory: pytest.TempPa
     return folder
 
 
-# What is in it
-
-
 def test_it_holds_what_a_student_needs(whole: Path) -> None:
     there = content(whole)
     for name in (
-        "README.md",
-        "AGENTS.md",
-        "Makefile",
-        ".gitignore",
-        ".vscode/tasks.json",
-        "course.yaml",
-        "constraints.txt",
-        "engine.sha256",
-        WHEEL,
-        "tools/build-venv",
-        "tools/install-engine",
-        SCRIPT,
-        SCRIPT.replace(".py", ".ipynb"),
-        "exercises/averages/fingerprints/01_running_mean.safetensors",
-        ".github/CODEOWNERS",
-        ".github/pull_request_template.md",
-        ".github/workflows/grade.yml",
-    ):
+        "README.md", "AGENTS.md", "Makefile", ".gitignore", ".vscode/tasks.json", "course.yaml", "constraints.txt",
+        "engine.sha256", WHEEL, "tools/build-venv", "tools/install-engine", SCRIPT, SCRIPT.replace(".py", ".ipynb"),
+        "exercises/averages/fingerprints/01_running_mean.safetensors", ".github/CODEOWNERS",
+        ".github/pull_request_template.md", ".github/workflows/grade.yml",
+    ):  # fmt: skip
         assert there[name], name
     assert len(there) < 25  # a student sees what is theirs
     for name in ("course.yaml", SCRIPT):
@@ -142,9 +123,6 @@ def test_it_is_the_same_bytes_every_time(tiny: Course, files: dict[str, bytes], 
     assert listed.keys() == files.keys() - {MANIFEST}
 
 
-# It stands alone
-
-
 def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The released engine, in a process that knows of no other."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"NO_COLOR": "1", "COLUMNS": "100"}
@@ -178,14 +156,9 @@ def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes
 
 
 def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
-    says = subprocess.run(
-        ["make", "--dry-run", "check", "EXERCISE=running_mean", "PYTHON=python3"],
-        cwd=whole,
-        env={name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
+    command = "make --dry-run check EXERCISE=running_mean PYTHON=python3".split()
+    alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    says = subprocess.run(command, cwd=whole, env=alone, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     assert says[0].split() == ["EXTRAS=[editor]", "sh", "tools/build-venv", '"python3"', '".venv"', '""']
     assert says[-1].startswith(".venv/bin/course check running_mean || [ $? -eq 1 ]")  # a mistake is no fault of make's
 
@@ -204,9 +177,6 @@ def test_no_file_of_the_real_class_repository_holds_a_hidden_line(repository: Pa
     """Of the engine, too: what warms up the zygote once held one, and no class repository could be made."""
     course = load_course(repository)
     assert leaks(course, bundle(course, released(course), "@school")) == ()
-
-
-# Tried before anybody gets it
 
 
 def try_with(course: Course, files: dict[str, bytes]) -> None:
@@ -228,16 +198,11 @@ STUB_LINE = b"    raise NotImplementedError()\n"
 FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        pytest.param({SCRIPT: (STUB_LINE, b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n")}, "cannot be released: its stub scores 3", id="a stub that earns points"),
-        pytest.param({WHEEL: "manyheads/errors.py"}, "course check` as it is released: ModuleNotFoundError: No module named 'manyheads.errors'", id="an engine that lacks a module"),
-    ],
-)  # fmt: skip
-def test_one_that_would_not_do_is_not_released(
-    tiny: Course, files: dict[str, bytes], change: dict[str, tuple[bytes, bytes] | str], says: str
-) -> None:
+@pytest.mark.parametrize(("change", "says"), [
+    pytest.param({SCRIPT: (STUB_LINE, b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n")}, "cannot be released: its stub scores 3", id="a stub that earns points"),
+    pytest.param({WHEEL: "manyheads/errors.py"}, "course check` as it is released: ModuleNotFoundError: No module named 'manyheads.errors'", id="an engine that lacks a module"),
+])  # fmt: skip
+def test_one_that_would_not_do_is_not_released(tiny, files, change, says):
     spoilt = dict(files)
     for name, how in change.items():
         spoilt[name] = without(spoilt[name], how) if isinstance(how, str) else spoilt[name].replace(*how)
@@ -281,12 +246,7 @@ def test_of_what_was_handed_over_before_only_the_stubs_are_tried_again(tiny: Cou
         try_out(tiny, Catalogue(tiny), spoilt, is_handed_over=True)
 
 
-# The command
-
-
-def test_course_release_makes_it_and_says_what_is_next(
-    run_course: Callable[..., subprocess.CompletedProcess[str]], tiny_copy: Path, tmp_path: Path
-) -> None:
+def test_course_release_makes_it_and_says_what_is_next(run_course, tiny_copy, tmp_path):
     first = run_course("release", "--out", tmp_path / "class", cwd=tiny_copy)
     assert first.returncode == 0, first.stderr
     count = len(content(tmp_path / "class"))

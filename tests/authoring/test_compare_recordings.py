@@ -1,7 +1,5 @@
 """Recordings are compared as numbers: equal to rounding is in step, and an infinity is never equal to a number."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

@@ -1,7 +1,5 @@
 """`course verify`: answers that say nothing earn nothing, in any course, and where they do, the claim says with which checks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -27,9 +25,7 @@ def test_what_says_nothing_passes_no_check_and_wrong_numbers_keep_what_is_form(b
         assert (claim.held, claim.failures) == (claim.total, ())
 
 
-def test_where_it_passes_the_claim_says_what_it_earns_and_with_which_checks(
-    box: Box, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_it_passes_the_claim_says_what_it_earns_and_with_which_checks(box, monkeypatch):
     def nobody(targets: Sequence[str], *runners: object) -> Mapping[str, str]:
         return {}
 

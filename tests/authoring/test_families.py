@@ -1,7 +1,5 @@
 """The claim about numbers that nobody has listed holds at the real course, and breaks where a family is not what it says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is recorded of mutants is what every processor computes: nothing that chance or rounding decides."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 
@@ -104,9 +102,7 @@ def test_answers_that_differ_by_rounding_are_kept_once() -> None:
     assert len(replies) == 3
 
 
-def test_in_a_chain_of_replies_each_the_same_as_the_next_the_first_is_stored_for_those_that_are_the_same_as_it() -> (
-    None
-):
+def test_in_a_chain_of_replies_each_the_same_as_the_next_the_first_is_stored_for_those_that_are_the_same_as_it():
     right = fingerprint_of(LocalRunner({"f": lambda x: 2 * x}).execute(CALL)).outputs[0]
     step = 0.7 * SAME * right.norm / max(map(abs, right.projections))  # two such steps lead to another reply
     chain = [lambda x, k=k: 2 * (1 + k * step) * x for k in range(3)]

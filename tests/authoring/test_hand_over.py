@@ -1,12 +1,8 @@
 """Where a class repository is put: nobody's work is overwritten, and nothing hidden is published."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,16 +11,10 @@ from manyheads.authoring.class_repository import MANIFEST, hand_over
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
 from tests.make import RIGHT, TINY, content
+from tests.workflows.school import git
 
 SCRIPT = "exercises/averages/01_running_mean.py"
 REFUSED = ": nothing is written"
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = ("-c", "user.name=school", "-c", "user.email=school@example.org")
-    command = ["git", *identity, *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +37,7 @@ def folder(tiny: Course, few: dict[str, bytes], tmp_path: Path) -> Path:
     return tmp_path / "class"
 
 
-# Where it is put
-
-
-def test_into_a_folder_with_other_things_nothing_is_written(
-    tiny: Course, few: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_into_a_folder_with_other_things_nothing_is_written(tiny, few, tmp_path):
     (tmp_path / "thesis.tex").write_text("my own")
     with pytest.raises(CourseFault, match=f"{tmp_path} holds other things than an earlier release{REFUSED}"):
         hand_over(tiny, tmp_path, few)
@@ -64,9 +49,7 @@ def test_a_new_git_repository_may_be_filled(tiny: Course, few: dict[str, bytes],
     assert set(hand_over(tiny, tmp_path, few)) == few.keys() - {MANIFEST}
 
 
-def test_an_earlier_release_is_brought_up_to_date_and_what_others_added_stays(
-    tiny: Course, few: dict[str, bytes], folder: Path
-) -> None:
+def test_an_earlier_release_is_brought_up_to_date_and_what_others_added_stays(tiny, few, folder):
     git(folder, "init", "--quiet")
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message", "as released")
@@ -91,22 +74,14 @@ def test_a_release_that_was_cut_off_can_be_repeated(tiny: Course, few: dict[str,
     assert hand_over(tiny, folder, newer) == ["Makefile"]
 
 
-Work = Callable[[Path], object]
-
-
-@pytest.mark.parametrize(
-    ("work", "says"),
-    [
-        pytest.param(lambda f: (f / SCRIPT).write_text(RIGHT), f"{SCRIPT} has changed since it was released", id="an attempt"),
-        pytest.param(lambda f: (f / "README.md").write_text("my notes"), "README.md has changed", id="another file"),
-        pytest.param(lambda f: ((f / "LICENSE").unlink(), (f / "LICENSE").mkdir()), "LICENSE has changed", id="a folder in a file's place"),
-        pytest.param(lambda f: (shutil.move(f / "tools", f / "mine"), (f / "tools").symlink_to("mine")), "tools is a link", id="a link in a folder's place"),
-        pytest.param(lambda f: (f / MANIFEST).write_text("{"), "released.json cannot be read", id="a manifest that is damaged"),
-    ],
-)  # fmt: skip
-def test_somebodys_work_is_never_overwritten(
-    tiny: Course, few: dict[str, bytes], folder: Path, work: Work, says: str
-) -> None:
+@pytest.mark.parametrize(("work", "says"), [
+    pytest.param(lambda f: (f / SCRIPT).write_text(RIGHT), f"{SCRIPT} has changed since it was released", id="an attempt"),
+    pytest.param(lambda f: (f / "README.md").write_text("my notes"), "README.md has changed", id="another file"),
+    pytest.param(lambda f: ((f / "LICENSE").unlink(), (f / "LICENSE").mkdir()), "LICENSE has changed", id="a folder in a file's place"),
+    pytest.param(lambda f: (shutil.move(f / "tools", f / "mine"), (f / "tools").symlink_to("mine")), "tools is a link", id="a link in a folder's place"),
+    pytest.param(lambda f: (f / MANIFEST).write_text("{"), "released.json cannot be read", id="a manifest that is damaged"),
+])  # fmt: skip
+def test_somebodys_work_is_never_overwritten(tiny, few, folder, work, says):
     work(folder)
     before = content(folder)
     newer = listed({name: text + b"\n" for name, text in few.items() if name != MANIFEST})

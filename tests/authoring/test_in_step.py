@@ -1,7 +1,5 @@
 """What the repository holds is what this processor records: recording, heads, tables. `make processors` imitates others."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.authoring.release_exercises import released_files

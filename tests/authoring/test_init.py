@@ -1,7 +1,5 @@
 """What `course init` and `course new` write. What becomes of it is in test_installed_wheel.py."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -42,9 +40,7 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path, there: str)
     pytest.param("sums/scaled", id="a new assignment"),
     pytest.param("averages/scaled", id="an assignment that is there", marks=pytest.mark.soak),
 ])  # fmt: skip
-def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(
-    run_course: Run, tiny_copy: Path, name: str
-) -> None:
+def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(run_course, tiny_copy, name):
     made = run_course("new", name, cwd=tiny_copy)
     assert (made.returncode, made.stderr) == (0, "")
     assert made.stdout.splitlines()[-1] == (
@@ -71,9 +67,7 @@ def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(
         id="no id"),
     pytest.param("averages/running_mean", "the exercise running_mean exists already", id="one that is there"),
 ])  # fmt: skip
-def test_what_cannot_be_added_is_refused_in_one_sentence(
-    run_course: Run, tiny_copy: Path, name: str, says: str
-) -> None:
+def test_what_cannot_be_added_is_refused_in_one_sentence(run_course, tiny_copy, name, says):
     before = sources(tiny_copy)
     done = run_course("new", name, cwd=tiny_copy)
     assert (done.returncode, done.stdout) == (2, "")

@@ -1,7 +1,5 @@
 """A course of one's own: from an empty folder to a class report, with the installed wheel alone."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

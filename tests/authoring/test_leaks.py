@@ -1,7 +1,5 @@
 """No line of a solution is released: one planted in any kind of file is found, and what everybody writes is not."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """What a lesson may have: figures, which go where its notebook goes, links, and predictions that wait for a function."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -69,19 +67,14 @@ def test_a_lesson_with_a_figure_a_link_and_a_prediction_keeps_every_claim(tiny_c
     assert [(claim.held, claim.total, claim.failures) for claim in claims(tiny_copy)] == [(2, 2, ()), (1, 1, ())]
 
 
-@pytest.mark.parametrize(
-    ("markdown", "figure", "says"),
-    [
-        pytest.param(f"![Two curves]({FIGURE})", False, f"{FIGURE} is not released", id="a figure that is missing"),
-        pytest.param(f"![]({FIGURE})", True, f"{FIGURE} has no words for who cannot see it", id="one without words"),
-        pytest.param("Two curves.", True, f"exercises/averages/{FIGURE} is named in no lesson", id="one without a lesson"),
-        pytest.param("[on](02_median.ipynb)", False, "02_median.ipynb is not released", id="a link to nothing"),
-        pytest.param("[page](../../docs/means.md)", False, "../../docs/means.md is not released", id="no such page"),
-    ],
-)  # fmt: skip
-def test_a_link_or_figure_that_would_fail_a_student_is_found(
-    tiny_copy: Path, markdown: str, figure: bool, says: str
-) -> None:
+@pytest.mark.parametrize(("markdown", "figure", "says"), [
+    pytest.param(f"![Two curves]({FIGURE})", False, f"{FIGURE} is not released", id="a figure that is missing"),
+    pytest.param(f"![]({FIGURE})", True, f"{FIGURE} has no words for who cannot see it", id="one without words"),
+    pytest.param("Two curves.", True, f"exercises/averages/{FIGURE} is named in no lesson", id="one without a lesson"),
+    pytest.param("[on](02_median.ipynb)", False, "02_median.ipynb is not released", id="a link to nothing"),
+    pytest.param("[page](../../docs/means.md)", False, "../../docs/means.md is not released", id="no such page"),
+])  # fmt: skip
+def test_a_link_or_figure_that_would_fail_a_student_is_found(tiny_copy, markdown, figure, says):
     with_lesson(tiny_copy, markdown, figure=figure)
     links, _ = claims(tiny_copy)
     assert not links.kept
@@ -108,14 +101,11 @@ def test_what_leads_elsewhere_is_nobodys_release(tiny_copy: Path, markdown: str)
     assert [claim.total for claim in claims(tiny_copy)] == [0, 0]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        pytest.param("NotImplementedError", "KeyError", "with the stub, 'if __name__ == \"__main__\":' raises NotImplementedError", id="one that does not wait"),
-        pytest.param('print("it waits")', "pass", "with the stub, 'if __name__ == \"__main__\":' prints nothing", id="one that waits in silence"),
-        pytest.param("last}", "least}", "with the solution, 'if __name__ == \"__main__\":' raises NameError", id="one whose answer fails"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("old", "new", "says"), [
+    pytest.param("NotImplementedError", "KeyError", "with the stub, 'if __name__ == \"__main__\":' raises NotImplementedError", id="one that does not wait"),
+    pytest.param('print("it waits")', "pass", "with the stub, 'if __name__ == \"__main__\":' prints nothing", id="one that waits in silence"),
+    pytest.param("last}", "least}", "with the solution, 'if __name__ == \"__main__\":' raises NameError", id="one whose answer fails"),
+])  # fmt: skip
 def test_a_prediction_that_would_fail_a_student_is_found(tiny_copy: Path, old: str, new: str, says: str) -> None:
     with_lesson(tiny_copy, code=ANSWER.replace(old, new))
     _, predictions = claims(tiny_copy)
@@ -128,9 +118,6 @@ def test_the_answer_of_a_prediction_is_locked_and_earns_nothing() -> None:
     about = cells[0]["metadata"]["nbgrader"]
     assert (about["locked"], about["solution"], about["grade"]) == (True, False, False)
     assert cells[0]["metadata"]["editable"] is False
-
-
-# The course's own lessons
 
 
 def test_every_lesson_says_what_it_needs_and_takes_and_has_a_figure_a_prediction_and_a_way_on(repository: Path) -> None:

@@ -1,7 +1,5 @@
 """What `course doctor` says of a GPU, each thing with the command that would help."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -47,9 +45,7 @@ def test_all_that_is_missing_is_told_at_once(monkeypatch: pytest.MonkeyPatch, ti
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
-def test_where_all_seems_to_be_there_the_box_is_tried(
-    monkeypatch: pytest.MonkeyPatch, tiny: Course, places: Places
-) -> None:
+def test_where_all_seems_to_be_there_the_box_is_tried(monkeypatch, tiny, places):
     monkeypatch.setattr(torch.version, "cuda", "13.0")
     *_, level = says(monkeypatch, tiny, Driver(places, (Gpu("nvidia0"),), "/usr/lib/libcuda.so.1", True))
     assert (level.about, level.good) == ("namespaces, cuda", False)

@@ -1,7 +1,5 @@
 """The claim that the order of a student's layers decides no name: it holds, and breaks where an order is read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The engine as one wheel: whole, the same bytes every time, without a course's content, and refused where it was changed."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

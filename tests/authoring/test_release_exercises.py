@@ -1,15 +1,11 @@
 """exercises/ from solutions/: the same bytes every time, nothing else, and the script agrees with its notebook."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
 
 import jupytext
 import pytest
 
 from manyheads.authoring.release_exercises import released_files, stray_files, write_release
-from manyheads.authoring.stub import stub_of
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis.recording_file import current
 from manyheads.errors import CourseFault
@@ -99,14 +95,6 @@ def test_a_missing_source_is_an_error(tiny_copy: Path) -> None:
         release(tiny_copy)
 
 
-def test_a_source_that_cannot_be_stripped_is_an_error_with_its_line(tiny_copy: Path) -> None:
-    path = tiny_copy / "solutions" / "averages" / "01_running_mean.py"
-    path.write_text(path.read_text().replace("    ### END SOLUTION\n", ""))
-    course = load_course(tiny_copy)
-    with pytest.raises(CourseFault, match=r"^solutions/averages/01_running_mean\.py:23: .* is never closed"):
-        stub_of(course.exercises[0])
-
-
 @pytest.mark.parametrize(("old", "new", "says"), [
     pytest.param("x.cumsum(0) /", "x.cumsum(0) *", "the reference of running_mean fails values", id="wrong values"),
     pytest.param("import torch\n", "import torhc\n", "ModuleNotFoundError", id="an import that fails"),
@@ -149,9 +137,7 @@ BANK = "grader/misconceptions/running_mean.py"
         True, id="a check"),
     pytest.param(lambda folder: (folder / FILES[2]).write_text("{}"), True, id="a record that cannot be read"),
 ])  # fmt: skip
-def test_mutants_are_run_again_where_something_changed_that_could_matter(
-    tiny_copy: Path, change: Callable[[Path], object], is_run_again: bool
-) -> None:
+def test_mutants_are_run_again_where_something_changed_that_could_matter(tiny_copy, change, is_run_again):
     change(tiny_copy)
     (exercise,) = load_course(tiny_copy).exercises
     assert (current(exercise) is None) is is_run_again

@@ -1,7 +1,5 @@
 """Two fingerprint files are the same where each mutant's answers are: how they are stored, and what rounding decides, may differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A release makes what is stale and nothing else, and no record of what is current makes green what is wrong."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator
@@ -119,9 +117,7 @@ def test_what_no_file_is_made_from_makes_nothing_stale(released: Path) -> None:
 
 @pytest.mark.parametrize("name", [SCRIPT, FINGERPRINTS])
 @pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-20] + b"0" * 20)])
-def test_a_file_that_is_missing_or_was_altered_is_made_again(
-    released: Path, name: str, harm: Callable[[Path], object]
-) -> None:
+def test_a_file_that_is_missing_or_was_altered_is_made_again(released, name, harm):
     before = content(released)
     harm(released / name)
     assert release(released)[0] > 0

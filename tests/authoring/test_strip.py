@@ -1,7 +1,5 @@
 """From a solution's source to the stub: every marker must stand where it can be understood."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

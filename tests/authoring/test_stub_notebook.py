@@ -1,7 +1,5 @@
 """The stub as a notebook: the same text every time, and nbgrader understands it."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys
@@ -36,9 +34,7 @@ def read(text: str) -> nbformat.NotebookNode:
     return notebook
 
 
-def test_it_begins_with_the_magics_and_holds_the_stubs_cells_the_visible_checks_and_then_one_for_each_group_of_hidden_ones(
-    stub: str,
-) -> None:
+def test_it_has_the_magics_the_stubs_cells_the_visible_checks_and_one_cell_a_group_of_hidden_ones(stub):
     first, *cells = read(stub_notebook(stub, "running_mean", GROUPS)).cells
     assert first.source.endswith('load_magics("running_mean")')
     paired = jupytext.reads(stub, fmt="py:percent").cells

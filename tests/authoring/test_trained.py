@@ -1,7 +1,5 @@
 """A release trains a reference where nothing is kept of it, and carries over what is kept."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path

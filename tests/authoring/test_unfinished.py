@@ -1,7 +1,5 @@
 """The claim about mistakes before functions that are stubs holds at the real course, and breaks where names get lost."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

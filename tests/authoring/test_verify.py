@@ -1,7 +1,5 @@
 """`course verify`: on a sound course every claim holds, and for every claim there is a fault that breaks it alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -209,9 +207,7 @@ TANGLED = """\
         "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"),
         {WRONG: ["fine.py passes"], WRONG_AT_HOME: ["fine.py passes"]}, id="a wrong attempt that is right"),
 ])  # fmt: skip
-def test_a_fault_breaks_its_claim_and_no_other(
-    verify: Verify, tiny_copy: Path, fault: Fault, claims: dict[str, list[str]]
-) -> None:
+def test_a_fault_breaks_its_claim_and_no_other(verify, tiny_copy, fault, claims):
     fault(tiny_copy)
     assert_broken(verify(tiny_copy), claims)
 
@@ -254,9 +250,7 @@ def test_a_fault_breaks_its_claim_and_no_other(
     pytest.param(both(add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
         {USED: ["anything is failed by no mutant"]}, id="a check that asks for anything"),
 ])  # fmt: skip
-def test_a_fault_that_is_released_breaks_its_claim_and_no_other(
-    verify: Verify, tiny_copy: Path, fault: Fault, claims: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_that_is_released_breaks_its_claim_and_no_other(verify, tiny_copy, fault, claims, monkeypatch):
     monkeypatch.setattr(bank_claims, "PAIR_SHARE", 0.8)  # there are few
     fault(tiny_copy)
     release(tiny_copy)
@@ -266,9 +260,7 @@ def test_a_fault_that_is_released_breaks_its_claim_and_no_other(
 TWO_CHANGES = '    ("counts_all", {"count": "all"}),\n    ("counts_all", {"count": "all", "empty": "accepted"}),\n'
 
 
-def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_rest(
-    verify: Verify, tiny_copy: Path
-) -> None:
+def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_rest(verify, tiny_copy):
     """Of the last number alone the count is right."""
     write(BANK, KNOBS.replace('    ("counts_all", {"count": "all"}),\n', TWO_CHANGES))(tiny_copy)
     release(tiny_copy)
@@ -302,48 +294,43 @@ def assert_broken(found: list[Claim], expected: dict[str, list[str]]) -> None:
             assert any(part in failure for failure in failures[says]), failures[says]
 
 
-@pytest.mark.parametrize(
-    ("fault", "error", "says"),
-    [
-        pytest.param(
-            edit(SOLUTION, "    if x.numel() == 0:\n", "    x = x + 1\n    if x.numel() == 0:\n"),
-            CourseError,
-            "the reference of running_mean fails values: ",
-            id="a reference that is wrong",
-        ),
-        pytest.param(
-            both(add(CHECKS, ASKS_NOTHING), edit(YAML, "points: 4", "points: 5")),
-            CourseError,
-            "it asks the attempt nothing",
-            id="a check that asks nothing",
-        ),
-        pytest.param(
-            edit(CHECKS, "    attempt.call(\"running_mean\", draw(3)).must_return()", "    #"),
-            CourseError,
-            "it asks running_mean for nothing that the reference answers: let it ask an allowed input, too",
-            id="a check that asks for refusals alone",
-        ),
-        pytest.param(edit(SOLUTION, "import torch\n", "import torhc\n"), BrokenReference, "torhc", id="one that fails"),
-        pytest.param(edit(BANK, "MUTANTS = (", "CHANGES = ("), CourseError, "needs a tuple MUTANTS", id="a bank without mutants"),
-        pytest.param(edit(BANK, "edit(COUNTS, ", "edit('x', "), CourseError,
-                     " times, and an edit needs it exactly once. Next: copy the text from there",
-                     id="an edit of what stands there more than once"),
-        pytest.param(edit(BANK, 'edit(COUNTS, "len(x)")', '{"count": "all"}'), CourseError, "a function make(**knobs) is needed",
-                     id="knobs without make"),
-        pytest.param(edit(BANK, "import edit", "import edti"), BrokenReference, "edti", id="a bank that fails"),
-        pytest.param(edit(TEXTS, "  hints:\n    - \"How many numbers are in", "  hint:\n    - \"How many numbers are in"), CourseError,
-                     "counts_all has 'hint', which nothing reads", id="words with a misspelt entry"),
-        pytest.param(edit(TEXTS, "    - \"How many numbers are in", "    - \"One more.\"\n    - \"How many numbers are in"),
-                     CourseError, "line 3: counts_all, hints needs three hints: a question, a pointer, and almost the answer",
-                     id="words with a fourth hint"),
-        pytest.param(edit(CHECKS, '    """lets gradients through"""\n', ""), GraderFault, "test_gradients needs to be a function with @check",
-                     id="a check without a sentence"),
-        pytest.param(edit(SOLUTION, "    ### END SOLUTION\n", ""), CourseFault, ":23: ", id="a part left open"),
-    ],
-)  # fmt: skip
-def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(
-    verify: Verify, tiny_copy: Path, fault: Fault, error: type[Exception], says: str
-) -> None:
+@pytest.mark.parametrize(("fault", "error", "says"), [
+    pytest.param(
+        edit(SOLUTION, "    if x.numel() == 0:\n", "    x = x + 1\n    if x.numel() == 0:\n"),
+        CourseError,
+        "the reference of running_mean fails values: ",
+        id="a reference that is wrong",
+    ),
+    pytest.param(
+        both(add(CHECKS, ASKS_NOTHING), edit(YAML, "points: 4", "points: 5")),
+        CourseError,
+        "it asks the attempt nothing",
+        id="a check that asks nothing",
+    ),
+    pytest.param(
+        edit(CHECKS, "    attempt.call(\"running_mean\", draw(3)).must_return()", "    #"),
+        CourseError,
+        "it asks running_mean for nothing that the reference answers: let it ask an allowed input, too",
+        id="a check that asks for refusals alone",
+    ),
+    pytest.param(edit(SOLUTION, "import torch\n", "import torhc\n"), BrokenReference, "torhc", id="one that fails"),
+    pytest.param(edit(BANK, "MUTANTS = (", "CHANGES = ("), CourseError, "needs a tuple MUTANTS", id="a bank without mutants"),
+    pytest.param(edit(BANK, "edit(COUNTS, ", "edit('x', "), CourseError,
+                 " times, and an edit needs it exactly once. Next: copy the text from there",
+                 id="an edit of what stands there more than once"),
+    pytest.param(edit(BANK, 'edit(COUNTS, "len(x)")', '{"count": "all"}'), CourseError, "a function make(**knobs) is needed",
+                 id="knobs without make"),
+    pytest.param(edit(BANK, "import edit", "import edti"), BrokenReference, "edti", id="a bank that fails"),
+    pytest.param(edit(TEXTS, "  hints:\n    - \"How many numbers are in", "  hint:\n    - \"How many numbers are in"), CourseError,
+                 "counts_all has 'hint', which nothing reads", id="words with a misspelt entry"),
+    pytest.param(edit(TEXTS, "    - \"How many numbers are in", "    - \"One more.\"\n    - \"How many numbers are in"),
+                 CourseError, "line 3: counts_all, hints needs three hints: a question, a pointer, and almost the answer",
+                 id="words with a fourth hint"),
+    pytest.param(edit(CHECKS, '    """lets gradients through"""\n', ""), GraderFault, "test_gradients needs to be a function with @check",
+                 id="a check without a sentence"),
+    pytest.param(edit(SOLUTION, "    ### END SOLUTION\n", ""), CourseFault, ":23: ", id="a part left open"),
+])  # fmt: skip
+def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(verify, tiny_copy, fault, error, says):
     fault(tiny_copy)
     with pytest.raises(error) as raised:
         verify(tiny_copy)

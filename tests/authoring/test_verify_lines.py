@@ -1,12 +1,10 @@
 """The claim about lines: its faults are known, always the same, and what is told of them is told apart."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import pytest
 
-from manyheads.authoring.verify.line_claims import LineBench, Told, verify_lines
+from manyheads.authoring.verify.line_claims import LineBench, verify_lines
 from manyheads.box.level import Box
 from manyheads.course import Course, Exercise
 from manyheads.lines.find_lines import Bounds
@@ -36,9 +34,7 @@ def test_where_nothing_is_tried_the_claim_is_broken(tiny: Course, box: Box, runn
     pytest.param(1, None, "wrong", id="another line with the same edit"),
     pytest.param(0, "a → b", "wrong", id="an edit that does not mend it"),
 ])  # fmt: skip
-def test_what_is_told_is_tried_on_other_inputs(
-    bench: LineBench, running_mean: Exercise, monkeypatch: pytest.MonkeyPatch, line: int, edit: str | None, said: Told
-) -> None:
+def test_what_is_told_is_tried_on_other_inputs(bench, running_mean, monkeypatch, line, edit, said):
     fault = next(fault for fault in bench.faults(running_mean) if fault.undone)
     (found,) = bench.lines(running_mean, fault.text)
     told = ProvedLine(line=found.line + line, edit=found.edit if edit is None else edit)

@@ -1,7 +1,5 @@
 """The benchmark measures what it says: the same checks for everybody, and no run that graded otherwise."""
 
-from __future__ import annotations
-
 import pytest
 
 from bench.cost import measured

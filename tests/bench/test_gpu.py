@@ -1,7 +1,5 @@
 """The Markdown that `python -m bench.gpu` prints for docs/attention.md, from figures of ours."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

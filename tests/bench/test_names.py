@@ -1,7 +1,5 @@
 """Names that both sides give are written down, and two such files are compared."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

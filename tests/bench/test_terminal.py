@@ -1,7 +1,5 @@
 """The README's picture is what the commands print today, and loads nothing."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 The system calls that these make were recorded for the filter's list; `test_system_calls` runs each in a box.
 """
 
-from __future__ import annotations
-
 BODIES = {
     "large tensors that grow and shrink": """
     kept = [torch.randn(300, 400 * n) for n in range(1, 9)]

@@ -1,8 +1,6 @@
 """System calls that reach another attempt, a later run or the judge. Each expression
 raises OSError, or is -1, where it fails; the test asks that the box refuses it, whatever the kernel would say."""
 
-from __future__ import annotations
-
 PRELUDE = """
 import ctypes, errno, fcntl, mmap, os, resource, socket, struct, subprocess, sys, torch
 

@@ -1,8 +1,6 @@
 """Two things that a call may ask of the worker: whether two modules are the same but for their weights, and a planted
 difference."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from copy import deepcopy
 from dataclasses import dataclass

@@ -1,16 +1,15 @@
 """What an attempt's process finds, and what becomes of it. Real processes that really misbehave."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
-from manyheads.box.connection import AttemptEnded, Connection, End
+from manyheads.box.connection import AttemptEnded, End
 from manyheads.box.contents import contents
 from manyheads.box.level import Box, BoxUnavailable, Level, open_box
 from manyheads.box.procstat import is_running
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
+from tests.make import replies
 
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
 
@@ -26,14 +25,9 @@ CAPABILITIES = """
 
 def answer(box: Box, body: str, limits: Limits = LIMITS, seconds: float = 10.0):
     """What `f()` of this body answers: a float, or the name of what it raises."""
-    connection = box.attempt(limits)
-    try:
-        loaded = connection.ask(Load(f"import os, sys, torch\n\ndef f():\n{body}\n", "attempt.py"), 10.0)
-        assert loaded.raised is None, loaded.raised
-        reply = connection.ask(Call("f"), seconds)
-        return reply.raised.type if reply.raised else reply.outputs[0].tensor.item()
-    finally:
-        connection.close()
+    source = f"import os, sys, torch\n\ndef f():\n{body}\n"
+    (reply,) = replies(box, limits, source, Call("f"), seconds=seconds)
+    return reply.raised.type if reply.raised else reply.outputs[0].tensor.item()
 
 
 @pytest.mark.parametrize(("body", "expected"), [
@@ -132,8 +126,6 @@ def test_the_box_holds_torch_and_no_test_tool():
 
 def test_the_process_level_answers_too(tmp_path):
     with open_box(Level.PROCESS, LIMITS, tmp_path) as opened:
-        connection: Connection = opened.attempt(LIMITS)
-        connection.ask(Load("import gc\n\n\ndef f(x):\n    return x * 2 * gc.isenabled()", "a.py"), 60.0)
-        reply = connection.ask(Call("f", (torch.ones(2),)), 10.0)
-        connection.close()
+        source = "import gc\n\n\ndef f(x):\n    return x * 2 * gc.isenabled()"
+        (reply,) = replies(opened, LIMITS, source, Call("f", (torch.ones(2),)), seconds=60.0)
     assert reply.outputs[0].tensor.tolist() == [2.0, 2.0]

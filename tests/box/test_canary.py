@@ -1,7 +1,5 @@
 """The canary finds each way out that is left open, and none in the box as it is."""
 
-from __future__ import annotations
-
 import dataclasses
 import socket
 import tempfile
@@ -17,10 +15,10 @@ from manyheads.box.contents import Bind, contents
 from manyheads.box.level import BoxUnavailable, Level, open_box
 from manyheads.box.nvidia import Equipment
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Call, Load
+from manyheads.box.worker.messages import Call
 from manyheads.course import load_course
 from manyheads.judge.isolation_proof import prove
-from tests.make import TINY
+from tests.make import TINY, replies
 
 LIMITS = Limits(files_mib=4, processes=16)
 
@@ -74,11 +72,8 @@ def test_a_course_below_a_folder_that_is_bound_elsewhere_is_not_seen(folder_outs
     given = Equipment(binds=(Bind(str(course.parent), "/box/given"),))
     source = "import os\ndef f():\n    return float(100 * len(os.listdir('/box/given')) + len(os.listdir('/box/given/course')))"
     with namespaces.NamespaceBox(LIMITS, named, given) as box:
-        connection = box.attempt(LIMITS)
-        connection.ask(Load(source, "attempt.py"), 20.0)
-        (count,) = connection.ask(Call("f"), 20.0).outputs
-        connection.close()
-    assert count.tensor == 200, "two entries beside it, and nothing in the course"
+        (reply,) = replies(box, LIMITS, source, Call("f"))
+    assert reply.outputs[0].tensor == 200, "two entries beside it, and nothing in the course"
 
 
 @pytest.mark.parametrize(("name", "more"), [

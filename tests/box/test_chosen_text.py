@@ -1,18 +1,17 @@
 """Text that an attempt chooses comes out of the box as plain characters, whatever it is: no text ends an attempt."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
 import torch
 
 from manyheads.box.level import Box
-from manyheads.box.worker.answers import Raised, Reply
+from manyheads.box.worker.answers import Raised
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Build, Call, Load
 from manyheads.box.worker.text import NAME_LIMIT, plain
 from manyheads.checks.explain import explain, is_refusal
+from tests.make import replies
 
 LIMITS = Limits(memory_mib=768)
 X = torch.ones(2, dtype=torch.float64)
@@ -72,19 +71,11 @@ def indented(text: str) -> str:
     return "".join(f"    {line}\n" for line in text.split("\n"))
 
 
-def asked(box: Box, source: str, *calls: Call) -> list[Reply]:
-    connection = box.attempt(LIMITS)
-    try:
-        loaded = connection.ask(Load(source, "a.py"), 20.0)
-        assert loaded.raised is None, loaded.raised
-        return [connection.ask(call, 20.0) for call in calls]
-    finally:
-        connection.close()
-
-
 def raised_in(box: Box, body: str) -> Raised:
     """What `f()` raises; the same process answers another call after that."""
-    raised, after = asked(box, f"def f():\n{indented(body)}\ndef g(x): return x\n", Call("f"), Call("g", (X,)))
+    raised, after = replies(
+        box, LIMITS, f"def f():\n{indented(body)}\ndef g(x): return x\n", Call("f"), Call("g", (X,))
+    )
     assert after.outputs[0].tensor is not None
     assert raised.raised is not None
     return raised.raised
@@ -108,21 +99,13 @@ def test_what_no_encoding_can_write_is_spelled_out(box):
 
 
 def test_exceptions_while_importing_are_told_in_the_same_way(box):
-    connection = box.attempt(LIMITS)
-    try:
-        reply = connection.ask(Load('raise ValueError("caf\\udce9")', "a.py"), 20.0)
-    finally:
-        connection.close()
+    (reply,) = replies(box, LIMITS, 'raise ValueError("caf\\udce9")')
     (raised,) = reply.stopped
     assert (raised.message, raised.line) == (r"caf\udce9", 1)
 
 
 def test_what_python_says_of_a_text_names_no_line_of_joined_cells(box):
-    connection = box.attempt(LIMITS)
-    try:
-        reply = connection.ask(Load("x = 1\ny = (\n", "a.ipynb", (1, 2)), 20.0)
-    finally:
-        connection.close()
+    (reply,) = replies(box, LIMITS, Load("x = 1\ny = (\n", "a.ipynb", (1, 2)))
     assert [(each.message, each.line) for each in reply.stopped] == [("'(' was never closed", 2)]
 
 
@@ -158,7 +141,7 @@ def build(target: str, *report: str) -> Call:
 
 
 def test_names_and_attributes_of_a_module_are_bounded_and_can_be_written(box):
-    (reply,) = asked(box, MODULE, build("Wide", "flash", "size", "rate"))
+    (reply,) = replies(box, LIMITS, MODULE, build("Wide", "flash", "size", "rate"))
     (facts,) = reply.modules
     assert reply.raised is None
     assert set(facts.parameters) == {r"caf\udce9", "é" * NAME_LIMIT} == {*reply.gradients} - {"args.0"}
@@ -166,8 +149,7 @@ def test_names_and_attributes_of_a_module_are_bounded_and_can_be_written(box):
 
 
 def test_an_attribute_that_cannot_be_read_is_the_attempts_exception(box):
-    reply, after = asked(box, MODULE, build("Computed", "head_dim"), build("Wide"))
-    assert reply.raised is not None
+    reply, after = replies(box, LIMITS, MODULE, build("Computed", "head_dim"), build("Wide"))
     assert (reply.raised.type, reply.raised.message) == ("OSError", r"caf\udce9")
     assert after.raised is None
 
@@ -178,16 +160,12 @@ def test_an_attribute_that_cannot_be_read_is_the_attempts_exception(box):
     pytest.param("type(Text('E'), (), {})()", "E", id="a name of its own"),
 ])  # fmt: skip
 def test_what_is_returned_in_place_of_a_tensor_is_named_by_its_type(box, value, kind):
-    (reply,) = asked(box, f"{HOSTILE_STR}\ndef f(): return {value}\n", Call("f"))
+    (reply,) = replies(box, LIMITS, f"{HOSTILE_STR}\ndef f(): return {value}\n", Call("f"))
     assert (reply.raised, reply.outputs[0].kind) == (None, kind)
 
 
 def test_what_is_printed_costs_nothing_and_can_be_written(box):
-    connection = box.attempt(LIMITS)
-    try:
-        reply = connection.ask(Load(r'print("caf\udce9", "\ud800")', "a.py"), 20.0)
-    finally:
-        connection.close()
+    (reply,) = replies(box, LIMITS, r'print("caf\udce9", "\ud800")')
     assert (reply.raised, reply.stopped) == (None, ())
 
 

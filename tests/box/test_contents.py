@@ -1,7 +1,5 @@
 """Which packages and which interpreter stand in a box, wherever they are installed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -13,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.box.contents import _library, _package_paths
+from tests.make import run
 
 
 def install(folder: Path, name: str, *requires: str) -> Path:
@@ -28,9 +27,7 @@ def install(folder: Path, name: str, *requires: str) -> Path:
     return folder
 
 
-def test_a_package_is_taken_from_the_folder_that_it_is_installed_in(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_package_is_taken_from_the_folder_that_it_is_installed_in(monkeypatch, tmp_path):
     """As where an environment adds a few packages to a torch that the system has."""
     system, own = tmp_path / "system", tmp_path / "own"
     install(system, "largelib", "smalllib>=1", "unneeded; extra == 'docs'")
@@ -46,9 +43,7 @@ def test_a_package_is_taken_from_the_folder_that_it_is_installed_in(
     }
 
 
-def test_of_a_package_that_is_installed_twice_the_one_that_would_be_imported_is_taken(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_of_a_package_that_is_installed_twice_the_one_that_would_be_imported_is_taken(monkeypatch, tmp_path):
     for name in ("later", "first"):
         monkeypatch.syspath_prepend(str(install(tmp_path / name, "somelib")))
     assert _package_paths(("somelib",))[0].parent == tmp_path / "first"
@@ -60,9 +55,7 @@ def test_of_a_package_that_is_installed_twice_the_one_that_would_be_imported_is_
     pytest.param(1, "/install/lib", "/box/python/lib", id="moved after it was built"),
     pytest.param(0, "/opt/python/3.12/lib", "", id="none of its own"),
 ])  # fmt: skip
-def test_an_interpreter_finds_its_library_where_the_box_has_it(
-    monkeypatch: pytest.MonkeyPatch, shared: int, libdir: str, expected: str
-) -> None:
+def test_an_interpreter_finds_its_library_where_the_box_has_it(monkeypatch, shared, libdir, expected):
     monkeypatch.setattr(sysconfig, "get_config_var", {"Py_ENABLE_SHARED": shared, "LIBDIR": libdir}.get)
     assert _library("/opt/python/3.12") == expected
 
@@ -103,11 +96,5 @@ def test_an_interpreter_with_a_library_of_its_own_answers_in_a_box(repository: P
     if found is None:
         pytest.skip("no Python of this version with a libpython of its own is installed outside /usr")
     packages = os.pathsep.join([str(repository), *(p for p in sys.path if p.endswith("site-packages"))])
-    done = subprocess.run(
-        [found, "-c", ANSWERS, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": packages},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(found, "-c", ANSWERS, tmp_path, PYTHONPATH=packages)
     assert done.stdout == "True\n", done.stderr

@@ -1,7 +1,5 @@
 """Calls in lower precision, and calls that report their memory. In the real box."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest
@@ -95,7 +93,6 @@ def test_a_cotangent_and_given_layers_are_moved_too() -> None:
     sent = on_its_device(Call("product", (StandIn({"proj": X}, {}), X), cotangent=X, device="meta"))
     given, cotangent = sent.args[0], sent.cotangent
     assert isinstance(given, StandIn)
-    assert cotangent is not None
     assert (given.linears["proj"].device.type, cotangent.device.type) == ("meta", "meta")
 
 
@@ -105,9 +102,6 @@ def test_on_a_gpu_the_peak_is_what_a_call_holds_at_once() -> None:
     namespace = {"three": lambda x: ((x + 1) + 1) + 1}
     assert execute(namespace, Call("three", (x,)), "").peak is None
     assert execute(namespace, Call("three", (x,), memory=True), "").peak == 2 * x.nbytes
-
-
-# As bytes
 
 
 def test_messages_that_ask_for_neither_are_the_bytes_that_they_were_before() -> None:

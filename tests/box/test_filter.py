@@ -1,7 +1,5 @@
 """The filter as a program: what it answers to each system call, on both architectures, by a reading of its own."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,10 +1,6 @@
 """The box of a student's own check, which forks the command itself. In an interpreter of its own: ours runs threads."""
 
-from __future__ import annotations
-
 import json
-import os
-import subprocess
 import sys
 import threading
 import time
@@ -15,6 +11,7 @@ import pytest
 from manyheads.box.forked import open_own_box
 from manyheads.box.process import ProcessBox
 from manyheads.box.procstat import has_ended
+from tests.make import run
 
 BODIES = {
     "folder is empty": "return float(len(os.listdir('.')))",
@@ -56,14 +53,8 @@ print(json.dumps({"box": type(box).__name__, **said}))
 
 
 @pytest.fixture(scope="module")
-def said(repository: Path) -> dict[str, object]:
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, json.dumps(BODIES)],
-        env={**os.environ, "PYTHONPATH": str(repository), "A_TOKEN": "x"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def said() -> dict[str, object]:
+    done = run(sys.executable, "-c", SCRIPT, json.dumps(BODIES), A_TOKEN="x")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -3,8 +3,6 @@
 What only a real GPU can show is in tests/gpu.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import stat
@@ -21,7 +19,8 @@ from manyheads.box.level import Box
 from manyheads.box.namespaces import NamespaceBox, launch_request
 from manyheads.box.nvidia import Equipment
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Call, Load
+from manyheads.box.worker.messages import Call
+from tests.make import replies
 
 CPU = Limits(memory_mib=512, files_mib=4, processes=16)
 GPU = CPU.on("cuda")
@@ -71,17 +70,9 @@ class Opened:
 
     def gives(self, expression: str) -> object:
         """The expression's value in an attempt, as a number, or the name of what it raises."""
-        connection = self.box.attempt(self.limits)
-        try:
-            source = f"{SOURCE}\ndef f():\n    return float({expression})\n"
-            assert connection.ask(Load(source, "attempt.py"), 20.0).raised is None
-            reply = connection.ask(Call("f"), 20.0)
-        finally:
-            connection.close()
-        if reply.raised:
-            return reply.raised.type
-        assert reply.outputs[0].tensor is not None
-        return reply.outputs[0].tensor.item()
+        source = f"{SOURCE}\ndef f():\n    return float({expression})\n"
+        (reply,) = replies(self.box, self.limits, source, Call("f"))
+        return reply.raised.type if reply.raised else reply.outputs[0].tensor.item()
 
 
 @pytest.fixture(scope="module")
@@ -139,9 +130,7 @@ INSIDE = [  # expression, on a GPU, on a CPU
 
 @needs_root
 @pytest.mark.parametrize(("expression", "on_a_gpu", "on_a_cpu"), INSIDE)
-def test_an_attempt_on_a_gpu_has_what_its_driver_needs_and_one_on_a_cpu_has_not(
-    gpu: Opened, cpu: Opened, expression: str, on_a_gpu: object, on_a_cpu: object
-) -> None:
+def test_on_a_gpu_there_is_what_its_driver_needs_and_on_a_cpu_not(gpu, cpu, expression, on_a_gpu, on_a_cpu):
     assert (gpu.gives(expression), cpu.gives(expression)) == (on_a_gpu, on_a_cpu)
 
 
@@ -165,9 +154,6 @@ def test_memory_is_bounded_by_the_cgroup_where_there_is_one(gpu: Opened, device:
             pytest.skip("no cgroup can be made here")
         with pytest.raises(AttemptEnded, match="out of memory"):
             Opened(box, little).gives("len(torch.ones(3 << 30, dtype=torch.uint8))")
-
-
-# How it is started
 
 
 def arguments(given: Equipment, tmp_path: Path) -> list[str]:

@@ -1,7 +1,5 @@
 """A box for a GPU that does not start, or is taken, and the end of an attempt in it. With stand-ins for device files."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -55,9 +53,7 @@ def test_a_device_file_that_the_box_may_not_open_is_a_message_with_the_command(d
 
 
 @needs_root
-def test_a_box_that_does_not_start_lets_go_of_the_gpu(
-    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_box_that_does_not_start_lets_go_of_the_gpu(driver, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(BoxUnavailable, match="bubblewrap") as caught:
         GpuBox(GPU, tmp_path, driver)
@@ -72,9 +68,7 @@ def test_on_a_machine_without_a_gpu_there_is_no_such_box(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("limits", "seconds"), [(CPU, GRACE), (GPU, CUDA_GRACE)])
-def test_the_end_of_an_attempt_on_a_gpu_is_waited_for_until_its_memory_is_free(
-    monkeypatch: pytest.MonkeyPatch, limits: Limits, seconds: float
-) -> None:
+def test_the_end_of_an_attempt_on_a_gpu_is_waited_for_until_its_memory_is_free(monkeypatch, limits, seconds):
     waited: list[float] = []
     monkeypatch.setattr(warm, "select", SimpleNamespace(select=lambda r, w, x, most: waited.append(most) or ([], w, x)))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

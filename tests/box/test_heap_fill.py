@@ -1,7 +1,5 @@
 """What a fork makes stands on pages of its own, and copies few of its parent's."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What an attempt inherits from the warm process and the judge: two pipes, and nothing that other attempts share."""
 
-from __future__ import annotations
-
 import os
 import resource
 from pathlib import Path
@@ -11,7 +9,8 @@ import pytest
 from manyheads.box.level import Box
 from manyheads.box.namespaces import NamespaceBox
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Call, Load
+from manyheads.box.worker.messages import Call
+from tests.make import replies
 from tests.witness import below
 
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
@@ -42,14 +41,8 @@ CHARACTERS, PIPE = 0o020000, 0o010000
 
 def numbers(box: Box, name: str, *args: int) -> list[int]:
     """What this function answers in a fresh attempt."""
-    connection = box.attempt(LIMITS)
-    try:
-        assert connection.ask(Load(SOURCE, "attempt.py"), 10.0).raised is None
-        tensor = connection.ask(Call(name, args), 10.0).outputs[0].tensor
-        assert tensor is not None
-        return [int(number) for number in tensor]
-    finally:
-        connection.close()
+    (reply,) = replies(box, LIMITS, SOURCE, Call(name, args))
+    return [int(number) for number in reply.outputs[0].tensor]
 
 
 def test_the_null_device_and_two_pipes_are_open_and_no_socket(box: Box) -> None:

@@ -1,7 +1,5 @@
 """A fresh interpreter that calls back, and how its end is told."""
 
-from __future__ import annotations
-
 import socket
 import time
 

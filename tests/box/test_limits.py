@@ -1,7 +1,5 @@
 """Each limit of course.yaml, met by a real attempt that runs into it, and by one that stays just below."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,16 +14,11 @@ from manyheads.box.connection import AttemptEnded, End
 from manyheads.box.level import Box, Level, open_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
+from tests.make import replies
 
 LIMITS = Limits(
-    seconds_per_attempt=30.0,
-    memory_mib=512,
-    files_mib=4,
-    processes=16,
-    open_files=100,
-    reply_mib=2,
-    seconds_per_call=10.0,
-)
+    seconds_per_attempt=30.0, memory_mib=512, files_mib=4, processes=16, open_files=100, reply_mib=2, seconds_per_call=10.0
+)  # fmt: skip
 COUNTING = """
 import os, sys, threading, time, torch
 
@@ -61,47 +54,39 @@ def box(tmp_path_factory) -> Iterator[Box]:
 
 
 def answer(box: Box, body: str, limits: Limits = LIMITS) -> float:
-    connection = box.attempt(limits)
-    try:
-        loaded = connection.ask(Load(f"{COUNTING}\ndef f():\n{body}\n", "attempt.py"), 10.0)
-        assert loaded.raised is None, loaded.raised
-        reply = connection.ask(Call("f"), limits.seconds_per_call)
-        assert reply.raised is None, reply.raised
-        return reply.outputs[0].tensor.item()
-    finally:
-        connection.close()
+    source = f"{COUNTING}\ndef f():\n{body}\n"
+    (reply,) = replies(box, limits, source, Call("f"), seconds=limits.seconds_per_call)
+    assert reply.raised is None, reply.raised
+    return reply.outputs[0].tensor.item()
 
 
-@pytest.mark.parametrize(
-    ("body", "least", "most"),
-    [
-        pytest.param(
-            "    kept = []\n    return count(lambda i: kept.append(take(32)), 64) * 32", 256, 512, id="memory, in MiB"
-        ),
-        pytest.param("    return count(child, 64)", 8, 15, id="processes"),
-        pytest.param(
-            "    done = threading.Event()\n"
-            "    started = count(lambda i: threading.Thread(target=done.wait).start(), 64)\n"
-            "    done.set()\n    return started",
-            4,  # their stacks and arenas are address space as well
-            15,
-            id="threads",
-        ),
-        pytest.param(
-            "    most = count(lambda i: os.open('/dev/null', 0), 500)\n    os.closerange(70, 100)\n    return most",
-            80,
-            100,
-            id="open files",
-        ),
-        pytest.param("    return count(fill('/tmp'), 64)", 3, 4, id="MiB in /tmp"),
-        pytest.param("    return count(fill('/dev/shm'), 64)", 3, 4, id="MiB in /dev/shm"),
-        pytest.param("    return count(lambda i: open(f'/tmp/{i}', 'w').close(), 5000)", 900, 1024, id="files in /tmp"),
-        pytest.param(
-            "    return count(lambda i: open(f'/dev/shm/{i}', 'w').close(), 5000)", 900, 1024, id="files in /dev/shm"
-        ),
-        pytest.param("    print('x' * (64 << 20), flush=True)\n    return 1.0", 1, 1, id="stdout goes nowhere"),
-    ],
-)
+@pytest.mark.parametrize(("body", "least", "most"), [
+    pytest.param(
+        "    kept = []\n    return count(lambda i: kept.append(take(32)), 64) * 32", 256, 512, id="memory, in MiB"
+    ),
+    pytest.param("    return count(child, 64)", 8, 15, id="processes"),
+    pytest.param(
+        "    done = threading.Event()\n"
+        "    started = count(lambda i: threading.Thread(target=done.wait).start(), 64)\n"
+        "    done.set()\n    return started",
+        4,  # their stacks and arenas are address space as well
+        15,
+        id="threads",
+    ),
+    pytest.param(
+        "    most = count(lambda i: os.open('/dev/null', 0), 500)\n    os.closerange(70, 100)\n    return most",
+        80,
+        100,
+        id="open files",
+    ),
+    pytest.param("    return count(fill('/tmp'), 64)", 3, 4, id="MiB in /tmp"),
+    pytest.param("    return count(fill('/dev/shm'), 64)", 3, 4, id="MiB in /dev/shm"),
+    pytest.param("    return count(lambda i: open(f'/tmp/{i}', 'w').close(), 5000)", 900, 1024, id="files in /tmp"),
+    pytest.param(
+        "    return count(lambda i: open(f'/dev/shm/{i}', 'w').close(), 5000)", 900, 1024, id="files in /dev/shm"
+    ),
+    pytest.param("    print('x' * (64 << 20), flush=True)\n    return 1.0", 1, 1, id="stdout goes nowhere"),
+])  # fmt: skip
 def test_an_attempt_gets_so_much_and_no_more(box, body, least, most):
     assert least <= answer(box, body) <= most
 

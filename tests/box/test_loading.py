@@ -1,7 +1,5 @@
 """A source is loaded part by part: what raises, takes too long or ends the process is left out, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.connection import AttemptEnded, End
@@ -22,7 +20,6 @@ def number(process: Loaded, name: str) -> float:
     reply = process.connection.ask(Call(name), 5.0)
     assert reply.raised is None, reply.raised
     (output,) = reply.outputs
-    assert output.tensor is not None
     return float(output.tensor)
 
 
@@ -30,17 +27,14 @@ def ends_of(process: Loaded) -> list[tuple[int, End | None]]:
     return [(part.line, part.ended) for part in process.stopped]
 
 
-@pytest.mark.parametrize(
-    ("part", "ended"),
-    [
-        pytest.param("import time; time.sleep(60)", End.TIMEOUT, id="a sleep"),
-        pytest.param("while True:\n    pass", End.TIMEOUT, id="a loop without end"),
-        pytest.param("while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass", End.TIMEOUT, id="a loop that hears nothing"),
-        pytest.param("sum(range(10**12))", End.TIMEOUT, id="one long step of the interpreter"),
-        pytest.param("import os; os._exit(0)", End.CRASHED, id="an end of the process"),
-        pytest.param("import ctypes; ctypes.string_at(0)", End.CRASHED, id="a crash in native code"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("part", "ended"), [
+    pytest.param("import time; time.sleep(60)", End.TIMEOUT, id="a sleep"),
+    pytest.param("while True:\n    pass", End.TIMEOUT, id="a loop without end"),
+    pytest.param("while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass", End.TIMEOUT, id="a loop that hears nothing"),
+    pytest.param("sum(range(10**12))", End.TIMEOUT, id="one long step of the interpreter"),
+    pytest.param("import os; os._exit(0)", End.CRASHED, id="an end of the process"),
+    pytest.param("import ctypes; ctypes.string_at(0)", End.CRASHED, id="a crash in native code"),
+])  # fmt: skip
 def test_what_stands_below_a_part_that_ends_the_process_runs(box: Box, part: str, ended: End) -> None:
     process = loaded(box, f"above = 1\n{part}\n{BELOW}")
     try:
@@ -109,7 +103,6 @@ def test_a_part_that_answers_in_the_judges_place_is_no_answer(box: Box) -> None:
 def test_text_that_is_not_python_raises_and_runs_nothing(box: Box) -> None:
     process = loaded(box, "import os\nos._exit(1)\ndef (:\n")
     process.connection.close()
-    assert process.raised is not None
     assert (process.raised.type, process.raised.line, process.stopped) == ("SyntaxError", 3, ())
 
 
@@ -118,5 +111,4 @@ def test_lines_beyond_the_file_are_not_taken_over(box: Box) -> None:
     process.connection.close()
     (stopped,) = process.stopped
     assert stopped == Stopped(1, stopped.raised)
-    assert stopped.raised is not None
     assert stopped.raised.line is None

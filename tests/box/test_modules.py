@@ -1,8 +1,6 @@
 """A module that is built without random initial weights answers the same, whatever its memory held before; and what is told
 of its parameters after a call."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

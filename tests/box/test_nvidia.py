@@ -1,7 +1,5 @@
 """What a box is given for a GPU: worked out from folders that look as an NVIDIA driver leaves them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,9 +88,6 @@ def test_the_library_is_where_the_linker_would_find_it(machine: Machine, folder:
     assert find_driver(machine(told=0), {}).library == ""
 
 
-# What is missing
-
-
 def says(driver: Driver, uid: int | None = NOBODY) -> list[tuple[str, str]]:
     return list(missing(driver, uid))
 
@@ -102,18 +97,14 @@ def test_where_all_is_there_nothing_is_missing(machine: Machine, folder: Path) -
 
 
 @pytest.mark.parametrize("name", ["nvidiactl", "nvidia-uvm"])
-def test_a_device_file_that_is_not_there_is_named_with_the_command_that_makes_it(
-    machine: Machine, folder: Path, name: str
-) -> None:
+def test_a_device_file_that_is_not_there_is_named_with_the_command_that_makes_it(machine, folder, name):
     places = machine(usual=str(folder))
     (places.dev / name).unlink()
     assert says(find_driver(places, {})) == [(f"there is no {places.dev}/{name}", "sudo nvidia-modprobe -c 0 -u")]
 
 
 @pytest.mark.parametrize("name", ["nvidiactl", "nvidia-uvm-tools", "nvidia0"])
-def test_a_device_file_for_a_group_alone_is_named_with_the_command_that_opens_it(
-    machine: Machine, folder: Path, name: str
-) -> None:
+def test_a_device_file_for_a_group_alone_is_named_with_the_command_that_opens_it(machine, folder, name):
     places = machine(usual=str(folder))
     (places.dev / name).chmod(0o660)
     assert says(find_driver(places, {})) == [
@@ -125,9 +116,6 @@ def test_a_library_that_is_not_found_is_named(machine: Machine) -> None:
     ((sentence, command),) = says(find_driver(machine(), {}))
     assert "libcuda.so.1" in sentence
     assert command.startswith("export LD_LIBRARY_PATH=")
-
-
-# What a box is given
 
 
 def given(driver: Driver, gpu: int = 0, **environment: str) -> nvidia.Equipment:
@@ -169,9 +157,7 @@ def test_a_choice_of_the_instructor_s_holds_in_the_box(machine: Machine, folder:
         assert [bind.target for bind in inside.devices if bind.target[-1].isdigit()] == nodes
 
 
-def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_box(
-    machine: Machine, folder: Path
-) -> None:
+def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_box(machine, folder):
     inside = given(find_driver(machine(usual=str(folder)), {}))
     assert [bind for bind in inside.binds if "lib" in bind.target] == [
         Bind(f"{folder}/libcuda.so.550.54", "/box/driver/libcuda.so.1"),
@@ -185,9 +171,7 @@ def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_b
     pytest.param(True, False, id="that the linker knows are left to the linker"),
     pytest.param(False, True, id="that it does not know are named to it"),
 ])  # fmt: skip
-def test_libraries_below_usr_are_in_every_box(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, known: bool, expected: bool
-) -> None:
+def test_libraries_below_usr_are_in_every_box(machine, monkeypatch, known, expected):
     library = next(Path("/usr/lib").glob("*/libc.so.6"))  # in the place of the driver's
     monkeypatch.setattr(nvidia, "LIBRARIES", (library.name,))
     inside = given(Driver(machine(), (Gpu("nvidia0"),), str(library), known))
@@ -195,9 +179,7 @@ def test_libraries_below_usr_are_in_every_box(
     assert dict(inside.environment).get("LD_LIBRARY_PATH") == (str(library.parent) if expected else None)
 
 
-def test_of_the_capabilities_of_a_divided_gpu_a_box_gets_those_that_anybody_may_read(
-    machine: Machine, folder: Path
-) -> None:
+def test_of_the_capabilities_of_a_divided_gpu_a_box_gets_those_that_anybody_may_read(machine, folder):
     places = machine(usual=str(folder))
     (places.dev / "nvidia-caps").mkdir()
     for name, mode in (("nvidia-cap1", 0o400), ("nvidia-cap21", 0o444)):
@@ -205,9 +187,6 @@ def test_of_the_capabilities_of_a_divided_gpu_a_box_gets_those_that_anybody_may_
         (places.dev / "nvidia-caps" / name).chmod(mode)
     inside = given(find_driver(places, {}))
     assert [bind.target for bind in inside.devices if "caps" in bind.target] == ["/dev/nvidia-caps/nvidia-cap21"]
-
-
-# One attempt on a GPU at a time
 
 
 def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine: Machine) -> None:

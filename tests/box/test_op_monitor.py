@@ -1,7 +1,5 @@
 """What a monitor reports, and numbers that are asked for on the meta device, which has none: zeros, while somebody watches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -95,9 +93,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_what_can_be_done_unwatched_can_be_done_watched(
-    monkeypatch: pytest.MonkeyPatch, way: Callable[[], Tensor]
-) -> None:
+def test_what_can_be_done_unwatched_can_be_done_watched(monkeypatch, way):
     monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")  # as in every box
     plain = way()
     with OpMonitor():

@@ -1,7 +1,5 @@
 """What a box shows belongs to others; and what its uid owns, as an ordinary user's libraries, it cannot mark."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 
@@ -11,7 +9,8 @@ from manyheads.box.contents import Bind
 from manyheads.box.namespaces import NamespaceBox, uid_for_box
 from manyheads.box.nvidia import Equipment
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Call, Load
+from manyheads.box.worker.messages import Call
+from tests.make import replies
 
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
 OWNED = "/box/owned"
@@ -75,14 +74,8 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
 
 
 def answer(box: NamespaceBox, name: str) -> float:
-    connection = box.attempt(LIMITS)
-    try:
-        assert connection.ask(Load(SOURCE, "attempt.py"), 10.0).raised is None
-        reply = connection.ask(Call(name), 30.0)
-    finally:
-        connection.close()
+    (reply,) = replies(box, LIMITS, SOURCE, Call(name), seconds=30.0)
     assert reply.raised is None, reply.raised
-    assert reply.outputs[0].tensor is not None
     return reply.outputs[0].tensor.item()
 
 

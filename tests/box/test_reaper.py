@@ -1,13 +1,10 @@
 """A box ends as a whole, whichever of its parts is killed, and the next attempt has a new one."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -53,9 +50,7 @@ def test_a_reaper_waits_for_the_judge_alone(box: NamespaceBox) -> None:
     assert os.getsid(box._reaper.pid) == box._reaper.pid
 
 
-def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(tmp_path, monkeypatch):
     """Folders of the test's own, for a cgroup can be made only by some."""
     monkeypatch.setattr(cgroup, "ROOT", tmp_path)
     gone = subprocess.Popen(["true"])

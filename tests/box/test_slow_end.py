@@ -1,7 +1,5 @@
 """An attempt that ends slowly does not run beside the next. A stopped supervisor stands for a kernel that takes its time."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

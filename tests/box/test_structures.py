@@ -1,7 +1,5 @@
 """Structures are read by the form that is asked, steps are handed what earlier ones returned, and opaque parts stay."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,16 +45,13 @@ def kinds(result: object, form: Form) -> list[str]:
     return [output.kind for output in outputs_of(result, form)]
 
 
-@pytest.mark.parametrize(
-    ("result", "form"),
-    [
-        pytest.param((ONE, TWO), Form("tuple", (), (Form(), Form())), id="a tuple"),
-        pytest.param([ONE, TWO], Form("tuple", ("a", "b"), (Form(), Form())), id="a list in place of a tuple"),
-        pytest.param(Named(ONE, TWO), Form("tuple", (), (Form(), Form())), id="a named tuple"),
-        pytest.param(Longer((ONE, TWO)), Form("tuple", (), (Form(), Form())), id="a tuple with code of its own"),
-        pytest.param(([ONE], TWO), Form("tuple", (), (Form("tuple", (), (Form(),)), Form())), id="a tuple in a tuple"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("result", "form"), [
+    pytest.param((ONE, TWO), Form("tuple", (), (Form(), Form())), id="a tuple"),
+    pytest.param([ONE, TWO], Form("tuple", ("a", "b"), (Form(), Form())), id="a list in place of a tuple"),
+    pytest.param(Named(ONE, TWO), Form("tuple", (), (Form(), Form())), id="a named tuple"),
+    pytest.param(Longer((ONE, TWO)), Form("tuple", (), (Form(), Form())), id="a tuple with code of its own"),
+    pytest.param(([ONE], TWO), Form("tuple", (), (Form("tuple", (), (Form(),)), Form())), id="a tuple in a tuple"),
+])  # fmt: skip
 def test_every_leaf_of_a_structure_is_an_output(result: object, form: Form) -> None:
     assert [output.tensor.tolist() for output in outputs_of(result, form) if output.tensor is not None] == [[1], [2, 2]]
 
@@ -129,7 +124,6 @@ def test_what_a_later_step_changes_is_told_by_its_name() -> None:
 
 def test_a_sequence_is_watched_as_one_call() -> None:
     reply = steps(Counter(), (torch.ones(7),), (ONE, Returned(0, (1,))), watch=True)
-    assert reply.operations is not None
     assert reply.operations.made == (1, 2)  # totals and outputs: nothing that reading them made is any larger
 
 

@@ -1,13 +1,12 @@
 """The filter of system calls: what honest attempts do works, what carries messages or reaches out does not."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.level import Box
 from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Call, Load
+from manyheads.box.worker.messages import Call
+from tests.make import replies
 
 from .honest_attempts import BODIES, REFUSED_KINDLY
 from .refused_calls import CARRIES_A_MESSAGE, PRELUDE, REACHES_OUT
@@ -16,27 +15,20 @@ LIMITS = Limits(seconds_per_call=60.0, seconds_per_attempt=120.0)
 
 
 def reply(box: Box, body: str, prelude: str = "import os, sys, time, torch\n") -> Reply:
-    connection = box.attempt(LIMITS)
-    try:
-        source = f"{prelude}\ndef f():\n    {body.strip()}\n"
-        assert connection.ask(Load(source, "attempt.py"), 60.0).raised is None
-        return connection.ask(Call("f"), 60.0)
-    finally:
-        connection.close()
+    source = f"{prelude}\ndef f():\n    {body.strip()}\n"
+    return replies(box, LIMITS, source, Call("f"), seconds=60.0)[0]
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_an_honest_attempt_may_use(box: Box, body: str) -> None:
     got = reply(box, body)
     assert got.raised is None, got.raised
-    assert got.outputs[0].tensor is not None
     assert got.outputs[0].tensor.item() == 1.0
 
 
 @pytest.mark.parametrize(("body", "kinds"), REFUSED_KINDLY.values(), ids=REFUSED_KINDLY)
 def test_is_refused_with_an_exception_of_python(box: Box, body: str, kinds: set[str]) -> None:
     got = reply(box, body)
-    assert got.raised is not None
     assert {got.raised.type, *got.raised.bases} & kinds, got.raised
 
 
@@ -54,5 +46,4 @@ def answer(box: Box, expression: str) -> float:
     """1.0 where the expression worked in an attempt."""
     got = reply(box, f"return works(lambda: {expression})", PRELUDE)
     assert got.raised is None, got.raised
-    assert got.outputs[0].tensor is not None
     return got.outputs[0].tensor.item()

@@ -1,7 +1,5 @@
 """The answer to a TraceCall as bytes: what is honest is read as it was sent, and nothing else is read at all."""
 
-from __future__ import annotations
-
 import copy
 import random
 from typing import Any
@@ -48,28 +46,23 @@ def test_what_is_honest_is_read_as_it_was_sent(honest: tuple[Any, list[torch.Ten
         assert [torch.equal(a, b) for a, b in zip(mine.crops, theirs.crops, strict=True)] == [True] * len(mine.crops)
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        pytest.param(["order"], [99], id="a step that is not there"),
-        pytest.param(["order"], [0] * (ORDER + 1), id="an order without end"),
-        pytest.param(["order"], [-1], id="a step before the first"),
-        pytest.param(["steps", 0, "name"], "n" * 61, id="a long name"),
-        pytest.param(["steps", 0, "lines"], [], id="no line"),
-        pytest.param(["steps", 0, "lines"], [1] * (DEPTH + 1), id="lines without end"),
-        pytest.param(["steps", 0, "storage"], "stolen", id="a word that was not agreed"),
-        pytest.param(["steps", 0, "numbers"], ["2"], id="a number that is text"),
-        pytest.param(["steps", 0, "inputs", 0, "shape"], [1 << 62], id="a shape of 2^62"),
-        pytest.param(["steps", 0, "inputs", 0, "extra"], 1, id="a field that was not agreed"),
-        pytest.param(["steps", 0, "crops"], [{"$": "tensor", "index": 77}], id="a tensor that is not there"),
-        pytest.param(["dropped"], None, id="nothing where a number belongs"),
-        pytest.param(["reply"], None, id="no reply"),
-        pytest.param(["$"], "Reply", id="another message"),
-    ],
-)  # fmt: skip
-def test_what_was_not_agreed_is_not_read(
-    honest: tuple[Any, list[torch.Tensor]], path: list[Any], value: object
-) -> None:
+@pytest.mark.parametrize(("path", "value"), [
+    pytest.param(["order"], [99], id="a step that is not there"),
+    pytest.param(["order"], [0] * (ORDER + 1), id="an order without end"),
+    pytest.param(["order"], [-1], id="a step before the first"),
+    pytest.param(["steps", 0, "name"], "n" * 61, id="a long name"),
+    pytest.param(["steps", 0, "lines"], [], id="no line"),
+    pytest.param(["steps", 0, "lines"], [1] * (DEPTH + 1), id="lines without end"),
+    pytest.param(["steps", 0, "storage"], "stolen", id="a word that was not agreed"),
+    pytest.param(["steps", 0, "numbers"], ["2"], id="a number that is text"),
+    pytest.param(["steps", 0, "inputs", 0, "shape"], [1 << 62], id="a shape of 2^62"),
+    pytest.param(["steps", 0, "inputs", 0, "extra"], 1, id="a field that was not agreed"),
+    pytest.param(["steps", 0, "crops"], [{"$": "tensor", "index": 77}], id="a tensor that is not there"),
+    pytest.param(["dropped"], None, id="nothing where a number belongs"),
+    pytest.param(["reply"], None, id="no reply"),
+    pytest.param(["$"], "Reply", id="another message"),
+])  # fmt: skip
+def test_what_was_not_agreed_is_not_read(honest, path, value):
     body, tensors = copy.deepcopy(honest[0]), honest[1]
     at = body
     for part in path[:-1]:

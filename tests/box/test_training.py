@@ -1,7 +1,5 @@
 """A language model that learns in the worker: its numbers against slower ways to the same ones."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -108,10 +106,8 @@ def test_it_writes_what_it_is_sure_of(prepared: Prepared) -> None:
 
 def test_an_exception_is_an_answer_with_its_stage(prepared: Prepared) -> None:
     raised = prepared("Strict").answer(NAMES, TrainStep(), __file__).raised
-    assert raised is not None
     assert (raised.type, raised.message, raised.stage) == ("SystemExit", "enough", "call")
     raised = Trainer().answer(NAMES, InitModel(Build("Causal", ("8",)), 7, TEXT), "a.py").raised
-    assert raised is not None
     assert (raised.type, raised.stage) == ("TypeError", "build")
 
 

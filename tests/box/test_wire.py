@@ -1,7 +1,5 @@
 """A message arrives as it was sent, whatever its tensors are and however its bytes come in."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

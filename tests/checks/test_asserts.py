@@ -1,7 +1,5 @@
 """The asserts of checks: what passes, what fails, and what the evidence says."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """A mutant as an edit of the reference: which text is replaced."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.checks.edit import EditError, edit

@@ -1,7 +1,5 @@
 """What an exception of PyTorch's own means: it is no stub that nobody has written, though it may have the same type."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,10 +1,7 @@
 """What is kept of a tensor, and what that costs the judge."""
 
-from __future__ import annotations
-
 import resource
 
-import pytest
 import torch
 
 from manyheads.checks import projection
@@ -18,9 +15,7 @@ def test_equal_tensors_have_equal_projections_and_others_have_not() -> None:
     assert project(x.masked_fill(x > 9, torch.nan)).extremes != project(x).extremes
 
 
-def test_a_tensor_that_is_larger_than_any_right_answer_is_known_by_its_size_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_tensor_that_is_larger_than_any_right_answer_is_known_by_its_size_alone(monkeypatch):
     monkeypatch.setattr(projection, "_draw_directions", None)  # no directions are drawn for it
     large = torch.zeros(LARGEST + 1, dtype=torch.uint8)
     assert project(large) == project(large + 1)

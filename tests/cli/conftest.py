@@ -1,7 +1,5 @@
 """What tests of commands share: a folder as a student has it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

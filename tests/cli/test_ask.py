@@ -1,17 +1,12 @@
 """`course ask`, as a student uses it after a ✓."""
 
-from __future__ import annotations
-
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Run
-from tests.make import RIGHT, TINY
+from tests.make import COURSE, RIGHT, run
 
 SCRIPT = "exercises/averages/01_running_mean.py"
 
@@ -54,15 +49,8 @@ def test_who_knows_the_code_has_all_and_who_guesses_is_told_why_not(run_course: 
 def test_on_a_terminal_a_wrong_answer_has_a_second_try(run_course: Run, done_copy: Path) -> None:
     letters = right_letters(run_course, done_copy)
     first = "A" if letters[0] != "A" else "B"
-    done = subprocess.run(
-        [sys.executable, "-m", "manyheads", "ask", "--seed", "3"],
-        input=f"x\n{first}\n{letters[0]}\n\n{letters[2].lower()}\nq\n",
-        cwd=done_copy,
-        env={**os.environ, "PYTHONPATH": str(TINY.parents[1]), "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    said = f"x\n{first}\n{letters[0]}\n\n{letters[2].lower()}\nq\n"
+    done = run(*COURSE, "ask", "--seed", "3", cwd=done_copy, said=said)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(questions_in(done.stdout)) == 4
     assert "1 of 5 at the first try." in done.stdout

@@ -1,7 +1,5 @@
 """A course of two assignments: a table for each, in the course's order, by titles; --assignment takes one of them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -86,9 +84,7 @@ def in_order(text: str, titles: list[str]) -> bool:
     (["report", "results", "--students"], TITLES),
     (["overrides"], ["Adding up", "The middle", "02 Subtotals", "01 The mean"]),
 ])  # fmt: skip
-def test_a_terminal_has_each_assignment_in_the_courses_order_by_titles(
-    run_course: Run, here: Path, command: list[str], titles: list[str]
-) -> None:
+def test_a_terminal_has_each_assignment_in_the_courses_order_by_titles(run_course, here, command, titles):
     done = run_course(*command, cwd=here, env={"COLUMNS": "80"})
     assert done.returncode == 0, done.stderr
     assert in_order(done.stdout, titles), done.stdout
@@ -134,9 +130,7 @@ def test_so_has_every_export(run_course: Run, here: Path) -> None:
     (["export", "results"], "midd", "a_means", "z_sums"),
     (["overrides"], "The middle", "The middle", "Adding up"),
 ])  # fmt: skip
-def test_one_assignment_is_named_by_its_id_its_title_or_a_part(
-    run_course: Run, here: Path, command: list[str], name: str, shown: str, hidden: str
-) -> None:
+def test_one_assignment_is_named_by_its_id_its_title_or_a_part(run_course, here, command, name, shown, hidden):
     done = run_course(*command, "--assignment", name, cwd=here)
     assert done.returncode == 0, done.stderr
     assert shown in done.stdout

@@ -1,7 +1,5 @@
 """`course bench` as a person runs it."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Dates and overrides.yaml, as every command shows them: one truth, and the results stay what was found."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -115,21 +113,6 @@ def test_a_result_holds_what_was_found_whatever_is_decided(run_course: Run, here
     for command in (["report", "results"], ["export", "results"]):
         assert run_course(*command).returncode == 0
     assert {path: path.read_bytes() for path in here.glob("results/*/*.json")} == before
-
-
-@pytest.mark.parametrize("command", [["report", "results"], ["export", "results"]])
-@pytest.mark.parametrize(("row", "says"), [
-    ("- {student: adda, exercise: mean, score: 1}", ":1: there is no student 'adda' (is 'ada' meant?)"),
-    ("- {student: ada, exercise: mean, score: 5}", ":1: score 5 is more than the 4 points of mean"),
-])  # fmt: skip
-def test_what_is_wrong_is_one_sentence_everywhere(
-    run_course: Run, here: Path, command: list[str], row: str, says: str
-) -> None:
-    (here / "overrides.yaml").write_text(row)
-    done = run_course(*command)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert says in done.stderr
-    assert "Next: " in done.stderr
 
 
 def test_who_is_on_the_roster_may_have_handed_in_nothing(run_course: Run, here: Path) -> None:

@@ -1,13 +1,11 @@
 """The command as a person runs it: exit status 0, 1 or 2, and a message that ends with the command to run next."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import typer
 
 from manyheads import cli
 from manyheads.cli.app import app
+from tests import make
 from tests.conftest import Run
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG, hand_in
 from tests.progress_lines import besides_progress
@@ -27,9 +26,6 @@ FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 def words(text: str) -> str:
     return " ".join(text.split())
-
-
-# Help
 
 
 def all_commands(command: Any, *names: str) -> Iterator[tuple[str, ...]]:
@@ -61,21 +57,13 @@ def test_without_arguments_the_commands_are_listed(run_course: Run) -> None:
 def test_help_lists_a_students_commands_to_a_student_and_all_to_an_instructor(tmp_path: Path) -> None:
     (tmp_path / "course.yaml").write_bytes((TINY / "course.yaml").read_bytes())
     (tmp_path / "deeper").mkdir()
-    command = [sys.executable, "-m", "manyheads", "--help"]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "100"}
-    student, instructor = (
-        subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
-        for folder in (tmp_path / "deeper", TINY)
-    )
+    student, instructor = (make.run(*make.COURSE, "--help", cwd=at).stdout for at in (tmp_path / "deeper", TINY))
     for shown in ("For students", " check ", " doctor "):
         assert shown in student
     for not_theirs in ("To grade a class", " release "):
         assert not_theirs not in student
     for panel in ("For students", "To grade a class", "To make a course", "For everybody"):
         assert panel in instructor
-
-
-# Wrong usage, and what to do about it
 
 
 def test_on_a_terminal_a_refusal_ends_lines_between_words_and_begins_one_with_what_comes_next(run_course: Run) -> None:
@@ -91,22 +79,17 @@ def test_on_a_terminal_a_refusal_ends_lines_between_words_and_begins_one_with_wh
     assert [line for line in shown.splitlines() if "Next:" in line] == ["Next: course status"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says", "next_"),
-    [
-        pytest.param(["status"], "no course.yaml in", "change to the course's folder, or pass --course FOLDER", id="no course"),
-        pytest.param(["status", "--course", "nowhere"], "cannot be read", "pass --course FOLDER", id="no such course"),
-        pytest.param(["check", "median", "--course", TINY], "there is no exercise 'median'; there are: running_mean", "course status", id="an unknown exercise to check"),
-        pytest.param(["verify", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to verify"),
-        pytest.param(["grade", ".", "--exercise", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to grade"),
-        pytest.param(["release", "running_mean", "--out", "class", "--course", TINY], "a class repository has every exercise", "course release --out class", id="one exercise for a class repository"),
-        pytest.param(["grade", "nowhere", "--course", TINY], "nowhere is not a folder", "course grade FOLDER, with FOLDER/<student>/<assignment>/", id="a folder that is not there"),
-        pytest.param(["grade", ".", "--course", TINY], "holds no submission", "course collect DOWNLOAD --out .", id="an empty folder"),
-    ],
-)  # fmt: skip
-def test_wrong_usage_is_status_2_and_a_next_command(
-    run_course: Run, tmp_path: Path, arguments: list[str | Path], says: str, next_: str
-) -> None:
+@pytest.mark.parametrize(("arguments", "says", "next_"), [
+    pytest.param(["status"], "no course.yaml in", "change to the course's folder, or pass --course FOLDER", id="no course"),
+    pytest.param(["status", "--course", "nowhere"], "cannot be read", "pass --course FOLDER", id="no such course"),
+    pytest.param(["check", "median", "--course", TINY], "there is no exercise 'median'; there are: running_mean", "course status", id="an unknown exercise to check"),
+    pytest.param(["verify", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to verify"),
+    pytest.param(["grade", ".", "--exercise", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to grade"),
+    pytest.param(["release", "running_mean", "--out", "class", "--course", TINY], "a class repository has every exercise", "course release --out class", id="one exercise for a class repository"),
+    pytest.param(["grade", "nowhere", "--course", TINY], "nowhere is not a folder", "course grade FOLDER, with FOLDER/<student>/<assignment>/", id="a folder that is not there"),
+    pytest.param(["grade", ".", "--course", TINY], "holds no submission", "course collect DOWNLOAD --out .", id="an empty folder"),
+])  # fmt: skip
+def test_wrong_usage_is_status_2_and_a_next_command(run_course, tmp_path, arguments, says, next_):
     (tmp_path / "empty").mkdir()
     done = run_course(*arguments, cwd=tmp_path / "empty")
     assert (done.returncode, done.stdout) == (2, "")
@@ -131,9 +114,7 @@ def test_a_folder_in_the_way_of_what_is_to_be_written_is_one_sentence(run_course
     assert done.stderr.splitlines()[-1] == said
 
 
-def test_a_fault_that_nobody_foresaw_is_status_2_and_not_that_of_a_failed_check(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fault_that_nobody_foresaw_is_status_2_and_not_that_of_a_failed_check(monkeypatch, capsys):
     def fails() -> None:
         raise ValueError("nobody foresaw this")
 
@@ -173,20 +154,8 @@ def test_missing_fingerprints_are_status_2(run_course: Run, student_copy: Path, 
     )
 
 
-def test_damaged_fingerprints_are_status_2(run_course: Run, student_copy: Path) -> None:
-    (student_copy / FINGERPRINTS).write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
-    done = run_course("check", cwd=student_copy)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"{FINGERPRINTS} cannot be read" in done.stderr
-    assert done.stderr.endswith(
-        "Next: git checkout " + str(student_copy / FINGERPRINTS) + ", or as an instructor: course release\n"
-    )
-
-
 @pytest.mark.parametrize("command", ["grade", "verify"])
-def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(
-    run_course: Run, tiny_copy: Path, tmp_path: Path, command: str
-) -> None:
+def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(run_course, tiny_copy, tmp_path, command):
     hand_in(tmp_path / "submitted", {"ada": RIGHT})
     arguments = ["grade", tmp_path / "submitted"] if command == "grade" else ["verify"]
     done = run_course(*arguments, cwd=tiny_copy, env={"PATH": ""})
@@ -195,9 +164,6 @@ def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(
         "course: bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install bubblewrap"
     )
     assert not (tiny_copy / "results").exists()
-
-
-# A student's own work
 
 
 def test_who_has_begun_nothing_is_welcomed_and_told_what_is_next(run_course: Run, student_copy: Path) -> None:
@@ -237,22 +203,17 @@ def test_whoever_works_in_the_notebook_is_checked_there(run_course: Run, student
     assert "in progress, 2 of 4 checks" in status.stdout
 
 
-@pytest.mark.parametrize(("make", "says"), [
+@pytest.mark.parametrize(("spoil", "says"), [
     pytest.param(lambda path: path.unlink(), "01_running_mean.py is not here.", id="missing"),
     pytest.param(lambda path: path.write_text("def f(:\n"), "on line 1: this is not valid Python", id="no Python"),
     pytest.param(lambda path: path.write_bytes(b"\xff"), "is not UTF-8 text (line 1)", id="no text"),
 ])  # fmt: skip
-def test_a_file_that_cannot_be_checked_is_status_1_and_says_why(
-    run_course: Run, student_copy: Path, make: Callable[[Path], object], says: str
-) -> None:
+def test_a_file_that_cannot_be_checked_is_status_1_and_says_why(run_course, student_copy, spoil, says):
     (student_copy / NOTEBOOK).unlink()
-    make(student_copy / SCRIPT)
+    spoil(student_copy / SCRIPT)
     done = run_course("check", "running_mean", cwd=student_copy)
     assert (done.returncode, done.stderr) == (1, "")
     assert says in words(done.stdout)
-
-
-# An instructor's
 
 
 def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(run_course: Run, tiny_copy: Path) -> None:
@@ -332,9 +293,7 @@ def test_a_check_that_fails_by_itself_is_status_2_and_named(run_course: Run, tin
     assert json.loads((tiny_copy / "results" / "ada" / "averages.json").read_text())["score"] is None
 
 
-def test_a_python_without_a_package_is_told_with_what_to_run(
-    run_course: Run, student_copy: Path, tmp_path: Path
-) -> None:
+def test_a_python_without_a_package_is_told_with_what_to_run(run_course, student_copy, tmp_path):
     (tmp_path / "without").mkdir()
     (tmp_path / "without" / "typer.py").write_text("raise ModuleNotFoundError('x', name='typer.main')")
     path = os.pathsep.join([str(tmp_path / "without"), str(Path(__file__).parents[2])])

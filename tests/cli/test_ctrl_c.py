@@ -3,8 +3,6 @@
 A stand-in for luck: an import hook, put there by a sitecustomize of the test's own, presses Ctrl-C at a known import.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

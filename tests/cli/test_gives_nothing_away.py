@@ -1,7 +1,5 @@
 """What students and programs are told of an attempt holds nothing of a solution, whatever stands in the file."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How many judges `course grade` starts: one for each CPU that it may use, and on a GPU as many as there are GPUs."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator
@@ -16,7 +14,6 @@ from manyheads.box.names import Device
 from manyheads.box.nvidia import Driver, Gpu, Places
 from manyheads.cli import grade as command
 from manyheads.result import Result
-from tests.conftest import Run
 from tests.make import hand_in
 
 SCHEMA = Path(__file__).parents[2] / "manyheads" / "result.schema.json"
@@ -41,9 +38,7 @@ def one_cpu() -> Iterator[None]:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
-def test_without_a_gpu_nobody_is_graded_and_it_says_so(
-    run_course: Run, tiny_copy: Path, tmp_path: Path, submitted: Path
-) -> None:
+def test_without_a_gpu_nobody_is_graded_and_it_says_so(run_course, tiny_copy, tmp_path, submitted):
     done = run_course("grade", submitted, "--device", "cuda", "--jobs", "3", "--course", tiny_copy)
     assert (done.returncode, done.stdout.splitlines()[0]) == (2, ONE)
     assert done.stderr == (
@@ -59,16 +54,7 @@ def test_without_a_gpu_nobody_is_graded_and_it_says_so(
     pytest.param(Device.CUDA, 4, 3, "", id="nor do fewer"),
     pytest.param(Device.CPU, 1, 3, "", id="a CPU has room for all"),
 ])  # fmt: skip
-def test_of_three_judges_there_are_at_work(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tiny_copy: Path,
-    submitted: Path,
-    device: Device,
-    gpus: int,
-    judges: int,
-    says: str,
-) -> None:
+def test_of_three_judges_there_are_at_work(monkeypatch, capsys, tiny_copy, submitted, device, gpus, judges, says):
     asked: list[int] = []
     monkeypatch.setattr(command, "grade_all", lambda plan, waiting, jobs, only: asked.append(jobs) or iter(()))
     found = Driver(Places(), tuple(Gpu(f"nvidia{i}", f"GPU-{i}") for i in range(gpus)), "", False)
@@ -83,9 +69,7 @@ def test_of_three_judges_there_are_at_work(
 
 @pytest.mark.skipif(os.cpu_count() == 1, reason="one CPU is all that there is")
 @pytest.mark.usefixtures("one_cpu")
-def test_where_nobody_says_how_many_there_is_a_judge_for_each_cpu_that_may_be_used(
-    monkeypatch: pytest.MonkeyPatch, tiny_copy: Path, submitted: Path
-) -> None:
+def test_where_nobody_says_how_many_there_is_a_judge_for_each_cpu_that_may_be_used(monkeypatch, tiny_copy, submitted):
     asked: list[int] = []
     monkeypatch.setattr(command, "grade_all", lambda plan, waiting, jobs, only: asked.append(jobs) or iter(()))
     command.grade(submitted, submitted.parent / "results", course=tiny_copy)
@@ -93,9 +77,7 @@ def test_where_nobody_says_how_many_there_is_a_judge_for_each_cpu_that_may_be_us
 
 
 @pytest.mark.parametrize(("options", "lines"), [((), [4]), (("--no-lines",), [])], ids=["asked", "not asked"])
-def test_the_line_that_is_wrong_is_in_the_result_unless_nobody_wants_it(
-    run_course: Run, tiny_copy: Path, tmp_path: Path, options: tuple[str, ...], lines: list[int]
-) -> None:
+def test_the_wrong_line_is_in_the_result_unless_nobody_wants_it(run_course, tiny_copy, tmp_path, options, lines):
     path = tmp_path / "submitted" / "ada" / "averages" / "01_running_mean.py"
     path.parent.mkdir(parents=True)
     path.write_text(WRONG)
@@ -115,9 +97,7 @@ def running_mean(x):
 """
 
 
-def test_one_attempt_alone_is_graded_again_on_the_same_inputs(
-    run_course: Run, tiny_copy: Path, tmp_path: Path, submitted: Path
-) -> None:
+def test_one_attempt_alone_is_graded_again_on_the_same_inputs(run_course, tiny_copy, tmp_path, submitted):
     """A student's page has the line to send; the instructor repeats that alone, and what was found of others stays."""
     where = ("--course", tiny_copy, "--out", tmp_path / "out", "--no-lines")
     assert run_course("grade", submitted, *where).returncode == 0
@@ -142,18 +122,14 @@ def test_one_attempt_alone_is_graded_again_on_the_same_inputs(
     ("nobody/running_mean", "has nothing of nobody"),
     ("ada/median", "median"),
 ])  # fmt: skip
-def test_what_is_no_attempt_is_one_sentence(
-    run_course: Run, tiny_copy: Path, tmp_path: Path, submitted: Path, only: str, says: str
-) -> None:
+def test_what_is_no_attempt_is_one_sentence(run_course, tiny_copy, tmp_path, submitted, only, says):
     done = run_course("grade", submitted, "--course", tiny_copy, "--out", tmp_path / "out", "--only", only)
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr
     assert "Next: " in done.stderr
 
 
-def test_whoever_is_absent_stays_known_where_one_attempt_is_graded(
-    run_course: Run, tiny_copy: Path, tmp_path: Path, submitted: Path
-) -> None:
+def test_whoever_is_absent_stays_known_where_one_attempt_is_graded(run_course, tiny_copy, tmp_path, submitted):
     """A row of overrides.yaml may be about somebody who handed in nothing, and is on the roster."""
     (tiny_copy / "roster.csv").write_text("id,name\nada,A\nbela,B\nchen,C\nmlin,M\n")
     (tiny_copy / "overrides.yaml").write_text(

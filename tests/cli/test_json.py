@@ -1,7 +1,5 @@
 """`--json`: one object, valid by the shipped schema, with the words and the exit status of the command."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -61,15 +59,12 @@ def test_what_is_right_is_told_with_status_0(asked):
     assert {function["state"] for function in told["functions"]} == {"right"}
 
 
-@pytest.mark.parametrize(
-    ("source", "function", "line"),
-    [
-        pytest.param("x = 1\n\ndef running_mean(x):\n    return x.mean(\n", "", 4, id="what cannot be parsed"),
-        pytest.param("x = 1\n\ndef running_mean(x):\n    return x.nothing\n", "running_mean", 4, id="an exception"),
-        pytest.param("x = 1\n\ndef running_mean(x):\n    y = 7\n    return x * y\n", "running_mean", 3, id="nothing proved"),
-        pytest.param("x = 1\ny = 2\n", "running_mean", 1, id="no definition"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("source", "function", "line"), [
+    pytest.param("x = 1\n\ndef running_mean(x):\n    return x.mean(\n", "", 4, id="what cannot be parsed"),
+    pytest.param("x = 1\n\ndef running_mean(x):\n    return x.nothing\n", "running_mean", 4, id="an exception"),
+    pytest.param("x = 1\n\ndef running_mean(x):\n    y = 7\n    return x * y\n", "running_mean", 3, id="nothing proved"),
+    pytest.param("x = 1\ny = 2\n", "running_mean", 1, id="no definition"),
+])  # fmt: skip
 def test_the_line_is_that_of_the_exception_or_else_of_the_definition(asked, source, function, line):
     status, told = asked(source, "check")
     (wrong,) = [each for each in told["functions"] if each["state"] in ("wrong", "undefined")]

@@ -1,7 +1,5 @@
 """Which file is judged, where an exercise has several: a script, a notebook, and copies under other names."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -36,9 +34,7 @@ def write(folder: Path, name: str, code: str | None) -> None:
     pytest.param({SCRIPT: RIGHT}, SCRIPT, "", id="the script itself"),
     pytest.param({SCRIPT: RIGHT}, "running_mean", "", id="by its id"),
 ])  # fmt: skip
-def test_check_says_which_file_it_judges(
-    run_course: Run, student_copy: Path, files: dict[str, str | None], named: str, says: str
-) -> None:
+def test_check_says_which_file_it_judges(run_course, student_copy, files, named, says):
     for name, code in files.items():
         write(student_copy, name, code)
     done = run_course("check", named, cwd=student_copy)
@@ -56,9 +52,7 @@ def test_status_says_which_of_two_counts(run_course: Run, student_copy: Path) ->
 
 
 @pytest.mark.parametrize("command", [["check"], ["check", "1"], ["hint", "1"], ["trace", "1"], ["check", NOTEBOOK]])
-def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(
-    run_course: Run, student_copy: Path, command: list[str]
-) -> None:
+def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(run_course, student_copy, command):
     write(student_copy, COPY, RIGHT)
     done = run_course(*command, cwd=student_copy)
     assert (done.returncode, done.stderr) == (1, "")

@@ -1,7 +1,5 @@
 """`course lsp`, as editors speak with it: a scripted client, and Neovim."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

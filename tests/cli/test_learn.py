@@ -1,7 +1,5 @@
 """`course hint`, as a student at midnight asks it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -53,9 +51,7 @@ def test_where_nothing_can_be_kept_the_first_step_and_that_it_is_not_remembered(
 
 
 @pytest.mark.parametrize("command", ["hint", "trace", "plot"])
-def test_without_a_name_and_a_check_it_is_asked_which_is_meant(
-    run_course: Run, student_copy: Path, command: str
-) -> None:
+def test_without_a_name_and_a_check_it_is_asked_which_is_meant(run_course, student_copy, command):
     done = run_course(command, cwd=student_copy)
     following = f"Next: course {command} running_mean, or another one"
     assert (done.returncode, done.stdout) == (2, "")
@@ -105,9 +101,7 @@ def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: 
     ("import time\n    while True: time.sleep(0.01)", "It was still in the loop on line 3",
         "Hint 1 of 2: Which loop has no end?"),
 ], ids=["ends the process", "has no end"])  # fmt: skip
-def test_an_attempt_that_does_not_come_back_gets_a_hint_about_that(
-    ask: Ask, student_copy: Path, body: str, said: str, hint: str
-) -> None:
+def test_an_attempt_that_does_not_come_back_gets_a_hint_about_that(ask, student_copy, body, said, hint):
     (student_copy / SCRIPT).write_text(f"def running_mean(x):\n    {body}\n", encoding="utf-8")
     title, first, _ = ask()
     assert said in title
@@ -130,9 +124,7 @@ def test_a_file_that_is_gone_is_got_back_by_git(run_course: Run, student_copy: P
     ("mean FINAL.py", ["check", "1"]),
     ("Untitled.py", ["check"]),
 ])  # fmt: skip
-def test_a_file_under_another_name_is_to_be_renamed(
-    run_course: Run, student_copy: Path, name: str, command: list[str]
-) -> None:
+def test_a_file_under_another_name_is_to_be_renamed(run_course, student_copy, name, command):
     (student_copy / SCRIPT).rename((student_copy / SCRIPT).with_name(name))  # the notebook beside it is untouched
     done = run_course(*command, cwd=student_copy)
     assert (done.returncode, done.stderr) == (1, "")

@@ -1,7 +1,5 @@
 """`course check --format lines`: what is wrong, as an editor reads it; and the tasks.json that reads it in VS Code."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -17,7 +15,7 @@ import pytest
 
 from manyheads.authoring.templates import as_they_are
 from tests.conftest import Run
-from tests.make import REPOSITORY, RIGHT
+from tests.make import COURSE, REPOSITORY, RIGHT, run
 
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 WRONG = RIGHT.replace("mean()", "sum()")
@@ -89,7 +87,6 @@ def test_vs_code_finds_file_line_column_and_sentence(task, student_copy: Path) -
     (line,) = cycle(task().stdout)
     pattern = MATCHER["pattern"]
     found = re.search(pattern["regexp"], line)
-    assert found is not None
     parts = [found[pattern[name]] for name in ("file", "line", "column", "severity")]
     assert parts == [SCRIPT, str(LINE), "5", "error"]
     assert found[pattern["message"]].startswith("running_mean: You summed")
@@ -103,9 +100,7 @@ def test_watching_gives_no_json(run_course: Run, student_copy: Path) -> None:
 
 def test_without_its_package_the_server_says_what_to_install(student_copy: Path) -> None:
     (student_copy / "pygls.py").write_text("raise ModuleNotFoundError('no pygls', name='pygls')\n", encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": f"{student_copy}{os.pathsep}{REPOSITORY}"}
-    command = [sys.executable, "-m", "manyheads", "lsp"]
-    done = subprocess.run(command, cwd=student_copy, env=environment, capture_output=True, text=True, check=False)
+    done = run(*COURSE, "lsp", cwd=student_copy, PYTHONPATH=f"{student_copy}{os.pathsep}{REPOSITORY}")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("course: course lsp needs pygls")
     assert "-m pip install --constraint constraints.txt pygls" in done.stderr

@@ -1,9 +1,6 @@
 """Where the machine does not let a command read or write: one sentence, exit status 2, and nothing half-written."""
 
-from __future__ import annotations
-
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -12,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.make import REPOSITORY, hand_in
+from tests.make import hand_in, run
 
 MEAN = "def running_mean(x):\n    return x\n"
-COURSE = [sys.executable, "-m", "manyheads"]
 
 
 @pytest.fixture
@@ -29,10 +25,7 @@ def grade(
     """Run `course grade` in a shell, with this before it and after it."""
     options = f"--out {out} --jobs 1 --no-lines --seed 0"
     line = f"{before}{sys.executable} -m manyheads grade {submitted} {options} {after}"
-    env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1"}
-    return subprocess.run(
-        ["bash", "-o", "pipefail", "-c", line], cwd=tiny, env=env, capture_output=True, text=True, check=False
-    )
+    return run("bash", "-o", "pipefail", "-c", line, cwd=tiny)
 
 
 @pytest.fixture
@@ -47,9 +40,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", disk], check=True)
 
 
-def test_a_full_disk_is_told_and_what_is_written_is_whole(
-    tiny_copy: Path, submitted: Path, small_disk: Path, tmp_path: Path
-) -> None:
+def test_a_full_disk_is_told_and_what_is_written_is_whole(tiny_copy, submitted, small_disk, tmp_path):
     done = grade(tiny_copy, submitted, small_disk)
     assert done.returncode == 2
     (said,) = [line for line in done.stderr.splitlines() if line.startswith("course: ")]
@@ -69,16 +60,11 @@ def test_a_full_disk_is_told_and_what_is_written_is_whole(
         assert (small_disk / name).read_bytes() == (tmp_path / "roomy" / name).read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("after", "says"),
-    [
-        (">&-", "course: standard output is closed. Next: the same command, with its output to a file or to /dev/null"),
-        ("> /dev/full", "course: standard output: No space left on device. Next: make room there, then the same command again: what is written is whole"),
-    ],
-)  # fmt: skip
-def test_an_output_that_takes_nothing_is_told(
-    tiny_copy: Path, submitted: Path, tmp_path: Path, after: str, says: str
-) -> None:
+@pytest.mark.parametrize(("after", "says"), [
+    (">&-", "course: standard output is closed. Next: the same command, with its output to a file or to /dev/null"),
+    ("> /dev/full", "course: standard output: No space left on device. Next: make room there, then the same command again: what is written is whole"),
+])  # fmt: skip
+def test_an_output_that_takes_nothing_is_told(tiny_copy, submitted, tmp_path, after, says):
     done = grade(tiny_copy, submitted, tmp_path / "out", after=after)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, says)
 

@@ -1,7 +1,5 @@
 """What was handed in and cannot be read: told with the student's id, and without points until somebody has opened it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import shutil

@@ -1,11 +1,7 @@
 """What a person may call an exercise: its id, its number, its file where it stands; never a file elsewhere."""
 
-from __future__ import annotations
-
 import re
 import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,21 +12,18 @@ from manyheads.course import CourseError, load_course
 FILE = "exercises/averages/01_running_mean.py"
 
 
-@pytest.mark.parametrize(
-    ("cwd", "name"),
-    [
-        (".", "running_mean"),
-        (".", "01"),
-        (".", "1"),
-        (".", "1_running_mean.py"),
-        (".", "01_running_mean"),
-        (".", FILE),
-        (".", "exercises/averages/01_running_mean.ipynb"),
-        ("exercises/averages", "01_running_mean.py"),
-        ("..", "tiny/" + FILE),
-        ("..", "01_running_mean.py"),  # with --course: no such file here
-    ],
-)
+@pytest.mark.parametrize(("cwd", "name"), [
+    (".", "running_mean"),
+    (".", "01"),
+    (".", "1"),
+    (".", "1_running_mean.py"),
+    (".", "01_running_mean"),
+    (".", FILE),
+    (".", "exercises/averages/01_running_mean.ipynb"),
+    ("exercises/averages", "01_running_mean.py"),
+    ("..", "tiny/" + FILE),
+    ("..", "01_running_mean.py"),  # with --course: no such file here
+])  # fmt: skip
 def test_an_exercise_has_many_names(tiny_copy: Path, monkeypatch: pytest.MonkeyPatch, cwd: str, name: str) -> None:
     monkeypatch.chdir(tiny_copy / cwd)
     assert [e.id for e in exercises_named(load_course(tiny_copy), [name])] == ["running_mean"]
@@ -60,9 +53,7 @@ def test_a_number_of_two_assignments_is_told_with_what_it_may_be(repository: Pat
     )
 
 
-def test_check_takes_of_a_number_of_two_assignments_the_exercise_that_is_begun(
-    repository: Path, tmp_path: Path, run_course: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
+def test_check_takes_of_a_number_of_two_assignments_the_exercise_that_is_begun(repository, tmp_path, run_course):
     shutil.copytree(repository / "exercises", tmp_path / "exercises")
     shutil.copy(repository / "course.yaml", tmp_path)
     begun = tmp_path / "exercises" / "attention_in_practice" / "01_cross_attention.py"
@@ -81,9 +72,7 @@ def test_check_takes_of_a_number_of_two_assignments_the_exercise_that_is_begun(
 @pytest.mark.parametrize(
     "name", ["Downloads/01_running_mean.py", "running_mean.py", "solutions/averages/01_running_mean.py"]
 )
-def test_a_file_elsewhere_is_not_taken_for_the_attempt(
-    tiny_copy: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_file_elsewhere_is_not_taken_for_the_attempt(tiny_copy, monkeypatch, name):
     """It once was: `course check ~/Downloads/01_running_mean.py` spoke about exercises/ without a word."""
     monkeypatch.chdir(tiny_copy)
     Path(name).parent.mkdir(exist_ok=True)

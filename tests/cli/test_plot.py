@@ -1,7 +1,5 @@
 """`course plot` writes a picture, says where, and opens nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,11 +1,8 @@
 """Totals are what course.yaml says, what the grader could not do is no 0, and a run is drawn from one seed of its own."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -61,16 +58,11 @@ def points_in(out: Path, student: str = "ada") -> list[float | None]:
     return [found["score"], *(each["score"] for each in found["exercises"])]
 
 
-# What its checks give is what course.yaml says
-
-
 @pytest.mark.parametrize(("spoil", "said"), [
     pytest.param(rename_a_check, "its checks give 3 points", id="a check that pytest does not take for one"),
     pytest.param(empty, "nothing was collected from grader/checks/test_running_mean.py", id="no check at all"),
 ])  # fmt: skip
-def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_the_same(
-    run_course: Run, two_means: Path, submitted: Path, spoil: Callable[[Path], None], said: str
-) -> None:
+def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_so(run_course, two_means, submitted, spoil, said):
     spoil(two_means)
     done = run_course("grade", submitted, "--out", "out", cwd=two_means)
     assert (done.returncode, done.stderr) == (2, f"course: {FIRST}: {said}, course.yaml says 4. {NEXT}\n")
@@ -81,9 +73,7 @@ def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_the_same(
     assert f"    {FIRST}: {said}, course.yaml says 4\n" in verified.stdout
 
 
-def test_of_one_exercise_that_is_graded_alone_only_its_own_points_matter(
-    run_course: Run, two_means: Path, submitted: Path
-) -> None:
+def test_of_one_exercise_that_is_graded_alone_only_its_own_points_matter(run_course, two_means, submitted):
     rename_a_check(two_means)
     done = run_course("grade", submitted, "--exercise", SECOND, "--no-lines", cwd=two_means)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -91,12 +81,7 @@ def test_of_one_exercise_that_is_graded_alone_only_its_own_points_matter(
     assert run_course("grade", submitted, "--exercise", FIRST, cwd=two_means).returncode == 2
 
 
-# What the grader could not do is no 0
-
-
-def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_mended(
-    run_course: Run, two_means: Path, submitted: Path
-) -> None:
+def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_mended(run_course, two_means, submitted):
     whole = checks_of(two_means).read_bytes()
     fail_by_itself(two_means)
     done = run_course("grade", submitted, "--no-lines", cwd=two_means)
@@ -121,9 +106,7 @@ def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_m
     assert run_course("export", "--format", "canvas", cwd=two_means).returncode == 0
 
 
-def test_a_judge_that_dies_at_one_student_costs_the_others_nothing(
-    run_course: Run, two_means: Path, submitted: Path
-) -> None:
+def test_a_judge_that_dies_at_one_student_costs_the_others_nothing(run_course, two_means, submitted):
     replace(submitted / "ada" / "averages" / "01_running_mean.py", "def running_mean(", "def something_else(")
     die_at_ada(two_means)
     done = run_course("grade", submitted, "--no-lines", "--jobs", "1", cwd=two_means)
@@ -132,9 +115,6 @@ def test_a_judge_that_dies_at_one_student_costs_the_others_nothing(
     assert (points_in(two_means / "results"), points_in(two_means / "results", "ben")) == ([None, None, 4], [8, 4, 4])
     again = run_course("grade", submitted, "--no-lines", "--jobs", "1", cwd=two_means)
     assert (again.returncode, "2 submissions (1 as before, 1 in part)" in again.stdout) == (1, True)
-
-
-# One seed
 
 
 def seed_of(done: subprocess.CompletedProcess[str]) -> int:
@@ -161,9 +141,7 @@ def test_a_run_has_a_seed_of_its_own_which_repeats_it(run_course: Run, two_means
     assert {result_of(two_means / "first", student)["seed"] for student in ("ada", "ben")} == {0}
 
 
-def test_one_exercise_that_is_graded_keeps_the_seed_of_the_others(
-    run_course: Run, two_means: Path, submitted: Path
-) -> None:
+def test_one_exercise_that_is_graded_keeps_the_seed_of_the_others(run_course, two_means, submitted):
     def grade(*options: str) -> subprocess.CompletedProcess[str]:
         return run_course("grade", submitted, "--no-lines", *options, cwd=two_means)
 

@@ -1,9 +1,5 @@
 """`course release` says how far it is, and in one sentence what it wrote."""
 
-from __future__ import annotations
-
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,9 +10,7 @@ from manyheads.cli.release import _steps_shown, _still_to_fill, _sum_up
 from manyheads.course import Course
 
 
-def test_where_there_is_no_terminal_it_writes_lines_to_stderr(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_there_is_no_terminal_it_writes_lines_to_stderr(monkeypatch, capsys):
     monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
     with _steps_shown(4) as one_more:
         one_more()
@@ -70,9 +64,7 @@ def test_what_is_not_filled_yet_is_named_before_students_read_it() -> None:
     pytest.param(["running_mean", "--gradescope", "x.zip"],
         "course: an autograder has every exercise. Next: course release --gradescope x.zip\n", id="one exercise"),
 ])  # fmt: skip
-def test_gradescopes_options_that_do_not_fit_are_one_sentence(
-    run_course: Callable[..., subprocess.CompletedProcess[str]], tiny_copy: Path, options: list[str], says: str
-) -> None:
+def test_gradescopes_options_that_do_not_fit_are_one_sentence(run_course, tiny_copy, options, says):
     done = run_course("release", *options, cwd=tiny_copy)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", says)
     assert not (tiny_copy / "x.zip").exists()

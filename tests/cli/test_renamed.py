@@ -1,7 +1,5 @@
 """An exercise that was renamed: what was handed in by its earlier name is collected and graded."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path
@@ -24,9 +22,7 @@ def renamed(tiny_copy: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["01_mean_so_far.py", "03_means.py"])
-def test_an_old_name_is_graded_and_the_result_says_so(
-    run_course: Run, renamed: Path, tmp_path: Path, name: str
-) -> None:
+def test_an_old_name_is_graded_and_the_result_says_so(run_course, renamed, tmp_path, name):
     handed_in = tmp_path / "submitted" / "ada" / "averages" / name
     handed_in.parent.mkdir(parents=True)
     handed_in.write_bytes((renamed / "grader" / RIGHT).read_bytes())

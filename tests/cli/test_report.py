@@ -1,7 +1,5 @@
 """`course report` as an instructor runs it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -38,11 +36,6 @@ def test_students_adds_a_line_for_each(run_course: Run, results: Path) -> None:
     assert ["ben", "0", "0/2"] not in [line.split() for line in run_course("report", "results").stdout.splitlines()]
 
 
-def test_pages_among_the_results_are_no_results(run_course: Run, results: Path) -> None:
-    first, again = run_course("report", "results"), run_course("report", "results")
-    assert (again.returncode, again.stdout) == (0, first.stdout)
-
-
 def test_pages_go_where_html_says(run_course: Run, results: Path, tmp_path: Path) -> None:
     done = run_course("report", "results", "--html", "web/heads")
     assert done.stdout.endswith("Pages: web/heads/index.html\n")
@@ -50,9 +43,7 @@ def test_pages_go_where_html_says(run_course: Run, results: Path, tmp_path: Path
     assert not (results / "report").exists()
 
 
-def test_a_result_that_cannot_be_read_is_named_and_the_report_is_made_from_the_others(
-    run_course: Run, results: Path
-) -> None:
+def test_a_result_that_cannot_be_read_is_named_and_the_report_is_made_from_the_others(run_course, results):
     (results / "ben" / "averages.json").write_text('{"student": "ben", ')
     done = run_course("report", "results")
     assert done.returncode == 2
@@ -74,9 +65,7 @@ def test_where_no_result_can_be_read_no_page_is_written(run_course: Run, results
     assert not (results / "report").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_status_2_after_the_view(
-    run_course: Run, results: Path, tmp_path: Path
-) -> None:
+def test_a_folder_that_cannot_be_written_is_status_2_after_the_view(run_course, results, tmp_path):
     (tmp_path / "taken").write_text("")
     done = run_course("report", "results", "--html", "taken/here")
     assert done.returncode == 2
@@ -84,9 +73,7 @@ def test_a_folder_that_cannot_be_written_is_status_2_after_the_view(
     assert done.stderr.endswith("Next: course report --html ANOTHER_FOLDER\n")
 
 
-def test_submitted_draws_wrong_answers_beside_the_expected_ones(
-    run_course: Run, results: Path, tmp_path: Path, tiny_copy: Path
-) -> None:
+def test_submitted_draws_wrong_answers_beside_the_expected_ones(run_course, results, tmp_path, tiny_copy):
     for student, divided_by in (("ada", "torch.arange(1, len(x) + 1)"), ("ben", "len(x)")):
         folder = tmp_path / "handed in" / student / "averages"
         folder.mkdir(parents=True)
@@ -109,9 +96,7 @@ def test_a_folder_that_holds_nobody_of_these_results_is_named(run_course: Run, r
     assert not (results / "report").exists()
 
 
-def test_a_misconception_that_comes_back_is_told_on_the_terminal_and_on_the_class_page(
-    run_course: Run, results: Path
-) -> None:
+def test_a_misconception_that_comes_back_is_told_on_the_terminal_and_on_the_class_page(run_course, results):
     named = (Diagnosed(id="axis", title="You averaged over the wrong axis.", hint="Which one?"),)
     check = make.check("mean", 0, 2, title="averages")
     exercises = [make.exercise(id_, check, diagnosis=named) for id_ in ("running_mean", "later")]

@@ -1,7 +1,5 @@
 """`course trace`, as a student asks it: also of code that loops, exits or floods."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -112,21 +110,16 @@ def test_shapes_that_fit_no_recorded_call_are_the_instructors_to_mend(here: Path
         app(["trace", "running_mean"], standalone_mode=False)
 
 
-@pytest.mark.parametrize(
-    ("source", "says"),
-    [
-        pytest.param("def running_mean(x):\n    while True:\n        x = x + 1\n", "No answer within 2 seconds: is there an endless loop? That was in running_mean.", id="an endless loop"),
-        pytest.param("import os\ndef running_mean(x):\n    os._exit(0)\n", "The attempt ended its own process (exit status 0) in place of answering. That was in running_mean.", id="os._exit"),
-        pytest.param("import ctypes\ndef running_mean(x):\n    ctypes.string_at(0)\n", "The attempt's process was ended by SIGSEGV (a crash in native code). That was in running_mean.", id="a crash"),
-        pytest.param("import os\nos._exit(3)\n", "Line 2 was left out: it ended the whole process.", id="os._exit while it is imported"),
-        pytest.param("n = int(input())\n", "Line 1 did not run to its end: it raised EOFError on line 1: input() waits for somebody to type, and nobody does while a file is checked. Python says: EOF when reading a line", id="input()"),
-        pytest.param("import nowhere\n", "Line 1 did not run to its end: there is no module nowhere where attempts are judged.", id="an import that fails"),
-        pytest.param("import sys\ndef running_mean(x):\n    sys.modules['manyheads'] = None\n    for end in (65, 64):  # of a pipe, or a socket\n        try:\n            __import__('os').write(end, b'x' * 99)\n        except OSError:\n            continue\n    return x\n", "The attempt sent something that is not an answer", id="bytes of its own on the wire"),
-    ],
-)  # fmt: skip
-def test_code_that_does_not_answer_gives_one_sentence(
-    followed: Callable[[str], Followed], source: str, says: str
-) -> None:
+@pytest.mark.parametrize(("source", "says"), [
+    pytest.param("def running_mean(x):\n    while True:\n        x = x + 1\n", "No answer within 2 seconds: is there an endless loop? That was in running_mean.", id="an endless loop"),
+    pytest.param("import os\ndef running_mean(x):\n    os._exit(0)\n", "The attempt ended its own process (exit status 0) in place of answering. That was in running_mean.", id="os._exit"),
+    pytest.param("import ctypes\ndef running_mean(x):\n    ctypes.string_at(0)\n", "The attempt's process was ended by SIGSEGV (a crash in native code). That was in running_mean.", id="a crash"),
+    pytest.param("import os\nos._exit(3)\n", "Line 2 was left out: it ended the whole process.", id="os._exit while it is imported"),
+    pytest.param("n = int(input())\n", "Line 1 did not run to its end: it raised EOFError on line 1: input() waits for somebody to type, and nobody does while a file is checked. Python says: EOF when reading a line", id="input()"),
+    pytest.param("import nowhere\n", "Line 1 did not run to its end: there is no module nowhere where attempts are judged.", id="an import that fails"),
+    pytest.param("import sys\ndef running_mean(x):\n    sys.modules['manyheads'] = None\n    for end in (65, 64):  # of a pipe, or a socket\n        try:\n            __import__('os').write(end, b'x' * 99)\n        except OSError:\n            continue\n    return x\n", "The attempt sent something that is not an answer", id="bytes of its own on the wire"),
+])  # fmt: skip
+def test_code_that_does_not_answer_gives_one_sentence(followed, source, says):
     seen = followed(source)
     assert seen.shown == ()
     assert seen.ended.startswith(says)

@@ -1,7 +1,5 @@
 """`course train`: in a folder as a student has it, a few steps of the real thing."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`course check --watch` on a terminal: a real one, with real saves."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -1,7 +1,5 @@
 """One notebook with all exercises of an assignment is graded for each of them."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path
@@ -31,9 +29,7 @@ def graded(run_course: Run, two_means: Path, submitted: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["homework.ipynb", "Averages (2).ipynb"])
-def test_it_is_collected_and_each_exercise_says_from_what_it_is_graded(
-    run_course: Run, two_means: Path, tmp_path: Path, name: str
-) -> None:
+def test_it_is_collected_and_each_exercise_says_from_what_it_is_graded(run_course, two_means, tmp_path, name):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         archive.writestr(f"ada/{name}", notebook(FIRST, SECOND))
     done = run_course("collect", tmp_path / "class.zip", "--out", tmp_path / "in", cwd=two_means)
@@ -65,9 +61,7 @@ def test_an_exercises_own_file_counts_where_it_is_worked_on(run_course: Run, two
     assert found["running_mean"]["note"] == ""
 
 
-def test_lines_are_those_of_the_notebook_and_what_it_lacks_is_missing(
-    run_course: Run, two_means: Path, tmp_path: Path
-) -> None:
+def test_lines_are_those_of_the_notebook_and_what_it_lacks_is_missing(run_course, two_means, tmp_path):
     found = graded(run_course, two_means, hand_in(tmp_path, averages__ipynb=notebook("x = 1", WRONG)))
     said = " ".join(check["evidence"] for check in found["running_mean"]["checks"])
     assert "line 4 of code cell 2" in said

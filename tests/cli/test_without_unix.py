@@ -1,7 +1,5 @@
 """A student's commands where Python lacks what it has on Unix alone, as on Windows. On Windows itself nobody has run them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

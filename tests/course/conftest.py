@@ -1,7 +1,5 @@
 """What these tests share: a course of two exercises with a due date, its results, and overrides.yaml as a person writes it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,9 +1,6 @@
 """No course.yaml, overrides.yaml or roster is a traceback: each is read, or refused in one sentence that says what to do next."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -44,9 +41,7 @@ def overrides(folder: Path) -> None:
     pytest.param(NAME, ROWS, overrides, id="overrides.yaml"),
     pytest.param("roster.csv", ROSTER, lambda folder: read_roster(folder / "roster.csv"), id="a roster"),
 ])  # fmt: skip
-def test_whatever_stands_there_is_read_or_refused_in_a_sentence(
-    tmp_path: Path, name: str, text: str, read: Callable[[Path], object]
-) -> None:
+def test_whatever_stands_there_is_read_or_refused_in_a_sentence(tmp_path, name, text, read):
     chance, refused = random.Random(3), []
     for _ in range(60):
         (tmp_path / name).write_bytes(changed(text, chance))

@@ -1,7 +1,5 @@
 """What is meant by the name of an assignment, and what a file imports from beside it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

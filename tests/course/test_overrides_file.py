@@ -1,7 +1,5 @@
 """overrides.yaml: what is right is read; what is wrong is one sentence with its line, and what to run next."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -20,28 +18,25 @@ Decide = Callable[..., Decisions]
 GOOD = "- {student: ada, exercise: mean, score: 4}\n"
 
 
-@pytest.mark.parametrize(
-    ("row", "line", "says"),
-    [
-        pytest.param("student: ada, exercise: meen, score: 1", 3, "there is no exercise 'meen'; did you mean mean?", id="an exercise"),
-        pytest.param("student: ada, assignment: average, excused: true", 3, "there is no assignment 'average'; did you mean averages?", id="an assignment"),
-        pytest.param("student: ada, assignment: spread, exercise: mean, score: 1", 3, "there is no exercise 'mean'; there are: variance", id="of another assignment"),
-        pytest.param("student: ada, excused: true", 3, "of which assignment? There are: averages, spread", id="no assignment"),
-        pytest.param("student: ada, exercise: mean, score: 40", 3, "score 40 is more than the 4 points of mean. Next", id="too many points"),
-        pytest.param("student: ada, exercise: mean, score: .nan", 3, "finite number", id="no number"),
-        pytest.param("student: ada, exercise: mean, score: !!int ''", 3, "cannot be read as int", id="an empty int"),
-        pytest.param("student: ada, exercise: mean, score: 1, score: 2", 3, "score: stands in line 3, too", id="a key twice"),
-        pytest.param("student: ada, exercise: mean", 3, "a row has one of score, due, excused; this one has none", id="nothing"),
-        pytest.param("student: ada, exercise: mean, score: 1, excused: true", 3, "this one has score and excused", id="two decisions"),
-        pytest.param("student: 007, exercise: mean, score: 1", 3, "YAML reads this as 7, not as text, which may need quotes", id="a number as a name"),
-        pytest.param("student: no, exercise: mean, score: 1", 3, "YAML reads this as False, not as text", id="no as a name"),
-        pytest.param("student: ada, exercise: mean, due: 2026-12-03 18:00", 3, "due is of all exercises", id="an extension of one exercise"),
-        pytest.param("student: ada, assignment: averages, due: 9999-12-31 23:58:20 -14:00", 3, "is no date and time of 1990 to 2100", id="the end of the calendar"),
-        pytest.param("student: ada, assignment: spread, due: 2026-12-03 18:00", 3, "spread has no due date to extend", id="nothing to extend"),
-        pytest.param("student: ada, exercise: mean, score: 3", 3, "a second score of the same; the first is in line 2", id="twice"),
-        pytest.param("student: ada, assignment: averages, score: 11", 3, "score 11 is more than the 10 points of averages", id="more than all"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("row", "line", "says"), [
+    pytest.param("student: ada, exercise: meen, score: 1", 3, "there is no exercise 'meen'; did you mean mean?", id="an exercise"),
+    pytest.param("student: ada, assignment: average, excused: true", 3, "there is no assignment 'average'; did you mean averages?", id="an assignment"),
+    pytest.param("student: ada, assignment: spread, exercise: mean, score: 1", 3, "there is no exercise 'mean'; there are: variance", id="of another assignment"),
+    pytest.param("student: ada, excused: true", 3, "of which assignment? There are: averages, spread", id="no assignment"),
+    pytest.param("student: ada, exercise: mean, score: 40", 3, "score 40 is more than the 4 points of mean. Next", id="too many points"),
+    pytest.param("student: ada, exercise: mean, score: .nan", 3, "finite number", id="no number"),
+    pytest.param("student: ada, exercise: mean, score: !!int ''", 3, "cannot be read as int", id="an empty int"),
+    pytest.param("student: ada, exercise: mean, score: 1, score: 2", 3, "score: stands in line 3, too", id="a key twice"),
+    pytest.param("student: ada, exercise: mean", 3, "a row has one of score, due, excused; this one has none", id="nothing"),
+    pytest.param("student: ada, exercise: mean, score: 1, excused: true", 3, "this one has score and excused", id="two decisions"),
+    pytest.param("student: 007, exercise: mean, score: 1", 3, "YAML reads this as 7, not as text, which may need quotes", id="a number as a name"),
+    pytest.param("student: no, exercise: mean, score: 1", 3, "YAML reads this as False, not as text", id="no as a name"),
+    pytest.param("student: ada, exercise: mean, due: 2026-12-03 18:00", 3, "due is of all exercises", id="an extension of one exercise"),
+    pytest.param("student: ada, assignment: averages, due: 9999-12-31 23:58:20 -14:00", 3, "is no date and time of 1990 to 2100", id="the end of the calendar"),
+    pytest.param("student: ada, assignment: spread, due: 2026-12-03 18:00", 3, "spread has no due date to extend", id="nothing to extend"),
+    pytest.param("student: ada, exercise: mean, score: 3", 3, "a second score of the same; the first is in line 2", id="twice"),
+    pytest.param("student: ada, assignment: averages, score: 11", 3, "score 11 is more than the 10 points of averages", id="more than all"),
+])  # fmt: skip
 def test_what_is_wrong_is_one_sentence_with_its_line(decide: Decide, row: str, line: int, says: str) -> None:
     with pytest.raises(CourseFault) as raised:
         decide(f"# mine\n{GOOD}- {{{row}}}\n")

@@ -1,7 +1,5 @@
 """The shipped JSON Schemas are the models', and editors that use them find the same mistakes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

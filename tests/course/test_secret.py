@@ -1,7 +1,5 @@
 """The course secret: made once, read by its owner alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Signatures with named axes, as course.yaml writes them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

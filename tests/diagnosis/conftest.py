@@ -1,7 +1,5 @@
 """What a student's machine and the grading say of a text."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.level import Box

@@ -1,7 +1,5 @@
 """Whether two answers are the same to rounding, and which can be held against the reference."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Each aspect fails what differs in it, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -108,9 +106,7 @@ ONE_CALL = [
 @pytest.mark.parametrize(
     ("aspect", "right", "wrong", "call", "evidence"), ONE_CALL, ids=[f"{a}: {e[:30]}" for a, *_, e in ONE_CALL]
 )
-def test_an_aspect_fails_what_differs_in_it(
-    aspect: Aspect, right: Callable[..., object], wrong: Callable[..., object], call: Call, evidence: str
-) -> None:
+def test_an_aspect_fails_what_differs_in_it(aspect, right, wrong, call, evidence):
     compare(aspect, [compared(right, right, call)])
     with pytest.raises(CheckFailed, match=evidence):
         compare(aspect, [compared(right, wrong, call)])

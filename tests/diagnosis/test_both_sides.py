@@ -1,7 +1,5 @@
 """A student's machine and the grading say the same of an attempt, but for what a hidden check shows by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain, islice
 

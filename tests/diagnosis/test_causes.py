@@ -1,7 +1,5 @@
 """Whether proved misconceptions can be why something else is wrong."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.worker.answers import Raised

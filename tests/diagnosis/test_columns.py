@@ -1,7 +1,5 @@
 """Numbers in few bytes come back as they were, or to what comparing them needs."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """A number that nobody has listed is told by the recorded curve; where no number fits all calls, nothing is named."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

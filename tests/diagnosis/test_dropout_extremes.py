@@ -1,7 +1,5 @@
 """Of many copies of one input, in training, the extremes of the answers are compared: chance does not decide them."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

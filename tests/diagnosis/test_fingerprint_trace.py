@@ -1,7 +1,5 @@
 """Recording of tensors agree to rounding, and those of infinities and of huge numbers with nothing finite."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A check of causality or independence asks which numbers an edit reaches, not what the numbers are."""
 
-from __future__ import annotations
-
 import sys
 import types
 from pathlib import Path
@@ -92,9 +90,7 @@ def test_answers_are_held_together_only_where_the_reference_relates_them(other: 
     (RIGHT.replace("weights @ v", "weights @ v.flip(0)"), {"independent"}),
     (RIGHT.replace("self.proj(y))", "self.proj(y)[1:])"), {"causal", "independent"}),
 ], ids=["not scaled", "not projected", "not masked", "another sequence's values", "another shape"])  # fmt: skip
-def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(
-    monkeypatch: pytest.MonkeyPatch, wrong: str, fails_of_causality: set[str]
-) -> None:
+def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(monkeypatch, wrong, fails_of_causality):
     assert wrong != RIGHT
     module = types.ModuleType("attempt")
     monkeypatch.setitem(sys.modules, "attempt", module)

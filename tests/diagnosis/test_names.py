@@ -1,7 +1,5 @@
 """What is named of an attempt, at home and graded alike: a table of attempts, each a text with small changes."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What is recorded of two mistakes at once."""
 
-from __future__ import annotations
-
 from manyheads.checks.implementation import LocalRunner
 from manyheads.diagnosis.bank import load_bank
 from manyheads.diagnosis.pair_answers import brief

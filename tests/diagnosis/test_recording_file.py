@@ -1,7 +1,5 @@
 """A recording comes back from its file as it was recorded: every facet of every reply, and every pair."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A reply that is the reference's to the last bit has its fingerprint, and no other reply is taken for it."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """What is kept of a pair's answer has a part of each tensor that is returned."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

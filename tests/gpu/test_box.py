@@ -1,7 +1,5 @@
 """The box on a real GPU. Skipped, with the reason, where there is none: `make gpu` runs these where there is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,9 +82,6 @@ def number(connection: Connection, call: Call) -> float:
     return float(reply.outputs[0].tensor.item())
 
 
-# The box
-
-
 def test_the_canary_finds_no_way_out(box: Box, tmp_path: Path) -> None:
     report = run_canary(box, LIMITS, tmp_path)
     assert report.holds, report
@@ -131,9 +126,6 @@ def test_an_attempt_that_is_killed_gives_all_of_its_memory_back_before_the_next_
         connection = loaded(box)
         assert number(connection, Call("write", (mib, "answers"))) == mib
         connection.close()
-
-
-# A call
 
 
 X = torch.arange(6.0).reshape(2, 3)

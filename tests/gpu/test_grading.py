@@ -3,8 +3,6 @@
 A module of its own: `course grade` needs the GPU that a box of test_box.py has.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -50,9 +48,7 @@ def handed_in(tmp_path: Path, course: Course, source: Callable[[str], Path]) -> 
     return tmp_path / "submitted"
 
 
-def test_the_solutions_have_full_marks_on_both_and_pass_what_a_gpu_adds(
-    on_both: Callable[[Path], tuple[Result, Result]], course: Course, tmp_path: Path
-) -> None:
+def test_the_solutions_have_full_marks_on_both_and_pass_what_a_gpu_adds(on_both, course, tmp_path):
     assignment = course.assignments[0]
     solutions = {exercise.id: exercise.solution for exercise in assignment.exercises}
     on_gpu, on_cpu = on_both(handed_in(tmp_path, course, solutions.__getitem__))
@@ -63,9 +59,7 @@ def test_the_solutions_have_full_marks_on_both_and_pass_what_a_gpu_adds(
     assert sum(len(e.checks) for e in on_gpu.exercises) > sum(len(e.checks) for e in on_cpu.exercises)
 
 
-def test_a_wrong_attempt_fails_on_a_gpu_what_it_fails_on_a_cpu(
-    on_both: Callable[[Path], tuple[Result, Result]], course: Course, tmp_path: Path
-) -> None:
+def test_a_wrong_attempt_fails_on_a_gpu_what_it_fails_on_a_cpu(on_both, course, tmp_path):
     wrong = course.root / "grader" / "wrong"
     on_gpu, on_cpu = on_both(handed_in(tmp_path, course, lambda exercise: min((wrong / exercise).glob("*.py"))))
     for there, here in zip(on_gpu.exercises, on_cpu.exercises, strict=True):

@@ -1,7 +1,5 @@
 """A box for tests that ask how many processes there were."""
 
-from __future__ import annotations
-
 from manyheads.box.connection import Connection
 from manyheads.box.level import Box, Level
 from manyheads.box.worker.limits import Limits

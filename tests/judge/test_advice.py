@@ -1,7 +1,5 @@
 """What a line that raised an exception shows by itself."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,16 +1,13 @@
 """A folder of results is one run's at a time, and its files are the run's own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Run
 from tests.make import hand_in
 
 MEAN = "def running_mean(x):\n    return x\n"
@@ -30,9 +27,7 @@ def submitted(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def grade(
-    run_course: Run, tiny_copy: Path, submitted: Path, tmp_path: Path
-) -> Callable[[], subprocess.CompletedProcess[str]]:
+def grade(run_course, tiny_copy, submitted, tmp_path):
     out = tmp_path / "out"
     return lambda: run_course("grade", submitted, "--out", out, "--jobs", "1", "--no-lines", cwd=tiny_copy)
 
@@ -41,16 +36,13 @@ def grade(
 def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that holds the folder."""
     holding = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path / "out")], stdout=subprocess.PIPE, text=True)
-    assert holding.stdout is not None
     assert holding.stdout.readline() == "held\n"
     yield holding
     holding.kill()
     holding.wait()
 
 
-def test_the_second_run_into_a_folder_says_so_and_one_that_died_holds_nothing(
-    grade: Callable[[], subprocess.CompletedProcess[str]], other: subprocess.Popen[str], tmp_path: Path
-) -> None:
+def test_the_second_run_into_a_folder_says_so_and_one_that_died_holds_nothing(grade, other, tmp_path):
     done = grade()
     assert (done.returncode, done.stdout) == (2, "")
     said = f"course: another course grade (process {other.pid}) is writing to {tmp_path / 'out'}. "
@@ -65,9 +57,7 @@ def test_the_second_run_into_a_folder_says_so_and_one_that_died_holds_nothing(
     "name", ["bela", "bela/averages.json", ".journal", ".lock", "not-graded.json", ".points-changed"]
 )
 @pytest.mark.parametrize("is_link", [True, False], ids=["a link", "a folder"])
-def test_links_and_folders_in_place_of_files_are_refused_before_anybody_is_graded(
-    grade: Callable[[], subprocess.CompletedProcess[str]], tmp_path: Path, name: str, is_link: bool
-) -> None:
+def test_links_and_folders_in_place_of_files_are_refused_before_anybody_is_graded(grade, tmp_path, name, is_link):
     path, elsewhere = tmp_path / "out" / name, tmp_path / "elsewhere"
     path.parent.mkdir(parents=True)
     then = "is to be written. Next: move it elsewhere, or give --out another folder"

@@ -1,7 +1,5 @@
 """Much asked at once comes out as if each had been asked alone, whatever the attempt does. In the real box."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -70,27 +68,15 @@ def test_each_gets_its_own_answer_and_stands_in_the_record_under_its_check(box: 
     assert sent == [4, 2]  # what raises is asked once more, in float32
 
 
-@pytest.mark.parametrize(
-    ("body", "end"),
-    [
-        ("import os\n    os._exit(0)", End.CRASHED),
-        ("import ctypes\n    ctypes.string_at(0)", End.CRASHED),
-        ("while True: pass", End.TIMEOUT),
-        ("import os\n    while os.read(64, 4096): pass", End.TIMEOUT),
-        ("import os\n    os.write(65, b'x' * 64)", End.BAD_REPLY),
-        (TWICE, End.BAD_REPLY),
-        ("import os\n    os.close(65)", End.CRASHED),
-    ],
-    ids=[
-        "it exits",
-        "it crashes",
-        "it loops",
-        "it reads what others are asked",
-        "it writes rubbish",
-        "it answers twice",
-        "it hangs up",
-    ],
-)
+@pytest.mark.parametrize(("body", "end"), [
+    pytest.param("import os\n    os._exit(0)", End.CRASHED, id="it exits"),
+    pytest.param("import ctypes\n    ctypes.string_at(0)", End.CRASHED, id="it crashes"),
+    pytest.param("while True: pass", End.TIMEOUT, id="it loops"),
+    pytest.param("import os\n    while os.read(64, 4096): pass", End.TIMEOUT, id="it reads what others are asked"),
+    pytest.param("import os\n    os.write(65, b'x' * 64)", End.BAD_REPLY, id="it writes rubbish"),
+    pytest.param(TWICE, End.BAD_REPLY, id="it answers twice"),
+    pytest.param("import os\n    os.close(65)", End.CRASHED, id="it hangs up"),
+])  # fmt: skip
 def test_what_one_call_does_befalls_no_other(box: Box, body: str, end: End) -> None:
     with attempt(box, f"{GOOD}def g(x):\n    {body}\n", seconds_per_call=0.5) as runner:
         answers = runner.execute_all(questions("f", "g", "f", "f"))

@@ -1,7 +1,5 @@
 """One attempt, many calls: deaths, budgets, dtypes. In the real box."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest
@@ -128,9 +126,6 @@ def test_its_visible_checks_do_not_run(box):
     runner = attempt(box, "if __name__ == '__main__':\n    raise RuntimeError('visible')\ndef f(x):\n    return x")
     assert runner.load() is None
     runner.close()
-
-
-# On a GPU; the meta device stands in for it
 
 
 def on_another_device(box, source: str, **limits) -> AttemptRunner:

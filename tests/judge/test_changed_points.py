@@ -1,7 +1,5 @@
 """Whose points a run changed: beside the results, until the next run ends."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from manyheads.judge.record_results import CHANGING, finish_changed_points, note_points, read_changed_points

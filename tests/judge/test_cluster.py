@@ -1,7 +1,5 @@
 """A class graded on a cluster: a real scheduler, two workers, each a process of its own, all on this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -31,6 +29,7 @@ from manyheads.judge.judge_process import GradePlan, WorkerLost
 from manyheads.judge.record_results import JOURNAL as NAME
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
+from tests import make
 from tests.make import BY_SUMS as RIGHT
 from tests.make import CLASS, REPOSITORY, copy_course, hand_in
 
@@ -140,14 +139,7 @@ def grading(cluster: Cluster, submitted: Path, out: Path) -> subprocess.Popen[st
     """`course grade --cluster` as the leader of a process group of its own."""
     arguments = ["grade", submitted, "--out", out, "--course", cluster.course, "--seed", "0"]
     arguments += ["--cluster", cluster.address]
-    return subprocess.Popen(
-        [sys.executable, "-m", "manyheads", *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    return make.start(*make.COURSE, *arguments)
 
 
 def wait_until(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
@@ -168,9 +160,7 @@ def test_two_workers_give_what_this_machine_gives(cluster: Cluster, box: Box, tm
     assert all(worker.family() for worker in cluster.workers.values()), "each has a judge"
 
 
-def test_a_worker_whose_canary_gets_out_stops_the_run_before_anything_is_graded(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_a_worker_whose_canary_gets_out_stops_the_run_before_anything_is_graded(cluster, tmp_path):
     bwrap = cluster.folder / "bin" / "bwrap"
     bwrap.parent.mkdir()
     slowly = "sleep 2"  # the other two would have graded everybody meanwhile

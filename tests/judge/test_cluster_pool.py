@@ -1,7 +1,5 @@
 """Calls on a real dask scheduler with a worker, both of this process, and what may break between them and us."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -44,9 +42,7 @@ def test_what_calls_return_and_what_one_raises_is_handed_over(client: Client) ->
         results(client, fail)
 
 
-def test_a_result_that_came_counts_although_its_worker_is_lost_meanwhile(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_result_that_came_counts_although_its_worker_is_lost_meanwhile(client, monkeypatch):
     gather = client._gather
 
     async def gather_and_lose(tasks: Any, **options: Any) -> Any:
@@ -67,9 +63,7 @@ def test_where_the_client_has_closed_the_scheduler_is_gone(client: Client) -> No
         results(client, partial(divmod, 7, 2))
 
 
-def test_where_a_connection_breaks_with_a_result_on_its_way_too(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_a_connection_breaks_with_a_result_on_its_way_too(client, monkeypatch):
     async def broken(*_: Any, **__: Any) -> None:
         raise OSError("Stream is closed")
 

@@ -1,7 +1,5 @@
 """What a cluster must have before any work is sent to it. Whole runs on one are in test_cluster.py."""
 
-from __future__ import annotations
-
 import importlib
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """What somebody is told whose hidden checks or mutants are not there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 """A check that stumbles over an attempt's answer: the attempt is told what its answer should have been, nobody calls the grader
 broken."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,16 +45,12 @@ def outcome(tmp_path: Path) -> Callable[..., CheckOutcome]:
     pytest.param(lambda x: x.mean(1), "the output should have shape (2, 3, 4); yours has (2, 4)", id="no tokens"),
     pytest.param(lambda x: x > 0, "a tensor of float64 was expected; yours is of bool", id="bools"),
 ])  # fmt: skip
-def test_an_answer_of_another_shape_or_kind_is_told_and_is_no_fault_of_the_grader(
-    outcome: Callable[..., CheckOutcome], f: Callable[[torch.Tensor], object], says: str
-) -> None:
+def test_an_answer_of_another_shape_or_kind_is_told_and_is_no_fault_of_the_grader(outcome, f, says):
     found = outcome(f)
     assert (found.outcome, found.evidence, found.fault) == ("failed", says, "")
 
 
-def test_a_check_that_breaks_over_an_answer_like_the_references_is_broken_itself(
-    outcome: Callable[..., CheckOutcome],
-) -> None:
+def test_a_check_that_breaks_over_an_answer_like_the_references_is_broken_itself(outcome):
     found = outcome(lambda x: 2 * x, BROKEN)
     assert (found.outcome, found.evidence) == ("skipped", FAILED_ITSELF)
     assert "ZeroDivisionError" in found.fault

@@ -1,7 +1,5 @@
 """Each judge gets a CPU of its own where there are as many as judges, and none where there are not."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

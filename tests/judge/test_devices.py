@@ -1,7 +1,5 @@
 """Checks that one device alone has: elsewhere they do not exist, and they give no points anywhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

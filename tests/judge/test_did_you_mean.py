@@ -1,7 +1,5 @@
 """The name that is meant by a misspelt one, from the text and torch's own names alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.worker.answers import Raised
@@ -28,24 +26,21 @@ def raised(message: str, line: int | None, type_: str = "AttributeError") -> Rai
     return Raised(type_, (type_, "Exception"), message, "call", line)
 
 
-@pytest.mark.parametrize(
-    ("message", "line", "says"),
-    [
-        pytest.param("'Tensor' object has no attribute 'trasnpose'", 6, "transpose, where it says trasnpose", id="of a tensor"),
-        pytest.param("module 'torch' has no attribute 'arrange'", 6, "arange, where it says arrange", id="of torch"),
-        pytest.param("module 'torch.nn.functional' has no attribute 'sofmax'", 6, "softmax, where it says sofmax", id="of torch.nn.functional"),
-        pytest.param("'Head' object has no attribute 'W_qurey'", 14, "W_query, where it says W_qurey", id="of the student's module"),
-        pytest.param("'Head' object has no attribute 'w_query'", 14, "W_query, where it says w_query", id="in capitals"),
-        pytest.param("name 'quary' is not defined", 6, "query, where it says quary", id="a name"),
-        pytest.param("name 'rnage' is not defined", 6, "range, where it says rnage", id="one of Python's own"),
-        pytest.param("'Tensor' object has no attribute 'zzzzz'", 14, "", id="nothing near"),
-        pytest.param("'Tensor' object has no attribute 'reshap'", 6, "", id="what the line does not have"),
-        pytest.param("'Tensor' object has no attribute 'trasnpose'", None, "", id="no line"),
-        pytest.param("'Tensor' object has no attribute 'trasnpose'", 9, "", id="another line"),
-        pytest.param("module 'os' has no attribute 'arrange'", 6, "", id="of a module that is not torch's"),
-        pytest.param("name 'transpose' is wrong", 6, "", id="another message"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("message", "line", "says"), [
+    pytest.param("'Tensor' object has no attribute 'trasnpose'", 6, "transpose, where it says trasnpose", id="of a tensor"),
+    pytest.param("module 'torch' has no attribute 'arrange'", 6, "arange, where it says arrange", id="of torch"),
+    pytest.param("module 'torch.nn.functional' has no attribute 'sofmax'", 6, "softmax, where it says sofmax", id="of torch.nn.functional"),
+    pytest.param("'Head' object has no attribute 'W_qurey'", 14, "W_query, where it says W_qurey", id="of the student's module"),
+    pytest.param("'Head' object has no attribute 'w_query'", 14, "W_query, where it says w_query", id="in capitals"),
+    pytest.param("name 'quary' is not defined", 6, "query, where it says quary", id="a name"),
+    pytest.param("name 'rnage' is not defined", 6, "range, where it says rnage", id="one of Python's own"),
+    pytest.param("'Tensor' object has no attribute 'zzzzz'", 14, "", id="nothing near"),
+    pytest.param("'Tensor' object has no attribute 'reshap'", 6, "", id="what the line does not have"),
+    pytest.param("'Tensor' object has no attribute 'trasnpose'", None, "", id="no line"),
+    pytest.param("'Tensor' object has no attribute 'trasnpose'", 9, "", id="another line"),
+    pytest.param("module 'os' has no attribute 'arrange'", 6, "", id="of a module that is not torch's"),
+    pytest.param("name 'transpose' is wrong", 6, "", id="another message"),
+])  # fmt: skip
 def test_the_name_that_is_meant(message: str, line: int | None, says: str) -> None:
     assert did_you_mean(SOURCE, raised(message, line)) == (f"Did you mean {says}?" if says else "")
 

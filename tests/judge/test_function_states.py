@@ -1,7 +1,5 @@
 """Where a check failed, and what follows for each function."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.worker.answers import Output, Raised, Reply
@@ -59,17 +57,14 @@ def make(size) -> layer:
 """
 
 
-@pytest.mark.parametrize(
-    ("line", "text", "state"),
-    [
-        pytest.param(5, BEFORE, "wrong", id="before it came to use the other"),
-        pytest.param(7, BEFORE, "waiting", id="after that"),
-        pytest.param(6, BEFORE, "waiting", id="on that line"),
-        pytest.param(2, BEFORE, "waiting", id="in the other"),
-        pytest.param(6, BEFORE.replace("    n =", "    while True:\n     n =").replace("    m", "     m"), "waiting",
-            id="in a loop"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "text", "state"), [
+    pytest.param(5, BEFORE, "wrong", id="before it came to use the other"),
+    pytest.param(7, BEFORE, "waiting", id="after that"),
+    pytest.param(6, BEFORE, "waiting", id="on that line"),
+    pytest.param(2, BEFORE, "waiting", id="in the other"),
+    pytest.param(6, BEFORE.replace("    n =", "    while True:\n     n =").replace("    m", "     m"), "waiting",
+        id="in a loop"),
+])  # fmt: skip
 def test_what_raises_before_it_uses_another_waits_for_none(line: int, text: str, state: str) -> None:
     raised = Raised("KeyError", ("KeyError", "Exception"), "'b'", "call", line)
     seen = [Seen("layer", is_asked=True, is_wrong=True), Seen("make", is_asked=True, is_wrong=True, raised=raised)]

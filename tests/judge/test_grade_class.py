@@ -1,7 +1,5 @@
 """A class, graded by one judge or by several: the results are the same, and a fault of the grader's own is seen."""
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import os
@@ -116,9 +114,7 @@ CHECKS = "grader/checks/test_running_mean.py"
     pytest.param(edit(CHECKS, "import torch", "import os\n\nos._exit(3)"), WorkerLost, "a judge process ended",
         id="a judge that cannot be started"),
 ])  # fmt: skip
-def test_a_judges_fault_surfaces_with_what_to_do_next(
-    tiny_copy: Path, submitted: Path, fault: Callable[[Path], None], error: type[Exception], says: str
-) -> None:
+def test_a_judges_fault_surfaces_with_what_to_do_next(tiny_copy, submitted, fault, error, says):
     submissions, _ = find_submissions(load_course(tiny_copy), submitted)
     fault(tiny_copy)
     with pytest.raises(error, match=says) as raised:
@@ -209,9 +205,7 @@ def two_gib() -> Iterator[Path]:
         time.sleep(0.1)
 
 
-def test_a_judge_that_the_kernel_ends_for_lack_of_memory_ends_no_run(
-    tiny_copy: Path, tmp_path: Path, two_gib: Path
-) -> None:
+def test_a_judge_that_the_kernel_ends_for_lack_of_memory_ends_no_run(tiny_copy, tmp_path, two_gib):
     dying(tiny_copy, "[b'x' * (1 << 28) for _ in range(12)]")
     submitted = hand_in(tmp_path / "class", OTHERS | {"dan": ONE_NUMBER})
     line = (
@@ -227,9 +221,7 @@ def test_a_judge_that_the_kernel_ends_for_lack_of_memory_ends_no_run(
     assert scores == {"ada": 4, "ben": 2, "zoe": 4, "dan": None}
 
 
-def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(
-    tiny_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(tiny_copy, tmp_path, monkeypatch):
     complaints: list[object] = []
     monkeypatch.setattr(threading, "excepthook", complaints.append)
     folder = hand_in(tmp_path / "many", {"ada": RIGHT, "ben": CLASS["fay"]} | {f"waits{i}": RIGHT for i in range(7)})

@@ -1,9 +1,5 @@
 """A judge and its students: what two of them handed in word for word is judged once."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from manyheads.box.level import Box
@@ -35,9 +31,7 @@ def test_the_same_text_is_judged_once_and_has_the_same_result(judge_and_box, run
     assert box.attempts == 3  # what is wrong is asked the public calls in a process of its own
 
 
-def test_a_text_gets_the_result_that_it_gets_alone_whoever_came_before(
-    tiny: Course, box: Box, running_mean: Exercise
-) -> None:
+def test_a_text_gets_the_result_that_it_gets_alone_whoever_came_before(tiny, box, running_mean):
     texts = [RIGHT, WRONG, RIGHT + "# mine\n", WRONG.replace("len(x)", "2"), WRONG + "# mine\n"]
     alone = [graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, text)[0] for text in texts]
     assert graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, *texts) == alone
@@ -85,9 +79,7 @@ def test_a_note_on_a_students_own_folder_stays_that_students(judge_and_box, runn
     assert [judge.grade_attempt("s", running_mean, each).note for each in sources] == ["A notebook lies here, too.", ""]
 
 
-def test_all_exercises_together_are_remembered_up_to_a_limit(
-    repository: Path, box: Box, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_exercises_together_are_remembered_up_to_a_limit(repository, box, monkeypatch):
     """Beyond it the exercise of which most is remembered is forgotten, and the results stay what they are."""
     course = load_course(repository)
     first, second = course.assignments[0].exercises[:2]

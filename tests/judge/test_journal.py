@@ -1,7 +1,5 @@
 """A run that is stopped goes on where it stopped; a run that is repeated grades only what changed."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -9,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -62,14 +59,7 @@ def environment() -> dict[str, str]:
 
 def start(course: Path, submitted: Path, out: Path, jobs: int = 1) -> subprocess.Popen[str]:
     """`course grade` as the leader of a process group of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "manyheads", *grading(course, submitted, out, jobs)],
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    return make.start(*make.COURSE, *grading(course, submitted, out, jobs))
 
 
 def grade_all_of(course: Path, submitted: Path, out: Path) -> str:
@@ -111,9 +101,7 @@ def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, sub
     assert results_in(out) == mended, "graded again with the same seed it is the same"
 
 
-def test_a_new_exercise_a_new_assignment_and_a_changed_one_grade_nothing_else_again(
-    run_course: Run, tiny_copy: Path, submitted: Path, tmp_path: Path
-) -> None:
+def test_what_is_new_or_changed_is_graded_and_nothing_else_again(run_course, tiny_copy, submitted, tmp_path):
     out = tmp_path / "out"
 
     def grade(*options: str) -> tuple[str, list[list[str]]]:
@@ -205,9 +193,7 @@ def test_a_torn_line_costs_one_submission(tiny_copy: Path, submitted: Path, tmp_
     assert set(Record(tmp_path, keys).noted) == {"ada/averages", "cat/averages"}
 
 
-def test_an_entry_is_good_for_the_result_that_it_was_written_with(
-    tiny_copy: Path, submitted: Path, tmp_path: Path
-) -> None:
+def test_an_entry_is_good_for_the_result_that_it_was_written_with(tiny_copy, submitted, tmp_path):
     course = load_course(tiny_copy)
     (submission, *_), _ = find_submissions(course, submitted)
     (exercise,), result = submission.assignment.exercises, result_of(submission)
@@ -240,9 +226,7 @@ def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitte
 
 
 @pytest.mark.parametrize("moment", [1])  # `make soak` tries fifty
-def test_a_run_that_is_killed_is_completed_by_the_next(
-    tiny_copy: Path, submitted: Path, tmp_path: Path, undisturbed: Results, moment: int
-) -> None:
+def test_a_run_that_is_killed_is_completed_by_the_next(tiny_copy, submitted, tmp_path, undisturbed, moment):
     out = tmp_path / "out"
     process = start(tiny_copy, submitted, out, jobs=2)
     wait_for_results(out, moment, process)
@@ -253,9 +237,7 @@ def test_a_run_that_is_killed_is_completed_by_the_next(
 
 
 @pytest.mark.soak
-def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(
-    tiny_copy: Path, submitted: Path, tmp_path: Path, undisturbed: Results
-) -> None:
+def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(tiny_copy, submitted, tmp_path, undisturbed):
     draw, out = random.Random(0), tmp_path / "out"
     for _ in range(50):
         process = start(tiny_copy, submitted, out, jobs=2)

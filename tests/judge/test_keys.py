@@ -1,7 +1,5 @@
 """What is in the key of an attempt: all that its result depends on, and nothing of another exercise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -110,9 +108,7 @@ def test_a_file_is_in_the_keys_of_what_depends_on_it(course: Path, path: str, gr
     ("other:", "new: {title: D}\nother:", set()),
     ("other: {title: C}", "other: {", {"mean"}),
 ])  # fmt: skip
-def test_the_words_of_what_a_result_names_are_in_its_key(
-    course: Path, old: str, new: str, graded_again: set[str]
-) -> None:
+def test_the_words_of_what_a_result_names_are_in_its_key(course, old, new, graded_again):
     path = course / "grader" / "texts.yaml"
     assert changed(course, lambda: path.write_text(path.read_text().replace(old, new))) == graded_again
 
@@ -123,9 +119,7 @@ def test_the_words_of_what_a_result_names_are_in_its_key(
     ("title: Numbers", "title: Numbers\ntime_zone: UTC\nlate: {per_day: 10%}\nnot_handed_in: zero", set()),
     ("title: Numbers", "title: Numbers\nlimits: {seconds_per_call: 1}", {"mean", "median", "total"}),
 ])  # fmt: skip
-def test_dates_and_titles_are_no_reason_to_grade_again(
-    course: Path, old: str, new: str, graded_again: set[str]
-) -> None:
+def test_dates_and_titles_are_no_reason_to_grade_again(course, old, new, graded_again):
     path = course / "course.yaml"
     assert changed(course, lambda: path.write_text(path.read_text().replace(old, new))) == graded_again
 
@@ -147,17 +141,14 @@ def test_an_exercises_row_and_its_number_are_in_its_key_alone(course: Path) -> N
     assert changed(course, edit(lambda rows: rows.insert(2, row("middle")))) == {"mode"}  # its file is 04_mode now
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "from pathlib import Path\n", "import os.path\n", "DATA = open('numbers.txt').read()\n",
-        "import torch\nX = torch.load('numbers.pt')\n", "HERE = __file__\n",
-        "from torch import load\n", "import numpy as np\nX = np.loadtxt('x')\n", "from grader import helpers\n",
-        "import _sizes\n", "from ..misconceptions import total\n", "from .data import X\n", "exec('')\n", "def (\n",
-        "if __name__ != '__main__':\n    X = open('numbers.txt').read()\n",
-        "if __name__ == '__main__':\n    pass\nelse:\n    X = open('numbers.txt').read()\n",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("source", [
+    "from pathlib import Path\n", "import os.path\n", "DATA = open('numbers.txt').read()\n",
+    "import torch\nX = torch.load('numbers.pt')\n", "HERE = __file__\n",
+    "from torch import load\n", "import numpy as np\nX = np.loadtxt('x')\n", "from grader import helpers\n",
+    "import _sizes\n", "from ..misconceptions import total\n", "from .data import X\n", "exec('')\n", "def (\n",
+    "if __name__ != '__main__':\n    X = open('numbers.txt').read()\n",
+    "if __name__ == '__main__':\n    pass\nelse:\n    X = open('numbers.txt').read()\n",
+])  # fmt: skip
 def test_where_a_source_may_read_more_every_file_of_the_course_is_in_its_key(course: Path, source: str) -> None:
     write(course / "grader/checks/_sizes.py", source)
     write(course / "grader/numbers.txt", "1\n")

@@ -1,12 +1,9 @@
 """A command or a judge that is killed at any moment leaves nothing: no process, no cgroup, no mount."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -61,9 +58,7 @@ def kill(run: Witnessed, victim: str, ending: signal.Signals) -> None:
 @endings
 @victims
 @pytest.mark.parametrize("beginning", [JUDGE, REAPER], ids=["a judge starts", "a box starts"])
-def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(
-    tiny_copy: Path, tmp_path: Path, beginning: str, victim: str, ending: signal.Signals
-) -> None:
+def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(tiny_copy, tmp_path, beginning, victim, ending):
     grading = command(tiny_copy, a_class(tmp_path / "submitted", LOOP))
     with witnessed(grading, tmp_path / "log") as run:
         run.wait_for(lambda: run.named(beginning))
@@ -72,9 +67,7 @@ def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(
 
 
 @endings
-def test_nothing_is_left_of_a_run_that_is_killed_while_an_attempt_loops(
-    tiny_copy: Path, tmp_path: Path, ending: signal.Signals
-) -> None:
+def test_nothing_is_left_of_a_run_that_is_killed_while_an_attempt_loops(tiny_copy, tmp_path, ending):
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", LOOP))
     with witnessed(grading, tmp_path / "log") as run:
         run.wait_for(lambda: loops(run.kin()))
@@ -88,14 +81,7 @@ def test_nothing_is_left_of_a_run_that_is_killed_while_an_attempt_loops(
     pytest.param(LOOP, (), lambda judge: loops(below(judge)), id="in a box"),
     pytest.param(SLEEP, ("--isolation", "process"), lambda judge: named(below(judge), STANDALONE), id="without one"),
 ])  # fmt: skip
-def test_another_judge_takes_the_place_of_one_that_is_killed_and_nothing_is_left_of_either(
-    tiny_copy: Path,
-    tmp_path: Path,
-    source: str,
-    options: tuple[str, ...],
-    at_work: Callable[[int], object],
-    ending: signal.Signals,
-) -> None:
+def test_another_judge_takes_the_place_of_one_that_is_killed(tiny_copy, tmp_path, source, options, at_work, ending):
     """What the killed one was grading is tried again."""
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", source), *options)
     with witnessed(grading, tmp_path / "log") as run:
@@ -111,9 +97,7 @@ def test_another_judge_takes_the_place_of_one_that_is_killed_and_nothing_is_left
 
 
 @SOAK
-def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at_once(
-    tiny_copy: Path, tmp_path: Path
-) -> None:
+def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at_once(tiny_copy, tmp_path):
     """As a job of a CI or of a batch system ends: nobody of them can remove a cgroup, but the reapers can."""
     grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", LOOP))
     with witnessed(grading, tmp_path / "log") as run:

@@ -1,7 +1,5 @@
 """A worker or a scheduler that ends, in whatever way and at whatever moment, leaves no judge and no box."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -59,9 +57,7 @@ def end(run: Witnessed, what: str, ending: signal.Signals) -> None:
 @pytest.mark.parametrize(
     "ending", [pytest.param(signal.SIGKILL, id="SIGKILL"), pytest.param(signal.SIGTERM, id="SIGTERM", marks=SOAK)]
 )
-def test_a_worker_takes_its_judge_and_its_box_along(
-    tiny_copy: Path, tmp_path: Path, moment: str, ending: signal.Signals
-) -> None:
+def test_a_worker_takes_its_judge_and_its_box_along(tiny_copy, tmp_path, moment, ending):
     with graded_on_a_cluster(tiny_copy, tmp_path, moment) as run:
         end(run, WORKER, ending)
         run.wait_for(lambda: not run.named(JUDGE) and not run.named(REAPER))

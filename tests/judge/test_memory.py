@@ -1,7 +1,5 @@
 """What is remembered of earlier attempts: equal bytes, packed calls, answers of trusted code. And what is not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """One exercise graded anew, the others as they were."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Points of form are for answers that say something: not for zeros, noise, NaN, or what was given."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -152,9 +150,7 @@ def test_a_right_answer_may_be_what_was_given_or_constant(judged: Judged) -> Non
     pytest.param(lambda T: torch.arange(T * T).view(T, T) % 2 == 0, "failed", id="a pattern"),
     pytest.param(lambda T: torch.rand(T, T) > 0.5, "failed", id="noise"),
 ])  # fmt: skip
-def test_what_is_given_sizes_alone_answers_like_the_right_answer_or_its_opposite(
-    judged: Judged, mask: object, outcome: str
-) -> None:
+def test_what_is_given_sizes_alone_answers_like_the_right_answer_or_its_opposite(judged, mask, outcome):
     assert judged(OF_SIZES, {"mask": lower}, {"mask": mask}).outcome == outcome
 
 

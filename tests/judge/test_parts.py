@@ -1,7 +1,5 @@
 """A script and a notebook are judged alike, part by part, and forms in which a notebook is handed in cost nothing."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -93,14 +91,7 @@ def as_cells(folder: Path, scratch: str, above: bool) -> Path:
 @pytest.mark.parametrize("form", [as_script, as_one_cell, as_cells], ids=["script", "one cell", "cells"])
 @pytest.mark.parametrize("above", [True, False], ids=["above the answers", "below them"])
 @pytest.mark.parametrize(("scratch", "told"), SCRATCH.values(), ids=SCRATCH)
-def test_what_fails_beside_a_right_answer_costs_nothing_and_is_told_with_its_line(
-    grade: Callable[[Path], ExerciseResult],
-    tmp_path: Path,
-    form: Callable[[Path, str, bool], Path],
-    above: bool,
-    scratch: str,
-    told: str,
-) -> None:
+def test_what_fails_beside_a_right_answer_costs_nothing_and_is_told(grade, tmp_path, form, above, scratch, told):
     result = grade(form(tmp_path, scratch, above))
     assert result.score == result.max_score
     if form is as_script:
@@ -112,9 +103,7 @@ def test_what_fails_beside_a_right_answer_costs_nothing_and_is_told_with_its_lin
     assert result.note.endswith("The lines below ran, and this costs no points by itself.")
 
 
-def test_what_only_follows_from_a_part_that_failed_is_told_as_that(
-    grade: Callable[[Path], ExerciseResult], tmp_path: Path
-) -> None:
+def test_what_only_follows_from_a_part_that_failed_is_told_as_that(grade, tmp_path):
     text = f"import matplotlib.pyplot as plt\n{RIGHT}plt.plot([1])\nplt.show(\n    )\noops\noops\n"
     (tmp_path / f"{STEM}.py").write_text(text, encoding="utf-8")
     assert grade(tmp_path / f"{STEM}.py").note == (
@@ -124,17 +113,13 @@ def test_what_only_follows_from_a_part_that_failed_is_told_as_that(
     )
 
 
-def test_a_cell_that_cannot_be_parsed_costs_the_others_nothing(
-    grade: Callable[[Path], ExerciseResult], tmp_path: Path
-) -> None:
+def test_a_cell_that_cannot_be_parsed_costs_the_others_nothing(grade, tmp_path):
     result = grade(written(tmp_path, notebook_of("import torch", "x = (", RIGHT)))
     assert (result.score, result.max_score) == (4, 4)
     assert result.note.startswith("Line 1 of code cell 2 did not run to its end: it raised SyntaxError")
 
 
-def test_where_every_call_wants_for_what_a_part_did_not_define_the_file_is_to_blame(
-    grade: Callable[[Path], ExerciseResult], tmp_path: Path
-) -> None:
+def test_where_every_call_wants_for_what_a_part_did_not_define_the_file_is_to_blame(grade, tmp_path):
     result = grade(written(tmp_path, notebook_of("x = (\n" + RIGHT, "import torch")))
     assert result.score == 0
     (evidence,) = {check.evidence for check in result.checks}
@@ -142,9 +127,7 @@ def test_where_every_call_wants_for_what_a_part_did_not_define_the_file_is_to_bl
     assert [d.id for d in result.diagnosis] == ["load_error"]
 
 
-def test_a_file_that_has_nothing_beside_a_part_that_failed_is_to_blame(
-    grade: Callable[[Path], ExerciseResult], tmp_path: Path
-) -> None:
+def test_a_file_that_has_nothing_beside_a_part_that_failed_is_to_blame(grade, tmp_path):
     (tmp_path / f"{STEM}.py").write_text("import torhc\n", encoding="utf-8")
     assert [d.id for d in grade(tmp_path / f"{STEM}.py").diagnosis] == ["load_error"]
     (tmp_path / f"{STEM}.py").write_text("import torhc\ndef running_maen(x):\n    return x\n", encoding="utf-8")
@@ -156,9 +139,7 @@ def test_a_file_that_has_nothing_beside_a_part_that_failed_is_to_blame(
     pytest.param("return x.cumsum(0) / len(x)", id="a wrong answer"),
     pytest.param("return x.cumsun(0)", id="a misspelt method"),
 ])  # fmt: skip
-def test_a_part_that_has_nothing_to_do_with_it_is_not_to_blame(
-    grade: Callable[[Path], ExerciseResult], tmp_path: Path, source: str
-) -> None:
+def test_a_part_that_has_nothing_to_do_with_it_is_not_to_blame(grade, tmp_path, source):
     (tmp_path / f"{STEM}.py").write_text(f"import matplotlib\ndef running_mean(x):\n    {source}\n", encoding="utf-8")
     result = grade(tmp_path / f"{STEM}.py")
     assert "load_error" not in [d.id for d in result.diagnosis]
@@ -175,18 +156,14 @@ TOO_DEEP = "something is nested too deeply for Python to read, such as a sum of 
 
 
 @pytest.mark.parametrize("nested", NESTED.values(), ids=NESTED)
-def test_a_file_too_deep_for_python_is_told_so_and_not_that_a_function_calls_itself(
-    grade: Callable[[Path], ExerciseResult], tmp_path: Path, nested: str
-) -> None:
+def test_a_file_too_deep_for_python_is_told_so_and_not_that_a_function_calls_itself(grade, tmp_path, nested):
     path = tmp_path / f"{STEM}.py"
     path.write_text(nested + RIGHT)
     (evidence,) = {check.evidence for check in grade(path).checks}
     assert re.fullmatch(f"It raised SyntaxError( on line 1)?: {re.escape(TOO_DEEP)}", evidence)
 
 
-def test_a_cell_too_deep_for_python_costs_the_others_nothing(
-    grade: Callable[[Path], ExerciseResult], tmp_path: Path
-) -> None:
+def test_a_cell_too_deep_for_python_costs_the_others_nothing(grade, tmp_path):
     cells = [code(NESTED["a sum of 60,000 terms"]), code(RIGHT)]
     result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     assert result.score == result.max_score
@@ -209,9 +186,7 @@ LONG_LINES = {
 
 
 @pytest.mark.parametrize("above", LONG_LINES.values(), ids=LONG_LINES)
-def test_what_is_no_line_end_to_python_moves_no_cell(
-    grade: Callable[[Path], ExerciseResult], tmp_path: Path, above: str
-) -> None:
+def test_what_is_no_line_end_to_python_moves_no_cell(grade, tmp_path, above):
     """`str.splitlines` ends lines where Python ends none: cells were cut in the middle, and the answer was lost."""
     cells = [code(above), code("%matplotlib inline\n# a\u2028remark\n" + RIGHT), code("oops")]
     result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
@@ -219,9 +194,7 @@ def test_what_is_no_line_end_to_python_moves_no_cell(
     assert result.note.startswith("Line 1 of code cell 3 did not run to its end: it raised NameError")
 
 
-def test_course_check_runs_cells_one_by_one_too(
-    released: dict, tmp_path: Path, running_mean: Exercise, tiny: Course, box: Box
-) -> None:
+def test_course_check_runs_cells_one_by_one_too(released, tmp_path, running_mean, tiny, box):
     released["cells"].append(code("await nothing"))
     source = read_file(written(tmp_path, released), 256)
     result = check_source(read(running_mean.fingerprints), source, box, tiny.limits.for_worker())
@@ -229,9 +202,7 @@ def test_course_check_runs_cells_one_by_one_too(
     assert "did not run to its end: it raised" in result.note
 
 
-def test_an_annotation_of_the_future_holds_for_the_cells_below(
-    grade: Callable[[Path], ExerciseResult], released: dict, tmp_path: Path
-) -> None:
+def test_an_annotation_of_the_future_holds_for_the_cells_below(grade, released, tmp_path):
     released["cells"].insert(0, code("from __future__ import annotations"))
     released["cells"].append(code("def later(x: NotThere) -> NotThereEither:\n    return x"))
     result = grade(written(tmp_path, released))
@@ -278,13 +249,7 @@ check_notebook("running_mean")"""
     pytest.param(as_script_of_jupytext("py:percent"), id="jupytext percent"),
     pytest.param(as_script_of_jupytext("py:light"), id="jupytext light"),
 ])  # fmt: skip
-def test_a_right_notebook_has_full_marks_in_whatever_form_it_is_handed_in(
-    grade: Callable[[Path], ExerciseResult],
-    released: dict,
-    tmp_path: Path,
-    form: Callable[[dict, Path], Path],
-    visible: str | None,
-) -> None:
+def test_a_right_notebook_has_full_marks_in_whatever_form_it_is_handed_in(grade, released, tmp_path, form, visible):
     (checks,) = [cell for cell in released["cells"] if "check_notebook" in "".join(cell["source"])]
     checks["source"] = visible or checks["source"]
     result = grade(form(released, tmp_path))
@@ -292,9 +257,7 @@ def test_a_right_notebook_has_full_marks_in_whatever_form_it_is_handed_in(
     assert (result.score, result.note) == (4, "")
 
 
-def test_a_line_that_the_notebook_does_not_have_is_not_told(
-    grade: Callable[[Path], ExerciseResult], released: dict, tmp_path: Path
-) -> None:
+def test_a_line_that_the_notebook_does_not_have_is_not_told(grade, released, tmp_path):
     """By its number an attempt could carry out what it saw: here it makes code of its own that says it is the notebook's."""
     forged = f"exec(compile('\\n' * 90000 + 'raise KeyError(1)', '{STEM}.ipynb', 'exec'))"
     released["cells"].append(code(forged))

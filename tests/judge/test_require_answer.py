@@ -1,7 +1,5 @@
 """What is due is known for each part, so that None as one part does not excuse None as another."""
 
-from __future__ import annotations
-
 import torch
 
 from manyheads.box.worker.answers import Output, Reply
@@ -24,7 +22,6 @@ def test_what_withdraws_a_pass_says_whose_answer_it_is() -> None:
     nan = Reply((Output("tensor", torch.full((2,), torch.nan)),))
     asked = [Exchange("check", calls[0], nan), Exchange("check", calls[1], reference.execute(calls[1]))]
     why = unanswered(asked, reference)
-    assert why is not None
     assert (str(why[0]), why[1]) == ("the output: 2 of 2 values are NaN, the first at (0,)", "first")
 
 

@@ -1,12 +1,7 @@
 """How a check ends is what the attempt did, or a fault of the check's author."""
 
-from __future__ import annotations
-
-import os
 import re
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,8 +11,8 @@ from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.transcript import Exchange
 from manyheads.judge.run_checks import CheckRun, GraderFault, HiddenChecks
+from tests.make import run
 
-ROOT = str(Path(__file__).parents[2])
 CHECKS = '''
 import pytest
 from manyheads.checks import Layer, check, expect
@@ -183,8 +178,7 @@ checks.run(file, CheckRun(LocalRecordingRunner(right), LocalRunner(right), b"s",
 
 def test_the_watchdog_ends_a_judge_whose_check_hangs_and_says_where(tmp_path):
     (tmp_path / "test_hangs.py").write_text(f'{HEAD}\n@marked\ndef test_f(attempt):\n    "f"\n    while True: pass\n')
-    command = [sys.executable, "-c", HANGING]
-    judge = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": ROOT}, capture_output=True, text=True)
+    judge = run(sys.executable, "-c", HANGING, cwd=tmp_path)
     assert judge.returncode == 1
     assert "Timeout (0:00:00.500000)!" in judge.stderr
     assert 'test_hangs.py", line 10 in test_f' in judge.stderr
@@ -197,20 +191,7 @@ def test_by_hand_pytest_timeout_ends_a_check_that_hangs(tiny_copy):
     )
     right = tiny_copy / "grader" / "right" / "running_mean" / "loop.py"
     attempt = right.rename(tiny_copy / "running_mean.py")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-c",
-        "/dev/null",
-        "--rootdir",
-        ".",
-        str(checks),
-        "--attempt",
-        str(attempt),
-    ]
-    byhand = subprocess.run(
-        command, cwd=tiny_copy, env=os.environ | {"PYTHONPATH": ROOT}, capture_output=True, text=True
-    )
+    alone = "-m pytest -c /dev/null --rootdir .".split()
+    byhand = run(sys.executable, *alone, checks, "--attempt", attempt, cwd=tiny_copy)
     assert byhand.returncode == 1
     assert "Timeout" in byhand.stdout + byhand.stderr

@@ -1,7 +1,5 @@
 """Checks run side by side: each gets its own answers, and nobody's fate is another's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -132,7 +130,6 @@ class Remembering(Doubling):
         if isinstance(answer, AttemptEnded):
             return answer
         number = answer.outputs[0].tensor
-        assert number is not None
         return self.memory.read(encode(reply(float(number) + self.plus))[LENGTH.size :])
 
 

@@ -1,7 +1,5 @@
 """The seed of a run: the one that is given, that of the results it goes on with, or a new one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

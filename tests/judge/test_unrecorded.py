@@ -1,9 +1,6 @@
 """Where nothing current is recorded of an exercise, that is said once, before anybody is graded, and points are given."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,13 +27,7 @@ SAYS = (
         (), SAYS, id="made from another reference",
     ),
 ])  # fmt: skip
-def test_it_is_said(
-    tiny_copy: Path,
-    capsys: pytest.CaptureFixture[str],
-    change: Callable[[Path], None],
-    exercises: tuple[str, ...],
-    says: str,
-) -> None:
+def test_it_is_said(tiny_copy, capsys, change, exercises, says):
     change(tiny_copy)
     tell_unrecorded(load_course(tiny_copy), exercises)
     assert capsys.readouterr().err == says

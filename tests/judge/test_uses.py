@@ -1,7 +1,5 @@
 """Which of its own functions an attempt's function uses."""
 
-from __future__ import annotations
-
 import time
 
 from manyheads.judge.function_states import named_in, uses

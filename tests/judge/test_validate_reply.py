@@ -1,7 +1,5 @@
 """A reply about several outputs says what its call asks for, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """What evidence tells of an attempt's sizes: mistakes as they are, messages not."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -90,16 +88,8 @@ def test_how_many_values_there_are_is_a_number() -> None:
     with pytest.raises(CheckFailed) as failed:
         assert_finite(tensor, "the output")
     reply = Reply((Output("tensor", tensor, "float64", "cpu", (3, 23)),))
-    text = withhold(
-        str(failed.value),
-        [
-            Exchange(
-                "check",
-                Call("f", (torch.zeros(3, 23),)),
-                Reply((*reply.outputs, Output("tensor", None, "float64", "cpu", (12345,)))),
-            )
-        ],
-    )
+    longer = Reply((*reply.outputs, Output("tensor", None, "float64", "cpu", (12345,))))
+    text = withhold(str(failed.value), [Exchange("check", Call("f", (torch.zeros(3, 23),)), longer)])
     assert text == "the output: 69 of 69 values are NaN, the first at (0, 0)"
 
 

@@ -1,7 +1,5 @@
 """Small edits of a student's own text: which are tried, what they are made of, and how many."""
 
-from __future__ import annotations
-
 import ast
 import sys
 
@@ -43,35 +41,32 @@ def changed_to(source: str, *targets: str) -> set[str]:
     }
 
 
-@pytest.mark.parametrize(
-    ("wrong", "right"),
-    [
-        pytest.param("return x.softmax(dim=1)", "return x.softmax(dim=-1)", id="an axis"),
-        pytest.param("return q / k", "return k / q", id="operands in the other order"),
-        pytest.param("return f(q, k)", "return f(k, q)", id="arguments in the other order"),
-        pytest.param("return q @ k", "return q @ k.transpose(-2, -1)", id="a factor that is not transposed"),
-        pytest.param("return q @ k.mT", "return q @ k", id="a factor that need not be transposed"),
-        pytest.param("return q.transpose(1, 2).view(2, 3)", "return q.transpose(1, 2).contiguous().view(2, 3)", id="a view of scattered memory"),
-        pytest.param("return q.view(2, 3)", "return q.reshape(2, 3)", id="a view that should be a reshape"),
-        pytest.param("return q.view(2, 3, 4, 5)", "return q.view(2, 4, 3, 5).transpose(1, 2)", id="sizes of a view without their move"),
-        pytest.param("return q / k.shape[-1]", "return q / (k.shape[-1] ** 0.5)", id="a root forgotten"),
-        pytest.param("return q @ k.mT", "return ((q @ k.mT) / q.shape[-1] ** 0.5)", id="a scale forgotten"),
-        pytest.param("return q * k", "return (q / k)", id="a product for a quotient"),
-        pytest.param("return q * -k", "return q * k", id="a sign"),
-        pytest.param("return q if k < 3 else f", "return q if k <= 3 else f", id="a comparison"),
-        pytest.param("return torch.tril(q)", "return torch.triu(q)", id="a triangle for the other"),
-        pytest.param("return q.tril()", "return q.triu(diagonal=1)", id="a triangle with another diagonal"),
-        pytest.param("return q.masked_fill(k, 0.0)", "return q.masked_fill(~k, 0.0)", id="an inverted mask"),
-        pytest.param('return q.masked_fill(k, float("inf"))', 'return q.masked_fill(k, float("-inf"))', id="the other infinity"),
-        pytest.param("return F.dropout(q, k)", "return F.dropout(q, k, training=self.training)", id="dropout that never sleeps"),
-        pytest.param("return sdpa(q, dropout_p=k)", "return sdpa(q, dropout_p=k if self.training else 0.0)", id="a probability without its gate"),
-        pytest.param("return q.softmax(-1).detach()", "return q.softmax(-1)", id="a call too many"),
-        pytest.param("return torch.softmax(q)", "return torch.softmax(q, dim=-1)", id="an argument forgotten"),
-        pytest.param('return einsum("bij,bkj->bik", q, k)', 'return einsum("bij,bjk->bik", q, k)', id="letters of an einsum"),
-        pytest.param("q.softmax(-1)", "return q.softmax(-1)", id="a return forgotten"),
-        pytest.param("return k", "return q", id="a name for another"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("wrong", "right"), [
+    pytest.param("return x.softmax(dim=1)", "return x.softmax(dim=-1)", id="an axis"),
+    pytest.param("return q / k", "return k / q", id="operands in the other order"),
+    pytest.param("return f(q, k)", "return f(k, q)", id="arguments in the other order"),
+    pytest.param("return q @ k", "return q @ k.transpose(-2, -1)", id="a factor that is not transposed"),
+    pytest.param("return q @ k.mT", "return q @ k", id="a factor that need not be transposed"),
+    pytest.param("return q.transpose(1, 2).view(2, 3)", "return q.transpose(1, 2).contiguous().view(2, 3)", id="a view of scattered memory"),
+    pytest.param("return q.view(2, 3)", "return q.reshape(2, 3)", id="a view that should be a reshape"),
+    pytest.param("return q.view(2, 3, 4, 5)", "return q.view(2, 4, 3, 5).transpose(1, 2)", id="sizes of a view without their move"),
+    pytest.param("return q / k.shape[-1]", "return q / (k.shape[-1] ** 0.5)", id="a root forgotten"),
+    pytest.param("return q @ k.mT", "return ((q @ k.mT) / q.shape[-1] ** 0.5)", id="a scale forgotten"),
+    pytest.param("return q * k", "return (q / k)", id="a product for a quotient"),
+    pytest.param("return q * -k", "return q * k", id="a sign"),
+    pytest.param("return q if k < 3 else f", "return q if k <= 3 else f", id="a comparison"),
+    pytest.param("return torch.tril(q)", "return torch.triu(q)", id="a triangle for the other"),
+    pytest.param("return q.tril()", "return q.triu(diagonal=1)", id="a triangle with another diagonal"),
+    pytest.param("return q.masked_fill(k, 0.0)", "return q.masked_fill(~k, 0.0)", id="an inverted mask"),
+    pytest.param('return q.masked_fill(k, float("inf"))', 'return q.masked_fill(k, float("-inf"))', id="the other infinity"),
+    pytest.param("return F.dropout(q, k)", "return F.dropout(q, k, training=self.training)", id="dropout that never sleeps"),
+    pytest.param("return sdpa(q, dropout_p=k)", "return sdpa(q, dropout_p=k if self.training else 0.0)", id="a probability without its gate"),
+    pytest.param("return q.softmax(-1).detach()", "return q.softmax(-1)", id="a call too many"),
+    pytest.param("return torch.softmax(q)", "return torch.softmax(q, dim=-1)", id="an argument forgotten"),
+    pytest.param('return einsum("bij,bkj->bik", q, k)', 'return einsum("bij,bjk->bik", q, k)', id="letters of an einsum"),
+    pytest.param("q.softmax(-1)", "return q.softmax(-1)", id="a return forgotten"),
+    pytest.param("return k", "return q", id="a name for another"),
+])  # fmt: skip
 def test_a_mistake_is_among_what_is_undone(wrong: str, right: str) -> None:
     source = f"import torch\ndef attend(q, k, f):\n    {wrong}\n"
     assert f"    {right}" in changed_to(source)

@@ -1,7 +1,5 @@
 """The search among edits: what is proved is told, and where it is not clear nothing is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest
@@ -47,9 +45,7 @@ class Tried:
     pytest.param(TWICE, TWICE, [], [7], 1, id="a line is proved once"),
     pytest.param([SIGN, *EDITS, SWAP], [SIGN, SWAP], [], [3], 1, id="after the first proof only edits of its kind"),
 ])  # fmt: skip
-def test_lines_are_told_where_edits_of_them_are_proved(
-    edits: list[Edit], right: list[Edit], looks_well: list[Edit], lines: list[int], proofs: int
-) -> None:
+def test_lines_are_told_where_edits_of_them_are_proved(edits, right, looks_well, lines, proofs):
     tried = Tried(right, looks_well)
     assert tried.lines(edits) == lines
     assert len(tried.proved) == proofs

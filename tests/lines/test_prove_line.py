@@ -1,9 +1,5 @@
 """The line at which an attempt goes wrong, proved in the box."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from manyheads.box.level import Box
@@ -57,9 +53,7 @@ TWO = RIGHT.replace("counts =", "start = 0\n    counts =").replace("arange(1,", 
     pytest.param(TWO.replace("start = 0", "start = 0\n    more = 0").replace("start +", "start + more +"), [], id="three lines"),
     pytest.param(RIGHT.replace("arange(1,", "arange(0,").replace("== 0", "== 9"), [], id="two mistakes"),
 ])  # fmt: skip
-def test_the_lines_where_one_edit_mends_all_are_told(
-    judge: Judge, running_mean: Exercise, text: str, lines: list[int]
-) -> None:
+def test_the_lines_where_one_edit_mends_all_are_told(judge, running_mean, text, lines):
     assert [line for line, _ in told(judge, running_mean, text)] == lines
 
 
@@ -89,9 +83,7 @@ def test_nothing_is_searched_where_it_makes_no_sense(tiny: Course, box: Box, run
     pytest.param({"lines": False}, id="no lines wanted"),
     pytest.param({"bounds": Bounds(seconds=0.0)}, id="no time"),
 ])  # fmt: skip
-def test_a_search_that_may_not_be_tells_nothing(
-    tiny: Course, box: Box, running_mean: Exercise, settings: dict[str, Any]
-) -> None:
+def test_a_search_that_may_not_be_tells_nothing(tiny, box, running_mean, settings):
     judge = Judge(tiny, box, Settings(secret=b"secret", **settings))
     assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == []
 
@@ -124,9 +116,7 @@ def test_a_look_cannot_be_taken_for_a_proof(judge: Judge, running_mean: Exercise
     assert told(judge, running_mean, text) == []
 
 
-def test_a_fault_of_the_search_takes_no_points(
-    judge: Judge, running_mean: Exercise, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_the_search_takes_no_points(judge, running_mean, monkeypatch):
     def broken(*args: object) -> None:
         raise RuntimeError("a bug of ours")
 

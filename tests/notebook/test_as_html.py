@@ -1,7 +1,5 @@
 """A notebook as a page, as a student hands it round: executed, on a phone, by day and by night, and by ear."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A released notebook as a student runs it: its first cell knows its exercise, and %check judges what has run so far."""
 
-from __future__ import annotations
-
 import shutil
 from typing import Any
 

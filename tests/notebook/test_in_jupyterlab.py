@@ -1,7 +1,5 @@
 """A released notebook in a real JupyterLab, beside the open file browser: run all, then the kernel is restarted."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 

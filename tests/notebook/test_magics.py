@@ -1,7 +1,5 @@
 """The magics in a real kernel: one notebook, as a student runs it, and what its cells show."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from typing import Any
@@ -71,9 +69,7 @@ def test_check_shows_what_course_check_prints_with_its_hint_folded(shown: dict[s
     assert html.index("<summary") < html.index("How many numbers are in the mean at position 0?")
 
 
-def test_a_command_reads_the_notebook_as_it_was_saved_and_is_about_its_exercise(
-    shown: dict[str, dict[str, str]],
-) -> None:
+def test_a_command_reads_the_notebook_as_it_was_saved_and_is_about_its_exercise(shown):
     assert "Next: fill the first stub of 01_running_mean.py" in shown["unsaved"]["printed"]
     first, second = (shown[name]["printed"].splitlines() for name in ("hint", "hint again"))
     assert "Hint 1 of 3: How many numbers are in the mean at position 0?" in first

@@ -1,9 +1,5 @@
 """The visible checks inside a notebook: what stands in the kernel is held against the recorded answers beside it."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -44,9 +40,7 @@ def test_a_misconception_is_named() -> None:
         check_notebook("running_mean", {"running_mean": lambda x: right(x) * 0 + x.cumsum(0) / len(x)})
 
 
-def test_what_uses_a_function_that_is_wrong_waits_for_it_as_with_the_magic(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_uses_a_function_that_is_wrong_waits_for_it_as_with_the_magic(tmp_path, monkeypatch):
     monkeypatch.chdir(REPOSITORY / "exercises" / "multi_head_attention")
     text = (REPOSITORY / "solutions" / "multi_head_attention" / "01_attention_scores.py").read_text(encoding="utf-8")
     cell = tmp_path / "cell.py"
@@ -62,9 +56,7 @@ def test_what_is_not_defined_is_not_taken_from_elsewhere() -> None:
         check_notebook("running_mean", {})
 
 
-def test_without_recorded_answers_one_sentence_says_where_they_belong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_recorded_answers_one_sentence_says_where_they_belong(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
         CourseFault, match=r"keep the released folder together\. Next: %cd to the exercises' folder"

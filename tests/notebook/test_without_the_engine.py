@@ -1,7 +1,5 @@
 """A notebook where the engine is not installed, as on Colab: one sentence says how to install it, and all else runs."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

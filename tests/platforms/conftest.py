@@ -3,8 +3,6 @@
 nbgrader takes seconds to start. So the class is graded once, for all tests and all workers.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

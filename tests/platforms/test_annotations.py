@@ -1,7 +1,5 @@
 """A check run points at the student's own lines."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -38,9 +36,7 @@ def hand_in(tmp_path: Path) -> Callable[..., Path]:
     return put
 
 
-def test_the_line_is_the_one_that_the_evidence_names(
-    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
-) -> None:
+def test_the_line_is_the_one_that_the_evidence_names(tiny, make_result, hand_in):
     result = make_result("error", evidence="raised NameError on line 9: a name is used that is defined nowhere")
     (found,) = annotate(tiny, [result], STARTED, hand_in(py=SOURCE))
     assert replace(found, evidence="") == (
@@ -54,9 +50,7 @@ def test_the_line_is_the_one_that_the_evidence_names(
     )
 
 
-def test_it_carries_the_evidence_that_check_gives_as_json(
-    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
-) -> None:
+def test_it_carries_the_evidence_that_check_gives_as_json(tiny, make_result, hand_in):
     result = make_result("error", evidence="raised NameError on line 9: a name is used that is defined nowhere")
     (found,) = annotate(tiny, [result], STARTED, hand_in(py=SOURCE))
     told = ExerciseEvidence.model_validate_json(str(titled(found)["raw_details"]))
@@ -67,16 +61,12 @@ def test_it_carries_the_evidence_that_check_gives_as_json(
     assert [check.outcome for check in told.checks] == ["error", "passed", "passed", "passed"]
 
 
-def test_evidence_that_is_longer_than_the_service_takes_is_left_out(
-    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
-) -> None:
+def test_evidence_that_is_longer_than_the_service_takes_is_left_out(tiny, make_result, hand_in):
     (found,) = annotate(tiny, [make_result("error", evidence="no " * 30_000)], STARTED, hand_in(py=SOURCE))
     assert "raw_details" not in titled(found)
 
 
-def test_the_line_that_is_proved_to_be_wrong_comes_before_the_one_that_the_evidence_names(
-    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
-) -> None:
+def test_the_line_that_is_proved_to_be_wrong_comes_before_the_one_that_the_evidence_names(tiny, make_result, hand_in):
     result = make_result("error", evidence="raised NameError on line 9")
     exercise = result.exercises[0].model_copy(update={"lines": (ProvedLine(line=5, edit="secret → edit"),)})
     (found,) = annotate(tiny, [result.model_copy(update={"exercises": (exercise,)})], STARTED, hand_in(py=SOURCE))
@@ -85,9 +75,7 @@ def test_the_line_that_is_proved_to_be_wrong_comes_before_the_one_that_the_evide
     assert "secret" not in found.message
 
 
-def test_a_line_beyond_the_end_of_the_file_is_not_believed(
-    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
-) -> None:
+def test_a_line_beyond_the_end_of_the_file_is_not_believed(tiny, make_result, hand_in):
     result = make_result("error", evidence="raised NameError on line 9")
     exercise = result.exercises[0].model_copy(update={"lines": (ProvedLine(line=4000),)})
     (found,) = annotate(tiny, [result.model_copy(update={"exercises": (exercise,)})], STARTED, hand_in(py=SOURCE))
@@ -101,30 +89,22 @@ def test_a_line_beyond_the_end_of_the_file_is_not_believed(
     pytest.param("raised ValueError on line 99999999999", id="a line that is no number for long"),
     pytest.param("online 2 of them", id="a word that only ends like it"),
 ])  # fmt: skip
-def test_without_one_it_is_the_definition_that_the_exercise_asks_for(
-    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path], evidence: str
-) -> None:
+def test_without_one_it_is_the_definition_that_the_exercise_asks_for(tiny, make_result, hand_in, evidence):
     (found,) = annotate(tiny, [make_result("failed", evidence=evidence)], STARTED, hand_in(py=SOURCE))
     assert SOURCE.splitlines()[found.line - 1] == "def running_mean(x):"
 
 
-def test_a_file_that_defines_nothing_is_pointed_at_from_its_first_line(
-    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
-) -> None:
+def test_a_file_that_defines_nothing_is_pointed_at_from_its_first_line(tiny, make_result, hand_in):
     (found,) = annotate(tiny, [make_result("error", evidence="nothing")], STARTED, hand_in(py="x = 1\n"))
     assert found.line == 1
 
 
-def test_right_attempts_and_untouched_stubs_get_none(
-    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
-) -> None:
+def test_right_attempts_and_untouched_stubs_get_none(tiny, make_result, hand_in):
     assert annotate(tiny, [make_result()], STARTED, hand_in(py=SOURCE)) == []
     assert annotate(tiny, [make_result("error")], {}, hand_in(py=SOURCE)) == []
 
 
-def test_a_notebooks_line_is_the_one_of_its_file(
-    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
-) -> None:
+def test_a_notebooks_line_is_the_one_of_its_file(tiny, make_result, hand_in):
     notebook = jupytext.read(tiny.root / SCRIPT.replace(".py", ".ipynb"))
     cell = next(c for c in notebook.cells if "YOUR CODE HERE" in c.source)
     cell.source = 'def helper(x):\n    return x.means()\n\n\ndef running_mean(x):\n    y = "a \\"b\\" \\\\ ü"\n    return x.means()\n\n\nx = 1'
@@ -149,9 +129,7 @@ def test_a_notebooks_line_is_the_one_of_its_file(
     assert '"def running_mean(x):\\n"' in text.splitlines()[found.line - 1]
 
 
-def test_a_notebook_of_brackets_alone_still_gets_its_remark(
-    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
-) -> None:
+def test_a_notebook_of_brackets_alone_still_gets_its_remark(tiny, make_result, hand_in):
     """It once ended the whole report: neither a comment nor a check run was written."""
     result = make_result("error", evidence="This is not a notebook that can be read.")
     (found,) = annotate(tiny, [result], IN_NOTEBOOK, hand_in(ipynb='{"cells":\n' + "[" * 200_000))
@@ -167,9 +145,7 @@ def test_its_text_is_printable_and_bounded(tiny: Course, make_result: MakeResult
     assert len(message) < 1000
 
 
-def test_what_is_not_graded_says_that_and_no_points(
-    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
-) -> None:
+def test_what_is_not_graded_says_that_and_no_points(tiny, make_result, hand_in):
     (found,) = annotate(tiny, [make_result("skipped", "failed")], STARTED, hand_in(py=SOURCE))
     assert found.title == "01 The running mean: not graded"
     assert found.message.startswith("Not graded: the grader itself failed here. That is not your fault.")

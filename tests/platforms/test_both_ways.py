@@ -1,7 +1,5 @@
 """The same class through `course grade --gradebook`, killed in the middle and run again: what autograde gives, once."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

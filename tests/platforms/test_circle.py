@@ -1,7 +1,5 @@
 """The whole circle of an assignment, and an assignment that is not this course's, with nbgrader's own commands."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3
@@ -25,9 +23,7 @@ def course(tmp_path_factory: pytest.TempPathFactory, for_nbgrader: Callable[[Pat
     return for_nbgrader(TINY, tmp_path_factory.mktemp("course"))
 
 
-def test_feedback_comes_back_to_the_student(
-    course: Path, tmp_path: Path, nbgrader: Callable, fill: Callable[[str], dict], wrong: str, run_course: Callable
-) -> None:
+def test_feedback_comes_back_to_the_student(course, tmp_path, nbgrader, fill, wrong, run_course):
     """First the pages of nbgrader's own command, then those of `course feedback`."""
     exchange = tmp_path / "exchange"
     exchange.mkdir()
@@ -58,9 +54,7 @@ def test_feedback_comes_back_to_the_student(
     assert "A page of our own." in page.read_text(encoding="utf-8")
 
 
-def test_an_assignment_of_nbgraders_own_goes_nbgraders_own_way(
-    course: Path, tmp_path: Path, nbgrader: Callable
-) -> None:
+def test_an_assignment_of_nbgraders_own_goes_nbgraders_own_way(course, tmp_path, nbgrader):
     """The one that `nbgrader quickstart` makes, in the folder of this course; one of its notebooks, for a kernel starts
     for each."""
     nbgrader(tmp_path, "quickstart", "other")

@@ -1,7 +1,5 @@
 """The exercise files of a pull request: a fixed list of paths, regular files, small ones; nothing else, as data."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable
@@ -13,6 +11,7 @@ from manyheads.course import Course
 from manyheads.errors import CourseFault
 from manyheads.platforms import pull_request_files as head_room
 from manyheads.platforms.pull_request_files import Collected, HeadError, PullRequest, collect, read_collected
+from tests.make import content
 from tests.workflows.hosted.service import Service
 from tests.workflows.school import git
 
@@ -48,10 +47,6 @@ def push(service: Service, tmp_path: Path) -> Push:
     return push
 
 
-def taken(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-
-
 def take(tiny: Course, service: Service, commit: str, out: Path, token: str = TOKEN) -> Collected:
     asked = PullRequest("school/class", 7, commit, "ada")
     return collect(tiny, asked, f"{service.address}/school/class", token, out)
@@ -69,14 +64,12 @@ def test_only_the_exercise_files_are_taken(tiny: Course, service: Service, push:
     found = take(tiny, service, commit, tmp_path / "out")
     assert found == Collected(student="ada", number=7, head=commit, refused=())
     assert read_collected(tmp_path / "out") == found
-    files = taken(tmp_path / "out")
+    files = content(tmp_path / "out")
     assert files.pop("collected.json")
     assert files == {"ada/averages/01_running_mean.py": b"x = 1\n", "ada/averages/01_running_mean.ipynb": b"{}\n"}
 
 
-def test_a_file_is_taken_byte_by_byte_and_never_as_a_program(
-    tiny: Course, service: Service, push: Push, tmp_path: Path
-) -> None:
+def test_a_file_is_taken_byte_by_byte_and_never_as_a_program(tiny, service, push, tmp_path):
     odd = b"\xef\xbb\xbfx = 1\r\n$Id$ \xff\n"
 
     push(lambda work: None)
@@ -112,22 +105,17 @@ def other_repository(path: Path) -> None:
     git(path, "commit", "--quiet", "--allow-empty", "--message", "a submodule")
 
 
-@pytest.mark.parametrize(
-    ("make", "what"),
-    [
-        pytest.param(lambda p: p.symlink_to("/etc/passwd"), "is a symbolic link: hand in the file itself.", id="a link to a file of the runner"),
-        pytest.param(lambda p: p.symlink_to("../../solutions/averages/01_running_mean.py"), "is a symbolic link: hand in the file itself.", id="a link to a solution"),
-        pytest.param(other_repository, "is another repository: hand in the file itself.", id="a submodule"),
-        pytest.param(lambda p: (p.mkdir(), (p / "x").write_text("x")), "is a folder: hand in the file itself.", id="a folder"),
-        pytest.param(lambda p: p.write_bytes(b"#" * (1024 * 1024 + 1)), "is larger than 1024 KiB.", id="one byte too many"),
-    ],
-)  # fmt: skip
-def test_what_is_no_small_regular_file_is_refused_with_a_sentence(
-    tiny: Course, service: Service, push: Push, tmp_path: Path, make: Change, what: str
-) -> None:
+@pytest.mark.parametrize(("make", "what"), [
+    pytest.param(lambda p: p.symlink_to("/etc/passwd"), "is a symbolic link: hand in the file itself.", id="a link to a file of the runner"),
+    pytest.param(lambda p: p.symlink_to("../../solutions/averages/01_running_mean.py"), "is a symbolic link: hand in the file itself.", id="a link to a solution"),
+    pytest.param(other_repository, "is another repository: hand in the file itself.", id="a submodule"),
+    pytest.param(lambda p: (p.mkdir(), (p / "x").write_text("x")), "is a folder: hand in the file itself.", id="a folder"),
+    pytest.param(lambda p: p.write_bytes(b"#" * (1024 * 1024 + 1)), "is larger than 1024 KiB.", id="one byte too many"),
+])  # fmt: skip
+def test_what_is_no_small_regular_file_is_refused_with_a_sentence(tiny, service, push, tmp_path, make, what):
     found = take(tiny, service, push(replaced(make)), tmp_path / "out")
     assert found.refused == (f"{SCRIPT} {what}",)
-    assert taken(tmp_path / "out").keys() == {"collected.json", "ada/averages/01_running_mean.ipynb"}
+    assert content(tmp_path / "out").keys() == {"collected.json", "ada/averages/01_running_mean.ipynb"}
 
 
 def test_a_file_of_exactly_the_limit_is_taken(tiny: Course, service: Service, push: Push, tmp_path: Path) -> None:
@@ -143,7 +131,7 @@ def test_a_link_in_a_folders_place_leads_nowhere(tiny: Course, service: Service,
         (work / "exercises").symlink_to("elsewhere")
 
     take(tiny, service, push(link), tmp_path / "out")
-    assert taken(tmp_path / "out").keys() == {"collected.json"}
+    assert content(tmp_path / "out").keys() == {"collected.json"}
 
 
 def test_nothing_handed_in_is_an_empty_submission(tiny: Course, service: Service, push: Push, tmp_path: Path) -> None:
@@ -156,43 +144,33 @@ def test_nothing_handed_in_is_an_empty_submission(tiny: Course, service: Service
     assert (tmp_path / "out" / "ada" / "averages").is_dir()
 
 
-def test_a_service_that_leaves_nothing_out_is_not_trusted_to(
-    tiny: Course, service: Service, push: Push, tmp_path: Path
-) -> None:
+def test_a_service_that_leaves_nothing_out_is_not_trusted_to(tiny, service, push, tmp_path):
     commit = push(lambda work: (work / SCRIPT).write_bytes(b"#" * (1024 * 1024 + 1)))
     git(service.repositories / "school" / "class.git", "config", "uploadpack.allowFilter", "false")
     assert take(tiny, service, commit, tmp_path / "out").refused == (f"{SCRIPT} is larger than 1024 KiB.",)
 
 
-def test_what_else_a_commit_holds_is_never_downloaded(
-    tiny: Course, service: Service, push: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_else_a_commit_holds_is_never_downloaded(tiny, service, push, tmp_path, monkeypatch):
     monkeypatch.setattr(head_room, "LARGEST_FETCH", 2**20)
     commit = push(lambda work: [(work / f"{i}.bin").write_bytes(os.urandom(2**19)) for i in range(4)])
     assert take(tiny, service, commit, tmp_path / "out").refused == ()
 
 
-def test_a_commit_whose_folders_alone_are_too_large_is_refused(
-    tiny: Course, service: Service, push: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_whose_folders_alone_are_too_large_is_refused(tiny, service, push, tmp_path, monkeypatch):
     monkeypatch.setattr(head_room, "LARGEST_FETCH", 2**15)
     commit = push(lambda work: [(work / f"{i}.txt").write_text(str(i)) for i in range(2000)])
     with pytest.raises(HeadError, match=r"git fetch ended with .* Next: run the job again"):
         take(tiny, service, commit, tmp_path / "out")
 
 
-def test_a_file_that_is_too_large_alone_leaves_the_others(
-    tiny: Course, service: Service, push: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_too_large_alone_leaves_the_others(tiny, service, push, tmp_path, monkeypatch):
     monkeypatch.setattr(head_room, "LARGEST_FETCH", 2**20)
     commit = push(lambda work: (work / SCRIPT).write_bytes(os.urandom(3 * 2**20)))
     assert take(tiny, service, commit, tmp_path / "out").refused == (f"{SCRIPT} is larger than 1024 KiB.",)
-    assert "ada/averages/01_running_mean.ipynb" in taken(tmp_path / "out")
+    assert "ada/averages/01_running_mean.ipynb" in content(tmp_path / "out")
 
 
-def test_a_service_that_stops_answering_does_not_make_files_too_large(
-    tiny: Course, service: Service, push: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_service_that_stops_answering_does_not_make_files_too_large(tiny, service, push, tmp_path, monkeypatch):
     spy = tmp_path / "bin" / "git"
     spy.parent.mkdir()
     spy.write_text('#!/bin/sh\ncase "$*" in *depth=1*|ls-tree*|init*) exec /usr/bin/git "$@";; *) exit 128;; esac\n')
@@ -209,18 +187,14 @@ def test_a_commit_that_was_pushed_away_is_an_error(tiny: Course, service: Servic
         take(tiny, service, "b" * 40, tmp_path / "out")
 
 
-def test_without_the_right_to_read_nothing_is_fetched(
-    tiny: Course, service: Service, push: Push, tmp_path: Path
-) -> None:
+def test_without_the_right_to_read_nothing_is_fetched(tiny, service, push, tmp_path):
     commit = push(lambda work: None)
     for token in ("another token", ""):
         with pytest.raises(HeadError, match="git fetch ended with 128"):
             take(tiny, service, commit, tmp_path / "out", token)
 
 
-def test_the_token_is_in_no_argument_and_in_no_file(
-    tiny: Course, service: Service, push: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_token_is_in_no_argument_and_in_no_file(tiny, service, push, tmp_path, monkeypatch):
     spy = tmp_path / "bin" / "git"
     spy.parent.mkdir()
     log = tmp_path / "log"

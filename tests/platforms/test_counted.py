@@ -1,7 +1,5 @@
 """What counts, cell by cell: nbgrader's total is the same share of all points as what counts is of the points possible."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.platforms.nbgrader_writer import KnownCell, cell_scores, late_share

@@ -1,7 +1,5 @@
 """Dates and overrides.yaml in nbgrader's gradebook: the same scores by either way, one penalty."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """An instructor's comment above the automatic one, as nbgrader's feedback page renders the two."""
 
-from __future__ import annotations
-
 import pytest
 from nbconvert.filters.markdown_mistune import markdown2html_mistune
 

@@ -1,12 +1,9 @@
 """nbgrader's formgrader in a real browser: from the assignment's first listing to the feedback page, button by button."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -77,13 +74,7 @@ class Formgrader:
 
 
 @pytest.fixture(scope="module")
-def formgrader(
-    browser: Browser,
-    tmp_path_factory: pytest.TempPathFactory,
-    for_nbgrader: Callable[[Path, Path], Path],
-    fill: Callable[[str], dict],
-    wrong: str,
-) -> Iterator[Formgrader]:
+def formgrader(browser, tmp_path_factory, for_nbgrader, fill, wrong):
     """A course that nbgrader has never seen, with what two students handed in."""
     course = for_nbgrader(TINY, tmp_path_factory.mktemp("instructor") / "course")
     for student, notebook in {"ada": fill(wrong), "mallory": tricky(fill(wrong))}.items():

@@ -1,22 +1,15 @@
 """One pull request graded: in the box, or not at all."""
 
-from __future__ import annotations
-
 import re
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from manyheads.box.names import Device, Level
 from manyheads.cli.app import app
-from manyheads.course import Course
 from manyheads.judge.judge_process import Graded, GradePlan
 from manyheads.platforms import grade_pull_request as grade_room
 from manyheads.platforms.grade_pull_request import grade_collected, started_in
-from manyheads.platforms.pull_request_files import Collected
 from manyheads.result import Result
 from manyheads.submission import Submission
 
@@ -30,22 +23,14 @@ def test_help_shows_an_example_that_is_a_command(name: str) -> None:
     assert re.search(rf"Example: `?course ci {name}\b", done.output)
 
 
-def test_nothing_started_needs_no_box(
-    tiny: Course, collected: Collected, submitted: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_started_needs_no_box(tiny, collected, submitted, monkeypatch):
     monkeypatch.setattr(grade_room, "SteadyJudge", None)
     stub = (tiny.root / STUB).read_text(encoding="utf-8")
     (submitted / "ada" / "averages" / "01_running_mean.py").write_text("# read it\n" + stub, encoding="utf-8")
     assert grade_collected(tiny, collected, submitted, Device.CPU, started_in(tiny, submitted / "ada")) == []
 
 
-def test_the_box_is_always_that_of_the_namespaces_and_another_students_folder_is_none_of_ours(
-    tiny: Course,
-    collected: Collected,
-    submitted: Path,
-    make_result: Callable[..., Result],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_box_is_of_namespaces_and_no_other_folder_is_read(tiny, collected, submitted, make_result, monkeypatch):
     (submitted / "ben" / "averages").mkdir(parents=True)
     (submitted / "ben" / "averages" / "01_running_mean.py").write_text("x = 2\n")
     plans = []
@@ -72,22 +57,13 @@ def judges(plans: list[GradePlan], result: Result, *faults: str) -> type:
     return Finds
 
 
-def test_a_fault_of_the_graders_own_is_said_in_the_jobs_log(
-    tiny: Course,
-    collected: Collected,
-    submitted: Path,
-    make_result: Callable[..., Result],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_fault_of_the_graders_own_is_in_the_jobs_log(tiny, collected, submitted, make_result, monkeypatch, capsys):
     monkeypatch.setattr(grade_room, "SteadyJudge", judges([], make_result(), "values: x"))
     grade_collected(tiny, collected, submitted, Device.CPU, started_in(tiny, submitted / "ada"))
     assert capsys.readouterr().err == "course: a fault of the grader's own: values: x. Next: course verify\n"
 
 
-def test_without_a_box_nothing_is_graded(
-    run_course: Callable[..., subprocess.CompletedProcess[str]], tiny_copy: Path, submitted: Path, tmp_path: Path
-) -> None:
+def test_without_a_box_nothing_is_graded(run_course, tiny_copy, submitted, tmp_path):
     out, said = tmp_path / "results", tmp_path / "output"
     environment = {"PATH": "", "GITHUB_OUTPUT": str(said), "GITHUB_STEP_SUMMARY": str(said)}
     done = run_course("ci", "grade", "--submitted", submitted, "--out", out, cwd=tiny_copy, env=environment)

@@ -1,7 +1,5 @@
 """Gradescope's autograder: the zip that `course release --gradescope` makes, laid out and run as Gradescope does it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

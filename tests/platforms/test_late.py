@@ -1,7 +1,5 @@
 """A course's own rule for late submissions: nbgrader asks it, and its penalty is in every place that shows a score."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -1,14 +1,10 @@
 """`nbgrader autograde` and `generate_feedback`, run for real: the box grades, and nbgrader's known traps are closed."""
 
-from __future__ import annotations
-
 import html
 import json
 import logging
 import re
 import sqlite3
-import subprocess
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -66,9 +62,7 @@ def cells_of(folder: Path, student: str) -> list[dict]:
     return json.loads(path.read_text(encoding="utf-8"))["cells"]
 
 
-def test_every_student_gets_the_points_that_the_box_gives_whatever_the_notebook_says(
-    trap_class: Path, points: dict[str, float]
-) -> None:
+def test_every_student_gets_the_points_that_the_box_gives_whatever_the_notebook_says(trap_class, points):
     assert {student: (score, most) for student, score, most in rows(trap_class, SCORES)} == {
         student: (earned, 4) for student, earned in points.items()
     }
@@ -154,9 +148,7 @@ def test_no_page_and_no_notebook_shows_hidden_source(trap_class: Path, points: d
     ("script_and_notebook", f"Both {STEM}.py and {STEM}.ipynb were worked on: the .py counts."),
     ("exits", "Line 3 was left out: it ended the whole process."),
 ])  # fmt: skip
-def test_what_is_out_of_the_ordinary_is_said_in_the_comment_and_on_the_page(
-    trap_class: Path, student: str, says: str
-) -> None:
+def test_what_is_out_of_the_ordinary_is_said_in_the_comment_and_on_the_page(trap_class, student, says):
     assert says in comment_on(trap_class, student)
     assert says in text_of(trap_class, student)
 
@@ -197,9 +189,7 @@ def test_what_stands_in_a_students_fence_is_escaped_once(trap_class: Path) -> No
     assert "```python if a < b: pass ```" in text_of(trap_class, "html_in_every_text")
 
 
-def test_while_one_command_is_at_work_another_one_is_refused_and_changes_nothing(
-    own_class: Path, nbgrader: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
+def test_while_one_command_is_at_work_another_one_is_refused_and_changes_nothing(own_class, nbgrader):
     """Two at once once deleted each other's folder, and nbgrader gave 0 points for what it did not find."""
     book = (own_class / "gradebook.db").read_bytes()
     with alone(load_course(own_class)):
@@ -212,9 +202,7 @@ def test_while_one_command_is_at_work_another_one_is_refused_and_changes_nothing
     assert (own_class / "autograded" / "right_script").exists()
 
 
-def test_where_submissions_cannot_be_laid_out_nothing_is_graded(
-    tiny_copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_submissions_cannot_be_laid_out_nothing_is_graded(tiny_copy, monkeypatch):
     course = load_course(tiny_copy)
     (tiny_copy / "submitted" / "ada" / "averages").mkdir(parents=True)
     (tiny_copy / ".course").mkdir(exist_ok=True)

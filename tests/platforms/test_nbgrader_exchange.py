@@ -1,12 +1,9 @@
 """nbgrader's exchange, where every account of the machine may leave what it likes: with nbgrader's own commands."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -33,9 +30,7 @@ def submit(inbound: Path, student: str, *, secret: bool = True) -> Path:
 
 
 @pytest.fixture(scope="module")
-def collected(
-    tmp_path_factory: pytest.TempPathFactory, for_nbgrader: Callable, nbgrader: Callable, right: str
-) -> tuple[Path, str]:
+def collected(tmp_path_factory, for_nbgrader, nbgrader, right):
     """A course that has collected from hostile folders, and released feedback; and what nbgrader said."""
     course = for_nbgrader(TINY, tmp_path_factory.mktemp("course"))
     inbound = tmp_path_factory.mktemp("exchange") / "manyheads" / "inbound"
@@ -90,9 +85,7 @@ def test_whose_feedback_cannot_be_named_is_told_and_the_others_get_theirs(collec
     assert "Traceback" not in said
 
 
-def test_the_folder_of_another_account_never_replaces_a_students_own(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_folder_of_another_account_never_replaces_a_students_own(monkeypatch, tmp_path, caplog):
     owners = {"mine": "ada", "forged": "mallory"}
     monkeypatch.setattr(exchange, "_owner", lambda folder: owners[folder.name])
     collect = SimpleNamespace(inbound_path=tmp_path, check_owner=True, log=logging.getLogger())
@@ -128,9 +121,7 @@ def test_of_a_folder_without_end_a_bounded_part_is_copied(tmp_path: Path) -> Non
     (TIME, True), ("2026-11-23 12:00:00.000000 +0000", True), ("2026-11-20 12:00:00 UTC", False),
     ("9999-12-31 23:58:20", False), ("the dog ate it", False), (None, False),
 ])  # fmt: skip
-def test_a_time_of_the_students_own_counts_where_it_agrees_with_the_exchanges(
-    tmp_path: Path, own: str | None, agrees: bool
-) -> None:
+def test_a_time_of_the_students_own_counts_where_it_agrees_with_the_exchanges(tmp_path, own, agrees):
     if own is not None:
         (tmp_path / "timestamp.txt").write_text(own)
     said = exchange.agree_on_time(f"ada+averages+{TIME}+abc", tmp_path)

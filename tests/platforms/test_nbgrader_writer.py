@@ -1,7 +1,5 @@
 """Scores and comments in nbgrader's database, SQLite's and a real PostgreSQL server's: once each, whatever happens."""
 
-from __future__ import annotations
-
 import csv
 import os
 import pwd
@@ -118,9 +116,7 @@ def counts(book: Gradebook) -> dict[str, int]:
     return {t: book.db.execute(text(f'SELECT count(*) FROM "{t}"')).scalar_one() for t in tables}
 
 
-def test_scores_and_comments_stand_where_nbgrader_looks_for_them(
-    tiny: Course, url: str, book: Callable[[], Gradebook]
-) -> None:
+def test_scores_and_comments_stand_where_nbgrader_looks_for_them(tiny, url, book):
     write(tiny, url, result("ada", 1), result("ben", 0.25, note="The .py counts."))
     found = book()
     assert {s.id: (s.score, s.max_score) for s in found.students} == {"ada": (4, 4), "ben": (3.25, 4)}
@@ -134,9 +130,7 @@ def test_scores_and_comments_stand_where_nbgrader_looks_for_them(
     assert found.find_comment(*COMMENT, "ada").comment.strip() == "All checks passed.\n    (isolation: namespaces)"
 
 
-def test_writing_twice_changes_nothing_and_doubles_nothing(
-    tiny: Course, url: str, book: Callable[[], Gradebook]
-) -> None:
+def test_writing_twice_changes_nothing_and_doubles_nothing(tiny, url, book):
     write(tiny, url, result("ada"), result("ben"))
     before = counts(book())
     write(tiny, url, result("ada"), result("ben"), result("ada"))
@@ -144,9 +138,7 @@ def test_writing_twice_changes_nothing_and_doubles_nothing(
     assert before["student"] == before["submitted_assignment"] == 2
 
 
-def test_a_better_attempt_takes_the_place_of_the_one_before(
-    tiny: Course, url: str, book: Callable[[], Gradebook]
-) -> None:
+def test_a_better_attempt_takes_the_place_of_the_one_before(tiny, url, book):
     write(tiny, url, result("ada"))
     write(tiny, url, result("ada", 1))
     assert book().find_submission("averages", "ada").score == 4
@@ -165,9 +157,7 @@ def test_what_an_instructor_has_entered_by_hand_stays(tiny: Course, url: str, bo
     assert book().find_comment(*COMMENT, "ada").comment == "Talk to me."
 
 
-def test_a_run_that_dies_within_a_student_leaves_nothing_of_that_student(
-    tiny: Course, url: str, book: Callable[[], Gradebook], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_dies_within_a_student_leaves_nothing_of_that_student(tiny, url, book, monkeypatch):
     write(tiny, url, result("ada"))
     before = counts(book())
     with monkeypatch.context() as patched:
@@ -183,9 +173,7 @@ def interrupted(*_: object, **__: object) -> str:
     raise KeyboardInterrupt
 
 
-def test_a_run_that_died_before_the_first_student_is_gone_on_from(
-    tiny: Course, url: str, book: Callable[[], Gradebook], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_died_before_the_first_student_is_gone_on_from(tiny, url, book, monkeypatch):
     first = book()
     first.db.execute(text("DROP TABLE alembic_version"))  # nbgrader makes it last, and only in an empty database
     first.db.commit()
@@ -209,9 +197,7 @@ def test_cells_do_not_come_and_go_below_submissions(tiny_copy: Path, url: str, b
     assert counts(book()) == before
 
 
-def test_the_gradebook_is_read_back_with_manual_scores_and_late_penalties(
-    tiny: Course, url: str, book: Callable[[], Gradebook]
-) -> None:
+def test_the_gradebook_is_read_back_with_manual_scores_and_late_penalties(tiny, url, book):
     write(tiny, url, result("ben"), result("ada", 1))
     edited = book()
     edited.find_grade(*VALUES, "ben").manual_score = 0.5
@@ -227,9 +213,7 @@ def test_the_gradebook_is_read_back_with_manual_scores_and_late_penalties(
 @pytest.mark.parametrize(
     "use", [read_gradebook, lambda course, url: write(course, url, result("ada", 1))], ids=["export", "grade"]
 )
-def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence_and_a_next_step(
-    tiny: Course, tmp_path: Path, new_file: Path, use: Callable, points: float, column: str
-) -> None:
+def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence(tiny, tmp_path, new_file, use, points, column):
     url = f"sqlite:///{shutil.copy(new_file, tmp_path)}"
     write(tiny, url, result("ada"))
     with closing(open_gradebook(url)) as edited:
@@ -261,8 +245,7 @@ def test_who_reads_a_gradebook_that_is_not_there_makes_none(tiny: Course, tmp_pa
     assert not (tmp_path / "none.db").exists()
 
 
-# nbgrader's own exporter, for names that mean harm; it puts no comma into quotes, so nobody is called with one
-
+# nbgrader's own exporter puts no comma into quotes, so nobody is called with one.
 HOSTILE = ["=1+2", "+1", "-1", "@x", "\uff1d1", "  =1", "\u3000\uff1d1", "Ada", "ada", "e\u0301", "\u00e9", "x" * 120, "report",
            "CON", "..", 'Jo "Q" Doe', "a;b", "\u202eada", "%s", "'; drop table student; --", "<b>", "\U0001f600"]  # fmt: skip
 

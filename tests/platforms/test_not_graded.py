@@ -1,9 +1,6 @@
 """What the grader itself could not judge has no score in nbgrader's database, and waits there for a human."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -61,9 +58,7 @@ def test_it_waits_for_a_human_and_is_read_as_not_graded(tmp_path: Path) -> None:
     assert enter("failed").score == 4
 
 
-def test_nbgraders_own_command_says_so_and_enters_no_points(
-    tmp_path: Path, nbgrader: Callable, for_nbgrader: Callable, fill: Callable, right: str
-) -> None:
+def test_nbgraders_own_command_says_so_and_enters_no_points(tmp_path, nbgrader, for_nbgrader, fill, right):
     course = tmp_path / "course"
     for_nbgrader(TINY, course)
     checks = course / "grader" / "checks" / "test_running_mean.py"

@@ -1,7 +1,5 @@
 """The words of a report: what it says in each case, and when the GPU is not asked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +8,7 @@ from manyheads.course import Course
 from manyheads.platforms.grade_pull_request import why_not_on_a_gpu
 from manyheads.platforms.pull_request_texts import ENDINGS, Conclusion, Run, body, cpu_run, gpu_run, verdict
 from manyheads.report.markdown import LONGEST
-from manyheads.result import CheckResult, Outcome, Result
+from manyheads.result import CheckResult, Result
 
 MakeResult = Callable[..., Result]
 NO_GPU = Run(None, "none")
@@ -21,9 +19,7 @@ COMMIT = "0123456789abcdef" * 2 + "01234567"
     pytest.param(("passed",), Conclusion("success", "4 / 4"), id="all right"),
     pytest.param(("failed", "error"), Conclusion("failure", "2 / 4"), id="half of it"),
 ])  # fmt: skip
-def test_the_verdict_is_the_score_and_whether_all_is_right(
-    make_result: MakeResult, outcomes: tuple[Outcome, ...], says: Conclusion
-) -> None:
+def test_the_verdict_is_the_score_and_whether_all_is_right(make_result, outcomes, says):
     assert verdict(Run([make_result(*outcomes)]), NO_GPU, frozenset()) == says
 
 
@@ -41,9 +37,7 @@ def test_what_fails_on_the_gpu_alone_fails_the_pull_request(make_result: MakeRes
     ("outcome", "conclusion"),
     [("failed", "failure"), ("error", "failure"), ("skipped", "success"), ("passed", "success")],
 )
-def test_so_does_what_only_a_gpu_can_show_and_gives_no_points(
-    make_result: MakeResult, outcome: Outcome, conclusion: str
-) -> None:
+def test_so_does_what_only_a_gpu_can_show_and_gives_no_points(make_result, outcome, conclusion):
     extra = CheckResult(id="memory", title="holds little", outcome=outcome, score=0, max_score=0)
     right = make_result()
     (exercise,) = right.exercises
@@ -87,9 +81,7 @@ def test_a_comment_that_grows_too_long_keeps_its_tables(tiny: Course, make_resul
     assert "<pre>" not in said
 
 
-def test_a_comment_that_grows_too_long_takes_no_line_of_a_students_for_a_table(
-    tiny: Course, make_result: MakeResult
-) -> None:
+def test_a_comment_that_grows_too_long_takes_no_line_of_a_students_for_a_table(tiny, make_result):
     raised = "Code cell 1 did not run to its end: it raised ValueError: "
     forged = [raised.ljust(84, "a") + f" {line}" for line in ("## Averages: 4 / 4", "| ✓ | Running mean | 4 / 4 |")]
     results = [make_result("failed", evidence="x " * 150, note=forged[i % 2]) for i in range(300)]
@@ -97,9 +89,6 @@ def test_a_comment_that_grows_too_long_takes_no_line_of_a_students_for_a_table(
     assert "| ✗ |" in said
     assert "✓" not in said
     assert "## Averages: 4 / 4" not in said.splitlines()
-
-
-# The GPU
 
 
 def why(outcome: str, label: str, cpu: Run, refused: tuple[str, ...] = ()) -> str:
@@ -112,18 +101,13 @@ def test_without_a_runner_the_reason_names_the_variable(make_result: MakeResult)
     assert "the repository variable GPU_RUNNER is empty" in why("skipped", "", Run([make_result()]))
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "refused", "says"),
-    [
-        pytest.param(("crashed",), (), "Not run. An attempt (running_mean) crashed on the CPU.", id="a crash"),
-        pytest.param(("passed", "timeout"), (), "Not run. An attempt (running_mean) ran out of time on the CPU.", id="an endless loop"),
-        pytest.param(("failed",) * 4, (), "Not run. Nothing works on the CPU yet.", id="no point"),
-        pytest.param(("passed",), ("a link",), "Not run. A file could not be taken.", id="a file that was refused"),
-    ],
-)  # fmt: skip
-def test_an_attempt_that_does_not_behave_on_the_cpu_is_not_run_on_the_gpu(
-    make_result: MakeResult, outcomes: tuple[Outcome, ...], refused: tuple[str, ...], says: str
-) -> None:
+@pytest.mark.parametrize(("outcomes", "refused", "says"), [
+    pytest.param(("crashed",), (), "Not run. An attempt (running_mean) crashed on the CPU.", id="a crash"),
+    pytest.param(("passed", "timeout"), (), "Not run. An attempt (running_mean) ran out of time on the CPU.", id="an endless loop"),
+    pytest.param(("failed",) * 4, (), "Not run. Nothing works on the CPU yet.", id="no point"),
+    pytest.param(("passed",), ("a link",), "Not run. A file could not be taken.", id="a file that was refused"),
+])  # fmt: skip
+def test_an_attempt_that_does_not_behave_on_the_cpu_is_not_run_on_the_gpu(make_result, outcomes, refused, says):
     results = [make_result(*outcomes)]
     assert why("skipped", "gpu-box", Run(results), refused) == says
     assert why_not_on_a_gpu(results, refused) == says.removeprefix("Not run. ")

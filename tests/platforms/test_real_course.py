@@ -1,7 +1,5 @@
 """The real course: nbgrader releases it to the byte, both ways grade it alike, and its notebooks run in a kernel."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3
@@ -137,9 +135,7 @@ def run_top_to_bottom(folder: Path, sources: list[str]) -> nbformat.NotebookNode
     return notebook
 
 
-def test_a_right_notebook_runs_top_to_bottom_with_the_students_release_alone(
-    student_alone: Path, repository: Path
-) -> None:
+def test_a_right_notebook_runs_top_to_bottom_with_the_students_release_alone(student_alone, repository):
     notebook = run_top_to_bottom(student_alone, answers(repository))
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert [o.ename for o in outputs if o.output_type == "error"] == []

@@ -1,7 +1,5 @@
 """nbgrader's commands on what is released: the bytes of `course release`, and visible checks that really run."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re
@@ -16,16 +14,13 @@ import pytest
 from manyheads.course import Course, load_course
 from manyheads.platforms.nbgrader_commands import build_source
 from manyheads.platforms.nbgrader_writer import GradebookWriter
+from tests.make import content
 
 pytestmark = pytest.mark.journey
 
 STEM = "01_running_mean"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"/>'
 STUDENT = "wrong_notebook"
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def test_generate_assignment_writes_the_bytes_that_course_release_writes(trap_class: Path) -> None:
@@ -81,9 +76,7 @@ def with_parsed_json(row: tuple) -> str:
 
 
 @pytest.fixture(scope="module")
-def validated(
-    once: Callable, nbgrader: Callable, fill: Callable, tiny: Course, right: str, wrong: str
-) -> dict[str, str]:
+def validated(once, nbgrader, fill, tiny, right, wrong):
     """What `nbgrader validate` says of notebooks where a student has them: no configuration, nothing hidden."""
 
     def make(folder: Path) -> None:
@@ -140,9 +133,7 @@ def test_a_lessons_figure_goes_from_its_source_to_the_feedback(own_class: Path, 
     assert not (own_class / "exercises" / figure).exists()
 
 
-def test_where_the_course_cannot_be_read_nbgrader_does_nothing_rather_than_run_code_without_a_box(
-    own_class: Path, nbgrader: Callable
-) -> None:
+def test_where_the_course_cannot_be_read_nbgrader_does_nothing_rather_than_run_code_without_a_box(own_class, nbgrader):
     with (own_class / "course.yaml").open("a") as file:
         file.write("nonsense: [\n")
     done = nbgrader(own_class, "autograde", "averages", "--force", check=False)

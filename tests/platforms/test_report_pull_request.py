@@ -1,7 +1,5 @@
 """Everything that is written about a pull request, put together."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -15,7 +13,6 @@ from manyheads.course import Course
 from manyheads.errors import CourseFault
 from manyheads.platforms.artifact import ArtifactError, write_artifact
 from manyheads.platforms.github_api import ServiceError
-from manyheads.platforms.pull_request_files import Collected
 from manyheads.platforms.report_pull_request import write_report
 from manyheads.result import Result
 from tests.workflows.hosted.service import Service
@@ -51,9 +48,7 @@ def report(tiny: Course, environment: dict[str, str], submitted: Path, tmp_path:
     return lambda: write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
 
 
-def test_the_summary_the_comment_and_the_check_run_say_the_same(
-    service: Service, collected: Collected, make_result: MakeResult, tmp_path: Path, report: Report
-) -> None:
+def test_the_summary_the_comment_and_the_check_run_say_the_same(service, collected, make_result, tmp_path, report):
     write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result("failed", evidence="no")], STARTED)
     said = report()
     assert said == "Reported 3 / 4 (failure)."
@@ -66,9 +61,7 @@ def test_the_summary_the_comment_and_the_check_run_say_the_same(
     assert len(run["output"]["annotations"]) == 1
 
 
-def test_an_older_commit_that_is_graded_again_leaves_the_comment_to_the_newest(
-    service: Service, collected: Collected, make_result: MakeResult, tmp_path: Path, report: Report
-) -> None:
+def test_an_older_commit_leaves_the_comment_to_the_newest(service, collected, make_result, tmp_path, report):
     write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result("failed", evidence="no")], STARTED)
     service.heads[7] = "b" * 40
     report()
@@ -78,9 +71,7 @@ def test_an_older_commit_that_is_graded_again_leaves_the_comment_to_the_newest(
     assert (tmp_path / "summary.md").read_text().startswith("## Averages: 3 / 4\n")
 
 
-def test_results_that_cannot_be_are_not_shown_and_the_job_fails(
-    service: Service, collected: Collected, make_result: MakeResult, tmp_path: Path, report: Report
-) -> None:
+def test_results_that_cannot_be_are_not_shown_and_the_job_fails(service, collected, make_result, tmp_path, report):
     forged = make_result().model_copy(update={"score": 400.0, "max_score": 400.0})
     write_artifact(tmp_path / "cpu", collected, Device.CPU, [forged], STARTED)
     with pytest.raises(ArtifactError, match="is not what grading writes"):
@@ -91,14 +82,7 @@ def test_results_that_cannot_be_are_not_shown_and_the_job_fails(
     assert service.check_runs[0]["conclusion"] == "neutral"
 
 
-def test_results_from_the_gpu_that_cannot_be_leave_those_from_the_cpu(
-    service: Service,
-    environment: dict[str, str],
-    collected: Collected,
-    make_result: MakeResult,
-    tmp_path: Path,
-    report: Report,
-) -> None:
+def test_a_gpus_results_that_cannot_be_leave_the_cpus(service, environment, collected, make_result, tmp_path, report):
     environment |= {"GPU_RUNNER": "gpu-box", "GPU_RESULT": "success"}
     write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], STARTED)
     with pytest.raises(ArtifactError, match=r"about\.json is not what grading writes \(it is missing"):
@@ -108,9 +92,7 @@ def test_results_from_the_gpu_that_cannot_be_leave_those_from_the_cpu(
     assert "**On a GPU:** The run did not finish" in comment
 
 
-def test_a_check_run_that_is_refused_does_not_cost_the_comment(
-    service: Service, collected: Collected, make_result: MakeResult, tmp_path: Path, report: Report
-) -> None:
+def test_a_check_run_that_is_refused_does_not_cost_the_comment(service, collected, make_result, tmp_path, report):
     service.tokens["t"] = {"pull-requests": "write"}
     write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], STARTED)
     with pytest.raises(ServiceError, match=r"check-runs was refused \(403\)"):
@@ -118,23 +100,14 @@ def test_a_check_run_that_is_refused_does_not_cost_the_comment(
     assert "## Averages: 4 / 4" in service.comments_on(7)[0]
 
 
-def test_where_nothing_was_collected_the_student_is_told_where_to_look(
-    tiny: Course, service: Service, environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_where_nothing_was_collected_the_student_is_told_where_to_look(tiny, service, environment, tmp_path):
     nothing = tmp_path / "nothing"
     said = write_report(tiny, environment, nothing, nothing, nothing)
     assert said == "Reported Not graded (neutral)."
     assert "“Collect the exercise files” of job `cpu` says why" in service.comments_on(7)[0]
 
 
-def test_an_artifact_of_a_job_that_failed_is_not_looked_at(
-    service: Service,
-    environment: dict[str, str],
-    collected: Collected,
-    make_result: MakeResult,
-    tmp_path: Path,
-    report: Report,
-) -> None:
+def test_what_a_job_that_failed_wrote_is_not_looked_at(service, environment, collected, make_result, tmp_path, report):
     write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], STARTED)
     environment["CPU_RESULT"] = "failure"
     assert report() == ("Reported Not graded (neutral).")
@@ -173,9 +146,7 @@ def test_the_job_that_reports_needs_no_more_than_it_installs(tiny: Course, tmp_p
     assert done.stderr.startswith("course: GITHUB_EVENT_PATH is not set")  # as far as it gets without a pull request
 
 
-def test_files_of_another_commit_are_not_reported_on(
-    service: Service, collected: Collected, submitted: Path, report: Report
-) -> None:
+def test_files_of_another_commit_are_not_reported_on(service, collected, submitted, report):
     other = collected.model_copy(update={"head": "b" * 40})
     (submitted / "collected.json").write_text(other.model_dump_json())
     with pytest.raises(CourseFault, match="is of another commit"):

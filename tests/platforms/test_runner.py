@@ -1,7 +1,5 @@
 """What a step knows of its run, and what it may say to the runner."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -35,18 +33,15 @@ def test_the_pull_request_is_what_the_event_says(tmp_path: Path) -> None:
     assert pull_request(written(tmp_path, event())) == PullRequest("school/class.2026", 7, "a" * 40, "ada-L_1")
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        pytest.param(lambda e: e.pop("pull_request"), id="a push"),
-        pytest.param(lambda e: e["pull_request"].update(number="seven"), id="a number in words"),
-        pytest.param(lambda e: e["pull_request"]["head"].update(sha="main"), id="a branch in place of a commit"),
-        pytest.param(lambda e: e["pull_request"]["head"].update(sha="a" * 40 + "\n"), id="a commit with a line's end"),
-        pytest.param(lambda e: e["pull_request"]["head"].update(sha="--upload-pack=x"), id="an option in place of a commit"),
-        pytest.param(lambda e: e["repository"].update(full_name="school/class/../../x"), id="a path in place of a repository"),
-        pytest.param(lambda e: e.update(pull_request=[]), id="a list"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("spoil", [
+    pytest.param(lambda e: e.pop("pull_request"), id="a push"),
+    pytest.param(lambda e: e["pull_request"].update(number="seven"), id="a number in words"),
+    pytest.param(lambda e: e["pull_request"]["head"].update(sha="main"), id="a branch in place of a commit"),
+    pytest.param(lambda e: e["pull_request"]["head"].update(sha="a" * 40 + "\n"), id="a commit with a line's end"),
+    pytest.param(lambda e: e["pull_request"]["head"].update(sha="--upload-pack=x"), id="an option in place of a commit"),
+    pytest.param(lambda e: e["repository"].update(full_name="school/class/../../x"), id="a path in place of a repository"),
+    pytest.param(lambda e: e.update(pull_request=[]), id="a list"),
+])  # fmt: skip
 def test_an_event_of_another_kind_is_refused(tmp_path: Path, spoil: Spoil) -> None:
     about = event()
     spoil(about)

@@ -1,7 +1,5 @@
 """The Validate button of JupyterLab, where a student has it: what it says is what grading says."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -24,13 +22,7 @@ SAYS = "document.querySelector('.jp-Dialog')?.innerText.includes('Validation Res
 
 
 @pytest.fixture(scope="module")
-def folder(
-    tmp_path_factory: pytest.TempPathFactory,
-    running_mean: Exercise,
-    fill: Callable[[str], dict],
-    right: str,
-    wrong: str,
-) -> Path:
+def folder(tmp_path_factory, running_mean, fill, right, wrong):
     """A student's folder, as released, with three notebooks: nothing hidden, no nbgrader_config.py."""
     mine = tmp_path_factory.mktemp("student") / "averages"
     shutil.copytree(running_mean.assignment.exercises_folder, mine)
@@ -74,14 +66,7 @@ def test_a_right_notebook_passes_both(validated: dict[str, str], graded: Callabl
     ("wrong", 2, "You divided by the length of x everywhere.", "You divided by the length of x everywhere."),
     ("stub", 0, "Nothing is written here yet.", "running_mean: not written yet"),
 ])  # fmt: skip
-def test_one_that_is_not_right_has_the_score_and_the_diagnosis_that_grading_gives_it(
-    validated: dict[str, str],
-    graded: Callable[[str], ExerciseResult],
-    name: str,
-    score: float,
-    diagnosis: str,
-    said: str,
-) -> None:
+def test_one_that_is_not_right_has_the_score_and_diagnosis_of_grading(validated, graded, name, score, diagnosis, said):
     result = graded(name)
     assert "The following cell failed:" in validated[name]
     heading = next((line for line in validated[name].splitlines() if "01 running mean" in line), validated[name])

@@ -1,7 +1,5 @@
 """What these tests share: a class made up from the models."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What the class page counts of an exercise."""
 
-from __future__ import annotations
-
 from manyheads.report.aggregate import NOT_IMPORTED, class_view
 from manyheads.report.overview import overviews
 from manyheads.result import Diagnosed, Outcome, Result

@@ -1,7 +1,5 @@
 """What a message tells to run works where it is printed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -41,9 +39,4 @@ def test_what_comes_next_can_be_copied(tmp_path: Path, is_activated: bool) -> No
     assert f"then: {called} check running_mean" in status.stdout
     assert f"Next: {called} status" in refused.stderr
     following = refused.stderr.partition("Next: ")[2].split()
-    assert (
-        subprocess.run(
-            [*following, "--course", str(TINY)], env=environment, capture_output=True, check=False
-        ).returncode
-        == 0
-    )
+    subprocess.run([*following, "--course", str(TINY)], env=environment, capture_output=True, check=True)

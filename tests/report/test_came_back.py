@@ -1,7 +1,5 @@
 """A misconception that was named in one exercise and is named again in a later one."""
 
-from __future__ import annotations
-
 from manyheads.report.aggregate import CameBack, came_back
 from manyheads.report.labels import Labels
 from manyheads.result import Diagnosed, Result

@@ -1,7 +1,5 @@
 """Feedback finds its way home: folders as nbgrader reads them, archives as Moodle's and Canvas' own importers do."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -64,9 +62,6 @@ def archive_of(here: Path, name: str) -> dict[str, bytes]:
         return {each: archive.read(each) for each in archive.namelist()}
 
 
-# Folders
-
-
 def test_a_folder_for_each_student_as_nbgrader_names_it(run_course: Run, here: Path) -> None:
     handed_in = here / "submitted" / "ada" / "averages"
     handed_in.mkdir(parents=True)
@@ -123,9 +118,6 @@ def test_the_page_has_what_counts(run_course: Run, here: Path) -> None:
     assert "9 / 10" in (folder / "averages.md").read_text()
 
 
-# Moodle
-
-
 def as_moodle_reads(path: str, participants: set[int]) -> tuple[int, str] | None:
     """What is_valid_filename_for_import of mod/assign/feedback/file/importziplib.php makes of a path, step by step."""
     parts = path.split("/")
@@ -170,9 +162,6 @@ def test_whom_moodle_cannot_find_is_said(run_course: Run, here: Path) -> None:
     assert {path.split("/")[0] for path in archive_of(here, "moodle-averages.zip")} == {"Ada_1_assignsubmission_file_"}
 
 
-# Canvas
-
-
 def as_canvas_reads(name: str, attachments: dict[int, str]) -> tuple[str, int] | None:
     """What infer_comment_context_from_filename of app/models/abstract_assignment.rb makes of a name. attachments: whose each is."""
     parts = [part for part in name.rpartition("/")[2].split("_") if part != "LATE"]
@@ -184,9 +173,7 @@ def as_canvas_reads(name: str, attachments: dict[int, str]) -> tuple[str, int] |
     return found[0], int(found[1])
 
 
-def test_canvas_finds_each_attachment_and_shows_the_students_own_file_with_the_feedback(
-    run_course: Run, here: Path
-) -> None:
+def test_canvas_finds_each_attachment_and_shows_the_students_own_file_with_the_feedback(run_course, here):
     notebook = {"cells": [{"cell_type": "code", "source": MEAN, "metadata": {}, "outputs": [], "execution_count": None}],
                 "metadata": {}, "nbformat": 4, "nbformat_minor": 5}  # fmt: skip
     inner = io.BytesIO()
@@ -240,9 +227,7 @@ def test_of_what_was_collected_before_names_were_remembered_it_is_said(run_cours
     '{"cells": [], "nbformat_minor": null}',
     "\ud800".encode("utf-16-le", "surrogatepass"),
 ])  # fmt: skip
-def test_a_notebook_that_is_none_carries_the_feedback_all_the_same(
-    run_course: Run, here: Path, content: str | bytes
-) -> None:
+def test_a_notebook_that_is_none_carries_the_feedback_all_the_same(run_course, here, content):
     send(run_course, here, *take(here, {"bela_2_20_01_mean.ipynb": content}))
     (found,) = archive_of(here, "canvas-averages.zip").values()
     assert [cell["cell_type"] for cell in json.loads(found)["cells"]] == ["markdown"]

@@ -1,7 +1,5 @@
 """Heatmaps as SVG that stands in a page: the colours, the numbers in them, and the same in words."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 

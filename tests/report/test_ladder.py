@@ -1,7 +1,5 @@
 """The ladder: how far, how many points, and what is left to do in the next exercise."""
 
-from __future__ import annotations
-
 import io
 
 from rich.console import Console

@@ -1,7 +1,5 @@
 """Which misconceptions a class has."""
 
-from __future__ import annotations
-
 from manyheads.report.aggregate import Ranked, ranked
 from manyheads.result import Diagnosed, ExerciseResult, Result
 from tests import make

@@ -1,7 +1,5 @@
 """What is said where something is done."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from manyheads.course import Course

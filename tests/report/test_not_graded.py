@@ -1,7 +1,5 @@
 """What the grader itself could not judge has no points anywhere, and is never a 0."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """A notebook shows the terminal's words, escaped, with hints folded away."""
 
-from __future__ import annotations
-
 import html.parser
 
 from rich.console import Group

@@ -1,9 +1,6 @@
 """What the pages say, and what they do to the folder that they are written to."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -11,7 +8,6 @@ from urllib.parse import unquote
 import pytest
 import torch
 
-from manyheads.errors import CourseFault
 from manyheads.judge.record_results import ChangedPoints
 from manyheads.report.class_rows import ClassList
 from manyheads.report.labels import file_stems
@@ -25,8 +21,6 @@ from manyheads.result import (
     Outcome,
     ProvedLine,
     Result,
-    read_results,
-    write_result,
 )
 from manyheads.student.plot_content import compared
 from manyheads.submission import NotGraded
@@ -136,20 +130,6 @@ def test_a_students_page_has_more_evidence_the_passed_checks_the_note_and_how_it
     assert "Graded on cpu, isolation namespaces, seed 3, torch 2.13.0." in said
 
 
-def test_hints_are_folded_away(tmp_path: Path) -> None:
-    write_pages([graded("ada", BAD), graded("ben", CRASHED)], [], tmp_path)
-    text = (tmp_path / "students" / "ada.html").read_text(encoding="utf-8")
-    assert f'<details class="hint"><summary>hint</summary><p>{VIEW.hint}</p></details>' in text
-
-
-def test_checks_that_only_wait_for_the_first_are_one_line(tmp_path: Path) -> None:
-    nothing = exercise(*(check(id_, outcome="missing", evidence="dance.py was not handed in.") for id_ in "abc"))
-    write_pages([graded("ada", nothing)], [], tmp_path)
-    text = Seen(tmp_path / "students" / "ada.html").text
-    assert "and 2 other checks wait for this: 0 / 4" in text
-    assert text.count("dance.py was not handed in.") == 1
-
-
 def test_a_students_page_names_nobody_else_and_leads_nowhere(tmp_path: Path) -> None:
     write_pages([graded("ada", BAD), graded("ben", GOOD)], [], tmp_path)
     page = Seen(tmp_path / "students" / "ada.html")
@@ -177,36 +157,6 @@ def test_the_class_page_has_the_edits_where_there_are_any(tmp_path: Path) -> Non
     assert "#lines-1" not in Seen(write_pages([graded("ben", GOOD)], [], tmp_path)).links()
 
 
-def test_the_class_page_has_scores_exercises_misconceptions_troubles_and_versions(tmp_path: Path) -> None:
-    ada, ben, cat = graded("ada", GOOD), graded("ben", BAD), graded("cat", CRASHED)
-    said = Seen(write_pages([ada, ben, cat], [], tmp_path)).text
-    assert "3 submissions, mean 2.00, median 2 of 6 points" in said
-    assert "all | 1 |" in said
-    assert "| ben | 2 | 2" in said
-    assert "| cat | 0! | 0" in said
-    assert "dance | 3 | 2.00 / 4 | | 1 | 0 | 1 | 0 | 0 | 1 | 1" in said
-    assert "1 ben | You viewed straight. or: mix batch In 1 of 1 attempts" in said
-    assert "together with: You did not scale. In 1 of 1 attempts | dance 1" in said
-    assert "Wrong in a way that no misconception explains: 1 attempt of 1 student cat: dance" in said
-    assert "passed by, of 3 | 1 | 1 | 1" in said
-    assert "| ben | ✗ | ✗ | ✓" in said
-    assert "| cat | ! | ✗ |" in said
-    assert "cat | dance | crashed | 1 | ended by SIGSEGV" in said
-    assert "seed 3 torch 2.13.0" in said
-
-
-def test_what_is_no_misconception_has_groups_of_its_own(tmp_path: Path) -> None:
-    untouched = Diagnosed(id="stub_untouched", title="Nothing is written here yet.", hint="")
-    broken = Diagnosed(id="load_error", title="The file cannot be imported.", hint="")
-    ada = graded("ada", exercise(check("split"), named=(untouched,)))
-    ben = graded("ben", exercise(check("split", outcome="error"), named=(broken,)))
-    said = Seen(write_pages([ada, ben], [], tmp_path)).text
-    assert "Not begun: 1 attempt of 1 student ada: dance" in said
-    assert "Cannot be imported: 1 attempt of 1 student ben: dance" in said
-    assert untouched.title not in said
-    assert broken.title not in said
-
-
 def test_names_and_sections_of_the_roster_stand_on_the_class_page(tmp_path: Path) -> None:
     members = ClassList(Roster((Student("u1", "Ada Lovelace", "Tuesday"), Student("u2", "Ben Bitdiddle", "Friday"))))
     page = write_pages([graded("u1", GOOD), graded("u2", BAD)], [], tmp_path, members=members)
@@ -217,27 +167,12 @@ def test_names_and_sections_of_the_roster_stand_on_the_class_page(tmp_path: Path
     assert "Lovelace" not in (tmp_path / "students" / "u1.html").read_text(encoding="utf-8")
 
 
-def test_every_assignment_has_a_part_of_its_own(tmp_path: Path) -> None:
-    other = graded("ada", exercise(check("tail", 2), id_="wag"), assignment="tails")
-    page = write_pages([graded("ada", BAD), other], [], tmp_path)
-    whole = Seen(page).text
-    assert "heads 1 submission, mean 2.00, median 2 of 6" in whole
-    assert "tails 1 submission, mean 2.00, median 2 of 2" in whole
-    said = Seen(tmp_path / "students" / "ada.html").text
-    assert "heads 2 / 6" in said
-    assert "tails 2 / 2" in said
-    ids = re.findall(r' id="([^"]+)"', page.read_text(encoding="utf-8"))
-    assert len(ids) == len(set(ids))
-
-
 @pytest.mark.parametrize(("levels", "stamp"), [
     (("namespaces", "namespaces"), None),
     (("process", "process"), "Graded below the isolation level namespaces: 2 of 2 (process)."),
     (("namespaces", "process"), "Graded below the isolation level namespaces: 1 of 2 (process)."),
 ])  # fmt: skip
-def test_a_weak_isolation_level_is_stamped_on_the_class_page(
-    tmp_path: Path, levels: tuple[str, str], stamp: str | None
-) -> None:
+def test_a_weak_isolation_level_is_stamped_on_the_class_page(tmp_path, levels, stamp):
     results = [graded(name, GOOD, isolation=level) for name, level in zip(("ada", "ben"), levels, strict=True)]
     said = Seen(write_pages(results, [], tmp_path)).text
     assert (stamp is not None) == ("can be forged" in said)
@@ -279,14 +214,6 @@ def test_names_that_differ_in_case_alone_have_pages_that_differ_everywhere(tmp_p
     assert "ben.html" in names
 
 
-def test_a_student_may_be_called_as_the_pages_folder_is(tmp_path: Path) -> None:
-    write_result(graded("report", GOOD), tmp_path)
-    for _ in range(2):
-        write_pages(read_results(tmp_path), [], tmp_path / "report")
-    assert [result.student for result in read_results(tmp_path)] == ["report"]
-    assert (tmp_path / "report" / "students" / "report.html").exists()
-
-
 def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> None:
     named = Diagnosed(id=HOSTILE, title=HOSTILE, hint=HOSTILE, alternatives=(HOSTILE,))
     bad = exercise(check("x", outcome="crashed", evidence=HOSTILE, hint=HOSTILE), check(HOSTILE, evidence=HOSTILE + "."),
@@ -320,9 +247,7 @@ def test_no_two_names_share_a_page() -> None:
     assert len({stem_of(name).casefold().rstrip(". ") for name in names}) == len(names)
 
 
-def test_a_report_that_is_repeated_is_the_same_and_leaves_nothing_half_written(
-    tmp_path: Path, made_up_class: Callable[[int], list[Result]]
-) -> None:
+def test_a_report_that_is_repeated_is_the_same_and_leaves_nothing_half_written(tmp_path, made_up_class):
     def everything() -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
@@ -339,14 +264,6 @@ def test_the_page_of_a_student_who_is_gone_goes_too_and_no_other_file(tmp_path: 
     mine.write_text("<p>my own page</p>")
     write_pages([graded("ada", GOOD)], [], tmp_path)
     assert sorted(path.name for path in (tmp_path / "students").iterdir()) == ["ada.html", "mine.html"]
-
-
-def test_a_folder_that_cannot_be_written_is_one_sentence_with_a_next_command(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(
-        CourseFault, match=r"file cannot be written \(.+\)\. Next: course report --html ANOTHER_FOLDER$"
-    ):
-        write_pages([graded("ada", GOOD)], [], tmp_path / "file")
 
 
 def test_pictures_stand_with_the_attempt_they_are_of_and_on_no_other_page(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """The pages as a real browser shows them: from the disk, without a network, with a keyboard, on a phone, at night, on paper."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -165,9 +163,7 @@ SHOWN = (
 TYPED = "(e => {{ e.value = {value!r}; e.dispatchEvent(new Event('input')); }})(document.querySelector('[data-filter={what}]'))"
 
 
-def test_one_section_or_one_name_is_shown_alone_and_a_column_sorts(
-    browser, made_up_class: Callable[[int], list[Result]], tmp_path: Path
-) -> None:
+def test_one_section_or_one_name_is_shown_alone_and_a_column_sorts(browser, made_up_class, tmp_path):
     results = made_up_class(4)
     students = [Student(r.student, f"Person {n}", "ABAB"[n]) for n, r in enumerate(results)]
     page = write_pages(results, [], tmp_path, members=ClassList(Roster(tuple(students))))

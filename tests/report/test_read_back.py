@@ -1,7 +1,5 @@
 """Every export, read back by the other side's own rules, which are written here anew, for names that mean harm."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -19,9 +17,11 @@ from manyheads.result import Outcome, Result
 from manyheads.submission.roster import Roster, Student
 from tests import make
 
-SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"
+SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20\ufe63"
 FORMULAS = [
-    f"{blank}{sign}1+1" for blank in ("", " ", "\u00a0", "\u3000", "\u200b", "\ufeff", "\t", "\r") for sign in SIGNS
+    f"{blank}{sign}1+1"
+    for blank in ("", " ", "\u00a0", "\u3000", "\u200b", "\ufeff", "\t", "\r", "\x00")
+    for sign in SIGNS
 ]
 INNER = ["ada;=1+1", "ada\t=1+1", 'ada";=1+1', "ada;\u00a0@x", "ada|+1", "ada,=1+1", "ada\n=1+1", "ada;;-1"]
 PLAIN = ["Ada", "ada", "ADA", "e\u0301", "\u00e9", "Ben-Gurion, O'Neil =x", 'Jo "Q" Doe', "x" * 120, "report", "..", "CON",
@@ -57,11 +57,8 @@ def exported(format_: str, members: ClassList) -> str:
 ROSTERS = [pytest.param(ClassList(ROSTER), id="with a roster"), pytest.param(ClassList(), id="without one")]
 
 
-# A spreadsheet (OWASP, CSV injection; Excel and LibreOffice open a CSV with the separator of their country)
-
-
 def cells_in(text: str) -> Iterator[str]:
-    """Every cell that a spreadsheet may make of it: a quote that does not begin a cell is a letter like any other."""
+    """Every cell that a spreadsheet of any country may make of it: a quote that does not begin a cell is a letter like any other."""
     for separator in ",;\t|":
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
             yield from row
@@ -99,13 +96,11 @@ def as_typed(name: str) -> str:
     return re.sub(r"(^|(?<=[;\t|]))'", "", re.sub(r"[\r\n]", " ", name))
 
 
-# Canvas (canvas-lms, lib/gradebook_importer.rb)
-
 COMPUTED = re.compile("Current Score|Current Points|Current Grade|Final Score|Final Points|Final Grade|Override ")
 
 
 def as_canvas_reads(text: str, find: Callable[[list[str]], str | None]) -> dict[str, dict[str, str]]:
-    """Whose grade it takes for which assignment. find: whose row it is, by ID, SIS User ID, SIS Login ID or name."""
+    """Whose grade lib/gradebook_importer.rb takes for which assignment. find: whose row it is, by ID, SIS User ID, SIS Login ID or name."""
     first = text.splitlines()[:3]
     semicolons, commas = ({len(next(csv.reader([line], delimiter=sign), [])) for line in first} for sign in (";", ","))
     assert not (len(semicolons) == 1 and min(semicolons) > min(commas)), "it would be read as separated by semicolons"
@@ -160,13 +155,11 @@ def test_without_a_roster_canvas_finds_the_login_or_nobody() -> None:
     }
 
 
-# Moodle (grade/import/csv/classes/load_data.php): the instructor says which column identifies, and which is whose grade
-
-
 @pytest.mark.parametrize(
     ("column", "field"), [("Username", "login"), ("ID number", "sis_id"), ("Email address", "email")]
 )
 def test_moodle_gives_everybody_the_own_scores(column: str, field: str) -> None:
+    """As in grade/import/csv/classes/load_data.php: the instructor says which column identifies, and which is whose grade."""
     header, *rows = csv.reader(io.StringIO(exported("moodle", ClassList(ROSTER)), newline=""))
     header = [title.strip() for title in header]
     assert len(set(header)) == len(header) == 3 + len(TITLES)
@@ -179,14 +172,12 @@ def test_moodle_gives_everybody_the_own_scores(column: str, field: str) -> None:
         assert values == [score_of(name, id_) for id_ in TITLES]
 
 
-# Gradescope (gradescope-autograders.readthedocs.io, Autograder specifications: results.json)
-
 FORMS = {"text", "html", "simple_format", "md", "ansi"}
 WHENS = {"hidden", "after_due_date", "after_published", "visible"}
 
 
 def as_gradescope_reads(text: str) -> tuple[float, list[tuple[str, float, float]]]:
-    """The score of a submission, and of each of its tests."""
+    """The score of a submission, and of each of its tests, by the specification of autograders."""
     data = json.loads(text)
     assert set(data) <= {"score", "execution_time", "output", "output_format", "test_output_format", "test_name_format",
                          "visibility", "stdout_visibility", "extra_data", "tests", "leaderboard"}  # fmt: skip

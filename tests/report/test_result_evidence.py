@@ -1,7 +1,5 @@
 """A result as data: each check at its place, and only what is its own."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.report.result_evidence import FunctionEvidence, evidence_of
@@ -23,38 +21,20 @@ def check(id_: str, outcome: Outcome, function: str, evidence: str = "") -> Chec
     return CheckResult(id=id_, title=id_, outcome=outcome, score=0, max_score=1, evidence=evidence, function=function)
 
 
-@pytest.fixture
-def told() -> dict[str, tuple[int, str]]:
-    """Of each check its line and its evidence."""
+def test_each_check_stands_at_its_line_with_what_is_its_own():
     raised = "raised KeyError on line 3"
-    result = ExerciseResult(
-        id="dance",
-        score=0,
-        max_score=3,
-        checks=(
-            check("splits", "error", "split", raised),
-            check("keeps", "passed", "split"),
-            check("merges", "error", "merge", raised),
-        ),
-        functions=(
-            FunctionResult(name="split", state="wrong", check="splits", evidence=raised),
-            FunctionResult(name="merge", state="waiting", waits_for="split", check="merges", evidence=raised),
-        ),
+    checks = (
+        check("splits", "error", "split", raised), check("keeps", "passed", "split"), check("merges", "error", "merge", raised)
+    )  # fmt: skip
+    functions = (
+        FunctionResult(name="split", state="wrong", check="splits", evidence=raised),
+        FunctionResult(name="merge", state="waiting", waits_for="split", check="merges", evidence=raised),
     )
-    _, checks = evidence_of(result, AttemptSource("a.py", SOURCE))
-    return {each.id: (each.line, each.evidence) for each in checks}
-
-
-def test_what_raised_stands_on_its_line(told: dict[str, tuple[int, str]]) -> None:
-    assert told["splits"] == (3, "raised KeyError on line 3")
-
-
-def test_a_check_that_passed_stands_at_its_function(told: dict[str, tuple[int, str]]) -> None:
-    assert told["keeps"] == (1, "")
-
-
-def test_what_waits_says_so_and_has_no_fault_of_its_own(told: dict[str, tuple[int, str]]) -> None:
-    assert told["merges"] == (6, "waits for split, which it uses")
+    result = ExerciseResult(id="dance", score=0, max_score=3, checks=checks, functions=functions)
+    _, told = evidence_of(result, AttemptSource("a.py", SOURCE))
+    assert {each.id: (each.line, each.evidence) for each in told} == {
+        "splits": (3, raised), "keeps": (1, ""), "merges": (6, "waits for split, which it uses")
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("says", "seen", "sentence"), [

@@ -1,7 +1,5 @@
 """What a person reads in a terminal."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -109,9 +107,7 @@ def test_the_report_goes_by_function_and_every_misconception_stands_with_its_own
     pytest.param((ProvedLine(line=23), ProvedLine(line=31)), "line 23, or line 31", id="two"),
     pytest.param((ProvedLine(line=40, cell=3, line_in_cell=5),), "line 5 of code cell 3", id="a cell's"),
 ])  # fmt: skip
-def test_the_line_that_is_wrong_stands_with_the_misconception_and_what_to_write_nowhere(
-    lines: tuple[ProvedLine, ...], says: str
-) -> None:
+def test_the_line_that_is_wrong_stands_with_the_misconception_and_what_to_write_nowhere(lines, says):
     failed = exercise(check("split", 0, 2, evidence="head 0 differs"), diagnosis=(VIEW,))
     report = text(exercise_report(failed.model_copy(update={"lines": lines})))
     assert report.splitlines()[1] == f"  You viewed straight to (B, nh, T, hd) ({says})."

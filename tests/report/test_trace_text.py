@@ -1,7 +1,5 @@
 """A followed call as a person reads it."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -4,8 +4,6 @@ It computes as the CPU does, so it shows where a tensor is made or left on the w
 does, and nothing of a GPU's numbers, speed or memory.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import ModuleType
 from typing import Any

@@ -2,8 +2,6 @@
 on the CPU, with all the checks that a GPU has. Prints JSON: {"right": {name: [what failed]}, "mutants": {name: [...]}}.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """The exercise of the course that returns a pair, and is handed back a part of it: kv_cache."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What returns several tensors, and what goes on from what it returned, is graded and named like anything else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,9 +36,7 @@ def test_a_list_in_place_of_a_tuple_and_a_cache_of_any_kind_are_right(scored: Sc
     ("(self.proj(y), (k, v)) if cache is None else self.proj(y)",
         "a pair (y, cache) was expected of call 2; yours returned a tensor alone"),
 ])  # fmt: skip
-def test_another_structure_gets_one_sentence(
-    scored: Scored, returning: Returning, returned: str, sentence: str
-) -> None:
+def test_another_structure_gets_one_sentence(scored, returning, returned, sentence):
     result = scored(returning(returned))
     assert {check.evidence for check in result.checks if check.id == "shape"} == {sentence}
 

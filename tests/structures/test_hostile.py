@@ -1,7 +1,5 @@
 """Structures made to deceive: they earn nothing, tell nothing, and break nothing but their own process."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """`course trace` and `course plot` show every part of an answer, and every call of a sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,9 +35,7 @@ def show(repository: Path, box: Box, kv_cache: Exercise) -> Show:
     return shown
 
 
-def test_a_sequence_is_an_example_of_its_own_with_a_picture_of_every_call(
-    show: Show, returning: Callable[[str], str]
-) -> None:
+def test_a_sequence_is_an_example_of_its_own_with_a_picture_of_every_call(show, returning):
     alone, *_, (example, traced, several) = show(returning(IGNORED))
     assert alone[2].returned == "returns y (B, T, C): the right numbers"
     assert ", then (x, cache)" in several.title

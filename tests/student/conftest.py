@@ -1,7 +1,5 @@
 """Attempts at the real course's exercises, followed in this process: what is followed here is trusted."""
 
-from __future__ import annotations
-
 import sys
 import types
 

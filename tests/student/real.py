@@ -1,7 +1,5 @@
 """The real course's exercises and what is recorded of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

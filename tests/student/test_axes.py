@@ -1,7 +1,5 @@
 """Sizes get the names that the signature gives them; what could be two things gets none."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -17,7 +15,6 @@ X = torch.zeros(2, 5, 12)
 
 
 def sizes(axes: Axes | None) -> dict[str, int]:
-    assert axes is not None
     return dict(axes.sizes)
 
 
@@ -82,7 +79,6 @@ def test_shapes_read_as_the_lesson_writes_them(axes: Axes) -> None:
 def test_an_axis_that_could_be_two_things_has_no_name() -> None:
     call = Call("split", (torch.zeros(2, 3, 12), 3))
     found = axes_of(SPLIT, call, (2, 3, 3, 4), {})
-    assert found is not None
     assert found.shape((2, 3, 3, 4)) == "(B, 3, 3, hd)"
     assert ambiguity_of(found) >= SAME
 

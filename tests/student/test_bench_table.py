@@ -1,7 +1,5 @@
 """The figures of `course bench` as a person reads them."""
 
-from __future__ import annotations
-
 import io
 
 from rich.console import Console

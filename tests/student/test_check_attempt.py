@@ -1,11 +1,8 @@
 """Checks from recording: every mutant is named, what is right passes, and no code is in the file."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -109,9 +106,7 @@ def test_all_of_the_tiny_courses_mutants_are_meant_here(mutants: tuple[Mutant, .
 
 
 @pytest.mark.parametrize("index", range(len(IDS)), ids=IDS)
-def test_every_mutant_loses_points_and_is_named_from_fingerprints_alone(
-    recording: Recording, mutants: tuple[Mutant, ...], index: int
-) -> None:
+def test_every_mutant_loses_points_and_is_named_from_fingerprints_alone(recording, mutants, index):
     result = check_attempt(recording, LocalRecordingRunner(mutants[index].namespace))  # type: ignore[arg-type]
     assert result.score < result.max_score
     assert names(result) == [IDS[index]]
@@ -147,34 +142,26 @@ HEAD = "import torch\n\n\ndef running_mean(x):\n"
     pytest.param("    return (x > 0).softmax(0)\n", ["error"] * 4, [], id="what PyTorch has not for this dtype"),
     pytest.param("    import os\n    os._exit(0)\n", ["crashed"] * 4, [], id="an attempt that leaves"),
 ])  # fmt: skip
-def test_a_students_file_is_checked_in_a_process_of_its_own(
-    check_source: Callable[[str], ExerciseResult], body: str, outcomes: list[str], named: list[str]
-) -> None:
+def test_a_students_file_is_checked_in_a_process_of_its_own(check_source, body, outcomes, named):
     result = check_source(HEAD + body)
     assert [c.outcome for c in result.checks] == outcomes
     assert names(result) == named
     assert result.score == outcomes.count("passed")
 
 
-def test_an_exception_of_pytorch_s_own_is_told_as_it_is_and_not_as_an_unwritten_stub(
-    check_source: Callable[[str], ExerciseResult],
-) -> None:
+def test_an_exception_of_pytorch_s_own_is_told_as_it_is_and_not_as_an_unwritten_stub(check_source):
     result = check_source(HEAD + "    return (x > 0).softmax(0)\n")
     assert [f.state for f in result.functions] == ["wrong"]
     assert "not implemented for 'Bool'" in result.checks[0].evidence
 
 
-def test_gradients_that_the_file_has_switched_off_for_what_it_prints_are_asked_all_the_same(
-    check_source: Callable[[str], ExerciseResult],
-) -> None:
+def test_gradients_that_the_file_has_switched_off_for_what_it_prints_are_asked_all_the_same(check_source):
     right = "    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
     result = check_source(f"import torch\ntorch.set_grad_enabled(False)\n{HEAD}{right}")
     assert result.score == result.max_score
 
 
-def test_failed_checks_come_first_and_only_they_have_hints_and_evidence(
-    check_source: Callable[[str], ExerciseResult],
-) -> None:
+def test_failed_checks_come_first_and_only_they_have_hints_and_evidence(check_source):
     result = check_source(HEAD + "    assert len(x)\n    return x.cumsum(0) / len(x)\n")
     assert [c.id for c in result.checks] == ["values", "gradients", "shape", "refuses_nothing"]
     assert [bool(c.evidence) for c in result.checks] == [True, True, False, False]
@@ -223,16 +210,6 @@ def is_more_than_words(text: str) -> bool:
     return any(isinstance(node, ast.Call | ast.Assign | ast.BinOp | ast.Import) for node in nodes)
 
 
-def test_a_folder_with_the_course_file_and_the_exercises_is_enough(tmp_path: Path, run_course) -> None:
-    for name in ("course.yaml", "exercises"):
-        source = TINY / name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
-    shutil.copy(TINY / "grader/right/running_mean/loop.py", tmp_path / "exercises/averages/01_running_mean.py")
-    done = run_course("check", "running_mean", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("✓ 01 The running mean")
-
-
 @pytest.mark.parametrize(("type_", "stage", "subject", "expected"), [
     pytest.param("RuntimeError", "call", Build("Layer"), "refused", id="a mask that is too small"),
     pytest.param("RuntimeError", "build", Build("Layer"), "other", id="while it is built"),
@@ -251,18 +228,14 @@ def test_where_nothing_is_refused_an_exception_is_one() -> None:
     assert fingerprint_beside(ReplyFingerprint(), Call(Build("Layer")), Reply(raised=raised)).raised == "other"
 
 
-def test_a_recorded_call_that_no_check_asks_is_held_against_nobody(
-    recording: Recording, mutants: tuple[Mutant, ...]
-) -> None:
+def test_a_recorded_call_that_no_check_asks_is_held_against_nobody(recording, mutants):
     checks = tuple(check for check in recording.checks if check.id != "gradients")  # its call stays in the file
     fewer = replace(recording, checks=checks)
     wrong = next(m for m in mutants if m.id == "counts_all")
     assert names(check_attempt(fewer, LocalRecordingRunner(wrong.namespace))) == ["counts_all"]
 
 
-def test_a_check_that_recordings_cannot_decide_is_left_to_the_grading_and_that_is_said(
-    recording: Recording,
-) -> None:
+def test_a_check_that_recordings_cannot_decide_is_left_to_the_grading_and_that_is_said(recording):
     checks = tuple(c.model_copy(update={"asks": ()}) if c.id == "gradients" else c for c in recording.checks)
     fewer = replace(recording, checks=checks)
     result = check_attempt(fewer, LocalRecordingRunner(namespace_of(RIGHT[0])))
@@ -271,9 +244,7 @@ def test_a_check_that_recordings_cannot_decide_is_left_to_the_grading_and_that_i
     assert result.is_done
 
 
-def test_what_is_asked_last_is_asked_of_attempts_alone_that_pass_all_before(
-    recording: Recording, mutants: tuple[Mutant, ...]
-) -> None:
+def test_what_is_asked_last_is_asked_of_attempts_alone_that_pass_all_before(recording, mutants):
     last = recording.visible[-1]
     checks = tuple(c.model_copy(update={"is_last": True}) if c.id == last.id else c for c in recording.checks)
     changed = replace(recording, checks=checks)

@@ -1,7 +1,5 @@
 """Which recorded call is looked at: the one that explains itself best."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

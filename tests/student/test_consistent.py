@@ -1,7 +1,5 @@
 """A fingerprint file that was edited by hand is refused in one sentence, before anything is compared with it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

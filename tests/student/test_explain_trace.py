@@ -1,7 +1,5 @@
 """What is said about a followed call."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.student.explain_trace import Explained, Repeated, TraceLine
@@ -84,13 +82,10 @@ def test_a_helper_is_one_deeper_than_the_line_that_calls_it(explain: Explain) ->
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("body", "says"),
-    [
-        pytest.param("return x", "returns (B, T, C); (B, nh, T, hd) is asked", id="another shape"),
-        pytest.param("return [x]", "returns list, not a tensor", id="no tensor"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("body", "says"), [
+    pytest.param("return x", "returns (B, T, C); (B, nh, T, hd) is asked", id="another shape"),
+    pytest.param("return [x]", "returns list, not a tensor", id="no tensor"),
+])  # fmt: skip
 def test_what_came_back_is_said_in_the_lessons_words(explain: Explain, body: str, says: str) -> None:
     split, _ = explain("reshape_dance", f"def split_heads(x, n_head):\n    {body}\ndef merge_heads(y): ...\n")
     assert not split.right

@@ -1,7 +1,5 @@
 """Loops are found in what ran, and unrolled they are what ran."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Of a sequence of calls, each call's table is found: it grows to the right, its triangle in the lower right corner."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The weights of each head are found however they are computed."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor
@@ -45,30 +43,24 @@ def expected() -> Tensor:
 @pytest.mark.parametrize("way", WAYS)
 def test_the_weights_of_the_first_sequence_head_by_head(way: str) -> None:
     found = seen(WAYS[way])
-    assert found is not None
     assert found.shape == (NH, T, T)
     assert torch.allclose(found, expected(), atol=1e-5)
 
 
 def test_a_mask_after_the_softmax_is_part_of_the_weights() -> None:
     found = seen("return (q @ q.mT).softmax(-1).masked_fill(hidden, 0) @ q")
-    assert found is not None
     assert not found.triu(1).any()
 
 
 def test_a_softmax_over_the_wrong_axis_is_shown_as_it_is() -> None:
     found = seen("s = q @ q.mT\n    return (s - s.amax(-2, True)).softmax(-2) @ q")
-    assert found is not None
     assert torch.allclose(found.sum(-2), torch.ones(NH, T))
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "return torch.nn.functional.scaled_dot_product_attention(q, q, q)",
-        "return q * 2",
-        "q = q.transpose(0, 1)\n    return (q @ q.mT).softmax(-1) @ q",  # sequences where heads should be
-    ],
-)
+@pytest.mark.parametrize("body", [
+    "return torch.nn.functional.scaled_dot_product_attention(q, q, q)",
+    "return q * 2",
+    "q = q.transpose(0, 1)\n    return (q @ q.mT).softmax(-1) @ q",  # sequences where heads should be
+])  # fmt: skip
 def test_where_no_weights_are_computed_none_are_shown(body: str) -> None:
     assert seen(body) is None

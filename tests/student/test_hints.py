@@ -1,7 +1,5 @@
 """Which step of a hint comes next."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

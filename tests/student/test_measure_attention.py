@@ -1,7 +1,5 @@
 """Attention by hand and SDPA, really run: they agree, one holds a (T, T) matrix and the other does not."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import textwrap
@@ -38,9 +36,6 @@ def clock(*times: float) -> Iterator[float]:
     raise AssertionError("asked once too often")
 
 
-# Whose turn it is, and for how long
-
-
 def test_runs_are_made_in_turn_and_a_short_first_one_only_warms_up() -> None:
     asked: list[str] = []
 
@@ -65,9 +60,6 @@ def test_it_goes_on_until_enough_time_is_spent() -> None:
 def test_it_stops_at_the_most_runs_however_short_they_are() -> None:
     (times,) = alternate([clock(*[0.001] * (MOST + 1))], enough=1e9)
     assert len(times) == MOST
-
-
-# On this machine's CPU
 
 
 @pytest.mark.parametrize("backward", [False, True])
@@ -124,15 +116,11 @@ def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(monk
     assert measured.faster
 
 
-# On a GPU
-
-
 @pytest.mark.gpu
 def test_on_a_gpu_sdpa_holds_far_less_than_the_matrix_at_full_length() -> None:
     settings = [BenchSetting(4096, dtype, backward) for dtype in ("float32", "bfloat16") for backward in (False, True)]
     bench = bench_of(*settings, device="cuda")
     for row in bench.rows:
-        assert row.sdpa is not None
         assert row.by_hand is not None
         assert (row.sdpa.peak or 0) < row.setting.matrix / 4
         assert (row.by_hand.peak or 0) > row.setting.matrix

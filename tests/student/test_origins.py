@@ -1,7 +1,5 @@
 """Where each number came from: token and channel, also where it came from the wrong place."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.student.origins import OriginBlock, OriginPicture
@@ -25,7 +23,6 @@ def split_picture(explain: Explain, body: str) -> OriginPicture:
 
 def test_the_right_split_gives_a_head_its_channels_of_every_token(explain: Explain) -> None:
     picture = explain("reshape_dance")[0].picture
-    assert picture is not None
     assert picture.is_right
     assert (picture.argument, [block.title for block in picture.blocks]) == ("x", ["head 0", "head 1"])
     assert table(picture.blocks[1])[:2] == [list(range(6, 12)), list(range(106, 112))]
@@ -60,7 +57,6 @@ def test_the_merge_is_drawn_as_the_channels_of_each_token(explain: Explain) -> N
     picture = explain("reshape_dance", SPLIT + "def merge_heads(y): return y.reshape(y.shape[0], y.shape[2], -1)\n")[
         1
     ].picture
-    assert picture is not None
     assert table(picture.blocks[0])[0] == [*range(6), *range(100, 106), *range(200, 204)]
     assert [cell.address for cell in picture.blocks[0].right[1]] == list(range(100, 116))
 

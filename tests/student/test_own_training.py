@@ -1,7 +1,5 @@
 """An attempt's own attention learns in a process of its own, and whatever it does there is told in one sentence."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.level import Box

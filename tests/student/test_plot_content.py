@@ -1,7 +1,5 @@
 """What is drawn: expected beside yours beside the difference, head by head."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
@@ -36,9 +34,6 @@ def test_axes_and_kinds_are_those_of_the_lesson(drawn: list[Band]) -> None:
 
 def test_the_difference_is_yours_less_what_is_expected(drawn: list[Band]) -> None:
     expected, yours, apart = (panel.values for panel in drawn[2].panels)
-    assert expected is not None
-    assert yours is not None
-    assert apart is not None
     assert torch.allclose(apart, (yours - expected).double())
     assert apart[0, 0] < -0.1  # the first query should see itself alone
 

@@ -1,7 +1,5 @@
 """Questions about an attempt's own code: right, the same for the same code and seed, and each option with its reason."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable
@@ -100,7 +98,6 @@ def test_the_right_option_is_what_the_code_does_and_stands_anywhere(asked: Ask, 
 def test_two_options_that_are_equal_count_once_and_too_few_make_no_question() -> None:
     wrong = [Option("1", "a"), Option("2", "b"), Option("1", "c"), Option("3", "d")]
     found = question(random.Random(1), "how many?", "", Option("4", "so many"), wrong)
-    assert found is not None
     assert sorted(option.text for option in found.options) == ["1", "2", "3", "4"]
     assert found.options[found.right].text == "4"
     assert question(random.Random(1), "how many?", "", Option("1", "so many"), wrong) is None

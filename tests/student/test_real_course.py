@@ -1,7 +1,5 @@
 """Every exercise of the course can be followed and drawn: the reference's answers are right, and nothing is doubted."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

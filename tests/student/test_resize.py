@@ -1,7 +1,5 @@
 """A call at other sizes: what belongs together changes together."""
 
-from __future__ import annotations
-
 import torch
 
 from manyheads.box.worker.messages import Build, Call, StandIn

@@ -1,11 +1,9 @@
 """A student's own file, from its text to the result."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.level import Box
-from manyheads.course import Assignment, Course, Exercise
+from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.lines.find_lines import Bounds
 from manyheads.result import ProvedLine
@@ -24,9 +22,7 @@ from manyheads.submission import AttemptSource
     ("from torhc import cumsum\n\ndef running_mean(x):\n    return cumsum(x)\n",
         "Line 1 did not run to its end: there is no module torhc where attempts are judged."),
 ], ids=["syntax", "indentation", "a definition that raises", "an import that all needs"])  # fmt: skip
-def test_what_cannot_be_imported_is_told_in_pythons_words(
-    tiny: Course, averages: Assignment, running_mean: Exercise, box: Box, source: str, evidence: str
-) -> None:
+def test_what_cannot_be_imported_is_told_in_pythons_words(tiny, averages, running_mean, box, source, evidence):
     attempt = AttemptSource("01_running_mean.py", source)
     recording = read(running_mean.fingerprints)
     result = check_source(recording, attempt, box, tiny.limits.for_worker())
@@ -47,17 +43,12 @@ def running_mean(x):
 PATIENT = Bounds(seconds=60.0)
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        pytest.param(WRONG, 7, id="an exception"),
-        pytest.param(WRONG.replace("arange(0,", "arange(1,").replace("/ counts", "* counts"), 8, id="other numbers"),
-        pytest.param(WRONG.replace("arange(0,", "arange(1,").replace("cumsum(0)", "cumsum(0).detach()"), 8, id="a gradient that is cut"),
-    ],
-)  # fmt: skip
-def test_the_line_that_is_wrong_is_told_without_what_to_write_there(
-    tiny: Course, running_mean: Exercise, box: Box, text: str, line: int
-) -> None:
+@pytest.mark.parametrize(("text", "line"), [
+    pytest.param(WRONG, 7, id="an exception"),
+    pytest.param(WRONG.replace("arange(0,", "arange(1,").replace("/ counts", "* counts"), 8, id="other numbers"),
+    pytest.param(WRONG.replace("arange(0,", "arange(1,").replace("cumsum(0)", "cumsum(0).detach()"), 8, id="a gradient that is cut"),
+])  # fmt: skip
+def test_the_line_that_is_wrong_is_told_without_what_to_write_there(tiny, running_mean, box, text, line):
     attempt = AttemptSource("01_running_mean.py", text)
     result = check_source(read(running_mean.fingerprints), attempt, box, tiny.limits.for_worker(), PATIENT)
     assert result.lines == (ProvedLine(line=line),)
@@ -80,9 +71,7 @@ def test_no_line_is_told_where_none_is_proved(tiny: Course, running_mean: Exerci
     ("raise NotImplementedError('yours')", "raised NotImplementedError on line 2: nothing is written here yet"),
     ("raise ValueError", "raised ValueError on line 2"),
 ], ids=["known to Python", "a stub's", "without words"])  # fmt: skip
-def test_what_a_function_raises_is_told_in_pythons_words(
-    tiny: Course, averages: Assignment, running_mean: Exercise, box: Box, body: str, evidence: str
-) -> None:
+def test_what_a_function_raises_is_told_in_pythons_words(tiny, averages, running_mean, box, body, evidence):
     attempt = AttemptSource("01_running_mean.py", f"def running_mean(x):\n    {body}\n")
     recording = read(running_mean.fingerprints)
     first = check_source(recording, attempt, box, tiny.limits.for_worker()).checks[0]

@@ -1,7 +1,5 @@
 """What heads attend to in a sentence: the trained weights go into an attempt's module, and its weights are drawn."""
 
-from __future__ import annotations
-
 import sys
 import types
 
@@ -46,7 +44,6 @@ def test_the_solutions_heads_are_the_references(id_: str, monkeypatch: pytest.Mo
     for band in shown:
         assert "".join(band.labels) == SENTENCE.replace(" ", "␣")
         for panel in band.panels:
-            assert panel.values is not None
             assert panel.values.shape == (len(SENTENCE), len(SENTENCE))
             torch.testing.assert_close(panel.values.sum(-1), torch.ones(len(SENTENCE)))
             assert not panel.values.triu(1).any()

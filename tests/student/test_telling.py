@@ -1,7 +1,5 @@
 """Which call of an attempt is shown: the easiest to understand, unless it is right there and wrong elsewhere."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

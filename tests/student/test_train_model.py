@@ -1,7 +1,5 @@
 """Odd answers are told, and the text is what it says."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Pictures of a class's wrong attempts: run again in the box, on public inputs, and only where a picture tells something."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,8 +46,6 @@ def test_wrong_numbers_stand_beside_the_recorded_ones(draw: Callable[[str], tupl
     (shown,) = draw(WRONG)
     expected, yours, apart = (panel.values for panel in shown.panels)
     assert shown.title == "running_mean(x)"
-    assert expected is not None
-    assert yours is not None
     torch.testing.assert_close(yours[0, -1], expected[0, -1])  # the mean of all of them is right
     torch.testing.assert_close(apart, (yours - expected).double())
 
@@ -76,9 +72,7 @@ def test_what_two_handed_in_is_run_once(draw: Callable[[str], tuple[Band, ...]],
 @pytest.mark.parametrize(
     "content", [None, b"\xff\xfe not text \x00", "stub"], ids=["missing", "unreadable", "the stub"]
 )
-def test_where_nothing_was_written_nothing_is_run(
-    tiny: Course, box: Box, monkeypatch, tmp_path: Path, content: bytes | str | None
-) -> None:
+def test_where_nothing_was_written_nothing_is_run(tiny, box, monkeypatch, tmp_path, content):
     if content is not None:
         assignment = tiny.assignments[0]
         stub = assignment.exercises[0].script.read_bytes()
@@ -96,9 +90,7 @@ def test_where_nothing_was_written_nothing_is_run(
     (("failed", "timeout"), False),
     (("missing",), False),
 ])  # fmt: skip
-def test_only_what_failed_and_ended_well_is_run_again(
-    tiny: Course, outcomes: tuple[Outcome, ...], is_drawn: bool
-) -> None:
+def test_only_what_failed_and_ended_well_is_run_again(tiny, outcomes, is_drawn):
     assert bool(drawable(tiny, [graded("a", *outcomes)], {("a", "averages"): Path("here")})) is is_drawn
 
 

@@ -1,7 +1,5 @@
 """A school for each test."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

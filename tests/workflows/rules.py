@@ -1,7 +1,5 @@
 """What must hold for every workflow of ours, whatever it does. Each rule gives a sentence for everything that breaks it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

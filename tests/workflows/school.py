@@ -1,7 +1,5 @@
 """A school: the private course, the class repository, pull requests against it, and runs of its workflow."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

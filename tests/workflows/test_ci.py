@@ -1,7 +1,5 @@
 """The workflow that tests this repository, step by step. Only `.ci/run` is a stand-in: it would test itself."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The stand-in's expressions: as the service evaluates them, and an error where it would be a guess."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

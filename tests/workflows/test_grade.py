@@ -1,8 +1,5 @@
 """The workflow that grades pull requests, step by step, against a service that stands on this machine."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
 
 import jupytext
@@ -37,6 +34,12 @@ def outcomes(jobs: dict[str, JobRun]) -> dict[str, str]:
     return {id_: job.result for id_, job in jobs.items()}
 
 
+def assert_ended(jobs: dict[str, JobRun], **others: str) -> None:
+    """Nobody asked for a GPU, and all else went well, but for these."""
+    usual = {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}
+    assert outcomes(jobs) == usual | others, problems(jobs)
+
+
 def problems(jobs: dict[str, JobRun]) -> str:
     return "\n".join(f"{job.id}: {step}" for job in jobs.values() for step in job.steps if step.outcome != "success")
 
@@ -52,9 +55,7 @@ def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(sch
     school.variables["GPU_RUNNER"] = "gpu-box"
     right = school.pull_request(1, {SCRIPT: RIGHT})
     jobs = school.run(right)
-    assert outcomes(jobs) == {"cpu": "success", "approval": "success", "gpu": "success", "report": "success"}, problems(
-        jobs
-    )
+    assert_ended(jobs, approval="success", gpu="success")
     assert [jobs[id_].label for id_ in jobs] == ["ubuntu-24.04", "ubuntu-24.04", "gpu-box", "ubuntu-24.04"]
     assert jobs["cpu"].outputs["hygiene"] == "clean"
     said = comment(school, 1)
@@ -71,9 +72,7 @@ def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(sch
     school.quick_pip = True
     wrong = school.pull_request(1, {SCRIPT: WRONG})
     jobs = school.run(wrong)
-    assert outcomes(jobs) == {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
-        jobs
-    )
+    assert_ended(jobs)
     said = comment(school, 1)
     assert said.startswith("## Averages: 2 / 4\n")
     assert "✗ running_mean: You divided by the length of x everywhere.\n" in said
@@ -94,9 +93,7 @@ def test_a_fork_is_graded_alike_and_from_its_notebook(school: School) -> None:
     cell.source = WRONG.replace("x[: t + 1].sum()", "x[: t + 1].summ()")
     text = jupytext.writes(notebook, fmt="ipynb")
     jobs = school.run(school.pull_request(2, {NOTEBOOK: text}, login="ben", fork=True))
-    assert outcomes(jobs) == {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
-        jobs
-    )
+    assert_ended(jobs)
     said = comment(school, 2)
     assert said.startswith("## Averages: ")
     assert "raised AttributeError on line" in said
@@ -133,9 +130,7 @@ def test_editing_the_workflow_and_the_grader_changes_nothing(school: School, tmp
             },
         )
     )
-    assert outcomes(jobs) == {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
-        jobs
-    )
+    assert_ended(jobs)
     assert comment(school, 3).startswith("## Averages: 2 / 4\n")
     assert not ran.exists()
     assert "| ✗ | 01 The running mean | 2 / 4 |" in comment(school, 3)
@@ -191,9 +186,7 @@ def test_a_hostile_one_reaches_nothing_and_says_nothing(school: School) -> None:
         body="</pre> @teacher\n::error::x",
     )
     jobs = school.run(event)
-    assert outcomes(jobs) == {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
-        jobs
-    )
+    assert_ended(jobs)
     assert jobs["cpu"].outputs["hygiene"] == "not clean"
     said = comment(school, 4)
     assert said.startswith("## Averages: 0 / 4\n")
@@ -209,9 +202,7 @@ def test_a_hostile_one_reaches_nothing_and_says_nothing(school: School) -> None:
 
 def test_a_pull_request_without_an_attempt_needs_no_grading(school: School) -> None:
     jobs = school.run(school.pull_request(5, {"notes.md": "Soon.\n"}))
-    assert outcomes(jobs) == {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
-        jobs
-    )
+    assert_ended(jobs)
     assert comment(school, 5).startswith("## Nothing is started\n")
     assert school.service.check_runs[-1]["conclusion"] == "neutral"
 
@@ -226,22 +217,15 @@ def forbid_namespaces(school: School) -> None:
     school.tools = str(tools)
 
 
-@pytest.mark.parametrize(
-    ("set_up", "failed"),
-    [
-        pytest.param(lambda s: setattr(s, "course_ref", "main"), "Demand that the course is pinned to a commit", id="a branch in place of a commit"),
-        pytest.param(lambda s: setattr(s, "course_key", "another"), "Fetch the private course", id="a key that opens nothing"),
-        pytest.param(forbid_namespaces, "Allow user namespaces", id="no user namespaces"),
-    ],
-)  # fmt: skip
-def test_without_what_it_needs_nothing_is_graded_and_the_student_is_told(
-    school: School, set_up: Callable[[School], None], failed: str
-) -> None:
+@pytest.mark.parametrize(("set_up", "failed"), [
+    pytest.param(lambda s: setattr(s, "course_ref", "main"), "Demand that the course is pinned to a commit", id="a branch in place of a commit"),
+    pytest.param(lambda s: setattr(s, "course_key", "another"), "Fetch the private course", id="a key that opens nothing"),
+    pytest.param(forbid_namespaces, "Allow user namespaces", id="no user namespaces"),
+])  # fmt: skip
+def test_without_what_it_needs_nothing_is_graded_and_the_student_is_told(school, set_up, failed):
     set_up(school)
     jobs = school.run(school.pull_request(6, {SCRIPT: RIGHT}))
-    assert outcomes(jobs) == {"cpu": "failure", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
-        jobs
-    )
+    assert_ended(jobs, cpu="failure")
     assert [step.name for step in jobs["cpu"].steps if step.outcome == "failure"] == [failed]
     assert comment(school, 6).startswith("## Not graded\n")
     assert "not yours" in comment(school, 6)
@@ -256,7 +240,7 @@ def test_a_repository_where_grading_is_not_on_does_nothing(school: School) -> No
 
 
 @pytest.mark.soak  # tests/platforms/test_report_pull_request.py has it without the runner
-def test_an_older_commit_that_is_graded_again_leaves_the_comment_to_the_newest(school: School) -> None:
+def test_an_older_commit_leaves_the_comment_to_the_newest(school: School) -> None:
     right = school.pull_request(1, {SCRIPT: RIGHT})
     school.run(school.pull_request(1, {SCRIPT: WRONG}))
     said = comment(school, 1)
@@ -271,9 +255,7 @@ def test_an_older_commit_that_is_graded_again_leaves_the_comment_to_the_newest(s
 @pytest.mark.soak  # the run is made twice in full
 def test_a_run_can_be_run_again(school: School) -> None:
     jobs = school.run_twice(school.pull_request(8, {SCRIPT: RIGHT}))
-    assert outcomes(jobs) == {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
-        jobs
-    )
+    assert_ended(jobs)
     assert comment(school, 8).startswith("## Averages: 4 / 4\n")
 
 
@@ -281,9 +263,7 @@ def test_what_cannot_be_fetched_is_not_graded_and_the_student_is_told(school: Sc
     event = school.pull_request(11, {SCRIPT: RIGHT})
     event["pull_request"]["head"]["sha"] = school.service.heads[11] = "b" * 40  # of no commit
     jobs = school.run(event)
-    assert outcomes(jobs) == {"cpu": "failure", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
-        jobs
-    )
+    assert_ended(jobs, cpu="failure")
     assert comment(school, 11).startswith("## Not graded\n\nThe files of this pull request could not be read.")
     assert school.service.check_runs[-1]["conclusion"] == "neutral"
 
@@ -304,9 +284,7 @@ def test_an_attempt_that_was_merged_is_no_stub_and_gets_no_gpu_that_nobody_appro
     git(work, "commit", "--quiet", "--all", "--message", "merged by mistake")
     git(work, "push", "--quiet", "origin", "HEAD:main")
     jobs = school.run(school.pull_request(13, {"notes.md": "Mine.\n"}))
-    assert outcomes(jobs) == {"cpu": "success", "approval": "failure", "gpu": "skipped", "report": "success"}, problems(
-        jobs
-    )
+    assert_ended(jobs, approval="failure")
     assert comment(school, 13).startswith("## Averages: 2 / 4\n")
     assert "**On a GPU:** Not run. Nobody approved it." in comment(school, 13)
     (annotation,) = school.service.check_runs[-1]["output"]["annotations"]

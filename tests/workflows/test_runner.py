@@ -1,7 +1,5 @@
 """The stand-in runner: files, outputs, conditions, rights and secrets as the service's own runner has them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,9 +94,7 @@ def test_a_secret_is_there_only_in_its_environment_and_only_where_it_is_named(se
     assert run_of(job("run: 'true'", more=wanted), service, tmp_path / "if", repository)["one"].result == "success"
 
 
-def test_a_step_inherits_nothing_of_this_process(
-    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_inherits_nothing_of_this_process(service, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
     said = run_of(job("run: env"), service, tmp_path / "run")["one"].said
     assert "PYTHONPATH" not in said

@@ -1,7 +1,5 @@
 """A pull request against the real class repository, in which a student works on both assignments at once."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.workflows.school import REPOSITORY, School

@@ -1,7 +1,5 @@
 """Stand-ins for the actions that our workflows use. Each takes the inputs that we give it, and knows no others."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

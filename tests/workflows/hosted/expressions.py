@@ -1,7 +1,5 @@
 """The service's expressions, as far as our workflows use them. What it does not know is an error, never a guess."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

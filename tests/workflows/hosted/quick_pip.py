@@ -3,8 +3,6 @@
 It knows the options that our workflow uses, and refuses a wheel whose hash is another, as pip does.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import sys

@@ -1,7 +1,5 @@
 """What a run is made of, what it leaves behind, and the files that it is read from."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
