@@ -13,6 +13,7 @@ from ..errors import CourseFault
 from . import ENDINGS, is_archive, shown
 from .archives import Limits, Reader, own_name
 from .commits import commit_time
+from .find import plain
 from .folders import depth_of, in_folders, one_students
 from .lay_out import (
     MOST_PATHS,
@@ -28,7 +29,6 @@ from .lay_out import (
     read_memory,
     tell_apart,
 )
-from .left_over import plain
 from .not_readable import Unread
 from .notebook import without_outputs
 from .people import NoFolder, People

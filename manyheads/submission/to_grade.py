@@ -1,4 +1,4 @@
-"""What one run grades of a folder of submissions, when each was handed in, and what else lies there.
+"""What one run grades of a folder of submissions, when each was handed in, what of it cannot be read, and what else lies there.
 
 The time is of nbgrader's timestamp.txt, or what `course collect` remembers. A file's own time is never taken: copying,
 unpacking and mending change it.
@@ -15,9 +15,9 @@ from ..course import Assignment, Course
 from ..course.dates import read_moment
 from ..errors import CourseFault
 from ..result import HandedIn
-from . import NotGraded, Submission, Unreadable, closed_in, find_submissions, read_text
+from . import NotGraded, Submission, Unreadable, closed_in, find_submissions, is_student, read_text, shown
 from .lay_out import Memory, read_memory
-from .not_readable import not_readable
+from .not_readable import is_opened
 
 TIMESTAMP = "timestamp.txt"
 MARKS_LATE = ("Canvas",)  # what such a platform does not call late was in time
@@ -56,23 +56,29 @@ def to_grade(
             raise CourseFault(
                 f"{submitted} has nothing of {student}. Next: course grade … --only STUDENT/EXERCISE, as in results/"
             )
-    unread = {s: names for s, names in not_readable(course, submitted, found).items() if student in ("", s.student)}
+    memory = read_memory(submitted)
+    kept = _kept_unread(course, submitted, memory)
+    closed = {each: tuple(shown(str(path.relative_to(submitted))) for path in closed_in(each)) for each in found}
+    unread = {each: names for each, names in (closed | kept).items() if names and student in ("", each.student)}
     found = sorted({*found, *unread}, key=lambda each: (each.student, course.assignments.index(each.assignment)))
-    empty = {f"{s.student}/{s.assignment.id}" for s in unread if not closed_in(course, s.folder.parent)}
+    # What cannot be read is told of its exercises, and not once more as an empty folder.
+    told = {f"{each.student}/{each.assignment.id}" for each in unread if not closed.get(each)}
     elsewhere = {each.id for each in course.assignments}.difference(each.id for each in assignments)
-    return ToGrade(
-        [
-            each
-            for each in found
-            if each.assignment in assignments
-            and (not exercises or any(e.id in exercises for e in each.assignment.exercises))
-        ],
-        [  # without what cannot be read, which is told of its exercises
-            each for each in others if each.path not in empty and not elsewhere.intersection(each.path.split("/")[1:2])
-        ],
-        unread,
-        handed_in(submitted, found),
-    )
+    others = [o for o in others if o.path not in told and not elsewhere.intersection(o.path.split("/")[1:2])]
+    wanted = [each for each in found if each.assignment in assignments]
+    if exercises:
+        wanted = [each for each in wanted if any(one.id in exercises for one in each.assignment.exercises)]
+    return ToGrade(wanted, others, unread, handed_in(submitted, found))
+
+
+def _kept_unread(course: Course, submitted: Path, memory: Memory) -> dict[Submission, tuple[str, ...]]:
+    """Return the names of what `course collect` could not read, and nobody has opened since."""
+    found = {}
+    for student, kept in memory.not_readable.items():
+        for each in course.assignments if is_student(student) else ():
+            if (names := kept.get(each.id)) and not is_opened(submitted, student, each.id, memory):
+                found[Submission(student, each, submitted / student / each.id)] = tuple(map(shown, names))
+    return found
 
 
 def handed_in(submitted: Path, submissions: Sequence[Submission]) -> dict[Submission, HandedIn]:
