@@ -31,10 +31,9 @@ from .lay_out import (
 )
 from .not_readable import Unread
 from .notebook import without_outputs
-from .people import NoFolder, People
 from .platforms import CLONES, FOLDERS, Download, HandIn, Person, understood, unwrapped
 from .read import largest
-from .roster import Roster
+from .roster import NoFolder, People, Roster
 from .which_exercise import Exercises, NotAsked, NotPlaced, Reading, place_of
 
 LOCK = ".collecting"

@@ -68,7 +68,7 @@ def test_it_is_told_which_columns_were_read_as_what(tmp_path: Path) -> None:
     assert roster.unread == ("Homework 1 (77)",)
     assert roster.knows_nobody(["x", "y", "z", "w"]) == (
         f"nobody of 4 who handed in ('x', 'y', 'z' …) is on the roster, {tmp_path / 'roster.csv'}, of which these columns "
-        "are read: 'Student' as name, 'ID' as Canvas' id, 'SIS User ID' as SIS id, 'SIS Login ID' as login, "
+        "are read: 'Student' as name, 'ID' as canvas_id, 'SIS User ID' as sis_id, 'SIS Login ID' as login, "
         "'Section' as section"
     )
 
