@@ -29,11 +29,11 @@ from .lay_out import (
     read_memory,
     tell_apart,
 )
-from .not_readable import Unread
 from .notebook import without_outputs
 from .platforms import CLONES, FOLDERS, Download, HandIn, Person, understood, unwrapped
 from .read import largest
 from .roster import NoFolder, People, Roster
+from .to_grade import Unread
 from .which_exercise import Exercises, NotAsked, NotPlaced, Reading, place_of
 
 LOCK = ".collecting"

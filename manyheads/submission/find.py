@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from ..course import Assignment, Course
 from ..errors import CourseFault
-from ..whole import write_whole
+from ..whole import told_where, write_whole
 
 NAME = "not-graded.json"
 ENDINGS = (".py", ".ipynb")
@@ -71,11 +71,8 @@ _LIST = TypeAdapter(list[NotGraded])
 
 def write_not_graded(others: Sequence[NotGraded], results: Path) -> None:
     """Write the list into a folder of results. Raises CourseFault."""
-    path = results / NAME
-    try:
-        write_whole(path, _LIST.dump_json(list(others), indent=1) + b"\n")
-    except OSError as error:
-        raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: give --out another folder") from None
+    with told_where(results / NAME, "give --out another folder"):
+        write_whole(results / NAME, _LIST.dump_json(list(others), indent=1) + b"\n")
 
 
 def read_not_graded(results: Path) -> list[NotGraded]:
@@ -99,8 +96,8 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
             f"{submitted} is not a folder. Next: course grade FOLDER, with FOLDER/<student>/<assignment>/"
         )
     others, submissions, source = _Others(submitted), list[Submission](), course.root / "source"
-    students = [path for path in _entries(submitted) if _is_folder(path) and is_student(path.name)]
-    students = [path for path in students if not path.name.startswith(".")]
+    named = (path for path in _entries(submitted) if is_student(path.name) and not path.name.startswith("."))
+    students = [path for path in named if _is_folder(path)]
     others.look(submitted, {path.name for path in students})
     for folder in students:
         # What is closed may be of any assignment.
@@ -147,24 +144,20 @@ class _Others:
             self.found.append(self.said(folder, _MORE, more=len(others) - MOST_NAMED))
 
     def _told(self, path: Path, proper: Sequence[tuple[str, str]]) -> NotGraded:
-        is_folder, ending = os.path.isdir(path), path.suffix.lower()
-        names = [(len(sign), name) for sign, name in proper if sign in plain(path.name)]
-        name = max(names, default=(0, ""))[1]
-        if path.is_symlink():
-            reason = _LINK
-        elif not is_folder and is_archive(path.name):
-            reason = _ARCHIVE
-        elif is_folder and path.parent == self.submitted:
-            reason = _REFUSED
-        elif is_folder and not _may_enter(path):
-            reason = _CLOSED
-        elif is_folder and not _entries(path):
-            reason = _EMPTY
-        elif name and is_folder is (path.parent.parent == self.submitted) and (is_folder or ending in ENDINGS):
-            reason, name = _MISNAMED, name if is_folder else name + ending
-        else:
-            reason = _OTHER
-        return self.said(path, reason, name=name)
+        is_folder, ending = _is_folder(path), path.suffix.lower()
+        has_kind = is_folder if path.parent.parent == self.submitted else not is_folder and ending in ENDINGS
+        name = max(((len(sign), name) for sign, name in proper if sign in plain(path.name)), default=(0, ""))[1]
+        reasons = {
+            _LINK: path.is_symlink(),
+            _ARCHIVE: not is_folder and is_archive(path.name),
+            _REFUSED: is_folder and path.parent == self.submitted,
+            _CLOSED: is_folder and not _may_enter(path),
+            _EMPTY: is_folder and _may_enter(path) and not _entries(path),
+            _MISNAMED: name and has_kind,
+            _OTHER: True,
+        }
+        reason = next(each for each, holds in reasons.items() if holds)
+        return self.said(path, reason, name=name if is_folder else name + ending)
 
     def said(self, path: Path, reason: str, **more: object) -> NotGraded:
         """Return a sentence on a file or folder."""
