@@ -27,9 +27,8 @@ FORM = "Its first line names its columns: id, and any of name, section, group, e
 class Student:
     """A row of the roster.
 
-    id: the name of the student's folder, in submitted/ and in results/.
-    group: those who hand in together. login, sis_id, canvas_id: Canvas' SIS Login ID, SIS User ID and ID; the first two are
-    Moodle's username and ID number.
+    id: the name of the student's folder. login, sis_id, canvas_id: Canvas' SIS Login ID, SIS User ID and ID; the first two are
+    Moodle's username and ID number. group: those who hand in together.
     """
 
     id: str
@@ -99,11 +98,11 @@ class Roster:
             student = self.with_id([("id", word), ("sis_id", word), ("login", word)]) if rest else None
             words = {*map(letters, student.name.replace(",", " ").split())} if student else set()
             found = student if words.issuperset(map(letters, rest.split())) else None
-        return [found] if found else self._by_group.get(letters(person.name), [])
+        return [found] if found else self._rows.get(("group", letters(person.name)), [])
 
     def with_id(self, ids: Iterable[tuple[str, str]]) -> Student | None:
         """Return the one student who has one of these ids, by columns; None if nobody has, or more than one."""
-        found = {self._by_id[key] for key in ((column, folded(value)) for column, value in ids) if key in self._by_id}
+        found = {row for column, value in ids for row in self._rows.get((column, folded(value)), ())}
         return found.pop() if len(found) == 1 else None
 
     def _with_login(self, login: str) -> Student | None:
@@ -111,26 +110,18 @@ class Roster:
 
     def named(self, name: str) -> list[Student]:
         """Return the students of this name, in whichever order its parts stand and however they are joined."""
-        return self._by_name.get(letters(name), [])
+        return self._rows.get(("name", letters(name)), [])
 
     @cached_property
-    def _by_id(self) -> dict[tuple[str, str], Student]:
-        return {(column, folded(value)): s for s in self.students for column in _IDS if (value := getattr(s, column))}
-
-    @cached_property
-    def _by_name(self) -> dict[str, list[Student]]:
-        return _sorted_by((name, student) for student in self.students for name in _spellings(student.name))
-
-    @cached_property
-    def _by_group(self) -> dict[str, list[Student]]:
-        return _sorted_by((group, student) for student in self.students if (group := letters(student.group)))
-
-
-def _sorted_by(pairs: Iterable[tuple[str, Student]]) -> dict[str, list[Student]]:
-    found = defaultdict[str, list[Student]](list)
-    for key, student in pairs:
-        found[key].append(student)
-    return found
+    def _rows(self) -> dict[tuple[str, str], list[Student]]:
+        """By each id, and by the letters of the name and of the group."""
+        rows = defaultdict[tuple[str, str], list[Student]](list)
+        for student in self.students:
+            keys = {(column, folded(getattr(student, column))) for column in _IDS}
+            keys |= {("group", letters(student.group)), *(("name", each) for each in _spellings(student.name))}
+            for key in keys:
+                rows[key].extend([student] * bool(key[1]))
+        return rows
 
 
 class NoFolder(Exception):
@@ -287,4 +278,4 @@ def _bare(text: str) -> str:
 def _spellings(name: str) -> set[str]:
     """Ada King Lovelace as adakinglovelace, kinglovelaceada, lovelaceadaking: Canvas puts the last name first."""
     words = name.replace(",", " ").split()
-    return {letters("".join(words[i:] + words[:i])) for i in range(len(words))} - {""}
+    return {letters("".join(words[i:] + words[:i])) for i in range(len(words))}

@@ -37,10 +37,14 @@ class Reading:
     left: int = CODE_OF_ONE
 
     def source(self, name: str, content: bytes) -> str | None:
-        """Return the text of a script or a notebook; None where enough of this student's has been read. name: or its ending."""
+        """Return a script's or a notebook's text, "" where it is none; None where enough of this student's is read. name: or its ending."""
         if self.left < 0:
             return None
-        source = source_of(name, content)
+        try:
+            text = decoded(content)
+            source = read_notebook(text).source if name.lower().endswith(".ipynb") else without_magics(text)
+        except (UnicodeDecodeError, NotebookError):
+            return ""
         self.left -= len(source)
         return source
 
@@ -121,15 +125,6 @@ class Exercises:
 def place_of(found: Exercise | Assignment) -> tuple[Assignment, str]:
     """Return the assignment of a file, and its name there without the ending."""
     return (found, found.id) if isinstance(found, Assignment) else (found.assignment, found.stem)
-
-
-def source_of(name: str, content: bytes) -> str:
-    """Return the text of a script or a notebook; "" where it cannot be read. name: of the file, or its ending."""
-    try:
-        text = decoded(content)
-        return read_notebook(text).source if name.lower().endswith(".ipynb") else without_magics(text)
-    except (UnicodeDecodeError, NotebookError):
-        return ""
 
 
 def _plain(stem: str) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import Course
-from manyheads.submission import which_exercise as of_exercise
+from manyheads.submission import which_exercise
+from manyheads.submission.source_text import decoded
 from manyheads.submission.which_exercise import CODE_OF_ONE, Exercises, NotPlaced, Reading, place_of
 
 from .conftest import DANCE, Collect, Zipped, zip_bytes
@@ -83,8 +84,8 @@ def test_nothing_of_it_is_run(course: Course, tmp_path: Path) -> None:
 def test_of_one_student_so_much_code_is_parsed_and_no_more(
     run: Collect, zipped: Zipped, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    parsed, source_of = list[int](), of_exercise.source_of
-    monkeypatch.setattr(of_exercise, "source_of", lambda *a: parsed.append(len(a[1])) or source_of(*a))
+    parsed = list[int]()
+    monkeypatch.setattr(which_exercise, "decoded", lambda data: parsed.append(len(data)) or decoded(data))
     many = {f"{i}/{name}": f"{DANCE}# {i}{'x' * 150_000}\n" for i in range(40)}
     download = zipped({"lovelaceada_1_2_all.zip": zip_bytes(many), "hopperbela_3_4_homework.py": DANCE})
     done = run(download)
@@ -96,7 +97,7 @@ def test_of_one_student_so_much_code_is_parsed_and_no_more(
 def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(
     course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(of_exercise, "source_of", lambda *a: pytest.fail("parsed"))
+    monkeypatch.setattr(which_exercise, "decoded", lambda data: pytest.fail("parsed"))
     with pytest.raises(NotPlaced, match="defines nothing"):
         Exercises(course).of("model.py", b"def helper(): ...\n", Reading())
 
