@@ -105,7 +105,7 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
         found = [Submission(folder.name, each, folder / each.id) for each in course.assignments if each.id in ids]
         submissions += found
         if closed := dict.fromkeys(path for each in found for path in closed_in(each)):
-            others.found += [others.said(path, _CLOSED) for path in closed]
+            others.found.extend(others.said(path, _CLOSED) for path in closed)
             continue
         nbgraders = {path.name for path in _entries(folder) if _is_folder(path) and (source / path.name).is_dir()}
         others.look(folder, ids | nbgraders, [(plain(each.id), each.id) for each in course.assignments])
@@ -114,9 +114,9 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
             stems = [(plain(exercise.id), exercise.stem) for exercise in each.assignment.exercises]
             others.look(each.folder, handed_out | _names_of(each.assignment), stems)
     if not submissions and not others.found:
-        ids = ", ".join(assignment.id for assignment in course.assignments)
+        known = ", ".join(assignment.id for assignment in course.assignments)
         raise CourseFault(
-            f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an assignment of: {ids}). "
+            f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an assignment of: {known}). "
             f"Next: course collect DOWNLOAD --out {shlex.quote(str(submitted))}"
         )
     return submissions, others.found
@@ -153,7 +153,7 @@ class _Others:
             _REFUSED: is_folder and path.parent == self.submitted,
             _CLOSED: is_folder and not _may_enter(path),
             _EMPTY: is_folder and _may_enter(path) and not _entries(path),
-            _MISNAMED: name and has_kind,
+            _MISNAMED: bool(name) and has_kind,
             _OTHER: True,
         }
         reason = next(each for each, holds in reasons.items() if holds)
