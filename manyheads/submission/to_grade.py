@@ -1,7 +1,7 @@
 """What there is to grade: submissions, when each was handed in, what else lies there, and what cannot be read.
 
-`course collect` notes what it cannot read, as Unread, and `course grade` tells of it in place of a missing exercise. The time is of nbgrader's timestamp.txt, or what `course collect` remembers. A file's own time is never taken: copying,
-unpacking and mending change it.
+The time is of nbgrader's timestamp.txt, or what `course collect` remembers. A file's own time is never taken: copying,
+unpacking and mending change it. What `course collect` cannot read it notes as Unread; nobody loses points for that.
 """
 
 from __future__ import annotations
@@ -46,12 +46,7 @@ def to_grade(
 ) -> ToGrade:
     """Return what is there of these assignments. Raises CourseFault, also where the student has nothing there.
 
-    Args:
-        course: the course.
-        submitted: the folder.
-        assignments: those that are graded.
-        exercises: ids of those that are graded; empty: all.
-        student: who alone is graded; "" for everybody.
+    exercises: ids of those that are graded; empty: all. student: who alone is graded; "" for everybody.
     """
     found, others = find_submissions(course, submitted)
     if student:

@@ -99,8 +99,10 @@ class Exercises:
             raise NotPlaced(f"has no exercise's name, and so much code of one student is not looked into. {_RENAME}")
         owners = {self._owners[each].id: self._owners[each] for each in defined_in(source) & self._owners.keys()}
         assignments = {each.assignment.id: each.assignment for each in owners.values()}
+        if len(owners) == 1:
+            return next(iter(owners.values()))
         if len(assignments) == 1:
-            return next(iter((owners if len(owners) == 1 else assignments).values()))
+            return next(iter(assignments.values()))
         if owners:
             raise NotPlaced(f"may be of {', '.join(sorted(owners))}: it defines what each of them asks for. {_RENAME}")
         raise NotPlaced(f"has no exercise's name, and defines nothing that one exercise alone asks for. {_RENAME}")
