@@ -54,11 +54,12 @@ _NAMES = {
     "section": "sections groups",
     "group": "group_name",
     "github": "github_username",
-    "first_name": "first_name",
-    "last_name": "last_name surname",
-    "role": "role roles",
+    "first_name": "",
+    "last_name": "surname",
+    "role": "roles",
 }
-_CALLED = {name: column for column, names in _NAMES.items() for name in names.split()}
+_CALLED = {each.name: each.name for each in fields(Student)}
+_CALLED |= {name: column for column, names in _NAMES.items() for name in (column, *names.split())}
 _STAFF = re.compile(r"\b(?:teacher|instructor|ta|teaching assistant|reader|observer|grader)\b")
 _MARKED = ("points possible", "student, test")  # rows of Canvas' gradebook that are nobody's
 _UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
@@ -130,12 +131,10 @@ class NoFolder(Exception):
 
 @dataclass
 class People:
-    """Gives each person a folder, and no two persons the same.
-
-    taken: the person's key for each folder given, also by earlier runs; by the folder's name as no file system tells two apart.
-    """
+    """Gives each person a folder, and no two persons the same."""
 
     roster: Roster | None = None
+    # The person's key for each folder given, also by earlier runs; by the folder's name as no file system tells two apart.
     taken: dict[str, str] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)  # sentences, by student
     is_found: bool = False  # whether the roster knows anybody
@@ -148,12 +147,11 @@ class People:
         """Return the folders that get this person's files: one, or one for each member of a group. Raises NoFolder."""
         rows = self.roster.of(person) if self.roster else []
         folders = tuple(row.id for row in rows) or (_UNSAFE.sub("_", person.folder).strip(" ."),)
-        for name in folders:
-            try:
-                os.fsencode(name)
-            except UnicodeEncodeError:
-                said = f"is of {name!a}, whose letters the locale here does not know"
-                raise NoFolder(f"{said}. Next: PYTHONUTF8=1 course collect …") from None
+        try:
+            os.fsencode(called := ", ".join(folders))
+        except UnicodeEncodeError:
+            said = f"is of {called!a}, whose letters the locale here does not know"
+            raise NoFolder(f"{said}. Next: PYTHONUTF8=1 course collect …") from None
         key = f"{person.platform} {person.key}"
         if not rows:
             self._take(folders[0], key, person.name)
@@ -187,7 +185,14 @@ def read_roster(path: Path) -> Roster:
     """Read the file. Raises CourseFault, which names the line."""
     rows = _csv_cells(path)
     header = [name.strip() for name in next(rows, (0, []))[1]]
-    columns = _columns(header)
+    names = [name.casefold().replace(" ", "_") for name in header]
+    called = dict(_CALLED)
+    if "student" in names:  # Canvas' gradebook, whose ID is Canvas' own
+        called["id"] = "canvas_id"
+    if "github_username" in names:  # GitHub Classroom's roster
+        called["identifier"] = "id"
+    columns = [called.get(name, "") for name in names]
+    columns = [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
     students, read = tuple(_students(rows, columns, path)), list(zip(header, columns, strict=True))
     said = ", ".join(f"{name!a} as {column}" for name, column in read if column)
     unread = tuple(name for name, column in read if name and not column)
@@ -195,18 +200,14 @@ def read_roster(path: Path) -> Roster:
 
 
 def _csv_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line on which each row ends, and its cells: the first has the columns' names. Raises CourseFault.
-
-    It is UTF-8, or UTF-16 with its mark, as spreadsheets write it.
-    """
+    """Yield each row's last line and cells, of UTF-8, or UTF-16 with its mark, as spreadsheets write it. Raises CourseFault."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as error:
         raise CourseFault(f"{path} cannot be read ({error.strerror}). Next: --roster FILE, or --roster none") from None
     if len(data) > LARGEST:
-        said = f"{path} is larger than {LARGEST // 1024**2} MiB"
-        raise CourseFault(f"{said}. Next: take other columns out, then the same again")
+        raise _fault(path, f"is larger than {LARGEST // 1024**2} MiB")
     is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
@@ -218,18 +219,6 @@ def _csv_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield rows.line_num, row
     except csv.Error as error:
         raise _fault(path, f"is not CSV ({error})") from None
-
-
-def _columns(header: Sequence[str]) -> list[str]:
-    """Return what each column says of a student; "" for one that says nothing."""
-    names = [name.casefold().replace(" ", "_") for name in header]
-    called = {each.name: each.name for each in fields(Student)} | _CALLED
-    if "student" in names:  # Canvas' gradebook, whose ID is Canvas' own
-        called["id"] = "canvas_id"
-    if "github_username" in names:  # GitHub Classroom's roster
-        called["identifier"] = "id"
-    columns = [called.get(name, "") for name in names]
-    return [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
 
 
 def _students(rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str], path: Path) -> Iterator[Student]:
