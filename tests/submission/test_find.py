@@ -10,7 +10,7 @@ import pytest
 
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
-from manyheads.submission import NotGraded, find_submissions, read_not_graded, write_not_graded
+from manyheads.submission import NotGraded, closed_in, find_submissions, read_not_graded, write_not_graded
 
 COLLECT = "Next: course collect {} --out collected, then course grade collected"
 OTHER = "is no part of what is graded (STUDENT/ASSIGNMENT/NN_name.py). " + COLLECT
@@ -100,17 +100,26 @@ def test_links_are_named_wherever_they_stand_and_whatever_they_lead_to(tiny: Cou
     assert {each.reason.split(",")[0] for each in others} == {"is a link"}
 
 
-@pytest.mark.parametrize("name", [
-    ".DS_Store", "__MACOSX/x", "desktop.ini", "__pycache__/x.pyc", ".ipynb_checkpoints/a-checkpoint.ipynb",
-    "._01_running_mean.py", ".git/config", "Thumbs.db",
-])  # fmt: skip
-@pytest.mark.parametrize("where", ["", "good/", "good/averages/"])
-def test_what_systems_and_editors_leave_is_nothing(named: Named, where: str, name: str) -> None:
-    assert named(where + name) == {}
+NOISE = (".DS_Store", "__MACOSX/x", "desktop.ini", "__pycache__/x.pyc", ".ipynb_checkpoints/a-checkpoint.ipynb",
+         "._01_running_mean.py", ".git/config", "Thumbs.db", "timestamp.txt")  # fmt: skip
 
 
-def test_what_nbgrader_and_the_release_put_there_is_nothing(named: Named) -> None:
-    assert named("good/averages/timestamp.txt", "good/averages/fingerprints/01_running_mean.safetensors") == {}
+def test_what_systems_and_editors_and_nbgrader_and_the_release_leave_is_nothing(named: Named) -> None:
+    noise = [where + name for where in ("", "good/", "good/averages/") for name in NOISE]
+    assert named(*noise, "good/averages/fingerprints/01_running_mean.safetensors") == {}
+
+
+@pytest.mark.parametrize("closed", ["ada", "ada/averages", f"ada/averages/{FILE}", "ada/averages/averages.ipynb"])
+def test_what_may_not_be_read_is_named_and_is_a_submission(
+    tiny: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    hand_in(tmp_path, f"ada/averages/{FILE}", "ada/averages/averages.ipynb")
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path / closed)
+    (submission,), (other,) = find_submissions(tiny, tmp_path)
+    assert (submission.folder, other.path, closed_in(submission)) == (
+        tmp_path / "ada/averages", closed, [tmp_path / closed],
+    )  # fmt: skip
+    assert other.reason.startswith(f"may not be read by who runs this. Next: chmod -R u+rwX {tmp_path / closed}, ")
 
 
 def test_assignments_that_nbgrader_alone_grades_are_its_own(tiny_copy: Path, tmp_path: Path) -> None:
@@ -118,13 +127,6 @@ def test_assignments_that_nbgrader_alone_grades_are_its_own(tiny_copy: Path, tmp
     hand_in(tmp_path / "in", "ada/ps1/", "ben/ps1/", f"ada/averages/{FILE}")
     found, others = find_submissions(load_course(tiny_copy), tmp_path / "in")
     assert ([s.student for s in found], others) == (["ada"], [])
-
-
-def test_names_that_could_break_a_terminal_or_a_log_are_shown_harmlessly(named: Named) -> None:
-    (path,) = named("ada/averages/running_mean\n::error::\x1b[2J\u202e.py")
-    assert path.isascii()
-    assert path.isprintable()
-    assert r"\x1b[2J" in path
 
 
 # In the order in which they come; some differ in case or in Unicode form alone.
@@ -153,6 +155,13 @@ def test_a_name_that_could_break_something_is_refused_and_the_rest_is_graded(
     assert refused.reason.endswith("could break a page or a log. Next: rename it to the student's id")
     assert str(refused).isascii()
     assert str(refused).isprintable()
+
+
+def test_names_that_could_break_a_terminal_or_a_log_are_shown_harmlessly(named: Named) -> None:
+    (path,) = named("ada/averages/running_mean\n::error::\x1b[2J\u202e.py")
+    assert path.isascii()
+    assert path.isprintable()
+    assert r"\x1b[2J" in path
 
 
 def test_what_holds_nothing_is_an_error_that_says_what_belongs_there(tiny: Course, tmp_path: Path) -> None:
