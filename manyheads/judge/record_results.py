@@ -31,7 +31,7 @@ from ..result import (
     write_result,
 )
 from ..submission import Submission
-from ..submission import left_over as not_graded
+from ..submission import find as not_graded
 from ..submission.lay_out import held
 from ..whole import naming
 from .judge_process import Graded

@@ -1,7 +1,20 @@
 """From a platform's download to an attempt's text. Everything here is read as data; nothing runs student code."""
 
-from .find import Submission, closed_in, find_submissions, is_reserved, is_student
-from .left_over import ENDINGS, NotGraded, is_archive, is_noise, read_not_graded, shown, write_not_graded
+from .find import (
+    ENDINGS,
+    NotGraded,
+    Submission,
+    closed_in,
+    find_submissions,
+    is_archive,
+    is_noise,
+    is_reserved,
+    is_student,
+    plain,
+    read_not_graded,
+    shown,
+    write_not_graded,
+)
 from .read import (
     largest,
     read_attempt,
@@ -29,6 +42,7 @@ __all__ = [
     "is_student",
     "largest",
     "lines_of",
+    "plain",
     "proved_line",
     "read_attempt",
     "read_bytes",

@@ -13,6 +13,7 @@ from ..errors import CourseFault
 from . import ENDINGS, is_archive, shown
 from .archives import Limits, Reader, own_name
 from .commits import commit_time
+from .find import plain
 from .folders import depth_of, in_folders, one_students
 from .lay_out import (
     MOST_PATHS,
@@ -28,13 +29,11 @@ from .lay_out import (
     read_memory,
     tell_apart,
 )
-from .left_over import plain
-from .not_readable import Unread
 from .notebook import without_outputs
-from .people import NoFolder, People
 from .platforms import CLONES, FOLDERS, Download, HandIn, Person, understood, unwrapped
 from .read import largest
-from .roster import Roster
+from .roster import NoFolder, People, Roster
+from .to_grade import Unread
 from .which_exercise import Exercises, NotAsked, NotPlaced, Reading, place_of
 
 LOCK = ".collecting"

@@ -1,20 +1,48 @@
-"""Find submissions: submitted/<student>/<assignment>/NN_name.py or .ipynb."""
+"""Find submissions, submitted/<student>/<assignment>/NN_name.py or .ipynb, and say of all else there why it is not graded."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from ..course import Assignment, Course
 from ..errors import CourseFault
-from .left_over import ENDINGS, NAME, LeftOver, NotGraded, is_noise, shown
+from ..whole import told_where, write_whole
 
-_NAME = re.compile(r"(?!.*::)[^/\\]{1,120}")  # `::` starts a command to a CI runner
+NAME = "not-graded.json"
+ENDINGS = (".py", ".ipynb")
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".rar", ".gz")
+MOST_NAMED = 20  # entries of one folder that are named, each with its reason
+# What systems, editors and nbgrader leave beside what is handed in: nothing is said of it.
+_NOISE = (
+    ".DS_Store", "._*", "__MACOSX", "desktop.ini", "Thumbs.db", ".*.swp",
+    "__pycache__", "*.pyc", ".ipynb_checkpoints", ".pytest_cache", ".mypy_cache", ".ruff_cache",
+    ".venv", "site-packages", "dist-packages", "node_modules", ".tox", ".nox",  # a virtual environment, of whatever name
+    ".course",  # what our own commands remember
+    ".git", ".gitignore", ".gitattributes", ".gitkeep", ".vscode", ".idea",
+    ".collected.json*", ".collecting",  # what `course collect` remembers
+    "timestamp.txt", "submission_secret.txt",  # nbgrader's
+)  # fmt: skip
+_COLLECT = "Next: course collect {submitted} --out collected, then course grade collected"
+_LINK = "is a link, and links are not followed. Next: put the files themselves there"
+_ARCHIVE = f"is an archive, and `course grade` opens none. {_COLLECT}"
+_CLOSED = "may not be read by who runs this. Next: chmod -R u+rwX {path}, then the same command again"
+_EMPTY = "is empty. Next: remove it, or put there what was handed in"
+_MISNAMED = "should be named {name}. Next: rename it, then run the same command again"
+_REFUSED = (
+    "is not graded, for its name begins with a dot, or could break a page or a log. Next: rename it to the student's id"
+)
+_OTHER = f"is no part of what is graded (STUDENT/ASSIGNMENT/NN_name.py). {_COLLECT}"
+_MORE = f"holds {{more}} more that are not graded. {_COLLECT}"
+_STUDENT = re.compile(r"(?!.*::)[^/\\]{1,120}")  # `::` starts a command to a CI runner
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")
-_REFUSED = "is not graded, for its name could break a page or a log. Next: rename it to the student's id"
 
 
 @dataclass(frozen=True)
@@ -26,6 +54,38 @@ class Submission:
     folder: Path
 
 
+class NotGraded(BaseModel):
+    """A file or folder that is not graded. reason: a sentence that ends with what to do next."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str  # within the submitted folder, as it can be shown anywhere
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+_LIST = TypeAdapter(list[NotGraded])
+
+
+def write_not_graded(others: Sequence[NotGraded], results: Path) -> None:
+    """Write the list into a folder of results. Raises CourseFault."""
+    with told_where(results / NAME, "give --out another folder"):
+        write_whole(results / NAME, _LIST.dump_json(list(others), indent=1) + b"\n")
+
+
+def read_not_graded(results: Path) -> list[NotGraded]:
+    """Return the list that the last run wrote; empty where there is none. Raises CourseFault."""
+    path = results / NAME
+    try:
+        return _LIST.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return []
+    except (OSError, ValidationError):
+        raise CourseFault(f"{path} cannot be read. Next: remove it, then course grade again") from None
+
+
 def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission], list[NotGraded]]:
     """Return all submissions below a folder, ordered by student, and whatever else lies there, with the reason.
 
@@ -35,29 +95,89 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
         raise CourseFault(
             f"{submitted} is not a folder. Next: course grade FOLDER, with FOLDER/<student>/<assignment>/"
         )
-    submissions, others, at_top = list[Submission](), list[NotGraded](), list[NotGraded]()
-    left_over = LeftOver(course, submitted)
-    for folder in sorted(submitted.iterdir(), key=lambda p: p.name):
-        if is_noise(folder.name):
+    others, submissions, source = _Others(submitted), list[Submission](), course.root / "source"
+    named = (path for path in _entries(submitted) if is_student(path.name) and not path.name.startswith("."))
+    students = [path for path in named if _is_folder(path)]
+    others.look(submitted, {path.name for path in students})
+    for folder in students:
+        # What is closed may be of any assignment.
+        ids = {each.id for each in course.assignments if not _may_enter(folder) or _is_folder(folder / each.id)}
+        found = [Submission(folder.name, each, folder / each.id) for each in course.assignments if each.id in ids]
+        submissions += found
+        if closed := dict.fromkeys(path for each in found for path in closed_in(each)):
+            others.found.extend(others.said(path, _CLOSED) for path in closed)
             continue
-        if folder.name.startswith(".") or folder.is_symlink() or not folder.is_dir():
-            at_top.append(left_over.at_top(folder))
-        elif not is_student(folder.name):
-            at_top.append(NotGraded(path=shown(folder.name), reason=_REFUSED))
-        else:
-            closed = closed_in(course, folder)
-            others += [left_over.closed(path) for path in closed] or left_over.of_student(folder)
-            # What is closed may be of any assignment.
-            found = [each for each in course.assignments if folder in closed or _is_folder(folder / each.id)]
-            submissions += [Submission(folder.name, each, folder / each.id) for each in found]
-    others = [*left_over.some(submitted, iter(at_top)), *others]
-    if not submissions and not others:
-        ids = ", ".join(assignment.id for assignment in course.assignments)
+        nbgraders = {path.name for path in _entries(folder) if _is_folder(path) and (source / path.name).is_dir()}
+        others.look(folder, ids | nbgraders, [(plain(each.id), each.id) for each in course.assignments])
+        for each in found:
+            handed_out = {path.name for path in each.assignment.exercises_folder.glob("*")}
+            stems = [(plain(exercise.id), exercise.stem) for exercise in each.assignment.exercises]
+            others.look(each.folder, handed_out | _names_of(each.assignment), stems)
+    if not submissions and not others.found:
+        known = ", ".join(assignment.id for assignment in course.assignments)
         raise CourseFault(
-            f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an assignment of: {ids}). "
+            f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an assignment of: {known}). "
             f"Next: course collect DOWNLOAD --out {shlex.quote(str(submitted))}"
         )
-    return submissions, others
+    return submissions, others.found
+
+
+@dataclass(frozen=True)
+class _Others:
+    """What lies in one submitted folder and is not graded."""
+
+    submitted: Path
+    found: list[NotGraded] = field(default_factory=list)
+
+    def look(self, folder: Path, known: Collection[str], proper: Sequence[tuple[str, str]] = ()) -> None:
+        """Name the first entries of a folder that are not known, each with its reason, and count the rest.
+
+        proper: of each name that may be there, what tells that it is meant, and the name itself; without an ending.
+        """
+        entries = _entries(folder)
+        if not entries and folder != self.submitted:
+            self.found.append(self.said(folder, _EMPTY))
+        others, there = [p for p in entries if p.name not in known], {p.stem for p in entries if p.name in known}
+        free = [(sign, name) for sign, name in proper if name not in there]
+        self.found.extend(self._told(path, free) for path in others[:MOST_NAMED])
+        if len(others) > MOST_NAMED:
+            self.found.append(self.said(folder, _MORE, more=len(others) - MOST_NAMED))
+
+    def _told(self, path: Path, proper: Sequence[tuple[str, str]]) -> NotGraded:
+        is_folder, ending = _is_folder(path), path.suffix.lower()
+        has_kind = is_folder if path.parent.parent == self.submitted else not is_folder and ending in ENDINGS
+        name = max(((len(sign), name) for sign, name in proper if sign in plain(path.name)), default=(0, ""))[1]
+        reasons = {
+            _LINK: path.is_symlink(),
+            _ARCHIVE: not is_folder and is_archive(path.name),
+            _REFUSED: is_folder and path.parent == self.submitted,
+            _CLOSED: is_folder and not _may_enter(path),
+            _EMPTY: is_folder and _may_enter(path) and not _entries(path),
+            _MISNAMED: bool(name) and has_kind,
+            _OTHER: True,
+        }
+        reason = next(each for each, holds in reasons.items() if holds)
+        return self.said(path, reason, name=name if is_folder else name + ending)
+
+    def said(self, path: Path, reason: str, **more: object) -> NotGraded:
+        """Return a sentence on a file or folder."""
+        parts = path.relative_to(self.submitted).parts
+        paths = {"submitted": shlex.quote(shown(str(self.submitted))), "path": shlex.quote(shown(str(path)))}
+        return NotGraded(path="/".join(map(shown, parts)) or ".", reason=reason.format(**paths, **more))
+
+
+def closed_in(submission: Submission) -> list[Path]:
+    """Return what of it this process may not read: the student's folder, its own, or attempts in it."""
+    for folder in (submission.folder.parent, submission.folder):
+        if not _may_enter(folder):
+            return [folder]
+    attempts = [submission.folder / name for name in sorted(_names_of(submission.assignment))]
+    return [path for path in attempts if os.path.isfile(path) and not os.access(path, os.R_OK)]
+
+
+def is_student(name: str) -> bool:
+    """Return whether a folder of this name can be a student's: results are kept under it, and pages show it."""
+    return name.isprintable() and bool(_STUDENT.fullmatch(name)) and name.casefold() != NAME
 
 
 def is_reserved(name: str) -> bool:
@@ -65,27 +185,39 @@ def is_reserved(name: str) -> bool:
     return bool(_RESERVED.fullmatch(name.casefold()))
 
 
-def is_student(name: str) -> bool:
-    """Return whether a folder of this name can be a student's: results are kept under it, and pages show it."""
-    return name.isprintable() and bool(_NAME.fullmatch(name)) and name.casefold() != NAME
+def is_noise(name: str) -> bool:
+    """Return whether a file or folder of this name is no part of what was handed in."""
+    return any(fnmatchcase(name, pattern) for pattern in _NOISE)
 
 
-def closed_in(course: Course, folder: Path) -> list[Path]:
-    """Return what of a student's folder this process may not read: the folder itself, an assignment's, or attempts in it."""
-    may_enter = os.R_OK | os.X_OK
-    if not os.access(folder, may_enter):
-        return [folder]
-    closed = []
-    for assignment in course.assignments:
-        path = folder / assignment.id
-        if _is_folder(path) and not os.access(path, may_enter):
-            closed.append(path)
-        elif _is_folder(path):
-            stems = (stem for exercise in assignment.exercises for stem in exercise.stems)
-            attempts = [path / f"{stem}{ending}" for stem in stems for ending in ENDINGS]
-            closed += [attempt for attempt in attempts if attempt.is_file() and not os.access(attempt, os.R_OK)]
-    return closed
+def is_archive(name: str) -> bool:
+    """Return whether a file of this name is an archive, also one that nobody here can open."""
+    return name.lower().endswith(ARCHIVES)
+
+
+def shown(name: str) -> str:
+    """Return the name, or its escaped form where it could change what a terminal, a log or a page shows."""
+    return name if name.isprintable() and "::" not in name else ascii(name)
+
+
+def plain(name: str) -> str:
+    """Return a name without what people spell differently: case, and what joins words."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+
+def _names_of(assignment: Assignment) -> set[str]:
+    """Return the names that files of an assignment may have: of its exercises, and of a file with several of them."""
+    stems = (assignment.id, *(stem for exercise in assignment.exercises for stem in exercise.stems))
+    return {stem + ending for stem in stems for ending in ENDINGS}
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if not is_noise(path.name))
 
 
 def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
+    return not path.is_symlink() and os.path.isdir(path)  # path.is_dir() raises where it leads into what is closed
+
+
+def _may_enter(folder: Path) -> bool:
+    return os.access(folder, os.R_OK | os.X_OK)

@@ -11,7 +11,7 @@ from ..course import Course
 from ..course.dates import read_moment
 from . import ENDINGS, is_archive
 from .archives import METADATA, MIB, Closed, Member, content_of, own_name
-from .left_over import plain, shown
+from .find import plain, shown
 from .platforms import FOLDERS, Download, HandIn, Person, Understood, unwrapped
 from .which_exercise import Exercises
 

@@ -1,19 +1,23 @@
-"""roster.csv: who is in the class, and what each platform calls them."""
+"""Who is in the class (roster.csv), what each platform calls them, and so whose a hand-in is, and which folder it gets."""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import io
+import os
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 
 from ..errors import CourseFault
-from .find import is_student
+from . import is_noise, is_reserved, is_student
+from .folders import ALONE, person_called
+from .platforms import Person
 
 LARGEST = 8 * 1024 * 1024  # bytes of the file
 FORM = "Its first line names its columns: id, and any of name, section, group, email, login, sis_id, canvas_id, github"
@@ -23,9 +27,8 @@ FORM = "Its first line names its columns: id, and any of name, section, group, e
 class Student:
     """A row of the roster.
 
-    id: the name of the student's folder, in submitted/ and in results/.
-    group: those who hand in together. login, sis_id, canvas_id: Canvas' SIS Login ID, SIS User ID and ID; the first two are
-    Moodle's username and ID number.
+    id: the name of the student's folder. login, sis_id, canvas_id: Canvas' SIS Login ID, SIS User ID and ID; the first two are
+    Moodle's username and ID number. group: those who hand in together.
     """
 
     id: str
@@ -39,7 +42,6 @@ class Student:
     group: str = ""
 
 
-_COLUMNS = tuple(field.name for field in fields(Student))
 _IDS = ("id", "canvas_id", "sis_id", "login", "email", "github")  # what one student alone has
 _FOLDERS = ("login", "sis_id", "email", "canvas_id")  # the first is a student's id where a platform's list has none
 # What platforms call these in the lists that they give: Canvas' gradebook, Moodle's participants and grades, Gradescope's
@@ -52,14 +54,15 @@ _NAMES = {
     "section": "sections groups",
     "group": "group_name",
     "github": "github_username",
-    "first_name": "first_name",
-    "last_name": "last_name surname",
-    "role": "role roles",
+    "first_name": "",
+    "last_name": "surname",
+    "role": "roles",
 }
-_CALLED = {name: column for column, names in _NAMES.items() for name in names.split()}
-_WORDS = {"canvas_id": "Canvas' id", "sis_id": "SIS id", "email": "e-mail", "github": "GitHub name"}
+_CALLED = {each.name: each.name for each in fields(Student)}
+_CALLED |= {name: column for column, names in _NAMES.items() for name in (column, *names.split())}
 _STAFF = re.compile(r"\b(?:teacher|instructor|ta|teaching assistant|reader|observer|grader)\b")
 _MARKED = ("points possible", "student, test")  # rows of Canvas' gradebook that are nobody's
+_UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
 
 
 @dataclass(frozen=True)
@@ -78,78 +81,133 @@ class Roster:
         some = ", ".join(ascii(name) for name in students[:3]) + (" …" if len(students) > 3 else "")
         return f"nobody of {len(students)} who handed in ({some}) is on the roster, {self.read_as}"
 
+    def of(self, person: Person) -> list[Student]:
+        """Return the person's row, where there is one and only one; of a group, those of its members."""
+        found = self.with_id(person.ids) or self.with_id([("id", person.folder)])
+        found = found or next(filter(None, map(self._with_login, person.logins)), None)
+        # The longest login is tried first. What is before one has to be that student's name: m_al1 is not al1.
+        for at in (i for i, sign in enumerate(person.ends) if sign == "_" and not found):
+            student = self._with_login(person.ends[at + 1 :])
+            if student and _bare(person.ends[:at]) in map(_bare, _spellings(student.name)):
+                found = student
+        if found is None and len(named := self.named(person.name)) == 1:
+            found = named[0]
+        if found is None:
+            # A school's id or a login before the name, as Brightspace writes both: 23304308 Lovelace, al1 Ada Lovelace. Students
+            # may choose their names: the rest has to be of the name of whose id it is.
+            word, _, rest = person.name.partition(" ")
+            student = self.with_id([("id", word), ("sis_id", word), ("login", word)]) if rest else None
+            words = {*map(letters, student.name.replace(",", " ").split())} if student else set()
+            found = student if words.issuperset(map(letters, rest.split())) else None
+        return [found] if found else self._rows.get(("group", letters(person.name)), [])
+
     def with_id(self, ids: Iterable[tuple[str, str]]) -> Student | None:
         """Return the one student who has one of these ids, by columns; None if nobody has, or more than one."""
-        found = {self._by_id[key] for key in ((column, folded(value)) for column, value in ids) if key in self._by_id}
+        found = {row for column, value in ids for row in self._rows.get((column, folded(value)), ())}
         return found.pop() if len(found) == 1 else None
 
-    def with_login(self, login: str) -> Student | None:
-        """Return the one student whose login this is as a whole, or any other id."""
+    def _with_login(self, login: str) -> Student | None:
         return self.with_id((column, login) for column in _IDS)
-
-    def ending_with(self, text: str) -> Student | None:
-        """Return the student whose login this text ends with, after the name and an underscore.
-
-        The longest login is tried first. What is before one has to be that student's name: m_al1 is not al1.
-        """
-        for at in (i for i, sign in enumerate(text) if sign == "_"):
-            student = self.with_login(text[at + 1 :])
-            if student and _bare(text[:at]) in map(_bare, _spellings(student.name)):
-                return student
-        return None
 
     def named(self, name: str) -> list[Student]:
         """Return the students of this name, in whichever order its parts stand and however they are joined."""
-        return self._by_name.get(letters(name), [])
-
-    def in_group(self, name: str) -> list[Student]:
-        """Return the members of a group."""
-        return self._by_group.get(letters(name), [])
+        return self._rows.get(("name", letters(name)), [])
 
     @cached_property
-    def _by_id(self) -> dict[tuple[str, str], Student]:
-        return {(column, folded(value)): s for s in self.students for column in _IDS if (value := getattr(s, column))}
+    def _rows(self) -> dict[tuple[str, str], list[Student]]:
+        """By each id, and by the letters of the name and of the group."""
+        rows = defaultdict[tuple[str, str], list[Student]](list)
+        for student in self.students:
+            keys = {(column, folded(getattr(student, column))) for column in _IDS}
+            keys |= {("group", letters(student.group)), *(("name", each) for each in _spellings(student.name))}
+            for key in keys:
+                rows[key].extend([student] * bool(key[1]))
+        return rows
 
-    @cached_property
-    def _by_name(self) -> dict[str, list[Student]]:
-        return _sorted_by((name, student) for student in self.students for name in {*_spellings(student.name)})
 
-    @cached_property
-    def _by_group(self) -> dict[str, list[Student]]:
-        return _sorted_by((letters(student.group), student) for student in self.students if student.group)
+class NoFolder(Exception):
+    """No folder can have this person's name. The text says why, and what comes next."""
 
 
-def _sorted_by(pairs: Iterable[tuple[str, Student]]) -> dict[str, list[Student]]:
-    found: dict[str, list[Student]] = {}
-    for key, student in pairs:
-        found.setdefault(key, []).append(student)
-    return found
+@dataclass
+class People:
+    """Gives each person a folder, and no two persons the same."""
+
+    roster: Roster | None = None
+    # The person's key for each folder given, also by earlier runs; by the folder's name as no file system tells two apart.
+    taken: dict[str, str] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)  # sentences, by student
+    is_found: bool = False  # whether the roster knows anybody
+
+    def is_known(self, name: str) -> bool:
+        """Return whether a person or a group on the roster has this id or name."""
+        return self.roster is not None and bool(self.roster.of(person_called(name)))
+
+    def of(self, person: Person) -> tuple[str, ...]:
+        """Return the folders that get this person's files: one, or one for each member of a group. Raises NoFolder."""
+        rows = self.roster.of(person) if self.roster else []
+        folders = tuple(row.id for row in rows) or (_UNSAFE.sub("_", person.folder).strip(" ."),)
+        try:
+            os.fsencode(called := ", ".join(folders))
+        except UnicodeEncodeError:
+            said = f"is of {called!a}, whose letters the locale here does not know"
+            raise NoFolder(f"{said}. Next: PYTHONUTF8=1 course collect …") from None
+        key = f"{person.platform} {person.key}"
+        if not rows:
+            self._take(folders[0], key, person.name)
+            return folders
+        self.is_found = True
+        before = next((folder for folder, taken in self.taken.items() if taken == key), None)
+        for id_ in folders:
+            if before not in (None, folded(id_)):
+                self.said[id_] = f"was collected as {before!a} before, without this roster. Next: remove that folder"
+            # The roster says whose it is, whatever an earlier run took it for.
+            self.taken[folded(id_)] = f"roster {id_}"
+        return folders
+
+    def _take(self, name: str, key: str, called: str) -> None:
+        """Note that this folder is of somebody whom no roster knows. Raises NoFolder where it is somebody else's."""
+        if not is_student(name) or is_noise(name) or is_reserved(name):
+            said = "is of somebody whose name cannot be a folder's. Next: give --roster a file with that person"
+            raise NoFolder(said)
+        before = self.taken.setdefault(folded(name), key)
+        if before != key and not before.startswith(f"{key}{ALONE}") and not key.startswith(f"{before}{ALONE}"):
+            apart = "Next: give --roster a file that tells them apart, or all archives at once"
+            raise NoFolder(f"would go to {name!a}, where the files of somebody else are. {apart}")
+        if self.roster is not None:
+            same = ", ".join(row.id for row in self.roster.named(called))
+            several = f"several on the roster have this name ({same}). Next: rename the folder to the right id"
+            nobody = "is not on the roster: no id, e-mail address or name fits. Next: complete the roster"
+            self.said[name] = f"is not known: {several}" if same else nobody
 
 
 def read_roster(path: Path) -> Roster:
     """Read the file. Raises CourseFault, which names the line."""
     rows = _csv_cells(path)
     header = [name.strip() for name in next(rows, (0, []))[1]]
-    columns = _columns(header)
-    students = tuple(_students(rows, columns, path))
-    unread = tuple(name for name, column in zip(header, columns, strict=True) if name and not column)
-    said = [f"{name!a} as {_WORDS.get(c, c.replace('_', ' '))}" for name, c in zip(header, columns, strict=True) if c]
-    return Roster(students, unread, f"{path}, of which these columns are read: {', '.join(said)}")
+    names = [name.casefold().replace(" ", "_") for name in header]
+    called = dict(_CALLED)
+    if "student" in names:  # Canvas' gradebook, whose ID is Canvas' own
+        called["id"] = "canvas_id"
+    if "github_username" in names:  # GitHub Classroom's roster
+        called["identifier"] = "id"
+    columns = [called.get(name, "") for name in names]
+    columns = [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
+    students, read = tuple(_students(rows, columns, path)), list(zip(header, columns, strict=True))
+    said = ", ".join(f"{name!a} as {column}" for name, column in read if column)
+    unread = tuple(name for name, column in read if name and not column)
+    return Roster(students, unread, f"{path}, of which these columns are read: {said}")
 
 
 def _csv_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line on which each row ends, and its cells: the first has the columns' names. Raises CourseFault.
-
-    It is UTF-8, or UTF-16 with its mark, as spreadsheets write it.
-    """
+    """Yield each row's last line and cells, of UTF-8, or UTF-16 with its mark, as spreadsheets write it. Raises CourseFault."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as error:
         raise CourseFault(f"{path} cannot be read ({error.strerror}). Next: --roster FILE, or --roster none") from None
     if len(data) > LARGEST:
-        said = f"{path} is larger than {LARGEST // 1024**2} MiB"
-        raise CourseFault(f"{said}. Next: take other columns out, then the same again")
+        raise _fault(path, f"is larger than {LARGEST // 1024**2} MiB")
     is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
@@ -160,66 +218,40 @@ def _csv_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
         for row in rows:
             yield rows.line_num, row
     except csv.Error as error:
-        raise CourseFault(f"{path} is not CSV ({error}). {_mend(path)}") from None
-
-
-def _mend(path: Path) -> str:
-    """Return what is to be done next where the file is wrong."""
-    return f"Next: mend {path}, then the same command again"
-
-
-def _columns(header: Sequence[str]) -> list[str]:
-    """Return what each column says of a student; "" for one that says nothing."""
-    names = [name.casefold().replace(" ", "_") for name in header]
-    called = dict(_CALLED)
-    if "student" in names:  # Canvas' gradebook, whose ID is Canvas' own
-        called["id"] = "canvas_id"
-    if "github_username" in names:  # GitHub Classroom's roster
-        called["identifier"] = "id"
-    columns = [called.get(name) or (name if name in _COLUMNS else "") for name in names]
-    return [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
+        raise _fault(path, f"is not CSV ({error})") from None
 
 
 def _students(rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str], path: Path) -> Iterator[Student]:
     if not {"id", *_FOLDERS} & {*columns}:
-        raise CourseFault(f"{path} has no column `id`. {FORM}. {_mend(path)}")
+        raise _fault(path, f"has no column `id`. {FORM}")
     taken: dict[tuple[str, str], int] = {}
     for line, row in rows:
-        cells = _cells(row, columns)
-        if not any(cells.values()) or cells.get("name", "").casefold() in _MARKED:
-            continue
-        if _STAFF.search(cells.pop("role", "").casefold()):
+        # Brightspace writes # before an id, so that no spreadsheet takes it for a number.
+        cells = {column: text.strip().removeprefix("#") for column, text in zip(columns, row, strict=False) if column}
+        first, last, role = (cells.pop(name, "") for name in ("first_name", "last_name", "role"))
+        if first or last:
+            cells["name"] = f"{first} {last}".strip()
+        is_nobodys = not any(cells.values()) or cells.get("name", "").casefold() in _MARKED
+        if is_nobodys or _STAFF.search(role.casefold()):
             continue
         cells.setdefault("id", next((cells[name] for name in _FOLDERS if cells.get(name)), ""))
         if not is_student(cells["id"]) or cells["id"].startswith("."):
-            raise CourseFault(f"{path}:{line}: {cells['id']!a} cannot be a folder's name. {_mend(path)}")
+            raise _fault(path, f"{cells['id']!a} cannot be a folder's name", line)
         for column in _IDS:
             key = (column, folded(cells.get(column, "")))
             if key[1] and taken.setdefault(key, line) != line:
                 said = f"{column} {cells[column]!a} stands in line {taken[key]}, too (case does not count)"
-                raise CourseFault(f"{path}:{line}: {said}. {_mend(path)}")
+                raise _fault(path, said, line)
         yield Student(**cells)
 
 
-def _cells(row: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
-    """Return what a row says of a student. Brightspace writes # before an id, so that no spreadsheet takes it for a number."""
-    cells = {column: text.strip().removeprefix("#") for column, text in zip(columns, row, strict=False) if column}
-    first, last = cells.pop("first_name", ""), cells.pop("last_name", "")
-    if first or last:
-        cells["name"] = f"{first} {last}".strip()
-    return cells
+def _fault(path: Path, said: str, line: int = 0) -> CourseFault:
+    return CourseFault(f"{path}{f':{line}:' if line else ''} {said}. Next: mend {path}, then the same command again")
 
 
 def folded(text: str) -> str:
     """Return the text without what file systems and people do not tell apart: case, and the form of accents."""
     return unicodedata.normalize("NFKC", text).casefold()
-
-
-def _spellings(name: str) -> Iterator[str]:
-    """Ada King Lovelace as adakinglovelace, kinglovelaceada, lovelaceadaking: Canvas puts the last name first."""
-    words = name.replace(",", " ").split()
-    for i in range(len(words)):
-        yield letters("".join(words[i:] + words[:i]))
 
 
 def letters(text: str) -> str:
@@ -230,3 +262,9 @@ def letters(text: str) -> str:
 def _bare(text: str) -> str:
     """Return the letters of a name without accents, as ILIAS writes it."""
     return "".join(letter for letter in unicodedata.normalize("NFKD", letters(text)) if letter.isascii())
+
+
+def _spellings(name: str) -> set[str]:
+    """Ada King Lovelace as adakinglovelace, kinglovelaceada, lovelaceadaking: Canvas puts the last name first."""
+    words = name.replace(",", " ").split()
+    return {letters("".join(words[i:] + words[:i])) for i in range(len(words))}

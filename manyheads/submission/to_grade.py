@@ -1,25 +1,29 @@
-"""What one run grades of a folder of submissions, when each was handed in, and what else lies there.
+"""What there is to grade: submissions, when each was handed in, what else lies there, and what cannot be read.
 
 The time is of nbgrader's timestamp.txt, or what `course collect` remembers. A file's own time is never taken: copying,
-unpacking and mending change it.
+unpacking and mending change it. What `course collect` cannot read it notes as Unread; nobody loses points for that.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..course import Assignment, Course
 from ..course.dates import read_moment
 from ..errors import CourseFault
 from ..result import HandedIn
-from . import NotGraded, Submission, Unreadable, closed_in, find_submissions, read_text
-from .lay_out import Memory, read_memory
-from .not_readable import not_readable
+from . import ENDINGS, NotGraded, Submission, Unreadable, closed_in, find_submissions, is_student, read_text, shown
+from .archives import own_name
+from .lay_out import Memory, read_memory, refuse_links
+from .platforms import HandIn, unwrapped
+from .which_exercise import Exercises, place_of
 
 TIMESTAMP = "timestamp.txt"
+MOST_NAMES = 10  # of one student's files that cannot be read, in what is remembered and said
 MARKS_LATE = ("Canvas",)  # what such a platform does not call late was in time
 
 
@@ -42,12 +46,7 @@ def to_grade(
 ) -> ToGrade:
     """Return what is there of these assignments. Raises CourseFault, also where the student has nothing there.
 
-    Args:
-        course: the course.
-        submitted: the folder.
-        assignments: those that are graded.
-        exercises: ids of those that are graded; empty: all.
-        student: who alone is graded; "" for everybody.
+    exercises: ids of those that are graded; empty: all. student: who alone is graded; "" for everybody.
     """
     found, others = find_submissions(course, submitted)
     if student:
@@ -56,23 +55,29 @@ def to_grade(
             raise CourseFault(
                 f"{submitted} has nothing of {student}. Next: course grade … --only STUDENT/EXERCISE, as in results/"
             )
-    unread = {s: names for s, names in not_readable(course, submitted, found).items() if student in ("", s.student)}
+    memory = read_memory(submitted)
+    kept = _kept_unread(course, submitted, memory)
+    closed = {each: tuple(shown(str(path.relative_to(submitted))) for path in closed_in(each)) for each in found}
+    unread = {each: names for each, names in (closed | kept).items() if names and student in ("", each.student)}
     found = sorted({*found, *unread}, key=lambda each: (each.student, course.assignments.index(each.assignment)))
-    empty = {f"{s.student}/{s.assignment.id}" for s in unread if not closed_in(course, s.folder.parent)}
+    # What cannot be read is told of its exercises, and not once more as an empty folder.
+    told = {f"{each.student}/{each.assignment.id}" for each in unread if not closed.get(each)}
     elsewhere = {each.id for each in course.assignments}.difference(each.id for each in assignments)
-    return ToGrade(
-        [
-            each
-            for each in found
-            if each.assignment in assignments
-            and (not exercises or any(e.id in exercises for e in each.assignment.exercises))
-        ],
-        [  # without what cannot be read, which is told of its exercises
-            each for each in others if each.path not in empty and not elsewhere.intersection(each.path.split("/")[1:2])
-        ],
-        unread,
-        handed_in(submitted, found),
-    )
+    others = [o for o in others if o.path not in told and not elsewhere.intersection(o.path.split("/")[1:2])]
+    wanted = [each for each in found if each.assignment in assignments]
+    if exercises:
+        wanted = [each for each in wanted if any(one.id in exercises for one in each.assignment.exercises)]
+    return ToGrade(wanted, others, unread, handed_in(submitted, found))
+
+
+def _kept_unread(course: Course, submitted: Path, memory: Memory) -> dict[Submission, tuple[str, ...]]:
+    """Return the names of what `course collect` could not read, and nobody has opened since."""
+    found = {}
+    for student, kept in memory.not_readable.items():
+        for each in course.assignments if is_student(student) else ():
+            if (names := kept.get(each.id)) and not _is_opened(submitted, student, each.id, memory):
+                found[Submission(student, each, submitted / student / each.id)] = tuple(map(shown, names))
+    return found
 
 
 def handed_in(submitted: Path, submissions: Sequence[Submission]) -> dict[Submission, HandedIn]:
@@ -105,3 +110,68 @@ def _remembered(submission: Submission, memory: Memory) -> HandedIn | None:
         return HandedIn(source=late.platform, late=True)
     marked = bool(origins) and all(origin.platform in MARKS_LATE for origin in origins)
     return HandedIn(source=origins[0].platform) if marked else None
+
+
+@dataclass
+class Unread:
+    """What one run could not read. names: of files, by student and assignment. memory: of earlier runs."""
+
+    exercises: Exercises
+    out: Path
+    memory: Memory
+    names: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    not_taken: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    def add(self, files: Iterable[tuple[str, HandIn]], where: str, beside: Collection[Assignment]) -> int:
+        """Note a download's files, each with whose it is, and say so; return how many are of another assignment than is asked for.
+
+        where: the download's name. beside: the assignments of what can be read there.
+        """
+        left_out = 0
+        for student, each in files:
+            path = "/".join(map(shown, each.member.path))
+            ids = [assignment.id for assignment in self._assignments(each, where, beside)]
+            for id_ in ids:
+                self.names[student, id_].append(path)
+            told = f"{shown(student)}: handed in, not readable: {where}: {path} {each.member.closed.partition('. Next: ')[0]}"
+            if not ids:
+                left_out += 1
+            elif all(_is_opened(self.out, student, id_, self.memory) for id_ in ids):
+                self.said.append(f"{told}; what you have laid into {shown(student)}/{ids[0]}/ is graded in its place")
+            else:
+                into = "/".join([str(self.out / student), *ids[: len(ids) == 1]])
+                next_ = f"Next: open it by hand, and put the files into {into}/; or ask for the files"
+                self.not_taken.append(f"{told}. {next_}")
+        return left_out
+
+    def _assignments(self, file: HandIn, where: str, beside: Collection[Assignment]) -> Sequence[Assignment]:
+        """Return those that a file may be of: by its name, a folder's or the download's, or what else was handed in; else all."""
+        known = (self.exercises.named(unwrapped(own_name(part))) for part in (where, file.name, *file.member.path))
+        named = {place_of(found)[0].id for found in known if found}
+        course, only = self.exercises.course, self.exercises.only
+        if only is not None:
+            return [only] if only.id in named or not named else []
+        every = course.assignments
+        return [a for a in every if a.id in named] or [a for a in every if a in beside] or every
+
+    def record(self, laid: Collection[tuple[str, str]]) -> None:
+        """Keep it for whoever grades, and forget what has been handed in again. laid: of whom there are files, by assignment."""
+        for student, id_ in sorted({*laid} - self.names.keys()):
+            if before := self.memory.not_readable.get(student, {}).get(id_):
+                self.memory.note(["not readable", student, id_, []])
+                said = f"{', '.join(before)} could not be read, and counts no more: there are other files of {id_} now"
+                self.said.append(f"{shown(student)}: {said}")
+        for (student, id_), names in self.names.items():
+            folder, more = self.out / student / id_, len(names) - MOST_NAMES
+            cut = [*sorted(names)[:MOST_NAMES], *[f"{more} more"] * (more > 0)]
+            refuse_links(self.out, folder)
+            if self.memory.not_readable.get(student, {}).get(id_) != cut:
+                self.memory.note(["not readable", student, id_, cut])
+            folder.mkdir(parents=True, exist_ok=True)
+
+
+def _is_opened(out: Path, student: str, assignment: str, memory: Memory) -> bool:
+    """Return whether somebody has put an attempt there by hand, in place of what cannot be read."""
+    files = (path for ending in ENDINGS for path in (out / student / assignment).glob(f"*{ending}"))
+    return any(path.relative_to(out).as_posix() not in memory.earlier for path in files)

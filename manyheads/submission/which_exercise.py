@@ -37,10 +37,14 @@ class Reading:
     left: int = CODE_OF_ONE
 
     def source(self, name: str, content: bytes) -> str | None:
-        """Return the text of a script or a notebook; None where enough of this student's has been read. name: or its ending."""
+        """Return a script's or a notebook's text, "" where it is none; None where enough of this student's is read. name: or its ending."""
         if self.left < 0:
             return None
-        source = source_of(name, content)
+        try:
+            text = decoded(content)
+            source = read_notebook(text).source if name.lower().endswith(".ipynb") else without_magics(text)
+        except (UnicodeDecodeError, NotebookError):
+            return ""
         self.left -= len(source)
         return source
 
@@ -57,43 +61,35 @@ class Exercises:
 
         reading: of its student's files.
         """
-        named = self.named(name)
-        if self.only is None:
-            return named or self._by_content(name, content, reading)
-        if named is None:
-            try:
-                return self._narrowed._by_content(name, content, reading)
-            except NotPlaced:
-                named = self._by_content(name, content, reading)
-        if (named if isinstance(named, Assignment) else named.assignment) != self.only:
+        found = self.named(name) or self._by_content(name, content, reading)
+        if self.only not in (None, place_of(found)[0]):
             raise NotAsked
-        return named
+        return found
 
     def named(self, name: str) -> Exercise | Assignment | None:
         """Return the exercise, or the whole assignment, that the file is of by this name; None where it does not say."""
-        return self._by_name(name) or self._by_words(name)
+        if found := self._by_name(name):
+            return found
+        stem = f"_{_plain(PurePath(name).stem)}_"
+        within = [exercise for exercise in self.course.exercises if f"_{exercise.id}_" in stem]  # ada_reshape_dance
+        return within[0] if len(within) == 1 else None
 
     def is_plain(self, name: str) -> bool:
         """Return whether it says nothing else."""
         return self._by_name(name) is not None
 
-    def _by_name(self, name: str) -> Exercise | Assignment | None:
-        """By the whole name, or what is left without suffixes such as (1)."""
-        stem = _plain(PurePath(name).stem)
-        while stem:
-            if stem in self._names:
-                return self._names[stem]
-            shorter = _plain(_SUFFIX.sub("", stem))
-            if shorter == stem:
-                return None
-            stem = shorter
-        return None
+    def is_in_place(self, folders: Sequence[str]) -> bool:
+        """Return whether a file in these folders lies where the course's repository has it."""
+        places = (each.exercises_folder.relative_to(each.root).parts for each in self.course.assignments)
+        return tuple(folders[-2:]) in places
 
-    def _by_words(self, name: str) -> Exercise | None:
-        """By an exercise's id within the name, where it is the only one: ada_reshape_dance."""
-        stem = f"_{_plain(PurePath(name).stem)}_"
-        exercises = [exercise for exercise in self.course.exercises if f"_{exercise.id}_" in stem]
-        return exercises[0] if len(exercises) == 1 else None
+    def _by_name(self, name: str) -> Exercise | Assignment | None:
+        stem = _plain(PurePath(name).stem)
+        while stem not in self._names:
+            stem, longer = _plain(_SUFFIX.sub("", stem)), stem
+            if stem == longer:
+                return None
+        return self._names[stem]
 
     def _by_content(self, name: str, content: bytes, reading: Reading) -> Exercise | Assignment:
         """By functions and classes that no other exercise has; of several exercises, the assignment. Raises NotPlaced."""
@@ -101,26 +97,15 @@ class Exercises:
         source = reading.source(name, content) if is_promising else ""
         if source is None:
             raise NotPlaced(f"has no exercise's name, and so much code of one student is not looked into. {_RENAME}")
-        owners = sorted({self._owners[each].id for each in defined_in(source) & self._owners.keys()})
+        owners = {self._owners[each].id: self._owners[each] for each in defined_in(source) & self._owners.keys()}
+        assignments = {each.assignment.id: each.assignment for each in owners.values()}
         if len(owners) == 1:
-            return self._of(owners[0])
-        assignments = {self._of(id_).assignment for id_ in owners}
+            return next(iter(owners.values()))
         if len(assignments) == 1:
-            return assignments.pop()
+            return next(iter(assignments.values()))
         if owners:
-            raise NotPlaced(f"may be of {', '.join(owners)}: it defines what each of them asks for. {_RENAME}")
+            raise NotPlaced(f"may be of {', '.join(sorted(owners))}: it defines what each of them asks for. {_RENAME}")
         raise NotPlaced(f"has no exercise's name, and defines nothing that one exercise alone asks for. {_RENAME}")
-
-    def _of(self, id_: str) -> Exercise:
-        return next(exercise for exercise in self.course.exercises if exercise.id == id_)
-
-    def is_in_place(self, folders: Sequence[str]) -> bool:
-        """Return whether a file in these folders lies where the course's repository has it."""
-        return tuple(folders[-2:]) in self._places
-
-    @cached_property
-    def _places(self) -> set[tuple[str, ...]]:
-        return {each.exercises_folder.relative_to(each.root).parts for each in self.course.assignments}
 
     @cached_property
     def _names(self) -> dict[str, Exercise | Assignment]:
@@ -130,15 +115,10 @@ class Exercises:
         return known | earlier | {key: e for e in self.course.exercises for key in (e.id, e.stem)}
 
     @cached_property
-    def _narrowed(self) -> Exercises:
-        """The same of the assignment that is asked for alone."""
-        rows = () if self.only is None else (self.only.row,)
-        return Exercises(Course(self.course.root, self.course.file.model_copy(update={"assignments": rows})))
-
-    @cached_property
     def _owners(self) -> dict[str, Exercise]:
-        """Every function and class that one exercise alone asks for."""
-        asked = [(name, exercise) for exercise in self.course.exercises for name in asked_of(exercise)]
+        """Every function and class that one exercise alone asks for, of those whose files are taken."""
+        exercises = self.course.exercises if self.only is None else self.only.exercises
+        asked = [(name, exercise) for exercise in exercises for name in asked_of(exercise)]
         times = Counter(name for name, _ in asked)
         return {name: each for name, each in asked if times[name] == 1}
 
@@ -146,15 +126,6 @@ class Exercises:
 def place_of(found: Exercise | Assignment) -> tuple[Assignment, str]:
     """Return the assignment of a file, and its name there without the ending."""
     return (found, found.id) if isinstance(found, Assignment) else (found.assignment, found.stem)
-
-
-def source_of(name: str, content: bytes) -> str:
-    """Return the text of a script or a notebook; "" where it cannot be read. name: of the file, or its ending."""
-    try:
-        text = decoded(content)
-        return read_notebook(text).source if name.lower().endswith(".ipynb") else without_magics(text)
-    except (UnicodeDecodeError, NotebookError):
-        return ""
 
 
 def _plain(stem: str) -> str:

@@ -50,7 +50,7 @@ def test_who_what_and_from_where_is_told(run_course: Run, tiny_copy: Path, tmp_p
 def test_a_roster_that_matches_nobody_stops_every_command(run_course, tiny_copy, tmp_path, download):
     roster = tmp_path / "roster.csv"
     roster.write_text('Student,ID,SIS Login ID,Section\n"Curie, Marie",99,mc1,A\n')
-    read_as = f"is on the roster, {roster}, of which these columns are read: 'Student' as name, 'ID' as Canvas' id, "
+    read_as = f"is on the roster, {roster}, of which these columns are read: 'Student' as name, 'ID' as canvas_id, "
     done = run_course("collect", download, "--out", tmp_path / "in", "--roster", roster, cwd=tiny_copy)
     assert (done.returncode, done.stdout) == (2, "")
     assert "nobody of 2 who handed in ('bartokbela_12346', 'lovelaceada_12345')" in done.stderr

@@ -259,8 +259,10 @@ def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_c
     (submitted / "eve" / "averages" / "running_mean (1).py").write_text(RIGHT)
     done = run_course("grade", submitted, "--out", tmp_path / "[b] out", "--jobs", "1", "--seed", "7", cwd=tiny_copy)
     assert (done.returncode, besides_progress(done.stderr)) == (1, "")
-    assert "not graded: 'd\\ne': is not graded, for its name could break a page" in words(done.stdout)
-    misnamed = "eve/averages/running_mean (1).py: should be named 01_running_mean.py or 01_running_mean.ipynb"
+    assert "not graded: 'd\\ne': is not graded, for its name begins with a dot, or could break a page" in words(
+        done.stdout
+    )
+    misnamed = "eve/averages/running_mean (1).py: should be named 01_running_mean.py. Next: "
     assert f"not graded: {misnamed}" in words(done.stdout)
     assert [each["path"] for each in json.loads((tmp_path / "[b] out" / "not-graded.json").read_text())] == [
         "'d\\ne'",

@@ -75,11 +75,11 @@ def test_a_changed_notebook_is_graded_again(run_course: Run, two_means: Path, tm
     assert graded(run_course, two_means, submitted)["running_mean"]["score"] == 4
 
 
-def test_another_name_is_told_the_one_that_it_should_have(run_course: Run, two_means: Path, tmp_path: Path) -> None:
+def test_a_name_of_no_exercise_is_sent_to_collect(run_course: Run, two_means: Path, tmp_path: Path) -> None:
     submitted = hand_in(tmp_path, homework__ipynb=notebook(FIRST))
     done = run_course("grade", submitted, "--out", tmp_path / "out", "--jobs", "1", "--no-lines", cwd=two_means)
     assert done.returncode == 1
     assert (
-        "ada/averages/homework.ipynb: has no exercise's name. Next: remove it, or rename it to the exercise that it is, or to averages.ipynb, if it holds several"
+        "ada/averages/homework.ipynb: is no part of what is graded (STUDENT/ASSIGNMENT/NN_name.py). Next: course collect "
         in done.stdout
     )

@@ -1,58 +1,155 @@
-"""Which folders are submissions, and whose."""
+"""Which folders are submissions, and whose; whatever else lies there is named with its reason and with what to do next."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from manyheads.course import Course
+from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
-from manyheads.submission import find_submissions
+from manyheads.submission import NotGraded, closed_in, find_submissions, read_not_graded, write_not_graded
+
+COLLECT = "Next: course collect {} --out collected, then course grade collected"
+OTHER = "is no part of what is graded (STUDENT/ASSIGNMENT/NN_name.py). " + COLLECT
+ARCHIVE = "is an archive, and `course grade` opens none. " + COLLECT
+EMPTY = "is empty. Next: remove it, or put there what was handed in"
+RENAME = "should be named {}. Next: rename it, then run the same command again"
+FILE = "01_running_mean.py"
+Named = Callable[..., dict[str, str]]
 
 
-def hand_in(submitted: Path, student: str) -> Path:
-    folder = submitted / student / "averages"
-    folder.mkdir(parents=True)
-    return folder
+def hand_in(submitted: Path, *paths: str) -> None:
+    """Make files; a path that ends with / is a folder."""
+    for path in paths:
+        target = submitted / path
+        (target if path.endswith("/") else target.parent).mkdir(parents=True, exist_ok=True)
+        if not path.endswith("/"):
+            target.touch()
 
 
 def students(course: Course, submitted: Path) -> list[str]:
     return [submission.student for submission in find_submissions(course, submitted)[0]]
 
 
-def test_students_come_in_the_order_of_their_names(tiny: Course, tmp_path: Path) -> None:
-    for name in ("mia", "ada", "Zoe"):
-        hand_in(tmp_path, name)
+@pytest.fixture
+def named(tiny: Course, tmp_path: Path) -> Named:
+    """Hand in files beside a good attempt; what is named of them, by its path."""
+
+    def look(*paths: str) -> dict[str, str]:
+        hand_in(tmp_path, f"good/averages/{FILE}", *paths)
+        return {each.path: each.reason for each in find_submissions(tiny, tmp_path)[1]}
+
+    return look
+
+
+@pytest.mark.parametrize(("handed_in", "path", "reason"), [
+    ("ada/01_running_mean.py", "", OTHER),
+    ("ada/Averages/01_running_mean.py", "ada/Averages", RENAME.format("averages")),
+    ("ada/a-verages/x.py", "ada/a-verages", RENAME.format("averages")),
+    ("ada/.averages/x.py", "ada/.averages", RENAME.format("averages")),
+    ("ada/averages", "", OTHER),  # a file
+    ("ada/hw1/averages/01_running_mean.py", "ada/hw1", OTHER),
+    ("ada/hw1/notes.md", "ada/hw1", OTHER),
+    ("ada/hw1.zip", "", ARCHIVE),
+    ("ada/averages/hw1.tar.gz", "", ARCHIVE),
+    ("class.zip", "", ARCHIVE),
+    ("01_running_mean.py", "", OTHER),
+    ("notes.md", "", OTHER),
+    ("ada/notes.md", "", OTHER),
+    ("ada/averages/deep/x.py", "ada/averages/deep", OTHER),
+    ("ada/averages/01_running_mean (1)/x.py", "ada/averages/01_running_mean (1)", OTHER),
+    ("ada/averages/helpers.py", "", OTHER),
+    ("ada/averages/.x.py", "", OTHER),
+    ("ada/averages/running_mean.md", "", OTHER),
+    ("good/averages/01_running_mean (1).py", "", OTHER),  # beside the one that counts
+    ("ada/", "ada", EMPTY),
+    ("ada/averages/", "ada/averages", EMPTY),
+    ("ada/hw1/", "ada/hw1", EMPTY),
+    (".ada/averages/x.py", ".ada", "is not graded, for its name begins with a dot, or could break a page or a log. "
+        "Next: rename it to the student's id"),
+    *((f"ada/averages/{name}.ipynb", "", RENAME.format("01_running_mean.ipynb"))
+        for name in ("running_mean", "1_running_mean", "01_Running_Mean (1)", "01-running-mean", "01 running mean final")),
+    ("ada/averages/01_running_mean.PY", "", RENAME.format("01_running_mean.py")),
+])  # fmt: skip
+def test_what_is_not_graded_is_named_with_what_to_do(
+    named: Named, tmp_path: Path, handed_in: str, path: str, reason: str
+) -> None:
+    assert named(handed_in) == {path or handed_in: reason.format(tmp_path)}
+
+
+@pytest.mark.parametrize("where", ["", "ada/averages/", "ada/"], ids=["at the top", "an assignment's", "a student's"])
+def test_of_a_thousand_files_a_few_are_named_and_the_rest_is_counted(tiny: Course, tmp_path: Path, where: str) -> None:
+    hand_in(tmp_path, f"ada/averages/{FILE}", *(f"{where}{i:03d}.txt" for i in range(1000)))
     found, others = find_submissions(tiny, tmp_path)
-    paths = [f"{name}/averages" for name in ("Zoe", "ada", "mia")]
-    assert [f"{s.student}/{s.assignment.id}" for s in found] == paths
-    assert [s.folder.relative_to(tmp_path).as_posix() for s in found] == paths
-    assert {each.path for each in others} == set(paths), "they are empty"
+    assert len(found) == 1
+    assert [each.path for each in others] == [*(f"{where}{i:03d}.txt" for i in range(20)), where.rstrip("/") or "."]
+    assert others[-1].reason == f"holds 980 more that are not graded. {COLLECT.format(tmp_path)}"
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["a b", "Ünï cödé", "李雷", "O'Brien; rm -rf ~", "-rf", "--help", "[bold]x", "%s{0}$HOME", "a.b@c.d", "x" * 120],
-)
-def test_an_odd_name_is_a_name(tiny: Course, tmp_path: Path, name: str) -> None:
-    hand_in(tmp_path, name)
-    assert students(tiny, tmp_path) == [name]
+def test_links_are_named_wherever_they_stand_and_whatever_they_lead_to(tiny: Course, tmp_path: Path) -> None:
+    folder = tmp_path / "ada" / "averages"
+    hand_in(tmp_path, f"ada/averages/{FILE}", "cat/")
+    for link in ("ben", "ada/other", "ada/averages/helper.py", "cat/averages"):
+        (tmp_path / link).symlink_to(folder)
+    found, others = find_submissions(tiny, tmp_path)
+    assert [s.student for s in found] == ["ada"]
+    assert {each.path for each in others} == {"ben", "ada/other", "ada/averages/helper.py", "cat/averages"}
+    assert {each.reason.split(",")[0] for each in others} == {"is a link"}
 
 
-UNSAFE = {
-    "a line break": b"a\nb", "a terminal's colour": b"\x1b[31mred", "a delete": b"a\x7f", "a backslash": b"a\\b", "Latin-1": b"caf\xe9",
-    "121 letters": b"x" * 121, "a mark that turns the writing round": "a\u202eb".encode(), "a command to a CI runner": b"::error::ada",
-}  # fmt: skip
+NOISE = (".DS_Store", "__MACOSX/x", "desktop.ini", "__pycache__/x.pyc", ".ipynb_checkpoints/a-checkpoint.ipynb",
+         "._01_running_mean.py", ".git/config", "Thumbs.db", "timestamp.txt")  # fmt: skip
 
 
-@pytest.mark.parametrize("name", UNSAFE.values(), ids=UNSAFE)
+def test_what_systems_and_editors_and_nbgrader_and_the_release_leave_is_nothing(named: Named) -> None:
+    noise = [where + name for where in ("", "good/", "good/averages/") for name in NOISE]
+    assert named(*noise, "good/averages/fingerprints/01_running_mean.safetensors") == {}
+
+
+@pytest.mark.parametrize("closed", ["ada", "ada/averages", f"ada/averages/{FILE}", "ada/averages/averages.ipynb"])
+def test_what_may_not_be_read_is_named_and_is_a_submission(
+    tiny: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    hand_in(tmp_path, f"ada/averages/{FILE}", "ada/averages/averages.ipynb")
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path / closed)
+    (submission,), (other,) = find_submissions(tiny, tmp_path)
+    assert (submission.folder, other.path, closed_in(submission)) == (
+        tmp_path / "ada/averages", closed, [tmp_path / closed],
+    )  # fmt: skip
+    assert other.reason.startswith(f"may not be read by who runs this. Next: chmod -R u+rwX {tmp_path / closed}, ")
+
+
+def test_assignments_that_nbgrader_alone_grades_are_its_own(tiny_copy: Path, tmp_path: Path) -> None:
+    (tiny_copy / "source" / "ps1").mkdir(parents=True)
+    hand_in(tmp_path / "in", "ada/ps1/", "ben/ps1/", f"ada/averages/{FILE}")
+    found, others = find_submissions(load_course(tiny_copy), tmp_path / "in")
+    assert ([s.student for s in found], others) == (["ada"], [])
+
+
+# In the order in which they come; some differ in case or in Unicode form alone.
+NAMES = ["%s{0}$HOME", "--help", "-rf", "Ada", "O'Brien; rm -rf ~", "Zoe\u0308", "Zo\u00eb", "[bold]x", "a b", "a.b@c.d",
+         "ada", "report", "x" * 120, "Ünï cödé", "李雷"]  # fmt: skip
+
+
+def test_students_come_in_the_order_of_their_names_however_odd_these_are(tiny: Course, tmp_path: Path) -> None:
+    hand_in(tmp_path, *(f"{name}/averages/{FILE}" for name in reversed(NAMES)))
+    found, others = find_submissions(tiny, tmp_path)
+    assert ([s.student for s in found], others) == (NAMES, [])
+    assert [s.folder for s in found] == [tmp_path / name / "averages" for name in NAMES]
+
+
+@pytest.mark.parametrize("name", [
+    b"a\nb", b"\x1b[31mred", b"a\x7f", b"a\\b", b"caf\xe9", b"x" * 121, "a\u202eb".encode(), b"::error::ada", b"not-graded.json",
+    b"Not-Graded.JSON",
+])  # fmt: skip
 def test_a_name_that_could_break_something_is_refused_and_the_rest_is_graded(
     tiny: Course, tmp_path: Path, name: bytes
 ) -> None:
     os.makedirs(os.path.join(os.fsencode(tmp_path), name, b"averages"))
-    (hand_in(tmp_path, "ada") / "01_running_mean.py").touch()
+    hand_in(tmp_path, f"ada/averages/{FILE}")
     found, (refused,) = find_submissions(tiny, tmp_path)
     assert [s.student for s in found] == ["ada"]
     assert refused.reason.endswith("could break a page or a log. Next: rename it to the student's id")
@@ -60,16 +157,11 @@ def test_a_name_that_could_break_something_is_refused_and_the_rest_is_graded(
     assert str(refused).isprintable()
 
 
-def test_nobody_is_called_as_a_file_of_the_results_is_or_hands_in_another_s_folder_by_a_link(
-    tiny: Course, tmp_path: Path
-) -> None:
-    folder = hand_in(tmp_path, "ada")
-    for name in ("not-graded.json", "Not-Graded.JSON", "report"):
-        hand_in(tmp_path, name)
-    (tmp_path / "ben").symlink_to("ada")
-    (tmp_path / "cat").mkdir()
-    (tmp_path / "cat" / "averages").symlink_to(folder)
-    assert students(tiny, tmp_path) == ["ada", "report"]
+def test_names_that_could_break_a_terminal_or_a_log_are_shown_harmlessly(named: Named) -> None:
+    (path,) = named("ada/averages/running_mean\n::error::\x1b[2J\u202e.py")
+    assert path.isascii()
+    assert path.isprintable()
+    assert r"\x1b[2J" in path
 
 
 def test_what_holds_nothing_is_an_error_that_says_what_belongs_there(tiny: Course, tmp_path: Path) -> None:
@@ -79,3 +171,10 @@ def test_what_holds_nothing_is_an_error_that_says_what_belongs_there(tiny: Cours
     for name in ("nowhere", "a_file"):
         with pytest.raises(CourseFault, match=r"is not a folder\. Next: course grade FOLDER"):
             find_submissions(tiny, tmp_path / name)
+
+
+def test_the_list_is_read_as_it_was_written(tmp_path: Path) -> None:
+    assert read_not_graded(tmp_path) == []
+    said = [NotGraded(path="Zoë/a.zip", reason="is an archive. Next: course collect x")]
+    write_not_graded(said, tmp_path)
+    assert read_not_graded(tmp_path) == said

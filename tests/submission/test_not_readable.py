@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,29 +55,27 @@ def test_it_is_of_the_student_who_handed_it_in(run: Collect, zipped: Zipped, out
     assert said.endswith(f"Next: open it by hand, and put the files into {out}/B/{ONE}/; or ask for the files")
 
 
-@pytest.mark.parametrize(("name", "assignments"), [
-    pytest.param("work.rar", [ONE], id="as what else is there"),
-    pytest.param("attention-in-practice.rar", ["attention_in_practice"], id="by its name"),
-    pytest.param("01_cross_attention (1).rar", ["attention_in_practice"], id="by an exercise's"),
+OTHER = "attention_in_practice"
+
+
+@pytest.mark.parametrize(("name", "beside", "only", "assignments"), [
+    pytest.param("work.rar", FILE, None, [ONE], id="as what else is there"),
+    pytest.param("attention-in-practice.rar", FILE, None, [OTHER], id="by its name"),
+    pytest.param("01_cross_attention (1).rar", FILE, None, [OTHER], id="by an exercise's"),
+    pytest.param("work.rar", "x.txt", None, [ONE, OTHER], id="of every one"),
+    pytest.param("work.rar", "x.txt", 0, [ONE], id="of the one that is asked for"),
+    pytest.param("attention_in_practice.rar", "x.txt", 0, [], id="of another than is asked for"),
 ])  # fmt: skip
-def test_it_is_of_an_assignment(run: Collect, zipped: Zipped, out: Path, name: str, assignments: list[str]) -> None:
-    run(zipped({f"ada_1_10_{FILE}": DANCE, f"bela_2_11_{name}": b"Rar!"}), roster=ROSTER)
-    assert list(kept(out)["B"]) == assignments
-
-
-def test_where_nothing_says_of_which_it_is_of_every_one(
-    run: Collect, zipped: Zipped, out: Path, course: Course
+def test_it_is_of_an_assignment(
+    course: Course, zipped: Zipped, out: Path, name: str, beside: str, only: int | None, assignments: list[str]
 ) -> None:
-    (said,) = run(zipped({"bela_2_11_work.rar": b"Rar!"}), roster=ROSTER).not_taken
-    assert list(kept(out)["B"]) == [each.id for each in course.assignments]
-    assert f"put the files into {out}/B/; or" in said
-
-
-def test_of_another_assignment_than_is_asked_for_it_is_left_out(course: Course, zipped: Zipped, out: Path) -> None:
-    download = zipped({"bela_2_11_attention_in_practice.rar": b"Rar!", "ada_1_12_work.rar": b"Rar!"})
-    done = collect(course, [download], out, ROSTER, only=course.assignments[0])
-    assert kept(out) == {"A": {ONE: ["ada_1_12_work.rar"]}}
-    assert "of other assignments, and left out: 1" in done.said
+    asked = None if only is None else course.assignments[only]
+    download = zipped({f"ada_1_10_{beside}": DANCE, f"bela_2_11_{name}": b"Rar!"})
+    done = collect(course, [download], out, ROSTER, only=asked)
+    assert list(kept(out).get("B", {})) == assignments
+    assert ("of other assignments, and left out: 1" in done.said) is (not assignments)
+    into = "/".join([str(out), "B", *assignments[: len(assignments) == 1]])
+    assert any(f"put the files into {into}/; or" in said for said in done.not_taken) is bool(assignments)
 
 
 @pytest.mark.parametrize(
@@ -110,11 +107,9 @@ def test_a_download_that_cannot_be_opened_is_a_students_where_the_roster_knows_i
 
 
 def test_a_long_list_of_files_is_cut(run: Collect, zipped: Zipped, out: Path) -> None:
-    run(
-        zipped({f"ada_1_10_{FILE}": DANCE, **{f"bela_2_{i}_work.rar": b"Rar!" for i in range(100, 130)}}), roster=ROSTER
-    )
-    assert kept(out)["B"][ONE][-1] == "20 more"
-    assert len(kept(out)["B"][ONE]) == 11
+    unread = {f"bela_2_{i}_work.rar": b"Rar!" for i in range(100, 130)}
+    run(zipped({f"ada_1_10_{FILE}": DANCE, **unread}), roster=ROSTER)
+    assert kept(out)["B"][ONE] == [*sorted(unread)[:10], "20 more"]
 
 
 DANCED = f"multi_head_attention/{FILE}"
@@ -130,27 +125,15 @@ if os.geteuid() == 0:
 done = collect(course, [Path("all")], Path("out/in"))
 print(json.dumps([done.not_taken, sorted(each.path for each in done.laid)]))
 """
-Ordinary = Callable[[], list[list[str]]]
 
 
-@pytest.fixture
-def ordinary(repository: Path, tmp_path: Path) -> Ordinary:
+def collected(repository: Path, folder: Path) -> list[list[str]]:
     """Collect a folder as an ordinary user: what is not taken, and what is laid out."""
-    for folder in ("all/ada", "all/bela/deep", "out"):
-        (tmp_path / folder).mkdir(parents=True)
-    for name in ("ada", "bela"):
-        (tmp_path / "all" / name / FILE).write_text(DANCE)
-    tmp_path.chmod(0o755)
-    (tmp_path / "out").chmod(0o777)
-
-    def run() -> list[list[str]]:
-        program = [sys.executable, "-c", PROGRAM, str(repository), str(tmp_path)]
-        done = subprocess.run(program, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        found: list[list[str]] = json.loads(done.stdout)
-        return found
-
-    return run
+    program = [sys.executable, "-c", PROGRAM, str(repository), str(folder)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: list[list[str]] = json.loads(done.stdout)
+    return found
 
 
 @pytest.mark.parametrize(("place", "mode", "told", "laid"), [
@@ -159,17 +142,21 @@ def ordinary(repository: Path, tmp_path: Path) -> Ordinary:
     (f"bela/{FILE}", 0, f"bela/{FILE}", ["ada"]),
 ])  # fmt: skip
 def test_what_is_closed_is_named_with_the_student_and_the_others_are_collected(
-    ordinary: Ordinary, tmp_path: Path, place: str, mode: int, told: str, laid: list[str]
+    repository: Path, tmp_path: Path, place: str, mode: int, told: str, laid: list[str]
 ) -> None:
+    for folder in ("all/ada", "all/bela/deep", "out"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in ("ada", "bela"):
+        (tmp_path / "all" / name / FILE).write_text(DANCE)
+    (tmp_path / "out").chmod(0o777)
+    tmp_path.chmod(0o755)
     locked = tmp_path / "all" / place
     before = locked.stat().st_mode
     locked.chmod(mode)
-    try:
-        (said,), found = ordinary()
-    finally:
-        locked.chmod(before)
+    (said,), found = collected(repository, tmp_path)
+    locked.chmod(before)
     assert found == [f"{name}/{DANCED}" for name in laid]
     why = f"is not read: Permission denied; chmod -R u+rwX all/{place} changes that. Next: "
     assert said.startswith(f"bela: handed in, not readable: all: {told} {why}")
     assert read_memory(tmp_path / "out" / "in").not_readable == {"bela": {"multi_head_attention": [told]}}
-    assert ordinary()[1] == [f"{name}/{DANCED}" for name in ("ada", "bela")]
+    assert collected(repository, tmp_path)[1] == [f"{name}/{DANCED}" for name in ("ada", "bela")]
