@@ -14,19 +14,7 @@ from . import ENDINGS, is_archive, shown
 from .archives import Limits, Reader, own_name
 from .commits import commit_time
 from .folders import all_ids, depth_of, understood
-from .lay_out import (
-    MOST_PATHS,
-    Candidate,
-    Memory,
-    Origin,
-    digest_of,
-    digests,
-    held,
-    lay_out,
-    paths_of,
-    read_memory,
-    tell_apart,
-)
+from .lay_out import Candidate, Memory, Origin, digest_of, digests, held, lay_out, paths_of, read_memory, tell_apart
 from .left_over import plain
 from .not_readable import Unread
 from .notebook import without_outputs
@@ -221,8 +209,8 @@ def _candidate(hand_in: HandIn, content: bytes, download: Path, run: _Run) -> Ca
         named=hand_in.named,
     )
     is_named, is_plain = exercises.named(name) is not None, exercises.is_plain(name)
-    is_in_place = is_plain and exercises.is_in_place(member.path[:-1])
-    return Candidate("", assignment, stem, ending, content, origin, is_named, is_plain, is_in_place)
+    rank = is_named + (is_plain and exercises.is_in_place(member.path[:-1]))
+    return Candidate("", assignment, stem, ending, content, origin, is_plain, rank)
 
 
 def _surely_of_one(candidates: Sequence[Candidate], done: Collected) -> list[Candidate]:
@@ -278,7 +266,7 @@ def _of_one_claimant(claims: _Claims, done: Collected) -> list[Candidate]:
         if len(firsts) == 1:
             found += next(iter(persons.values()))
             continue
-        files = paths_of(firsts) if group else " and ".join(shown(each.key) for each in [*persons][:MOST_PATHS])
+        files = paths_of(firsts) if group else " and ".join(shown(each.key) for each in persons)
         said = f"{files} are of {len(firsts)} persons, and each of them would be {firsts[0].student!a}: none is taken"
         apart = "give --roster a file that tells them apart" if group else "the same without what is not that student's"
         done.not_taken.append(f"{firsts[0].origin.download}: {said}. Next: {apart}")

@@ -181,8 +181,8 @@ class State(StrEnum):
 class Candidate:
     """A file that may be laid out, or was.
 
-    is_named: its name says of which exercise it is. is_plain: it says that and nothing else. is_in_place: it lies where the
-    course's repository has it. state: what became of it.
+    is_plain: its name says of which exercise it is, and nothing else. rank: 1 where the name says it, 2 where it also lies where
+    the course's repository has it. state: what became of it.
     """
 
     student: str
@@ -191,9 +191,8 @@ class Candidate:
     ending: str
     content: bytes
     origin: Origin
-    is_named: bool = True
-    is_plain: bool = True
-    is_in_place: bool = False
+    is_plain: bool
+    rank: int
     state: State = State.NEW
 
     @property
@@ -282,22 +281,23 @@ def tell_apart(
     Returns:
         What can be laid out, what became of others already, and sentences on those that nothing tells apart.
     """
-    rules: tuple[Callable[[Candidate], bool], ...] = (
-        lambda c: (source := reading.source(c.ending, c.content)) is None or not is_unwritten(source),
-        lambda c: c.is_named,
-        lambda c: c.is_in_place,
-    )
+
+    def is_written(candidate: Candidate) -> bool:
+        source = reading.source(candidate.ending, candidate.content)
+        return source is None or not is_unwritten(source)
+
     clear, laid, unclear = list[Candidate](), list[Candidate](), list[str]()
     for ending in sorted({candidate.ending for candidate in candidates}, reverse=True):
         ordered = sorted((c for c in candidates if c.ending == ending), key=lambda c: c.age)
         last = ordered[-1].origin
         rivals = [c for c in ordered if (c.origin.platform, c.origin.order) == (last.platform, last.order)]
-        rivals = left = [c for c in rivals if last.modified - c.origin.modified < APART]
+        rivals = [c for c in rivals if last.modified - c.origin.modified < APART]
         if len(digests(rivals)) < 2:
             clear += ordered
             continue
-        for counts in rules:
-            left = [candidate for candidate in left if counts(candidate)] or left
+        left = [*filter(is_written, rivals)] or rivals
+        best = max(each.rank for each in left)
+        left = [candidate for candidate in left if candidate.rank == best]
         target = out / rivals[0].path
         # What an earlier run put there was chosen by nobody.
         is_by_hand = not target.is_symlink() and target.is_file() and rivals[0].path not in memory.files
