@@ -71,14 +71,8 @@ def collect(
 ) -> Collected:
     """Lay out the downloads. Run again it changes nothing. Raises CourseFault; nothing is written before all is read.
 
-    Args:
-        course: the course.
-        downloads: archives, folders and files.
-        out: the folder to fill.
-        roster: who is in the class.
-        limits: how much is read.
-        only: of which assignment files are taken; None: of all.
-        whose: the one student of whom all of it is; "": who it is has to be found out.
+    out: the folder to fill. only: of which assignment files are taken; None: of all. whose: the one student of whom all of it is;
+    "": who it is has to be found out.
     """
     for download in downloads:
         if out.resolve().is_relative_to(download.resolve()):

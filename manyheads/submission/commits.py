@@ -39,7 +39,7 @@ def _last_commit(clone: Path, folder: str) -> str:
     commit, git, left = _head(clone / ".git"), shutil.which("git"), SECONDS - _taken[clone]
     if not commit or git is None or left <= 0:
         return ""
-    started, theirs = time.monotonic(), (clone / ".git").resolve()
+    started, theirs, found = time.monotonic(), (clone / ".git").resolve(), ""
     with TemporaryDirectory() as own:
         for name in ("objects", "refs"):
             Path(own, name).mkdir()
@@ -49,17 +49,13 @@ def _last_commit(clone: Path, folder: str) -> str:
         if (theirs / "shallow").is_file():  # of a clone without its whole history: where that ends
             variables["SHALLOW_FILE"] = str(theirs / "shallow")
         environment = {f"GIT_{name}": value for name, value in variables.items()} | {"HOME": own}
+        environment["PATH"] = os.environ.get("PATH", os.defpath)
         command = [git, "log", "-1", "--format=%cI", "--end-of-options", commit, "--", folder]
-        found = _run(command, environment | {"PATH": os.environ.get("PATH", os.defpath)}, left)
+        with suppress(OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=left, check=False)
+            found = done.stdout.strip() if done.returncode == 0 else ""
     _taken[clone] += time.monotonic() - started
     return found
-
-
-def _run(command: list[str], environment: dict[str, str], seconds: float) -> str:
-    with suppress(OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
-        return done.stdout.strip() if done.returncode == 0 else ""
-    return ""
 
 
 def _head(git: Path) -> str:

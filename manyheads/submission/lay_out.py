@@ -277,9 +277,7 @@ def tell_apart(
     The platform's order is a rule, and so is the time where files were not written at once: what unpacks or copies them writes them
     all in the same minute. Of the rest, what has nothing written in it does not count, nor does a file without the exercise's
     name beside one that has it, nor a copy beside the file in exercises/ of a whole repository; then a person's choice counts.
-
-    Returns:
-        What can be laid out, what became of others already, and sentences on those that nothing tells apart.
+    Returns what can be laid out, what became of others already, and sentences on those that nothing tells apart.
     """
 
     def is_written(candidate: Candidate) -> bool:
