@@ -312,6 +312,7 @@ def _closed(info: zipfile.ZipInfo) -> str:
 
 
 _LATEST = 2.0**33  # seconds since 1970: in the year 2242
+# tarfile would unpack a stream, too, but 10 KB at once, of which bz2 makes 200 MB.
 _OPENERS: dict[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b": lambda packed: gzip.GzipFile(fileobj=packed),
     b"BZh": bz2.BZ2File,
@@ -336,10 +337,7 @@ class _ShortHeader(tarfile.TarInfo):
 
 
 def _tar(file: IO[bytes], limits: Limits, most: int) -> _Listed:
-    """Read it as a stream, from its beginning to its end: a header may claim any size, and lead anywhere.
-
-    The library would unpack a stream, too, but each piece of it whole: 10 KB of bz2 make 200 MB.
-    """
+    """Read it as a stream, from its beginning to its end: a header may claim any size, and lead anywhere."""
     file.seek(0)
     start = file.read(6)
     file.seek(0)
