@@ -18,7 +18,7 @@ from .class_results import roster_of
 from .options import AssignmentOption, CourseOption, RosterOption, assignment_of, course_of, open_console
 
 if TYPE_CHECKING:
-    from ..submission.lay_out import Laid
+    from ..submission.lay_out import Candidate
 
 MOST_ROWS = 400  # the most students in the table
 MOST_TOLD = 20  # the most sentences of a kind
@@ -84,9 +84,9 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_TOLD]) + f" and {len(names) - MOST_TOLD} more" * (len(names) > MOST_TOLD)
 
 
-def _table(laid: Sequence[Laid], every_file: bool) -> Table:
+def _table(laid: Sequence[Candidate], every_file: bool) -> Table:
     """Return a table of what became of each student's files, with a line for each student, or for each file."""
-    whose: dict[str, list[Laid]] = {}
+    whose: dict[str, list[Candidate]] = {}
     for each in sorted(laid, key=lambda one: one.path):
         whose.setdefault(each.student, []).append(each)
     table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)

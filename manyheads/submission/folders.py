@@ -12,25 +12,43 @@ from ..course.dates import read_moment
 from . import ENDINGS, is_archive
 from .archives import METADATA, MIB, Closed, Member, content_of, own_name
 from .find import plain, shown
-from .platforms import FOLDERS, Download, HandIn, Person, Understood, unwrapped
+from .platforms import FOLDERS, ROWS, Download, HandIn, Person, Understood, unwrapped
 from .which_exercise import Exercises
 
-GRADESCOPE = "Gradescope"
 ALONE = " alone in "  # in a person's key, before the archive that holds one folder only
+_GRADESCOPE = "Gradescope"
 _LIST, _DEEPEST = 16 * MIB, 50  # bytes of a list; brackets within brackets
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is faster, and not everywhere
 _NO_NAME = (
     "says of no student whose it is. Next: mkdir STUDENT && mv {} STUDENT/ where it lies, then: course collect STUDENT"
 )
+_NO_FOLDER = "is in no student's folder. Next: put it into one, then the same command again"
 
 
-def one_students(download: Download, members: Sequence[Member], course: Course) -> tuple[Understood, list[Member]]:
-    """Return all of a download that is one student's, whatever it holds: its own name says so, or a folder with all of it."""
-    above = download.members[0].path[: download.parting] if download.members else ()
-    known = [name for name in map(unwrapped, (download.name, *above)) if download.is_of_one or download.is_known(name)]
-    if not known:
-        return of_gradescope(download, members, course)
-    return Understood(FOLDERS, [HandIn(person_called(known[0]), member, member.name) for member in members]), []
+def understood(download: Download, course: Course) -> Understood:
+    """Return what is made of a download. Each way to read takes what is its own from what those before it have left."""
+    done, left = Understood(), [*download.members]
+    ways = (
+        (FOLDERS, _one_students),
+        (_GRADESCOPE, _of_gradescope),
+        *((r.platform, r.read) for r in ROWS),
+        (FOLDERS, _in_folders),
+    )
+    for platform, read in ways:
+        before, left = len(left), read(download, left, course, done) if left else []
+        if len(left) < before and platform not in done.platforms:
+            done.platforms.append(platform)
+    return done
+
+
+def _one_students(download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
+    """Take in all of a download that is one student's, whatever it holds: its own name says so, or a folder with all of it."""
+    names = map(unwrapped, (download.name, *members[0].path[: download.parting]))
+    known = next((name for name in names if download.is_of_one or download.is_known(name)), None)
+    if known is None:
+        return [*members]
+    done.handed_in += [HandIn(person_called(known), member, member.name) for member in members]
+    return []
 
 
 def person_called(name: str, alone_in: str = "") -> Person:
@@ -38,29 +56,24 @@ def person_called(name: str, alone_in: str = "") -> Person:
     return Person(FOLDERS, f"{name}{ALONE}{alone_in}" if alone_in else name, name, name, logins=(name,))
 
 
-def in_folders(download: Download, members: Sequence[Member], course: Course) -> tuple[Understood, list[Member]]:
-    """Return files that stand at the same depth below their students' folders; a loose one is nobody's."""
-    depth, done = depth_of(download.members, course), Understood(FOLDERS)
+def _in_folders(download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
+    """Take in files that stand at the same depth below their students' folders; a loose one is nobody's."""
+    depth, own = depth_of(download.members, course), unwrapped(download.name)
     names = {folders[depth] for folders in map(_folders, download.members) if 0 <= depth < len(folders)}
     whole = depth < 0 and len(members) == len(download.members)  # the download is one student's
-    is_archive_of_one = unwrapped(download.name) != download.name and plain(unwrapped(download.name)) not in _all_ids(
-        course
-    )
     # The one folder of an archive is all that says whose it is.
-    alone = download.name if is_archive_of_one and len(names) == 1 else ""
+    is_alone = own != download.name and plain(own) not in all_ids(course) and len(names) == 1
     others = {member.path[:-1] for member in {*download.members} - {*members}}
     for member in members:
         folders = _folders(member)
         if member.path == (download.name,) and not (member.closed and is_archive(download.name)):
             done.others.append((member.path, _NO_NAME.format(quote(shown(member.name)))))
         elif folders not in others and (whole or 0 <= depth < len(folders)):
-            name = unwrapped(download.name if whole else folders[depth])
-            done.handed_in.append(HandIn(person_called(name, alone), member, member.name))
+            person = person_called(own if whole else unwrapped(folders[depth]), download.name * is_alone)
+            done.handed_in.append(HandIn(person, member, member.name))
         else:
-            done.others.append(
-                (member.path, "is in no student's folder. Next: put it into one, then the same command again")
-            )
-    return done, []
+            done.others.append((member.path, _NO_FOLDER))
+    return []
 
 
 def depth_of(members: Sequence[Member], course: Course) -> int:
@@ -70,19 +83,17 @@ def depth_of(members: Sequence[Member], course: Course) -> int:
     an assignment's folder or an attempt says that the folder above it is the student's; so does a folder for each exercise.
     An attempt whose name says more than its exercise's does not: it may be another student's than what stands in a folder beside it.
     """
-    ids, exercises = {plain(a.id) for a in course.assignments}, _all_ids(course)
-    known, depth = Exercises(course), 0
+    ids, known, depth = {plain(a.id) for a in course.assignments}, Exercises(course), 0
     while True:
         folders = {path[depth] for path in map(_folders, members) if depth < len(path)}
         names = set(map(plain, folders))
         loose = [
-            own_name(m.name) for m in members if len(m.path) == depth + 1 and own_name(m.name).lower().endswith(ENDINGS)
+            name for m in members if len(m.path) == depth + 1 and (name := own_name(m.name)).lower().endswith(ENDINGS)
         ]
-        if ids & names or (names and names <= exercises):
-            transposed = depth == 0 and all(
-                len(m.path) + is_archive(m.name) > 2 for m in members
-            )  # <assignment>/<student>/…
-            return 1 if transposed else depth - 1
+        if ids & names or (names and names <= all_ids(course)):
+            # <assignment>/<student>/…
+            is_transposed = depth == 0 and all(len(m.path) + is_archive(m.name) > 2 for m in members)
+            return 1 if is_transposed else depth - 1
         if len(folders) > 1:
             return depth
         if loose or not folders:
@@ -96,24 +107,21 @@ def _folders(member: Member) -> tuple[str, ...]:
     return member.path if is_archive(member.name) else member.path[:-1]
 
 
-def _all_ids(course: Course) -> set[str]:
-    exercises = {plain(name) for exercise in course.exercises for name in (exercise.id, exercise.stem)}
-    return exercises | {plain(assignment.id) for assignment in course.assignments}
+def all_ids(course: Course) -> set[str]:
+    """Return what a folder of an exercise or of an assignment may be called, without what people spell differently."""
+    return {plain(name) for each in course.exercises for name in (each.id, each.stem, each.assignment.id)}
 
 
 # Gradescope's "Export Submissions" gives submission_<number>/ folders, and a list on whose they are, with Ruby's keys:
 # submission_987654 → :submitters → a list of :name, :sid, :email; :created_at. It is read as nodes, so that no tag makes an object.
 
 
-def of_gradescope(download: Download, members: Sequence[Member], course: Course) -> tuple[Understood, list[Member]]:
-    """Return files by the list, if it stands above all of them: one in a student's folder is the student's."""
+def _of_gradescope(download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
+    """Take in files by the list, if it stands above all of them: one in a student's folder is the student's."""
     lists = [member for member in members if member.name == METADATA and len(member.path) - 1 <= download.parting]
-    done = Understood(GRADESCOPE)
-    if not lists:
-        return done, [*members]
-    root, depth = _read_list(lists[0]), len(lists[0].path) - 1
-    for member in members:
-        entry = _value(root, member.path[depth])
+    root = _read_list(lists[0]) if lists else None
+    for member in members if lists else ():
+        entry = _value(root, member.path[len(lists[0].path) - 1])
         submitters, created = _value(entry, ":submitters"), _text(_value(entry, ":created_at"))
         persons = [_submitter(each) for each in (submitters.value if isinstance(submitters, yaml.SequenceNode) else ())]
         in_order = read_moment(created, "UTC")
@@ -122,13 +130,13 @@ def of_gradescope(download: Download, members: Sequence[Member], course: Course)
         if member is not lists[0] and not any(person.folder for person in persons):
             said = f"is of no submission that {METADATA} lists. Next: look whose it is, or export the submissions again"
             done.others.append((member.path, said))
-    return done, []
+    return [] if lists else [*members]
 
 
 def _submitter(node: yaml.Node) -> Person:
     name, sid, email = (_text(_value(node, key)) for key in (":name", ":sid", ":email"))
     folder = sid or email or name
-    return Person(GRADESCOPE, folder, folder, name, (("sis_id", sid), ("email", email)))
+    return Person(_GRADESCOPE, folder, folder, name, (("sis_id", sid), ("email", email)))
 
 
 def _read_list(member: Member) -> yaml.Node | None:

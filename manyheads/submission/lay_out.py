@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -35,8 +35,7 @@ APART = 60  # seconds: files whose times are nearer were copied or unpacked toge
 class Origin(BaseModel):
     """Where a file came from. order: as its platform orders attempts.
 
-    handed_in: when, in ISO 8601, where the platform says. late: whether it says late.
-    named: what the platform called it, for feedback that goes back.
+    handed_in: when, in ISO 8601, where the platform says. late: whether it says late. named: what the platform called it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,6 +56,10 @@ class Origin(BaseModel):
             return self.order > other.order
         return self.modified > other.modified
 
+    def supersedes(self, other: Origin) -> bool:
+        """Return whether a file of the other kind counts no more: a later download holds this one."""
+        return self.download != other.download and self.is_newer_than(other)
+
 
 @dataclass
 class Memory:
@@ -66,11 +69,11 @@ class Memory:
     handed in and cannot be read, by student and assignment.
     """
 
+    journal: Path
     files: dict[str, Origin] = field(default_factory=dict)
     earlier: dict[str, dict[str, Origin]] = field(default_factory=dict)
     folders: dict[str, str] = field(default_factory=dict)
     not_readable: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-    journal: Path | None = None
 
     def note(self, *rows: Sequence[Any]) -> None:
         """Remember rows, and write them to the journal before anything else happens.
@@ -81,12 +84,11 @@ class Memory:
         lines = [json.dumps(row, default=lambda origin: origin.model_dump(exclude_defaults=True)) for row in rows]
         for line in lines:
             self.remember(json.loads(line))
-        if lines and self.journal is not None:
+        if lines:
             self.journal.parent.mkdir(parents=True, exist_ok=True)
             with naming(self.journal), self.journal.open("a", encoding="utf-8") as file:
-                file.writelines(
-                    f"\n{line}\n" for line in lines
-                )  # the first newline ends a line that a kill left incomplete
+                # The first newline ends a line that a kill left incomplete.
+                file.writelines(f"\n{line}\n" for line in lines)
                 file.flush()
                 os.fsync(file.fileno())
 
@@ -108,7 +110,7 @@ class Memory:
 
 def read_memory(out: Path) -> Memory:
     """Return what is remembered; nothing in a new folder. Raises CourseFault."""
-    path, memory = out / NAME, Memory(journal=out / NAME)
+    path, memory = out / NAME, Memory(out / NAME)
     if path.is_symlink():
         raise CourseFault(f"{path} is a link. Next: give --out another folder")
     try:
@@ -137,7 +139,7 @@ def held(lock: Path, taken: str) -> Iterator[None]:
     with naming(lock):
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     with os.fdopen(descriptor, "r+") as file:
-        if not _is_held(file.fileno(), lock):
+        if not _is_held(descriptor, lock):
             raise CourseFault(taken.format(f"process {file.read(20).strip() or 'unknown'}"))
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
@@ -154,13 +156,11 @@ def _is_held(descriptor: int, path: Path) -> bool:
     """Return whether this process holds the file now, and it is the one that others find there."""
     try:
         import fcntl
-    except ImportError:
-        return True
-    try:
+
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks
+    except (ImportError, OSError):  # Windows, or a file system without locks
         return True
     return path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
 
@@ -178,21 +178,11 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Laid:
-    """What became of one file."""
-
-    path: str
-    student: str
-    origin: Origin
-    state: State
-
-
-@dataclass(frozen=True)
 class Candidate:
-    """A file that may be laid out.
+    """A file that may be laid out, or was.
 
-    is_named: its name says of which exercise it is. is_plain: it says that and nothing else. is_in_place: it lies where the
-    course's repository has it.
+    is_plain: its name says of which exercise it is, and nothing else. rank: 1 where the name says it, 2 where it also lies where
+    the course's repository has it. state: what became of it.
     """
 
     student: str
@@ -201,9 +191,9 @@ class Candidate:
     ending: str
     content: bytes
     origin: Origin
-    is_named: bool = True
-    is_plain: bool = True
-    is_in_place: bool = False
+    is_plain: bool
+    rank: int
+    state: State = State.NEW
 
     @property
     def path(self) -> str:
@@ -211,54 +201,41 @@ class Candidate:
         return f"{self.student}/{self.assignment.id}/{self.stem}{self.ending}"
 
     @property
-    def paths(self) -> list[str]:
-        """Where it and a file of the other kind go."""
-        return [self.path.removesuffix(self.ending) + ending for ending in ENDINGS]
-
-    @property
     def age(self) -> tuple[float, float, str]:
         """By which the newest of several attempts is the last."""
         return (self.origin.order, self.origin.modified, self.origin.path)
 
-    def laid(self, state: State) -> Laid:
-        """Return what became of it."""
-        return Laid(self.path, self.student, self.origin, state)
 
-
-def digest_of(content: bytes) -> str:
-    """Return the digest by which a file is known again."""
-    return hashlib.sha256(content).hexdigest()
-
-
-def lay_out(exercises: Iterable[Sequence[Candidate]], out: Path, memory: Memory) -> list[Laid]:
-    """Lay out one student's attempts, those at each exercise together. Raises CourseFault.
+def lay_out(exercises: Iterable[Sequence[Candidate]], out: Path, memory: Memory) -> list[Candidate]:
+    """Lay out one student's attempts, those at each exercise together, and return what became of each. Raises CourseFault.
 
     The newest attempt wins. Of a script and a notebook both stay where they are of one download; else the newer alone.
     """
-    done, rows, writes = list[Laid](), list[list[object]](), list[Callable[[], object]]()
+    done, rows, writes = list[Candidate](), list[list[object]](), list[Callable[[], object]]()
     for candidates in exercises:
         ordered = sorted(candidates, key=lambda c: c.age)
-        newest = {candidate.ending: candidate for candidate in ordered}
-        latest = ordered[-1].origin
+        newest, latest = {each.ending: each for each in ordered}, ordered[-1]
         for each in ordered:
-            last = newest[each.ending]
-            state = (
-                State.OLDER if each is not last or _is_superseded(each.origin, latest) else _state(each, out, memory)
-            )
+            last, known = newest[each.ending], memory.files.get(each.path)
+            is_old = each is not last or latest.origin.supersedes(each.origin)
+            state = State.OLDER if is_old else _state(each, out, memory)
             if each is last or each.origin.digest != last.origin.digest:
-                done.append(each.laid(state))
-            known = memory.files.get(each.path)
-            is_known = known is not None and known.digest == each.origin.digest and known.is_newer_than(each.origin)
-            if state in (State.NEW, State.REPLACED) or (state is State.SAME and known != each.origin and not is_known):
-                rows.append(["file", each.path, each.origin])
+                done.append(replace(each, state=state))
+            is_known = known and known.digest == each.origin.digest and known.is_newer_than(each.origin)
             if state in (State.NEW, State.REPLACED):
                 writes.append(partial(write_whole, out / each.path, each.content))
-        for path in {*ordered[-1].paths} - {each.path for each in newest.values()}:
-            known = memory.files.get(path)
-            if known is not None and _is_superseded(known, latest) and _is_ours(out, path, memory):
-                rows.append(["file", path, None])
-                writes.append((out / path).unlink)
-                done.append(Laid(path, ordered[-1].student, known, State.SUPERSEDED))
+            elif state is not State.SAME or known == each.origin or is_known:
+                continue
+            rows.append(["file", each.path, each.origin])
+        for other in (replace(latest, ending=ending) for ending in ENDINGS if ending not in newest):
+            known, target = memory.files.get(other.path), out / other.path
+            if known is None or not latest.origin.supersedes(known):
+                continue
+            refuse_links(out, target)
+            if target.is_file() and digest_of(target.read_bytes()) in memory.earlier.get(other.path, {}):
+                rows.append(["file", other.path, None])
+                writes.append(target.unlink)
+                done.append(replace(other, origin=known, state=State.SUPERSEDED))
     memory.note(*rows)
     folders = {(out / each.path).parent for each in done}
     writes += [path.unlink for folder in folders for path in folder.glob("*.partial")]  # of a run that was killed
@@ -267,22 +244,12 @@ def lay_out(exercises: Iterable[Sequence[Candidate]], out: Path, memory: Memory)
     return done
 
 
-def _is_superseded(origin: Origin, by: Origin) -> bool:
-    return origin.download != by.download and by.is_newer_than(origin)
-
-
-def _is_ours(out: Path, path: str, memory: Memory) -> bool:
-    """Return whether what is there was collected, by whatever run. Raises CourseFault for a link."""
-    refuse_links(out, out / path)
-    return (out / path).is_file() and digest_of((out / path).read_bytes()) in memory.earlier.get(path, {})
-
-
 def _state(candidate: Candidate, out: Path, memory: Memory) -> State:
     """Return what is to become of a file, beside what is there. Raises CourseFault for a link."""
     target, origin = out / candidate.path, candidate.origin
     refuse_links(out, target)
-    others = (memory.files[path] for path in candidate.paths if path in memory.files and path != candidate.path)
-    if any(_is_superseded(origin, other) for other in others):
+    others = (memory.files.get(replace(candidate, ending=e).path) for e in ENDINGS if e != candidate.ending)
+    if any(other and other.supersedes(origin) for other in others):
         return State.OLDER
     if not target.exists():
         return State.NEW
@@ -297,70 +264,65 @@ def _state(candidate: Candidate, out: Path, memory: Memory) -> State:
 
 def refuse_links(out: Path, target: Path) -> None:
     """Raise CourseFault where a link stands on the way to this file: it could lead anywhere."""
-    on_the_way = [target, *(path for path in target.parents if path.is_relative_to(out) and path != out)]
-    for path in on_the_way:
+    for path in (target, *(path for path in target.parents if path.is_relative_to(out) and path != out)):
         if path.is_symlink():
             raise CourseFault(f"{path} is a link, and nothing is written through it. Next: give --out another folder")
 
 
 def tell_apart(
     candidates: Sequence[Candidate], out: Path, memory: Memory, reading: Reading
-) -> tuple[list[Candidate], list[Laid], list[str]]:
+) -> tuple[list[Candidate], list[Candidate], list[str]]:
     """Tell one student's files of one exercise apart, scripts and notebooks each for themselves.
 
     The platform's order is a rule, and so is the time where files were not written at once: what unpacks or copies them writes them
     all in the same minute. Of the rest, what has nothing written in it does not count, nor does a file without the exercise's
-    name beside one that has it, nor a copy beside the file in exercises/ of a whole repository.
-
-    Returns:
-        What can be laid out, what became of others already, and sentences on those that nothing tells apart.
+    name beside one that has it, nor a copy beside the file in exercises/ of a whole repository; then a person's choice counts.
+    Returns what can be laid out, what became of others already, and sentences on those that nothing tells apart.
     """
-    rules: tuple[Callable[[Candidate], bool], ...] = (
-        lambda c: (source := reading.source(c.ending, c.content)) is None or not is_unwritten(source),
-        lambda c: c.is_named,
-        lambda c: c.is_in_place,
-    )
-    clear, laid, unclear = list[Candidate](), list[Laid](), list[str]()
-    for ending in ENDINGS:
+
+    def is_written(candidate: Candidate) -> bool:
+        source = reading.source(candidate.ending, candidate.content)
+        return source is None or not is_unwritten(source)
+
+    clear, laid, unclear = list[Candidate](), list[Candidate](), list[str]()
+    for ending in sorted({candidate.ending for candidate in candidates}, reverse=True):
         ordered = sorted((c for c in candidates if c.ending == ending), key=lambda c: c.age)
-        last = ordered[-1].origin if ordered else None
-        rivals = [c for c in ordered if last and (c.origin.platform, c.origin.order) == (last.platform, last.order)]
-        rivals = [c for c in rivals if last and last.modified - c.origin.modified < APART]
+        last = ordered[-1].origin
+        rivals = [c for c in ordered if (c.origin.platform, c.origin.order) == (last.platform, last.order)]
+        rivals = [c for c in rivals if last.modified - c.origin.modified < APART]
         if len(digests(rivals)) < 2:
             clear += ordered
             continue
-        left = rivals
-        for counts in rules:
-            left = [candidate for candidate in left if counts(candidate)] or left
+        left = [*filter(is_written, rivals)] or rivals
+        best = max(each.rank for each in left)
+        left = [candidate for candidate in left if candidate.rank == best]
+        target = out / rivals[0].path
+        # What an earlier run put there was chosen by nobody.
+        is_by_hand = not target.is_symlink() and target.is_file() and rivals[0].path not in memory.files
+        there = digest_of(target.read_bytes()) if is_by_hand else ""
         if len(digests(left)) == 1:
             clear += [c for c in ordered if c not in rivals or c is left[-1]]
-            laid += [c.laid(State.OTHER) for c in rivals if c is not left[-1]]
-        elif chosen := _chosen_by_hand(rivals, out, memory):
-            laid += [c.laid(State.SAME if c is chosen else State.OTHER) for c in ordered]
+            laid += [replace(c, state=State.OTHER) for c in rivals if c is not left[-1]]
+        elif chosen := next((rival for rival in rivals if rival.origin.digest == there), None):
+            laid += [replace(c, state=State.SAME if c is chosen else State.OTHER) for c in ordered]
         else:
             said = f"{paths_of(rivals)} are of the same exercise, and nothing says which of them counts"
-            next_ = f"Next: copy that one to {out / rivals[0].path}, then the same command again"
-            unclear.append(f"{rivals[0].origin.download}: {said}. {next_}")
+            next_ = f"Next: copy that one to {target}, then the same command again"
+            unclear.append(f"{last.download}: {said}. {next_}")
     return clear, laid, unclear
 
 
-def paths_of(candidates: Sequence[Candidate], *, with_download: bool = False) -> str:
+def paths_of(candidates: Sequence[Candidate]) -> str:
     """Return where they come from, for a sentence."""
-    paths = [
-        f"{c.origin.download}/{c.origin.path}" if with_download else c.origin.path for c in candidates[:MOST_PATHS]
-    ]
+    paths = [c.origin.path for c in candidates[:MOST_PATHS]]
     return " and ".join([*paths, f"{len(candidates) - MOST_PATHS} more"][: len(candidates)])
 
 
+def digest_of(content: bytes) -> str:
+    """Return the digest by which a file is known again."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def digests(candidates: Iterable[Candidate]) -> set[str]:
-    """Return how many contents these have, by their digests."""
+    """Return the contents that these have, by their digests."""
     return {candidate.origin.digest for candidate in candidates}
-
-
-def _chosen_by_hand(rivals: Sequence[Candidate], out: Path, memory: Memory) -> Candidate | None:
-    """Return the one that a person has put where it goes. What an earlier run put there was chosen by nobody."""
-    target = out / rivals[0].path
-    if target.is_symlink() or not target.is_file() or rivals[0].path in memory.files:
-        return None
-    there = digest_of(target.read_bytes())
-    return next((rival for rival in rivals if rival.origin.digest == there), None)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -65,7 +65,7 @@ class HandIn:
 class Understood:
     """What is made of a download. others: what is not taken, by its path, with why. left_out: how many files are of a kind."""
 
-    platform: str
+    platforms: list[str] = field(default_factory=list)
     handed_in: list[HandIn] = field(default_factory=list)
     others: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
@@ -81,20 +81,23 @@ class Download:
 
     name: str
     members: tuple[Member, ...]
-    is_of_one: bool = False
-    is_known: Callable[[str], bool] = field(default=lambda name: False, repr=False, compare=False)
+    is_of_one: bool
+    is_known: Callable[[str], bool] = field(repr=False, compare=False)
 
     @cached_property
     def parting(self) -> int:
         """How many folders all files have in common."""
-        return parting([member.path for member in self.members])
+        return _parting([member.path for member in self.members])
 
 
-def parting(paths: Sequence[tuple[str, ...]]) -> int:
-    """Return how many folders these paths have in common."""
-    first, last = min(paths, default=()), max(paths, default=())  # what these two share, all share
-    shared = next((i for i, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first) - 1)
-    return max(0, min(shared, *(len(path) - 1 for path in paths))) if paths else 0
+def _parting(paths: Sequence[tuple[str, ...]]) -> int:
+    if not paths:
+        return 0
+    first = min(paths)
+    most = min(len(path) - 1 for path in paths)
+    # What the first and the last share, all share.
+    shared = (i for i, (one, other) in enumerate(zip(first, max(paths), strict=False)) if one != other)
+    return min(next(shared, most), most)
 
 
 _ARCHIVE = r"(?i:\.(?:zip|tgz|7z|rar|tar(?:\.gz|\.bz2|\.xz)?|gz))"
@@ -106,7 +109,6 @@ def unwrapped(name: str) -> str:
 
 
 CLONES, FOLDERS = "clones", "folders"
-FEEDBACK, TYPED = "feedback that went back to students", "text or a note beside a file that was handed in"
 BESIDE = "nobody's hand-in"
 _TABLE = re.compile(r"^(?:[^/]+/)?[^/]+\.(?:xlsx?|csv)$")  # beside the folder of all hand-ins
 _TIME = r"(?:\d{1,2}\.? \w+|\w+ \d{1,2}),? \d{4} \d{1,2}:?\d{2}(?: ?[AaPp]\.?[Mm]\.?)?"
@@ -132,18 +134,17 @@ class Row:
     whole: bool = False
     sure: bool = True
 
-    def read(self, download: Download, members: Sequence[Member], course: Course) -> tuple[Understood, list[Member]]:
-        """Return what this platform knows of some members of a download, and the members that it knows nothing of."""
+    def read(self, download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
+        """Take in what this platform knows of some members of a download, and return those that it knows nothing of."""
         expression = _compiled(self.expression, tuple(assignment.id for assignment in course.assignments))
-        at = 1 + parting(
-            [m.path for m in download.members if not (self.at_parting and _TABLE.search("/".join(m.path)))]
-        )
+        beside = (m.path for m in download.members if not (self.at_parting and _TABLE.search("/".join(m.path))))
+        at = 1 + _parting([*beside])
         found = [(member, self._groups(expression, (download.name, *member.path), at)) for member in members]
         whose = [groups for _, groups in found if groups and not groups["beside"]]
         have = {groups["who"]: groups["root"] for groups in whose if not any(map(groups.get, _KINDS))}
         roots = {*have.values()} if self.whole else set()
         prefixes = _prefixes([groups["who"] for groups in whose], self.cut, download, course) if self.cut else []
-        done, left = Understood(self.platform), list[Member]()
+        left = list[Member]()
         for member, groups in found:
             kind = next((kind for kind in _KINDS if groups.get(kind)), "")
             is_sure = {"": True, "typed": True, "feedback": self.sure, "beside": self.sure and bool(have)}[kind]
@@ -159,7 +160,7 @@ class Row:
                 done.left_out[_KINDS[kind]] += 1
             else:
                 done.handed_in.append(self._hand_in(member, groups, prefixes, course.file.time_zone or ""))
-        return done, left
+        return left
 
     def _groups(self, expression: re.Pattern[str], path: Sequence[str], at: int) -> dict[str, str]:
         """Return what the expression finds, from the top of a path on; nothing where it does not fit. at: no deeper."""
@@ -187,7 +188,11 @@ class Row:
         return HandIn(person, member, name, order, read_moment(time, zone), bool(found["late"]), found["named"])
 
 
-_KINDS = {"typed": TYPED, "feedback": FEEDBACK, "beside": BESIDE}
+_KINDS = {
+    "typed": "text or a note beside a file that was handed in",
+    "feedback": "feedback that went back to students",
+    "beside": BESIDE,
+}
 _GROUPS = ("who", "id", "name", "login", "ends", "order", "time", "late", "file", "named", *_KINDS)
 
 
@@ -289,15 +294,3 @@ ROWS = (
         at_parting=True,
     ),
 )
-
-
-Reads = Callable[[Download, Sequence[Member], Course], tuple[Understood, list[Member]]]
-
-
-def understood(download: Download, course: Course, before: Reads, after: Reads) -> Iterator[Understood]:
-    """Yield what is made of a download: by `before`, by each platform of the table, and by `after`, which takes what is left."""
-    left = list(download.members)
-    for read in (before, *(row.read for row in ROWS), after):
-        done, left = read(download, left, course) if left else (Understood(""), left)
-        if done.handed_in or done.others or done.left_out:
-            yield done

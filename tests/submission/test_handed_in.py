@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -109,6 +110,15 @@ def git(folder: Path, *arguments: str, at: str = "2026-11-20T10:00:00+01:00") ->
     subprocess.run(["git", *who, *arguments], cwd=folder, env={**os.environ, **own}, check=True, capture_output=True)
 
 
+def forged(clone: Path, commit: str, change: Callable[[str], str]) -> None:
+    """Make this commit anew, with another text, and check it out."""
+    own = partial(subprocess.run, cwd=clone, capture_output=True, text=True, check=True)
+    text = change(own(["git", "cat-file", "commit", commit]).stdout)
+    made = own(["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"], input=text).stdout
+    assert made != own(["git", "rev-parse", commit]).stdout
+    (clone / ".git" / "refs" / "heads" / "main").write_text(made)
+
+
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """A student's repository: the attempt is of 10 o'clock, the README of 11."""
@@ -154,17 +164,8 @@ def test_what_a_clones_configuration_tells_git_to_start_is_not_started(
     witness, program = tmp_path / "witness", tmp_path / "program"
     program.write_text(f"#!/bin/sh\ntouch {witness}\n")
     program.chmod(0o755)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=clone, capture_output=True, text=True, check=True)
-    signed = subprocess.run(
-        ["git", "cat-file", "commit", "HEAD"], cwd=clone, capture_output=True, text=True, check=True
-    )
-    text = signed.stdout.replace(
-        "\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n", 1
-    )
-    made = subprocess.run(["git", "hash-object", "-t", "commit", "-w", "--stdin"], cwd=clone, input=text,
-                          capture_output=True, text=True, check=True)  # fmt: skip
-    assert made.stdout != commit.stdout
-    (clone / ".git" / "refs" / "heads" / "main").write_text(made.stdout)
+    signed = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n"
+    forged(clone, "HEAD", lambda text: text.replace("\n\n", signed, 1))
     with (clone / ".git" / "config").open("a") as file:
         file.write(
             f"[log]\n showSignature = true\n[gpg]\n program = {program}\n[core]\n fsmonitor = {program}\n pager = {program}\n"
@@ -194,11 +195,11 @@ def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(
 ) -> None:
     asked, clock = list[str](), itertools.count(0, 8)  # each look takes 8 seconds
 
-    def run_git(command: Sequence[str], *_: object) -> str:
-        asked.extend(command[-1:] * ("log" in command))
-        return "2026-11-20T10:00:00+01:00"
+    def run_git(command: Sequence[str], **_: object) -> SimpleNamespace:
+        asked.append(command[-1])
+        return SimpleNamespace(stdout="2026-11-20T10:00:00+01:00\n", returncode=0)
 
-    monkeypatch.setattr(commits, "_run", run_git)
+    monkeypatch.setattr(subprocess, "run", run_git)
     monkeypatch.setattr(commits, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     times = [commits.commit_time(clone.parent, ("hw-ada", str(i), "04_reshape_dance.py")) for i in range(9)]
     assert asked == ["0", "1", "2"]
@@ -225,10 +226,6 @@ def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(
 @needs_git
 @pytest.mark.parametrize("date", ["253402300800 +0000", "1795175000 +9999", "-1 +0000", "99999999999999 +0000"])
 def test_a_committers_date_that_is_none_stops_nobody(run: Collect, clone: Path, when: WHEN, date: str) -> None:
-    raw = subprocess.run(["git", "cat-file", "commit", "HEAD~"], cwd=clone, capture_output=True, text=True, check=True)
-    forged = re.sub(r"(?m)^(committer .*>) .*$", rf"\1 {date}", raw.stdout)
-    made = subprocess.run(["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"], cwd=clone, input=forged,
-                          capture_output=True, text=True, check=True)  # fmt: skip
-    (clone / ".git" / "refs" / "heads" / "main").write_text(made.stdout)
+    forged(clone, "HEAD~", lambda text: re.sub(r"(?m)^(committer .*>) .*$", rf"\1 {date}", text))
     assert run(clone.parent).not_taken == []
     assert when() == {}

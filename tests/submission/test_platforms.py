@@ -215,24 +215,6 @@ def test_githubs_zips_of_repositories_are_their_users(run: Collect, tmp_path: Pa
     assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
 
 
-def test_two_students_are_not_made_one_where_a_file_lies_beside_a_folder(
-    run: Collect, zipped: Zipped, there: There
-) -> None:
-    done = run(zipped(["Mails/Ada Lovelace - 04_reshape_dance.py", "Mails/Bela/04_reshape_dance.py"]))
-    assert there() == [f"Bela/{DANCED}"]
-    said = "\n".join(done.not_taken)
-    assert "Ada Lovelace - 04_reshape_dance.py is in no student's folder. Next: put it into one" in said
-
-
-def test_folders_of_exercises_are_no_students(run: Collect, zipped: Zipped, there: There) -> None:
-    scored = "multi_head_attention/01_attention_scores.py"
-    files = [
-        f"{stem}/{who}/{stem}.py" for stem in ("01_attention_scores", "04_reshape_dance") for who in ("ada", "bela")
-    ]
-    assert run(zipped(files)).not_taken == []
-    assert there() == [f"{who}/{path}" for who in ("ada", "bela") for path in (scored, DANCED)]
-
-
 def test_archives_of_students_within_a_folder_are_opened(run: Collect, tmp_path: Path, there: There) -> None:
     inner = zip_bytes({"hw/04_reshape_dance.py": DANCE})
     (tmp_path / "all").mkdir()
@@ -240,17 +222,6 @@ def test_archives_of_students_within_a_folder_are_opened(run: Collect, tmp_path:
     (tmp_path / "all" / "bela.zip").write_bytes(inner)
     run(tmp_path / "all")
     assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
-
-
-def test_a_folder_in_which_everything_was_thrown_together_is_read_name_by_name(
-    run: Collect, zipped: Zipped, there: There
-) -> None:
-    names = ["ada_1_2_04_reshape_dance.py", "Bela_3_assignsubmission_file_/04_reshape_dance.py",
-             "chen/hw/04_reshape_dance.py", "dora/exercises/multi_head_attention/04_reshape_dance.py", "04_loose.py"]  # fmt: skip
-    done = run(zipped(names))
-    assert done.platforms == {"download.zip": ["Moodle", "Canvas", "clones", "folders"]}
-    assert there() == [f"{name}/{DANCED}" for name in ("Bela_3", "ada_1", "chen", "dora")]
-    assert ["04_loose.py is in no student's folder" in said for said in done.not_taken] == [True]
 
 
 ROSTER = Roster(
@@ -351,14 +322,6 @@ def test_what_went_back_never_competes_with_what_was_handed_in(
     assert [sentence for sentence in done.said if "went back" in sentence] == (said if returned else [])
 
 
-@pytest.mark.parametrize("name", ["Ada_1_assignfeedback_file_", SAKAI.format("Feedback Attachment(s)")])
-def test_what_went_back_is_no_attempt_where_nobody_handed_in(
-    run: Collect, zipped: Zipped, there: There, name: str
-) -> None:
-    assert run(zipped([f"{name}/{FILE}"])).not_taken == []
-    assert there() == []
-
-
 def test_of_openolats_steps_the_last_revision_counts(run: Collect, zipped: Zipped, there: There, out: Path) -> None:
     steps = ("4_revisions_1", "2_submissions", "3_corrections", "5_corrections_1")
     run(zipped({f"{who}/{step}/{FILE}": f"{DANCE}# {step}" for who in ("ada", "bo") for step in steps}))
@@ -380,16 +343,38 @@ def test_what_nobody_handed_in_as_a_file_is_named(
     assert (done.not_taken, len(there())) == ([f"download.zip: {names[0]} {said}"], 1)
 
 
-def test_a_student_who_names_a_folder_as_feedback_alone_hides_nobodys_files(
-    run: Collect, zipped: Zipped, there: There
+SCORED, LOOSE = "multi_head_attention/01_attention_scores.py", "is in no student's folder. Next: put it into one"
+BESIDE = "download.zip: left out as text or a note beside a file that was handed in: 1"
+MOODLE = "Ada Lovelace_123_assignsubmission"
+EACH = [f"{stem}/{who}/{stem}.py" for stem in ("01_attention_scores", FILE[:-3]) for who in ("ada", "bela")]
+MIXED = [
+    f"ada_1_2_{FILE}",
+    f"Bela_3_assignsubmission_file_/{FILE}",
+    f"chen/hw/{FILE}",
+    f"dora/exercises/{DANCED}",
+    "04_loose.py",
+]
+
+
+@pytest.mark.parametrize(("names", "laid", "told"), [
+    pytest.param(["Mails/Ada Lovelace - 04_reshape_dance.py", f"Mails/Bela/{FILE}"], [f"Bela/{DANCED}"], LOOSE,
+        id="a file beside a folder makes no two students one"),
+    pytest.param(EACH, [f"{who}/{path}" for who in ("ada", "bela") for path in (SCORED, DANCED)], "",
+        id="folders of exercises are no students"),
+    pytest.param(MIXED, [f"{name}/{DANCED}" for name in ("Bela_3", "ada_1", "chen", "dora")], f"04_loose.py {LOOSE}",
+        id="thrown together"),
+    pytest.param([f"Ada_1_assignfeedback_file_/{FILE}"], [], "", id="feedback alone, of Moodle"),
+    pytest.param([f"{SAKAI.format('Feedback Attachment(s)')}/{FILE}"], [], "", id="feedback alone, of Sakai"),
+    pytest.param([f"ada/bo_return/{FILE}", f"ada/x/Feedback Attachment(s)/{FILE}", f"bo/{FILE}"],
+        [f"ada/{DANCED}", f"bo/{DANCED}"], "", id="a folder that is named as feedback"),
+    pytest.param([f"{MOODLE}_file_/{FILE}", f"{MOODLE}_onlinetext_/onlinetext.html"], [f"Ada Lovelace_123/{DANCED}"], "",
+        id="text beside the same student's file"),
+])  # fmt: skip
+def test_nobodys_files_are_told_and_nobodys_place_is_taken(
+    run: Collect, zipped: Zipped, there: There, names: list[str], laid: list[str], told: str
 ) -> None:
-    names = [f"ada/bo_return/{FILE}", f"ada/x/Feedback Attachment(s)/{FILE}", f"bo/{FILE}"]
-    run(zipped(names))
-    assert there() == [f"ada/{DANCED}", f"bo/{DANCED}"]
-
-
-def test_text_beside_the_same_students_file_is_counted(run: Collect, zipped: Zipped, there: There) -> None:
-    folder = "Ada Lovelace_123_assignsubmission"
-    done = run(zipped([f"{folder}_file_/{FILE}", f"{folder}_onlinetext_/onlinetext.html"]))
-    assert (len(there()), done.not_taken) == (1, [])
-    assert done.said == ["download.zip: left out as text or a note beside a file that was handed in: 1"]
+    done = run(zipped(names))
+    assert there() == laid
+    assert [told in said for said in done.not_taken] == [True] * bool(told)
+    assert (BESIDE in done.said) is any("onlinetext" in name for name in names)
+    assert names != MIXED or done.platforms == {"download.zip": ["Moodle", "Canvas", "clones", "folders"]}
