@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3765,
+    "authoring": 3763,
     "box": 5940,
     "checks": 1598,
     "cli": 3078,
@@ -20,7 +20,7 @@ LIMITS = {
     "platforms": 2534,
     "report": 2865,
     "student": 3084,
-    "submission": 3146,
+    "submission": 3138,
     "the engine's top": 399,
     "tests": 38574,
     "bench": 1438,

@@ -16,8 +16,6 @@ from ..whole import write_whole
 from .packages import HASH_FILE, engine_wheel
 from .templates import as_they_are, filled
 
-# `course new`: write the skeleton of an exercise, which works as it is and marks the places to fill.
-
 FILL = "FILL:"  # the mark of a place to fill; `course verify` finds those that are left
 _ID = re.compile(r"[a-z][a-z0-9_]*")
 _BY_HAND = "Next: write the row into course.yaml by hand"

@@ -12,9 +12,8 @@ from ..course.dates import read_moment
 from ..errors import CourseFault
 from . import ENDINGS, is_archive, shown
 from .archives import Limits, Reader, own_name
-from .commits import commit_time
 from .find import plain
-from .folders import all_ids, depth_of, understood
+from .folders import all_ids, commit_time, depth_of, understood
 from .lay_out import Candidate, Memory, Origin, digest_of, digests, held, lay_out, paths_of, read_memory, tell_apart
 from .notebook import without_outputs
 from .platforms import CLONES, FOLDERS, Download, HandIn, Person, unwrapped

@@ -17,7 +17,7 @@ import pytest
 
 from manyheads.course import Course
 from manyheads.result import HandedIn
-from manyheads.submission import commits, find_submissions
+from manyheads.submission import find_submissions, folders
 from manyheads.submission.collect_downloads import collect
 from manyheads.submission.to_grade import handed_in
 
@@ -200,8 +200,8 @@ def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(
         return SimpleNamespace(stdout="2026-11-20T10:00:00+01:00\n", returncode=0)
 
     monkeypatch.setattr(subprocess, "run", run_git)
-    monkeypatch.setattr(commits, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    times = [commits.commit_time(clone.parent, ("hw-ada", str(i), "04_reshape_dance.py")) for i in range(9)]
+    monkeypatch.setattr(folders, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    times = [folders.commit_time(clone.parent, ("hw-ada", str(i), "04_reshape_dance.py")) for i in range(9)]
     assert asked == ["0", "1", "2"]
     assert times[2:4] == ["2026-11-20T10:00:00+01:00", ""]
 
