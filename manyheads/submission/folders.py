@@ -215,14 +215,14 @@ def _last_commit(clone: Path, folder: str) -> str:
 
 def _head(git: Path) -> str:
     """Return the commit that is checked out; "" where that cannot be read."""
-    said = _text(git / "HEAD")
+    said = _text_of(git / "HEAD")
     if ref := _REF.fullmatch(said):
-        packed = (line.partition(" ") for line in _text(git / "packed-refs").splitlines())
-        said = _text(git / ref[1]) or next((commit for commit, _, name in packed if name == ref[1]), "")
+        packed = (line.partition(" ") for line in _text_of(git / "packed-refs").splitlines())
+        said = _text_of(git / ref[1]) or next((commit for commit, _, name in packed if name == ref[1]), "")
     return said if _COMMIT.fullmatch(said) else ""
 
 
-def _text(path: Path) -> str:
+def _text_of(path: Path) -> str:
     with suppress(Unreadable):
         return read_text(path, 1024).strip()
     return ""
