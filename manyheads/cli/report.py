@@ -92,13 +92,12 @@ def report(
     members = class_list(near, roster, [result.student for result in found])
     labels, found = labels_of(near), results_of(near, decided(near, found, members), assignment)
     present = [result.student for result in found]
+    strangers = members.strangers(present)
     rows = [row_of(result, labels) for result in found]
     if students:
         console.print(class_table([*rows, *absent_rows(rows, members)], labels))
     for id_, own in labels.by_assignment(found):
-        console.print(
-            class_exercises(class_view(own, labels, members.strangers(present)), labels.assignment(id_), labels)
-        )
+        console.print(class_exercises(class_view(own, labels, strangers), labels.assignment(id_), labels))
     console.print(came_back_table(found, labels), end="")
     levels = ", ".join(sorted({result.isolation for result in found}))
     name_absent(console, present, members)

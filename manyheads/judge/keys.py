@@ -94,7 +94,7 @@ def _reads_beyond(path: Path) -> bool:
         return True
     parts = read_statements(text)
     graded = (part for part in parts if not isinstance(part, ast.If) or part.orelse or ast.unparse(part.test) != MAIN)
-    unknown = bool(text.strip()) and not parts
+    unknown = not parts and any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines())
     return unknown or any(_is_beyond(node, path) for part in graded for node in ast.walk(part))
 
 

@@ -11,7 +11,7 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,8 +42,7 @@ LOCK, JOURNAL, CHANGED, CHANGING = ".lock", ".journal", ".points-changed", ".poi
 SEEDS = 1_000_000  # easily typed; nobody can compute a run's inputs from it without the course's secret
 
 
-@contextmanager
-def alone_in(folder: Path, submissions: Sequence[Submission]) -> Iterator[None]:
+def alone_in(folder: Path, submissions: Sequence[Submission]) -> AbstractContextManager[None]:
     """Hold a folder of results for one run, whose results go to regular files there, until the process ends in any way.
 
     Where there are no such locks, as on Windows, nothing is held. Raises CourseFault where another run holds it, or a link or a
@@ -51,8 +50,7 @@ def alone_in(folder: Path, submissions: Sequence[Submission]) -> Iterator[None]:
     """
     _refuse_links(folder, submissions)
     said = f"another course grade ({{}}) is writing to {folder}. Next: wait for its end, or give --out another folder"
-    with held(folder / LOCK, said):
-        yield
+    return held(folder / LOCK, said)
 
 
 def _refuse_links(folder: Path, submissions: Sequence[Submission]) -> None:

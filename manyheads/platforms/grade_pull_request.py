@@ -38,8 +38,6 @@ def why_not_on_a_gpu(results: Sequence[Result], refused: Sequence[str], labels: 
     return ""
 
 
-# Which exercises of a submission the student has started.
-
 Started = Mapping[tuple[str, str], str]  # ids (assignment, exercise): the name of the file that counts
 
 
@@ -58,9 +56,6 @@ def started_in(course: Course, handed_in: Path) -> Started:
 def not_started(course: Course, started: Started) -> frozenset[tuple[str, str]]:
     """Return the ids (assignment, exercise) of all other exercises."""
     return frozenset((e.assignment.id, e.id) for e in course.exercises) - started.keys()
-
-
-# Grade the collected files of one pull request, only in a box at level `namespaces`.
 
 
 def grade_collected(

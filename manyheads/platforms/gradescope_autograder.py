@@ -25,18 +25,22 @@ from ..submission.collect_downloads import Collected, collect
 from ..submission.lay_out import State
 from ..whole import write_whole
 
-# What one student handed in, as a folder or an archive, laid out for grading: of whom it is, is known.
-
 
 def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Collected:
     """Lay out every script and notebook in a folder, however deep, also in archives. Raises CourseFault."""
     done = collect(course, [handed_in], out, whose=student)
-    here, other = f"{handed_in.name}: ", "is no script and no notebook"
+    here, other, unread = f"{handed_in.name}: ", "is no script and no notebook", f"{student}: handed in, not readable: "
     if others := sum(other in said for said in done.not_taken):
         done.said.append(f"{others} other {'file is' if others == 1 else 'files are'} no script and no notebook")
-    told = (said.removeprefix(here).partition(" Next: ") for said in done.not_taken if other not in said)
-    several = "hand in the one that counts, under the exercise's name"
-    done.not_taken = [f"{said} Next: {several if 'nothing says which' in said else next_}" for said, _, next_ in told]
+    nexts = {
+        unread: "hand in the files themselves",
+        "nothing says which": "hand in the one that counts, under the exercise's name",
+    }
+    told = [said.partition(" Next: ") for said in done.not_taken if other not in said]
+    done.not_taken = [
+        f"{said.removeprefix(unread).removeprefix(here)} Next: {next((n for sign, n in nexts.items() if sign in said), next_)}"
+        for said, _, next_ in told
+    ]
     counts = "is not graded: another file is of the same exercise"
     done.not_taken += [f"{e.origin.path} {counts}" for e in done.laid if e.state in (State.OTHER, State.OLDER)]
     return done

@@ -33,6 +33,7 @@ from ..errors import CourseFault
 from ..judge.judge_process import GradePlan, SteadyJudge
 from ..result import ExerciseResult, HandedIn, Result, total_of
 from ..submission import Submission, find_submissions
+from ..submission.lay_out import read_memory
 from ..submission.to_grade import handed_in
 from .nbgrader_feedback import comment, group_report
 from .nbgrader_writer import GradebookWriter, KnownCell, NotebookCells, leave_to_a_human, notebook_cells
@@ -87,7 +88,7 @@ def deciding(
     if assignment.id not in decisions.dates and not rows:
         yield None
         return
-    times = {each.student: time for each, time in handed_in(submitted, own).items()}
+    times = {each.student: time for each, time in handed_in(own, read_memory(submitted)).items()}
     with GradebookWriter(course, url, [assignment]) as writer:
         yield Decide(assignment, decisions, times, writer)
 

@@ -49,8 +49,6 @@ def one_above_the_other(manual: str, auto: str) -> str:
     return f"{manual}\n\n<pre>\n{html.escape(textwrap.dedent(auto))}\n</pre>"
 
 
-# A result as plain text, for a gradebook's comment or a cell's output.
-
 _INDENT = "    "  # four blanks: nbgrader renders comments as Markdown, in which this is literal text
 
 

@@ -230,8 +230,6 @@ def _matching(pattern: re.Pattern[str], value: object) -> str:
     return value
 
 
-# Write the exercise files of a pull request as a submission.
-
 ABOUT = "collected.json"
 
 

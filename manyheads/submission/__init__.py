@@ -4,26 +4,15 @@ from .find import (
     ENDINGS,
     NotGraded,
     Submission,
-    closed_in,
     find_submissions,
     is_archive,
-    is_noise,
     is_reserved,
     is_student,
-    plain,
     read_not_graded,
     shown,
     write_not_graded,
 )
-from .read import (
-    largest,
-    read_attempt,
-    read_bytes,
-    read_exercise,
-    read_file,
-    read_text,
-    too_large,
-)
+from .read import largest, read_attempt, read_bytes, read_exercise, read_file, read_text, too_large
 from .source_text import AttemptSource, Unreadable, code_digest, lines_of
 from .standing import proved_line
 
@@ -33,16 +22,13 @@ __all__ = [
     "NotGraded",
     "Submission",
     "Unreadable",
-    "closed_in",
     "code_digest",
     "find_submissions",
     "is_archive",
-    "is_noise",
     "is_reserved",
     "is_student",
     "largest",
     "lines_of",
-    "plain",
     "proved_line",
     "read_attempt",
     "read_bytes",

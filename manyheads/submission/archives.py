@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from ..errors import CourseFault
-from . import ENDINGS, Unreadable, is_archive, is_noise, read_bytes, shown
+from . import ENDINGS, Unreadable, is_archive, read_bytes, shown
+from .find import is_noise
 
 MIB = 1024 * 1024
 METADATA = "submission_metadata.yml"  # of Gradescope: whose each folder is

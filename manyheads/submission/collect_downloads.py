@@ -40,7 +40,6 @@ class Collected:
         self.not_taken += [f"{where}: {'/'.join(map(shown, path))} {reason}" for path, reason in refused]
 
 
-# What persons of one platform in one download, or archives of one student each, have handed in.
 _Claims = dict[tuple[str, str], dict[Person, list[Candidate]]]
 
 
@@ -83,7 +82,7 @@ def collect(
         memory = read_memory(out)
         run = _Run(exercises, People(roster, dict(memory.folders)), reader, Unread(exercises, out, memory))
         for path, listed in _listed(downloads, course, run, whose):
-            _read(path, listed, run)
+            _read(path, listed, run, is_known=bool(whose))
         return _written(run, out, memory)
 
 
@@ -114,7 +113,7 @@ def _is_of_a_class(download: Download, course: Course) -> bool:
     return len(several) > 1 or any(each != FOLDERS for each in understood(download, course).platforms)
 
 
-def _read(path: Path, download: Download, run: _Run) -> None:
+def _read(path: Path, download: Download, run: _Run, *, is_known: bool) -> None:
     """Read what each person has handed in, person by person, and note whose it would be."""
     done, closed, beside = run.done, list[tuple[str, HandIn]](), set[Assignment]()
     whole = [(m.path, m.closed) for m in download.members if m.closed and m.path == (path.name,)]
@@ -137,7 +136,7 @@ def _read(path: Path, download: Download, run: _Run) -> None:
             continue
         candidates, unread = _of_person(path, files, run)
         closed += [(student, each) for each in unread for student in students]
-        if len(persons) == 1 and person.platform == FOLDERS:
+        if len(persons) == 1 and person.platform == FOLDERS and not is_known:
             candidates = _surely_of_one(candidates, done)
         beside |= {each.assignment for each in candidates}
         group, claimant = ("", replace(person, key=str(path))) if download.is_of_one else (str(path), person)

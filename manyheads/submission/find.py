@@ -99,6 +99,14 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
     named = (path for path in _entries(submitted) if is_student(path.name) and not path.name.startswith("."))
     students = [path for path in named if _is_folder(path)]
     others.look(submitted, {path.name for path in students})
+    proper = [(plain(each.id), each.id) for each in course.assignments]
+    known = {
+        a.id: (
+            {*_names_of(a), *(p.name for p in a.exercises_folder.glob("*"))},
+            [(plain(e.id), e.stem) for e in a.exercises],
+        )
+        for a in course.assignments
+    }
     for folder in students:
         # What is closed may be of any assignment.
         ids = {each.id for each in course.assignments if not _may_enter(folder) or _is_folder(folder / each.id)}
@@ -108,15 +116,13 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
             others.found.extend(others.said(path, _CLOSED) for path in closed)
             continue
         nbgraders = {path.name for path in _entries(folder) if _is_folder(path) and (source / path.name).is_dir()}
-        others.look(folder, ids | nbgraders, [(plain(each.id), each.id) for each in course.assignments])
+        others.look(folder, ids | nbgraders, proper)
         for each in found:
-            handed_out = {path.name for path in each.assignment.exercises_folder.glob("*")}
-            stems = [(plain(exercise.id), exercise.stem) for exercise in each.assignment.exercises]
-            others.look(each.folder, handed_out | _names_of(each.assignment), stems)
+            others.look(each.folder, *known[each.assignment.id])
     if not submissions and not others.found:
-        known = ", ".join(assignment.id for assignment in course.assignments)
+        every = ", ".join(assignment.id for assignment in course.assignments)
         raise CourseFault(
-            f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an assignment of: {known}). "
+            f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an assignment of: {every}). "
             f"Next: course collect DOWNLOAD --out {shlex.quote(str(submitted))}"
         )
     return submissions, others.found

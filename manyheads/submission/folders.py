@@ -133,7 +133,11 @@ def _of_gradescope(download: Download, members: Sequence[Member], course: Course
     for member in members if lists else ():
         entry = _value(root, member.path[len(lists[0].path) - 1])
         submitters, created = _value(entry, ":submitters"), _text(_value(entry, ":created_at"))
-        persons = [_submitter(each) for each in (submitters.value if isinstance(submitters, yaml.SequenceNode) else ())]
+        persons = list[Person]()
+        for each in submitters.value if isinstance(submitters, yaml.SequenceNode) else ():
+            name, sid, email = (_text(_value(each, key)) for key in (":name", ":sid", ":email"))
+            folder = sid or email or name
+            persons.append(Person(_GRADESCOPE, folder, folder, name, (("sis_id", sid), ("email", email))))
         in_order = read_moment(created, "UTC")
         order, when = in_order.timestamp() if in_order else 0.0, read_moment(created)
         done.handed_in += [HandIn(person, member, member.name, order, when) for person in persons if person.folder]
@@ -141,12 +145,6 @@ def _of_gradescope(download: Download, members: Sequence[Member], course: Course
             said = f"is of no submission that {METADATA} lists. Next: look whose it is, or export the submissions again"
             done.others.append((member.path, said))
     return [] if lists else [*members]
-
-
-def _submitter(node: yaml.Node) -> Person:
-    name, sid, email = (_text(_value(node, key)) for key in (":name", ":sid", ":email"))
-    folder = sid or email or name
-    return Person(_GRADESCOPE, folder, folder, name, (("sis_id", sid), ("email", email)))
 
 
 def _read_list(member: Member) -> yaml.Node | None:

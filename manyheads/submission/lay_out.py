@@ -140,7 +140,7 @@ def held(lock: Path, taken: str) -> Iterator[None]:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     with os.fdopen(descriptor, "r+") as file:
         if not _is_held(descriptor, lock):
-            raise CourseFault(taken.format(f"process {file.read(20).strip() or 'unknown'}"))
+            raise CourseFault(taken.replace("{}", f"process {file.read(20).strip() or 'unknown'}", 1))
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
@@ -279,11 +279,6 @@ def tell_apart(
     name beside one that has it, nor a copy beside the file in exercises/ of a whole repository; then a person's choice counts.
     Returns what can be laid out, what became of others already, and sentences on those that nothing tells apart.
     """
-
-    def is_written(candidate: Candidate) -> bool:
-        source = reading.source(candidate.ending, candidate.content)
-        return source is None or not is_unwritten(source)
-
     clear, laid, unclear = list[Candidate](), list[Candidate](), list[str]()
     for ending in sorted({candidate.ending for candidate in candidates}, reverse=True):
         ordered = sorted((c for c in candidates if c.ending == ending), key=lambda c: c.age)
@@ -293,7 +288,8 @@ def tell_apart(
         if len(digests(rivals)) < 2:
             clear += ordered
             continue
-        left = [*filter(is_written, rivals)] or rivals
+        sources = [reading.source(each.ending, each.content) for each in rivals]
+        left = [c for c, text in zip(rivals, sources, strict=True) if text is None or not is_unwritten(text)] or rivals
         best = max(each.rank for each in left)
         left = [candidate for candidate in left if candidate.rank == best]
         target = out / rivals[0].path

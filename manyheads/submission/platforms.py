@@ -123,6 +123,7 @@ class Row:
     folder: of a student with an id. columns: the roster's, which `id` may be of. cut: the sign between the login and what all
     hand-ins of a download begin with. at_parting: `who` stands where paths part ways, and nowhere above. whole: what else lies in
     the folder of `who` is nobody's. sure: what looks like feedback is that, also of somebody who handed in nothing.
+    accounts: `who` chose that name: it is looked for as a GitHub name alone.
     """
 
     platform: str
@@ -133,12 +134,13 @@ class Row:
     at_parting: bool = False
     whole: bool = False
     sure: bool = True
+    accounts: bool = False
 
     def read(self, download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
         """Take in what this platform knows of some members of a download, and return those that it knows nothing of."""
         expression = _compiled(self.expression, tuple(assignment.id for assignment in course.assignments))
-        beside = (m.path for m in download.members if not (self.at_parting and _TABLE.search("/".join(m.path))))
-        at = 1 + _parting([*beside])
+        within = [m.path for m in download.members if not _TABLE.search("/".join(m.path))] if self.at_parting else []
+        at = 1 + (_parting(within) if self.at_parting else download.parting)
         found = [(member, self._groups(expression, (download.name, *member.path), at)) for member in members]
         whose = [groups for _, groups in found if groups and not groups["beside"]]
         have = {groups["who"]: groups["root"] for groups in whose if not any(map(groups.get, _KINDS))}
@@ -178,13 +180,15 @@ class Row:
         logins = tuple(who[length:] for length in prefixes) or (found["login"],)
         short = logins[-1] if prefixes else who
         folder = self.folder.format(who=short, id=id_, name=found["name"]) if id_ else short
-        ids = tuple((column, id_) for column in self.columns if id_)
-        person = Person(
-            self.platform, folder if id_ else who, folder, found["name"] or short, ids, logins, found["ends"]
-        )
+        ids, called = tuple((column, id_) for column in self.columns if id_), found["name"] or short
+        if self.accounts:
+            ids, logins, called = tuple(("github", login) for login in logins), (), ""
+        person = Person(self.platform, folder if id_ else who, folder, called, ids, logins, found["ends"])
         in_order = read_moment(time, "UTC")
         order = float(re.sub(r"\D", "", found["order"]) or (in_order.timestamp() if in_order else 0))
-        name = found["file"].rpartition("/")[2] or member.name
+        name = found["file"].rpartition("/")[2]
+        if not (name and member.name.endswith(name)):  # it is the name of an archive that was unpacked in place
+            name = member.name
         return HandIn(person, member, name, order, read_moment(time, zone), bool(found["late"]), found["named"])
 
 
@@ -285,6 +289,7 @@ ROWS = (
         rf"|(?P<all>[^/]+)-submissions/(?P<who3>(?P=all)-[^/]+?)(?:{_ARCHIVE})?(?:/(?P<file2>.*))?",
         cut="-",
         whole=True,
+        accounts=True,
     ),
     Row(  # where a student uploads a name again, it keeps both, and counts from 2; teams are folders, and read as folders
         "ILIAS",

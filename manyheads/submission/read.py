@@ -46,7 +46,9 @@ def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int)
     the note says which one counts. `untouched` is the stub's code_digest, None if it is not known.
     """
     paths = [folder / f"{stem}{ending}" for ending in (".py", ".ipynb")]
-    attempts = [read_file(path, limit_kib) for path in paths if _is_there(path)]
+    present = filter(os.path.lexists, paths)
+    readable = [path for path in present if os.access(path, os.R_OK) or not os.path.isfile(path)]
+    attempts = [read_file(path, limit_kib) for path in readable]
     worked_on = [attempt for attempt in attempts if _is_worked_on(attempt, untouched)]
     if len(worked_on) == len(paths):
         return replace(worked_on[0], note=BOTH.format(*(path.name for path in paths)))
@@ -86,11 +88,6 @@ def asked_of(exercise: Exercise) -> frozenset[str]:
 
 def _is_worked_on(attempt: AttemptSource, untouched: str | None) -> bool:
     return bool(attempt.problem) or code_digest(attempt.source) != untouched
-
-
-def _is_there(path: Path) -> bool:
-    """Return whether something of this name is there. A file that may not be read is told by whoever finds submissions."""
-    return os.path.lexists(path) and not (os.path.isfile(path) and not os.access(path, os.R_OK))
 
 
 def largest(name: str, limit_kib: int) -> int:

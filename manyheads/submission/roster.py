@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import CourseFault
-from . import is_noise, is_reserved, is_student
+from .find import is_noise, is_reserved, is_student, plain
 from .folders import ALONE, person_called
 from .platforms import Person
 
@@ -256,7 +256,7 @@ def folded(text: str) -> str:
 
 def letters(text: str) -> str:
     """Return the letters and digits of a name, without case."""
-    return "".join(letter for letter in folded(text) if letter.isalnum())
+    return plain(unicodedata.normalize("NFKC", text))
 
 
 def _bare(text: str) -> str:

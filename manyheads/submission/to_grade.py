@@ -16,8 +16,9 @@ from ..course import Assignment, Course
 from ..course.dates import read_moment
 from ..errors import CourseFault
 from ..result import HandedIn
-from . import ENDINGS, NotGraded, Submission, Unreadable, closed_in, find_submissions, is_student, read_text, shown
+from . import ENDINGS, Unreadable, read_text
 from .archives import own_name
+from .find import NotGraded, Submission, closed_in, find_submissions, is_student, shown
 from .lay_out import Memory, read_memory, refuse_links
 from .platforms import HandIn, unwrapped
 from .which_exercise import Exercises, place_of
@@ -67,7 +68,7 @@ def to_grade(
     wanted = [each for each in found if each.assignment in assignments]
     if exercises:
         wanted = [each for each in wanted if any(one.id in exercises for one in each.assignment.exercises)]
-    return ToGrade(wanted, others, unread, handed_in(submitted, found))
+    return ToGrade(wanted, others, unread, handed_in(found, memory))
 
 
 def _kept_unread(course: Course, submitted: Path, memory: Memory) -> dict[Submission, tuple[str, ...]]:
@@ -80,9 +81,8 @@ def _kept_unread(course: Course, submitted: Path, memory: Memory) -> dict[Submis
     return found
 
 
-def handed_in(submitted: Path, submissions: Sequence[Submission]) -> dict[Submission, HandedIn]:
+def handed_in(submissions: Sequence[Submission], memory: Memory) -> dict[Submission, HandedIn]:
     """Return when each was handed in; who is not in it, nobody knows of."""
-    memory = read_memory(submitted)
     times = {submission: _stamped(submission) or _remembered(submission, memory) for submission in submissions}
     return {submission: time for submission, time in times.items() if time is not None}
 

@@ -61,7 +61,12 @@ class Exercises:
 
         reading: of its student's files.
         """
-        found = self.named(name) or self._by_content(name, content, reading)
+        try:
+            found = self.named(name) or self._by_content(name, content, reading)
+        except NotPlaced:
+            if self.only is None:
+                raise
+            found = self._whole._by_content(name, content, reading)
         if self.only not in (None, place_of(found)[0]):
             raise NotAsked
         return found
@@ -113,6 +118,10 @@ class Exercises:
         known: dict[str, Exercise | Assignment] = {assignment.id: assignment for assignment in self.course.assignments}
         earlier = {key: exercise for exercise in self.course.exercises for key in (*exercise.row.was, *exercise.stems)}
         return known | earlier | {key: e for e in self.course.exercises for key in (e.id, e.stem)}
+
+    @cached_property
+    def _whole(self) -> Exercises:
+        return Exercises(self.course)
 
     @cached_property
     def _owners(self) -> dict[str, Exercise]:

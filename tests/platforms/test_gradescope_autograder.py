@@ -169,14 +169,24 @@ def test_a_file_is_found_however_it_was_handed_in(container: Container, name: st
 
 def test_what_is_not_graded_is_said_and_the_exercises_own_file_comes_first(container: Container) -> None:
     container.hand_in("draft.py", WRONG.read_bytes())
+    container.hand_in("averages/draft.py", WRONG.read_bytes())
     container.hand_in("averages/01_running_mean.py", RIGHT.read_bytes())
     container.hand_in("plot.py", b"print(1)\n")
     container.hand_in("notes.txt", b"Hello\n")
     results, _ = container.grade()
     assert results["score"] == 4
-    assert "not graded: draft.py is not graded: another file is of the same exercise" in results["output"]
+    for draft in ("draft.py", "averages/draft.py"):
+        assert f"not graded: {draft} is not graded: another file is of the same exercise" in results["output"]
     assert "not graded: plot.py has no exercise's name" in results["output"]
     assert "1 other file is no script and no notebook" in results["output"]
+
+
+def test_what_cannot_be_read_is_told_to_the_student_without_paths_of_the_grader(container: Container) -> None:
+    container.hand_in("work.zip", b"PK no zip")
+    results, _ = container.grade()
+    assert "work.zip is not opened: it is damaged" in results["output"]
+    assert "Next: hand in the files themselves" in results["output"]
+    assert "put the files into" not in results["output"]
 
 
 def test_nothing_handed_in_scores_nothing(container: Container) -> None:

@@ -119,10 +119,12 @@ def test_of_a_folder_without_end_a_bounded_part_is_copied(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("own", "agrees"), [
     (TIME, True), ("2026-11-23 12:00:00.000000 +0000", True), ("2026-11-20 12:00:00 UTC", False),
-    ("9999-12-31 23:58:20", False), ("the dog ate it", False), (None, False),
+    ("9999-12-31 23:58:20", False), ("the dog ate it", False), (None, False), ("a folder", False),
 ])  # fmt: skip
 def test_a_time_of_the_students_own_counts_where_it_agrees_with_the_exchanges(tmp_path, own, agrees):
-    if own is not None:
+    if own == "a folder":
+        (tmp_path / "timestamp.txt" / "more").mkdir(parents=True)
+    elif own is not None:
         (tmp_path / "timestamp.txt").write_text(own)
     said = exchange.agree_on_time(f"ada+averages+{TIME}+abc", tmp_path)
     assert said == ("" if agrees else "timestamp.txt does not say the time in the exchange's name, which counts")

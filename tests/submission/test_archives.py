@@ -145,18 +145,15 @@ def test_names_without_a_flag_are_read_as_macs_or_the_format_write_them(
 SMALL = Limits(attempt=10_000, archive=200_000, person=50_000, members=20, listed=30, total=80_000, total_members=60)
 
 
-@pytest.mark.parametrize(
-    ("inner", "reason"),
-    [
-        pytest.param(zip_bytes({f"{i}_04_reshape_dance.py": b"#" * 9_000 for i in range(9)}), "unpacks to more", id="bomb"),
-        pytest.param(zip_bytes({"04_reshape_dance.py": b"#" * 40_000_000}), "is larger than 9 KiB", id="one big file"),
-        pytest.param(zip_bytes({f"{i}.txt": b"" for i in range(30)}), "more files than are read", id="many files"),
-        pytest.param(zip_bytes({f"{i:0200}": b"" for i in range(60)}), "more files than are read", id="many long names"),
-        pytest.param(b"PK\3\4 nothing", "damaged", id="no zip"),
-        pytest.param(b"", "damaged, or neither zip nor tar", id="empty"),
-        pytest.param(zip_bytes({"a.zip": zip_bytes({"b.zip": zip_bytes({"04_reshape_dance.py": b""})})}), "it is within 2 others", id="deep"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("inner", "reason"), [
+    pytest.param(zip_bytes({f"{i}_04_reshape_dance.py": b"#" * 9_000 for i in range(9)}), "unpacks to more", id="bomb"),
+    pytest.param(zip_bytes({"04_reshape_dance.py": b"#" * 40_000_000}), "is larger than 9 KiB", id="one big file"),
+    pytest.param(zip_bytes({f"{i}.txt": b"" for i in range(30)}), "more files than are read", id="many files"),
+    pytest.param(zip_bytes({f"{i:0200}": b"" for i in range(60)}), "more files than are read", id="many long names"),
+    pytest.param(b"PK\3\4 nothing", "damaged", id="no zip"),
+    pytest.param(b"", "damaged, or neither zip nor tar", id="empty"),
+    pytest.param(zip_bytes({"a.zip": zip_bytes({"b.zip": zip_bytes({"04_reshape_dance.py": b""})})}), "it is within 2 others", id="deep"),
+])  # fmt: skip
 def test_a_students_archive_that_is_too_much_is_not_opened_and_the_others_are(
     course: Course, zipped: Zipped, out: Path, there: There, inner: bytes, reason: str
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
-from manyheads.submission import NotGraded, closed_in, find_submissions, read_not_graded, write_not_graded
+from manyheads.submission.find import NotGraded, closed_in, find_submissions, read_not_graded, write_not_graded
 
 COLLECT = "Next: course collect {} --out collected, then course grade collected"
 OTHER = "is no part of what is graded (STUDENT/ASSIGNMENT/NN_name.py). " + COLLECT

@@ -253,6 +253,8 @@ def test_two_at_once_do_not_write_to_one_folder(run: Collect, zipped: Zipped, ou
     said = rf"another course collect \(process {os.getpid()}\) is writing to .* Next: wait"
     with held(out / LOCK, "{}"), pytest.raises(CourseFault, match=said):
         run(zipped(class_of("old")))
+    with held(out / LOCK, "{}"), pytest.raises(CourseFault, match=r"^process \d+ writes to results\{1\}$"):
+        held(out / LOCK, "{} writes to results{1}").__enter__()
 
 
 @pytest.mark.parametrize(("line", "is_read"), [

@@ -29,21 +29,18 @@ def kept(out: Path) -> dict[str, dict[str, list[str]]]:
     return read_memory(out).not_readable
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        pytest.param((f"ada_1_10_{FILE}", "bela_2_11_work.rar"), id="Canvas"),
-        pytest.param((f"Ada_1_assignsubmission_file_/{FILE}", "Bela_2_assignsubmission_file_/work.rar"), id="Moodle"),
-        pytest.param((f"Ada_1_assignsubmission_file_{FILE}", "Bela_2_assignsubmission_file_work.rar"), id="flat Moodle"),
-        pytest.param((f"1-9 - Ada - Nov 20, 2026 1102 AM - {FILE}", "2-9 - Bela - Nov 20, 2026 1102 AM - work.rar"), id="Brightspace"),
-        pytest.param((f"HW/Ada(A)/Submission attachment(s)/{FILE}", "HW/Bela(B)/Submission attachment(s)/work.rar"), id="Sakai"),
-        pytest.param((f"submission_1/{FILE}", "submission_2/work.rar"), id="Gradescope"),
-        pytest.param((f"hw-ada/exercises/{ONE}/{FILE}", f"hw-bela/exercises/{ONE}/work.rar"), id="clones"),
-        pytest.param((f"Ada/{FILE}", "Bela/work.rar"), id="folders"),
-        pytest.param((f"Ada/{FILE}", "Bela.7z"), id="beside a folder"),
-        pytest.param((f"Ada.zip/{FILE}", "Bela.rar"), id="beside an archive"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("names", [
+    pytest.param((f"ada_1_10_{FILE}", "bela_2_11_work.rar"), id="Canvas"),
+    pytest.param((f"Ada_1_assignsubmission_file_/{FILE}", "Bela_2_assignsubmission_file_/work.rar"), id="Moodle"),
+    pytest.param((f"Ada_1_assignsubmission_file_{FILE}", "Bela_2_assignsubmission_file_work.rar"), id="flat Moodle"),
+    pytest.param((f"1-9 - Ada - Nov 20, 2026 1102 AM - {FILE}", "2-9 - Bela - Nov 20, 2026 1102 AM - work.rar"), id="Brightspace"),
+    pytest.param((f"HW/Ada(A)/Submission attachment(s)/{FILE}", "HW/Bela(B)/Submission attachment(s)/work.rar"), id="Sakai"),
+    pytest.param((f"submission_1/{FILE}", "submission_2/work.rar"), id="Gradescope"),
+    pytest.param((f"hw-ada/exercises/{ONE}/{FILE}", f"hw-bela/exercises/{ONE}/work.rar"), id="clones"),
+    pytest.param((f"Ada/{FILE}", "Bela/work.rar"), id="folders"),
+    pytest.param((f"Ada/{FILE}", "Bela.7z"), id="beside a folder"),
+    pytest.param((f"Ada.zip/{FILE}", "Bela.rar"), id="beside an archive"),
+])  # fmt: skip
 def test_it_is_of_the_student_who_handed_it_in(run: Collect, zipped: Zipped, out: Path, names: tuple[str, str]) -> None:
     files: dict[str, str | bytes] = {"submission_metadata.yml": LISTS} if "submission_1" in names[0] else {}
     archive, _, inner = names[0].partition(".zip/")
@@ -78,15 +75,12 @@ def test_it_is_of_an_assignment(
     assert any(f"put the files into {into}/; or" in said for said in done.not_taken) is bool(assignments)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "reason"),
-    [
-        pytest.param("work.zip", b"PK\3\4 nothing", "it is damaged", id="damaged"),
-        pytest.param("work.zip", zip_bytes({f"{i}.txt": b"" for i in range(60)}), "more files than are read", id="too many files"),
-        pytest.param(FILE, b"#" * 20_000, "is larger than 9 KiB", id="too large a file"),
-        pytest.param("work.zip", zip_bytes({FILE: b"#" * 20_000}), "is larger than 9 KiB", id="too large a file within"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "content", "reason"), [
+    pytest.param("work.zip", b"PK\3\4 nothing", "it is damaged", id="damaged"),
+    pytest.param("work.zip", zip_bytes({f"{i}.txt": b"" for i in range(60)}), "more files than are read", id="too many files"),
+    pytest.param(FILE, b"#" * 20_000, "is larger than 9 KiB", id="too large a file"),
+    pytest.param("work.zip", zip_bytes({FILE: b"#" * 20_000}), "is larger than 9 KiB", id="too large a file within"),
+])  # fmt: skip
 def test_so_is_whatever_else_was_not_opened(
     course: Course, zipped: Zipped, out: Path, name: str, content: bytes, reason: str
 ) -> None:

@@ -114,18 +114,14 @@ def test_more_code_than_anybody_writes_is_refused_before_it_is_parsed() -> None:
         read_notebook(notebook(line * (CODE_LIMIT // 200), line * (CODE_LIMIT // 200), "x"))
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "(" * 100_000,
-        "x = " + "-" * 100_000 + "1",
-        "x" + ".x" * 90_000,
-        "%\n" * 100_000,
-        "!\\\n" * 60_000,
-        "'''" + "\\\n" * 90_000,
-    ],
-    ids=["brackets", "signs", "dots", "magics", "a magic that goes on", "a text that never ends"],
-)
+@pytest.mark.parametrize("cell", [
+    "(" * 100_000,
+    "x = " + "-" * 100_000 + "1",
+    "x" + ".x" * 90_000,
+    "%\n" * 100_000,
+    "!\\\n" * 60_000,
+    "'''" + "\\\n" * 90_000,
+], ids=["brackets", "signs", "dots", "magics", "a magic that goes on", "a text that never ends"])  # fmt: skip
 def test_a_hostile_cell_does_not_break_the_reader(cell: str) -> None:
     assert read_notebook(notebook(cell)).source.endswith("\n")
 

@@ -70,17 +70,14 @@ def test_what_is_not_written_is_told_apart_from_what_is() -> None:
     assert unwritten_names(source) == {"total", "Head"}
 
 
-@pytest.mark.parametrize(
-    ("source", "left"),
-    [
-        pytest.param("def mean(x):\n    raise NotImplementedError()\n    return x.mean()\n", LeftOver(2, is_below=False), id="above the code"),
-        pytest.param("def mean(x):\n    y = x.mean()\n    raise NotImplementedError\n", LeftOver(3, is_below=True), id="below it"),
-        pytest.param("class mean:\n    def forward(self, x):\n        raise NotImplementedError\n        return x\n", LeftOver(3, is_below=False), id="in a method"),
-        pytest.param('def mean(x):\n    """The mean."""\n    raise NotImplementedError()\n', None, id="alone"),
-        pytest.param("class mean:\n    def __init__(self, n):\n        self.n = n\n\n    def forward(self, x):\n        raise NotImplementedError\n", None, id="of another method"),
-        pytest.param("def mean(x):\n    if not x.numel():\n        raise NotImplementedError\n    return total(x)\n", None, id="a refusal"),
-        pytest.param("def total(x):\n    raise NotImplementedError\n    return x.sum()\n", None, id="elsewhere"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("source", "left"), [
+    pytest.param("def mean(x):\n    raise NotImplementedError()\n    return x.mean()\n", LeftOver(2, is_below=False), id="above the code"),
+    pytest.param("def mean(x):\n    y = x.mean()\n    raise NotImplementedError\n", LeftOver(3, is_below=True), id="below it"),
+    pytest.param("class mean:\n    def forward(self, x):\n        raise NotImplementedError\n        return x\n", LeftOver(3, is_below=False), id="in a method"),
+    pytest.param('def mean(x):\n    """The mean."""\n    raise NotImplementedError()\n', None, id="alone"),
+    pytest.param("class mean:\n    def __init__(self, n):\n        self.n = n\n\n    def forward(self, x):\n        raise NotImplementedError\n", None, id="of another method"),
+    pytest.param("def mean(x):\n    if not x.numel():\n        raise NotImplementedError\n    return total(x)\n", None, id="a refusal"),
+    pytest.param("def total(x):\n    raise NotImplementedError\n    return x.sum()\n", None, id="elsewhere"),
+])  # fmt: skip
 def test_a_stub_that_still_ends_what_is_written_is_told_apart(source: str, left: LeftOver | None) -> None:
     assert left_over_raise(source, "mean") == left

@@ -10,7 +10,7 @@ import pytest
 from manyheads.course import Course
 from manyheads.submission import which_exercise
 from manyheads.submission.source_text import decoded
-from manyheads.submission.which_exercise import CODE_OF_ONE, Exercises, NotPlaced, Reading, place_of
+from manyheads.submission.which_exercise import CODE_OF_ONE, Exercises, NotAsked, NotPlaced, Reading, place_of
 
 from .conftest import DANCE, Collect, Zipped, zip_bytes
 
@@ -55,6 +55,11 @@ def test_else_it_is_named(course: Course, name: str, content: bytes, reason: str
     with pytest.raises(NotPlaced, match=reason) as caught:
         Exercises(course).of(name, content, Reading())
     assert str(caught.value).endswith("Next: rename it to the exercise that it is, if it was to be graded")
+
+
+def test_what_another_assignments_file_defines_is_not_asked_for(course: Course) -> None:
+    with pytest.raises(NotAsked):
+        Exercises(course, course.assignments[1]).of("homework.py", b"def split_heads(): ...\n", Reading())
 
 
 def test_nothing_of_it_is_run(course: Course, tmp_path: Path) -> None:
