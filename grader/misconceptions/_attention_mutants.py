@@ -7,7 +7,7 @@ from ._masking import FILLS_TRIED, SCALES_TRIED
 
 WRONG_VIEWS = ("straight", "straight_hd_first", "swapped_first", "last_swapped", "wrong_swap", "moved_then_straight")
 PARTS = ("v", "q", "k", "qk", "qv", "kv")
-CONSTANTS = (0.125, 0.5, 0.25, 8.0, 64.0, 1 / 64, 1 / 3, 768**-0.5, 1 / 768)
+CONSTANTS = (0.125, 0.5, 0.25, 8.0, 64.0, 1 / 64, 1 / 3, 3**-0.5, 768**-0.5, 1 / 768)
 
 
 def each(id_, **knobs):

@@ -273,7 +273,7 @@ def attention_mutants(too_wide, wrong_axes, sqrt_heads=()):
     """
     divisors = (8, 4, 2, 64, 3, 768)
     roots = (2, 768)
-    weak = (-10.0, -1.0, -5.0, -12.0, -14.0, -20.0, -40.0, -50.0)
+    weak = (-10.0, -1.0, -5.0, -11.0, -12.0, -13.0, -14.0, -20.0, -40.0, -50.0)
     added = ("add_seen", "add_hidden", "subtract_hidden")
     softmaxes = ("missing", "sum", "sigmoid")
     return (

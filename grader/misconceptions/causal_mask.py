@@ -222,7 +222,7 @@ def _hides(id_, kind):
     yield id_, {"hide": kind, "own_hide": -INF}
 
 
-WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -12.0, -14.0)
+WEAK = (-10.0, -1.0, -20.0, -5.0, -50.0, -30.0, -11.0, -12.0, -13.0, -14.0)
 ONE_SIZE = (1024, 256, 64, 16, 8, 6, 4, 10, 12, 32, 128)  # of a mask that fits no other: both mistakes at once
 
 MUTANTS = (

@@ -60,7 +60,7 @@ FAST_MASKS = {
     "past_hidden": lambda seen: filled(seen, -INF),
     "past_hidden_finite": lambda seen: filled(seen, -1e9),
 }
-FAST_MASKS |= {f"plus_{f:g}": lambda seen, f=f: (~seen).float() * f for f in (*WEAK, -50.0)}
+FAST_MASKS |= {f"plus_{f:g}": lambda seen, f=f: (~seen).float() * f for f in (*WEAK, -2.0, -3.0, -50.0)}
 
 
 class TwoPaths(Attention):
@@ -229,7 +229,7 @@ SCALE_IDS = {
     "one_over_half_hd": "scale_precedence",
 }
 
-FAST_WEAK = (*WEAK[:3], -20.0, -50.0)
+FAST_WEAK = (*WEAK[:3], -2.0, -3.0, -20.0, -50.0)
 NO_FLOAT = ("tensor", "list", "printed", "bool", "string")
 
 MUTANTS = (

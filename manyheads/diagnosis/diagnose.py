@@ -75,7 +75,7 @@ class _Case:
         self.answers = {i: name for i, name in answers.items() if name}
         if are_rounded(each.reply for each in wrong.values()):
             self.answers |= dict.fromkeys(wrong, ROUNDED)
-        if cover(self.row):  # an exception that mutants raise, too, proves nothing beside them
+        if self.raised and cover(self.row):  # an exception that mutants raise, too, proves nothing beside them
             self.raised = {}
         self.proven = {**proven_by_chance(self.row), **self.raised, **self.answers}
         self.dropped = _dropped_otherwise(self.row)

@@ -16,9 +16,8 @@ from ..checks.explain import KINDS, is_refusal, kind_of
 from ..checks.projection import project
 
 TOLERANCE = 1e-4  # of a tensor's norm: a projection adds up the rounding errors of many values
-SAME = (
-    TOLERANCE / 2
-)  # of two replies of which one is stored, so that what agrees with one of them agrees with the other
+# Of two replies of which one is stored, so that what agrees with one of them agrees with the other.
+SAME = TOLERANCE / 2
 STORED = 2 * TOLERANCE  # between two stored replies: each was rounded to sixteen bits
 TWIN = "its twin"  # the attribute of a module that differs from its twin in weights only
 SMALLEST = 5e-3  # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
@@ -48,7 +47,8 @@ class TensorFingerprint:
         if not finite and not _is_near(self.norm, other.norm, 0.0):
             return False
         bound = tolerance * max(self.norm, other.norm, SMALLEST) if finite else 0.0
-        return all(_is_near(a, b, bound) for a, b in zip(self.projections, other.projections, strict=True))
+        pairs = zip(self.projections, other.projections, strict=True)
+        return all(abs(a - b) <= bound or _is_near(a, b, bound) for a, b in pairs)
 
 
 def _is_near(a: float, b: float, bound: float) -> bool:

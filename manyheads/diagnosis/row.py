@@ -26,7 +26,7 @@ class Row:
     wrong: Mapping[int, Observed]
     asked: Set[int]
     by_kind: bool = False
-    _alike: dict[int, list[bool]] = field(default_factory=dict, repr=False, compare=False)
+    _alike: dict[tuple[int, int], bool] = field(default_factory=dict, repr=False, compare=False)
 
     def without(self, calls: Collection[int]) -> Row:
         """Return the same without these calls."""
@@ -77,13 +77,13 @@ class Row:
 
     def allows(self, mutant: int) -> bool:
         """Return whether a mutant answers every call that is asked as the attempt or as the reference does."""
-        return all(self.silent(mutant, i) or self.explains(mutant, i) for i in self.asked)
+        right = self.asked - self.wrong.keys()  # first, for there no numbers are compared
+        is_silent = all(self.silent(mutant, i) for i in right)
+        return is_silent and all(self.silent(mutant, i) or self.explains(mutant, i) for i in self.asked - right)
 
     def _is_alike(self, call: int, place: int) -> bool:
-        mine, replies = self.written[call].found, self.recording.replies[call]
-        if call not in self._alike:
-            facets = facets_of(self.recording, call)
-            self._alike[call] = [each.agrees(mine, facets) for each in replies]
-        raised = replies[place].raised
-        same_kind = self.by_kind and raised and mine.raised and raised.split()[:2] == mine.raised.split()[:2]
-        return self._alike[call][place] or bool(same_kind)
+        mine, reply = self.written[call].found, self.recording.replies[call][place]
+        if (call, place) not in self._alike:
+            self._alike[call, place] = reply.agrees(mine, facets_of(self.recording, call))
+        kinds = [each.raised.split()[:2] for each in (reply, mine) if self.by_kind and each.raised]
+        return self._alike[call, place] or (len(kinds) == 2 and kinds[0] == kinds[1])
