@@ -8,21 +8,21 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3763,
+    "authoring": 3727,
     "box": 5940,
     "checks": 1598,
-    "cli": 3078,
+    "cli": 3077,
     "course": 999,
     "diagnosis": 4023,
-    "judge": 4163,
+    "judge": 4161,
     "lines": 642,
     "notebook": 251,
-    "platforms": 2534,
+    "platforms": 2533,
     "report": 2865,
     "student": 3084,
-    "submission": 3138,
+    "submission": 3135,
     "the engine's top": 399,
-    "tests": 38574,
+    "tests": 38555,
     "bench": 1438,
 }
 

@@ -42,14 +42,13 @@ CLOSE = 1e-3  # of the larger of two answers of pairs, or of a curve: they are s
 
 
 def same_fingerprints(there: bytes, made: bytes) -> bool:
-    """Return whether two recordings are equivalent. False where `there` cannot be read."""
+    """Return whether two recordings are equivalent. False where one cannot be read."""
     if there == made:
         return True
     try:
-        before = loaded(there)
+        before, after = loaded(there), loaded(made)
     except UNREADABLE:
         return False
-    after = loaded(made)
     return (
         _without_answers(before) == _without_answers(after)
         and _same_parts((before.calls, before.expected), (after.calls, after.expected))

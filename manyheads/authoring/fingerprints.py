@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import compress
 
 from ..checks.explain import KINDS
 from ..checks.local import namespace_of
 from ..course import Exercise
 from ..diagnosis.bank import Bank, load_bank
-from ..diagnosis.family import Namespace
 from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, has_no_numbers
 from ..diagnosis.guards import REFUSES
 from ..diagnosis.recording import PublicCheck, RecordedMutant, Recording, Words
@@ -28,14 +27,8 @@ Every = Sequence[Sequence[ReplyFingerprint]]  # for each call the different repl
 ALWAYS = {"load_error", REFUSES, *(kind.misconception for kind in KINDS if kind.misconception)}
 
 
-Hear = Callable[[Namespace, Sequence[Asked], str], None]
-
-
-def recorded_file(catalogue: Catalogue, exercise: Exercise, hear: Hear = lambda *_: None) -> bytes:
-    """Make the recording of an exercise. Raises what a broken course raises (CourseError, BrokenReference, …).
-
-    hear: is told each mutant's answers, and a 1 for each hidden check that it fails, else a 0.
-    """
+def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
+    """Make the recording of an exercise. Raises what a broken course raises (CourseError, BrokenReference, …)."""
     recorded, bank = recorded_calls(catalogue, exercise), load_bank(exercise)
     hearing, hidden = Hearing(catalogue, exercise, recorded), [outcome.id for outcome in recorded.outcomes]
     known, groups = KnownReplies(recorded.right), list(recorded.groups.values())
@@ -61,7 +54,6 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise, hear: Hear = lambda 
         if result is None or not any(result[1]):  # else what is known of the other one is known of this one
             result = hearing.of(mutant.namespace, answers), known.places(mutant.namespace, answers), broken(answers)
         heard.append((seen, result))
-        hear(mutant.namespace, answers, result[0])
     mutants, rows = [], [row for _, (row, _, _) in heard]
     for mutant, (_, (row, places, aspects)) in zip(bank.mutants, heard, strict=True):
         mutants.append(RecordedMutant(mutant.id, known.settled(places)))

@@ -1,6 +1,6 @@
 """What a release knows of the files that lie there: what each exercise's were made from, and that nobody changed them.
 
-The index saves time and proves nothing: `course verify` makes the files anew, and compares.
+`course release` makes what it does not hold current, and `course verify` asks it of recordings; text is made anew and compared.
 """
 
 from __future__ import annotations
@@ -106,10 +106,11 @@ class Index:
         except (OSError, ValidationError):
             self._entries = {}
 
-    def is_current(self, exercise: Exercise) -> bool:
-        """Return whether the exercise's files were made from what is there now, and lie there as they were left."""
-        entry = self._entries.get(exercise.id)
-        if entry is None or entry.files != self._files(exercise):
+    def is_current(self, exercise: Exercise, path: Path | None = None) -> bool:
+        """Return whether the exercise's files, or this one, were made from what is there now, and lie there as they were left."""
+        entry, files = self._entries.get(exercise.id), self._files(exercise)
+        names = [self._name(path)] if path else files
+        if entry is None or any(entry.files.get(name) != files[name] for name in names):
             return False
         try:
             return entry.made_from == self._made_from(exercise)

@@ -1,6 +1,5 @@
 """A release makes what is stale and nothing else, and no record of what is current makes green what is wrong."""
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.authoring.index import NAME, engine_digest, statements_of
-from manyheads.authoring.release_exercises import Written, released_files, write_release
-from manyheads.authoring.verify.file_claims import verify_released
+from manyheads.authoring.release_exercises import Written, write_release
 from manyheads.checks.local import namespace_of
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
@@ -130,32 +128,6 @@ def test_where_the_index_cannot_be_read_everything_is_made(released: Path, text:
     (released / NAME).write_text(text, encoding="utf-8")
     assert release(released)[0] > 0
     assert content(released) == before
-
-
-@pytest.fixture
-def lying(released: Path) -> Path:
-    """The folder of a course whose index says that a file is current which is not."""
-    before = json.loads((released / NAME).read_text(encoding="utf-8"))
-    path, words = released / FINGERPRINTS, b"How many numbers are in the mean at position 0?"
-    data = path.read_bytes()
-    assert words in data
-    path.write_bytes(data.replace(words, words.upper()))
-    before["running_mean"]["files"][FINGERPRINTS] = hashlib.sha256(path.read_bytes()).hexdigest()
-    (released / NAME).write_text(json.dumps(before), encoding="utf-8")
-    return released
-
-
-def test_verify_finds_what_an_index_that_lies_hides_from_a_release(lying: Path) -> None:
-    assert release(lying)[0] == 0
-    course = load_course(lying)
-    files = [*released_files(course, Catalogue(course))]
-    claims = {claim.says: claim for claim in verify_released(course, None, files)}
-    claim = claims["exercises/ is exactly what solutions/ yields"]
-    assert claim.failures == (f"{FINGERPRINTS} is not what solutions/ yields",)
-    assert claim.next == "rm grader/released.json, then course release"
-    (lying / NAME).unlink()
-    assert release(lying)[1].written == [lying / FINGERPRINTS]
-    assert b"How many numbers are in the mean at position 0?" in (lying / FINGERPRINTS).read_bytes()
 
 
 def test_the_engines_digest_is_of_what_is_imported_and_of_the_words_beside_it() -> None:

@@ -15,10 +15,6 @@ from ...diagnosis.recording import Recording
 from ...diagnosis.recording_file import current
 from ...judge.run_checks import Catalogue
 from ...result import CheckResult
-from ..files import Released, files_of
-from ..fingerprints import recorded_file
-from ..mutant_answers import Asked
-from ..stub import stub_of
 from .attempt_claims import verify_order
 from .claim import Claim, Told, Trial, TrialRun
 
@@ -85,31 +81,15 @@ PAIR_SHARE = 0.55  # of some thirty that are drawn: each mutant that is added dr
 VERDICT_SHARE = 0.98  # recordings hold no random numbers, and not everything that a hidden check asks
 
 
-# Of code, by the id of its namespace: a 1 for each hidden check that it fails, else a 0; and what is told of it.
-Heard = dict[int, tuple[str, Told | None]]
+def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pairs: int | None) -> Iterator[Claim]:
+    """Yield the claims about one exercise's bank; `pairs` of its pairs are tried, all where it is None.
 
-
-def hear_release(catalogue: Catalogue, exercise: Exercise) -> tuple[list[Released], Heard, TrialRun | None]:
-    """Return the files of an exercise, made anew, and what was heard meanwhile: nothing is asked twice.
-
-    Where the recording is stale, as another claim says, nothing is told.
+    Which hidden checks a mutant fails is recorded. Where the recording is stale, as another claim says, there is none of these.
     """
-    heard, recording = Heard(), current(exercise)
-    trial = TrialRun(catalogue, exercise, load_bank(exercise), recording) if recording else None
-
-    def hear(namespace: Namespace, answers: Sequence[Asked], row: str) -> None:
-        heard[id(namespace)] = row, trial.told(namespace, answers) if trial else None
-
-    recorded = recorded_file(catalogue, exercise, hear)
-    return [*files_of(catalogue, exercise, stub_of(exercise), recorded)], heard, trial
-
-
-def verify_mutants(
-    course: Course, catalogue: Catalogue, exercise: Exercise, heard: Heard, trial: TrialRun | None, pairs: int | None
-) -> Iterator[Claim]:
-    """Yield the claims about one exercise's bank; `pairs` of its pairs are tried, all where it is None."""
-    bank, hidden = load_bank(exercise), [check.id for check in catalogue.checks(exercise)]
-    failed = [[*itertools.compress(hidden, map(int, heard[id(m.namespace)][0]))] for m in bank.mutants]
+    if (recording := current(exercise)) is None:
+        return
+    bank, hidden = load_bank(exercise), recording.hidden
+    failed = [[*itertools.compress(hidden, map(int, row))] for row in recording.kills]
     missed = [f"{_label(m)} passes every check" for m, some in zip(bank.mutants, failed, strict=True) if not some]
     bank_file = exercise.misconceptions.relative_to(course.root)
     ask = f"let a check in {exercise.checks.relative_to(course.root)} ask for more, or take the mutant out"
@@ -117,15 +97,20 @@ def verify_mutants(
     idle = [f"{id_} is failed by no mutant" for id_ in hidden if not any(id_ in some for some in failed)]
     add = f"add one that fails it to {bank_file}, or take the check out"
     yield Claim.but_for(idle, exercise.id, "every check is failed by a mutant", len(hidden), add)
-    if trial is None:
-        return
-    recording = trial.recording
-    alone = {id(m): told for m in bank.mutants if (told := heard[id(m.namespace)][1])}
+    trial = TrialRun(catalogue, exercise, bank, recording)
+    known = dict[
+        tuple[str, tuple[int | None, ...]], Told
+    ]()  # of mutants that answer alike by the record, the first is asked
+    alone = dict[int, Told]()
+    for mutant, recorded in zip(bank.mutants, recording.mutants, strict=True):
+        if (key := (mutant.id, recorded.answers)) not in known:
+            known[key] = trial.told(mutant.namespace)
+        alone[id(mutant)] = known[key]
     misnamed, verdicts, asked = [], list[str](), 0
     for mutant, some in zip(bank.mutants, failed, strict=True):
         told = alone[id(mutant)]
         verdicts += _verdicts(_label(mutant), some, told.checks)
-        if _stops(recording, told):
+        if trial.stops(told):
             continue
         asked += 1
         if not told.is_first(mutant.id) and (told.names or mutant.id not in trial.suspects(mutant.namespace, some)):
@@ -140,14 +125,6 @@ def verify_mutants(
     yield from verify_families(exercise, bank, trial.told)
     yield from verify_unfinished(exercise, bank, catalogue.reference(exercise).namespace, recording, trial.told, pairs)
     yield from verify_order(exercise, bank, trial.told, alone, pairs)
-
-
-def _stops(recording: Recording, told: Told) -> bool:
-    """Return whether no function that is wrong answers anything: its exception says where it stops, and need not say why."""
-    functions = [target_of(call) for call in recording.calls]
-    wrong = {f for i, f in enumerate(functions) if not told.answers[i].is_same(recording.right(i))}
-    answers = zip(functions, told.answers, strict=True)
-    return bool(wrong) and not any(f in wrong and each.raised is None for f, each in answers)
 
 
 def _verdicts(mutant: str, failed: Collection[str], visible: Sequence[CheckResult]) -> Iterator[str]:

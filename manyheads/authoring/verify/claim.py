@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ...box.worker.answers import Reply
 from ...box.worker.messages import Call
 from ...checks.local import LocalRecordingRunner
+from ...checks.transcript import target_of
 from ...course import Exercise
 from ...diagnosis import Bank
 from ...diagnosis.family import Namespace
@@ -17,7 +18,7 @@ from ...diagnosis.recording import Recording
 from ...judge.public_checks import answer_public_calls
 from ...judge.run_checks import Catalogue
 from ...result import CheckResult, Diagnosed
-from ..mutant_answers import Asked, answers_of
+from ..mutant_answers import answers_of
 from ..record_calls import PUBLIC, recorded_calls
 
 SECRET = b"verify"  # used in place of the course's secret, so that a claim gives the same result on every machine
@@ -109,13 +110,20 @@ class TrialRun:
         self._reference, self._recorded = catalogue.remembering(exercise), recorded_calls(catalogue, exercise)
         self._text = exercise.misconceptions.read_text(encoding="utf-8")  # in which the mutants' numbers stand
 
-    def told(self, namespace: Namespace, heard: Sequence[Asked] = ()) -> Told:
-        """Return what is told of a wrong attempt. Hidden checks add names to these, and take none away. heard: its answers."""
-        answers = heard or answers_of(self._recorded, namespace)
+    def told(self, namespace: Namespace) -> Told:
+        """Return what is told of a wrong attempt. Hidden checks add names to these, and take none away."""
+        answers = answers_of(self._recorded, namespace)
         known = zip(self.recording.calls, answers, strict=False)  # other calls, where another engine recorded
         attempt = _Known(namespace, {id(call): each.whole for call, each in known})
         told = answer_public_calls(self.recording, attempt, self._text, self._exercise, self._bank, is_wrong=True)
         return Told(told.diagnosis.named, told.checks, tuple(each.told.found for each in answers))
+
+    def stops(self, told: Told) -> bool:
+        """Return whether no function that is wrong answers anything: its exception says where it stops, and need not say why."""
+        functions = [target_of(call) for call in self._recorded.calls]
+        answers = list(zip(functions, told.answers, self._recorded.right, strict=True))
+        wrong = {function for function, mine, right in answers if not mine.is_same(right)}
+        return bool(wrong) and not any(f in wrong and mine.raised is None for f, mine, _ in answers)
 
     def suspects(self, namespace: Namespace, failed: Iterable[str]) -> Iterator[str]:
         """Yield the misconception that each of the failed checks proves by itself; "" where it proves none."""

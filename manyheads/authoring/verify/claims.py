@@ -16,10 +16,9 @@ from ...box.names import Level
 from ...course import Course, Exercise, load_course
 from ...judge.process_ties import end_with_parent
 from ...judge.run_checks import Catalogue
-from ..files import Released
 from ..workers import ended_at_once
 from .attempt_claims import verify_attempts, verify_watched
-from .bank_claims import hear_release, verify_mutants
+from .bank_claims import verify_mutants
 from .claim import Claim
 from .file_claims import POINTS, verify_released, verify_sources
 from .form_claims import verify_empty, verify_silent
@@ -56,27 +55,21 @@ def verify_course(course: Course, exercises: Sequence[Exercise], effort: VerifyE
     tasks: list[tuple[Task, str]] = [
         (task, e.id) for task in (_of_the_bank, _of_attempts) for e in exercises
     ]  # the longest first
-    found, files = list[Claim](), list[Released]()
+    yield from verify_released(course, Catalogue(course), None if every else exercises)
+    found = list[Claim]()
     with _results(course.root, tasks, effort) as results:
-        for claims, made in results:
+        for claims in results:
             yield from claims
             found += claims
-            files += made
-    yield from verify_released(course, None if every else exercises, files)
     if len(exercises) > 1:
         yield all_lines(found)
 
 
-Found = tuple[list[Claim], list[Released]]
+def _of_the_bank(course: Course, exercise: Exercise, effort: VerifyEffort) -> list[Claim]:
+    return list(verify_mutants(course, Catalogue(course), exercise, effort.pairs))
 
 
-def _of_the_bank(course: Course, exercise: Exercise, effort: VerifyEffort) -> Found:
-    catalogue = Catalogue(course)
-    files, heard, trial = hear_release(catalogue, exercise)
-    return list(verify_mutants(course, catalogue, exercise, heard, trial, effort.pairs)), files
-
-
-def _of_attempts(course: Course, exercise: Exercise, effort: VerifyEffort) -> Found:
+def _of_attempts(course: Course, exercise: Exercise, effort: VerifyEffort) -> list[Claim]:
     catalogue = Catalogue(course)
     with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
         return [
@@ -85,14 +78,14 @@ def _of_attempts(course: Course, exercise: Exercise, effort: VerifyEffort) -> Fo
             verify_silent(course, box, exercise),
             *verify_empty(course, catalogue, box, exercise),
             *verify_lines(course, box, exercise),
-        ], []
+        ]
 
 
-Task = Callable[[Course, Exercise, VerifyEffort], Found]
+Task = Callable[[Course, Exercise, VerifyEffort], list[Claim]]
 
 
 @contextmanager
-def _results(root: Path, tasks: Sequence[tuple[Task, str]], effort: VerifyEffort) -> Iterator[Iterator[Found]]:
+def _results(root: Path, tasks: Sequence[tuple[Task, str]], effort: VerifyEffort) -> Iterator[Iterator[list[Claim]]]:
     """Give the results of tasks for exercises in their order. They begin when the first is asked for.
 
     Raises CourseFault where a process is lost.
@@ -103,13 +96,13 @@ def _results(root: Path, tasks: Sequence[tuple[Task, str]], effort: VerifyEffort
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(effort.jobs, context, initializer=end_with_parent) as pool, ended_at_once(LOST):
 
-        def results() -> Iterator[Found]:
+        def results() -> Iterator[list[Claim]]:
             yield from pool.map(partial(_do, root, effort), tasks)
 
         yield results()
 
 
-def _do(root: Path, effort: VerifyEffort, task: tuple[Task, str]) -> Found:
+def _do(root: Path, effort: VerifyEffort, task: tuple[Task, str]) -> list[Claim]:
     course, (do, id_) = load_course(root), task
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # attempts may print, and warn
         return do(course, next(exercise for exercise in course.exercises if exercise.id == id_), effort)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from os.path import normpath
@@ -18,8 +18,8 @@ from ...diagnosis.recording_file import current, loaded
 from ...judge.run_checks import Catalogue, points_fault
 from ...student.choose_example import examples
 from ..class_repository import linked_pages
-from ..files import Released
-from ..index import NAME, Index, for_students
+from ..files import files_of
+from ..index import Index
 from ..leaks import leaks
 from ..release_exercises import Exercises, stray_files
 from ..skeletons import FILL
@@ -118,29 +118,23 @@ def verify_sources(course: Course, catalogue: Catalogue, named: Exercises) -> It
     yield _recordings(course, named)
 
 
-def verify_released(course: Course, exercises: Exercises | None, files: Sequence[Released]) -> Iterator[Claim]:
+def verify_released(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Claim]:
     """Yield the claims about the whole course, or about these exercises, without the claim about stray files.
 
-    files: of these exercises, made anew.
+    All is made anew and compared but for recordings, which hold where the index knows them: to make them takes minutes.
     """
-    named = course.exercises if exercises is None else exercises
-    other = {f.path for f in files if not f.is_in_step()}
-    stale = [f"{f.path.relative_to(course.root)} is not what solutions/ yields" for f in files if f.path in other]
+    named, index = course.exercises if exercises is None else exercises, Index(course)
+    recorded = {e.id: e.fingerprints.read_bytes() for e in named if index.is_current(e, e.fingerprints)}
+    files = [f for e in named for f in files_of(catalogue, e, stub_of(e), recorded.get(e.id, b""))]
+    stale = [f"{f.path.relative_to(course.root)} is not what solutions/ yields" for f in files if not f.is_in_step()]
     strays = stray_files(course, [file.path for file in files]) if exercises is None else []
     stale += [f"{path.relative_to(course.root)} has no source" for path in strays]
     says = "exercises/ is exactly what solutions/ yields"
-    yield Claim.but_for(stale, "release", says, len(files), _release(course, named, other))
-    yield _shapes(named, {f.path: f.content for f in files})
+    yield Claim.but_for(stale, "release", says, len(files), RELEASE)
+    yield _shapes([e for e in named if e.id in recorded], recorded)
     found = leaks(course, {str(f.path.relative_to(course.root)): f.content for f in files})
     says, aside = "no line of a solution is released", "take that line out of its source"
     yield Claim.but_for(found, "release", says, len(files), f"{aside}, then {RELEASE}")
-
-
-def _release(course: Course, exercises: Exercises, other: Set[Path]) -> str:
-    """Return the command that makes these files as they must be; without the index, where that holds them current."""
-    index = Index(course)
-    believed = [e for e in exercises if not other.isdisjoint(for_students(e)) and index.is_current(e)]
-    return f"rm {NAME}, then {RELEASE}" if believed else RELEASE
 
 
 def _filled(course: Course, exercises: Exercises) -> Claim:
@@ -160,11 +154,11 @@ def _filled(course: Course, exercises: Exercises) -> Claim:
     return Claim("fill", "nothing is left to fill", len(there) - unfilled, len(there), tuple(left), next=FILL_IN)
 
 
-def _shapes(exercises: Exercises, contents: Mapping[Path, bytes]) -> Claim:
+def _shapes(exercises: Exercises, recorded: Mapping[str, bytes]) -> Claim:
     """Return the claim that every shape fits a recorded call, which `course trace` and `course plot` need."""
     without_call, total = [], 0
     for exercise in exercises:
-        shown = {example.target for example in examples(exercise, loaded(contents[exercise.fingerprints]))}
+        shown = {example.target for example in examples(exercise, loaded(recorded[exercise.id]))}
         total += len(exercise.shapes)
         without_call += [
             f"{exercise.id}: the shapes of {name} fit no recorded call" for name in exercise.shapes if name not in shown
