@@ -176,12 +176,11 @@ def plot(
     loaded = course_of(course)
     wanted, _, followed = follow_own_attempt(loaded, exercise, function, "plot", by_head=True)
     from ..report.pages.write import pictures_page
-    from ..student.plot_content import summary
-    from ..student.sentence import every_band
+    from ..student.plot_content import pictures
 
     console = open_console()
-    shown = every_band(followed.shown)
-    console.tell(*summary(shown))
+    shown = pictures(followed.shown)
+    console.tell(*(picture.caption for picture in shown))
     if followed.ended:
         console.tell(f"✗ {followed.ended}", style="bold red")
     if shown:

@@ -27,13 +27,13 @@ from .progress import progress
 # Make the pictures for `course report`: run wrong attempts again, in the box, on public inputs.
 
 if TYPE_CHECKING:
-    from ..student.plot_content import Band
+    from ..student.plot_content import Picture
     from ..student.wrong_pictures import Key
 
 
 def draw_class(
     console: Console, course: Course, results: Sequence[Result], submitted: Path
-) -> Mapping[Key, Sequence[Band]]:
+) -> Mapping[Key, Sequence[Picture]]:
     """Return the pictures of each attempt that has any. Raises CourseFault."""
     found = find_submissions(course, submitted)[0]
     folders = {(s.student, s.assignment.id): s.folder for s in found}
@@ -43,18 +43,16 @@ def draw_class(
         )
     from ..box.level import open_box
     from ..judge.isolation_proof import prove
-    from ..student.wrong_pictures import Painter, drawable
+    from ..student.wrong_pictures import draw_wrong, drawable
 
     wanted, started = drawable(course, results, folders), time.monotonic()
     with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
         prove(box, course)
-        painter = Painter(course, box)
-        pictures = {}
+        drawn: dict[Key, Sequence[Picture]] = {}
         with progress(console, len(wanted), 0, doing="drawing", what="attempts") as shown:
-            for exercise in wanted:
-                pictures[exercise.key] = painter.draw(exercise)
+            for key, pictures in draw_wrong(course, box, wanted):
+                drawn |= {key: pictures} if pictures else {}
                 shown.one_more()
-    drawn = {key: bands for key, bands in pictures.items() if bands}
     seconds = time.monotonic() - started
     have = "attempt has" if len(wanted) == 1 else "attempts have"
     others = "; the others raise an error, or differ in nothing that can be drawn" if len(drawn) < len(wanted) else ""

@@ -81,7 +81,7 @@ def follow_own_attempt(
         source = own_attempt(course, exercise)
         refuse_unstarted(exercise, source, command)
         recorded = read(fingerprint_path(exercise))
-        chosen = examples_named(exercise, recorded, function, f"course {command}", by_head=by_head)
+        chosen = examples_named(exercise, recorded, function, f"course {command}")
         if by_head and function is None:
             chosen += sentence_examples(exercise)
         kept = (TABLES, TIMES) if by_head else (crop, 1)

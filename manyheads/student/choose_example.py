@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar, cast
 
@@ -20,10 +20,9 @@ from ..diagnosis.recording import Recording
 from ..errors import CourseFault
 from ..judge.axes import Axes, axes_of
 from .example import Example
-from .heads import chunks_of
+from .heads import shows_a_triangle
 from .resize import asks_again
 
-_LARGE = 6.0
 INSTEAD = 8  # how many substitutes an example has
 AnyValue = TypeVar("AnyValue")
 
@@ -45,32 +44,28 @@ def ambiguity_of(axes: Axes) -> int:
     return SAME * (sizes.count(1) + len(sizes) - len(set(sizes))) + len(several) - len(set(several))
 
 
-def examples(exercise: Exercise, recording: Recording, *, by_head: bool = False) -> list[Example]:
-    """Return an example for each function and each setting of a module, in the order of course.yaml.
-
-    by_head: prefer calls in which heads are an axis, for pictures; else calls whose sizes are easiest to distinguish.
-    """
+def examples(exercise: Exercise, recording: Recording) -> list[Example]:
+    """Return an example for each function and each setting of a module, in the order of course.yaml."""
     found: dict[tuple[str, str], dict[int, tuple[tuple[int, ...], Example]]] = {}
     for index, example in _all(exercise, recording):
         layers = {check.layer for check in recording.checks if index in check.calls}
-        rank, best = _rank(example, layers, by_head), found.setdefault((example.target, _setting(example.call)), {})
+        rank, best = _rank(example, layers), found.setdefault((example.target, _setting(example.call)), {})
         if index not in best or rank < best[index][0]:
             best[index] = (rank, example)
     order = list(exercise.shapes) or [target for target, _ in found]
-    return [
-        _easiest(list(best.values()))
-        for _, best in sorted(found.items(), key=lambda each: (order.index(each[0][0]), each[0][1]))
-    ]
+    chosen = []
+    for _, best in sorted(found.items(), key=lambda each: (order.index(each[0][0]), each[0][1])):
+        first, *others = (example for _, example in sorted(best.values(), key=lambda each: each[0]))
+        chosen.append(replace(first, instead=tuple(others[:INSTEAD])))
+    return chosen
 
 
-def examples_named(
-    exercise: Exercise, recording: Recording, function: str | None, command: str, *, by_head: bool = False
-) -> list[Example]:
+def examples_named(exercise: Exercise, recording: Recording, function: str | None, command: str) -> list[Example]:
     """Return the examples of this function, or of all if it is None. Raises CourseFault if there are none.
 
     command: what needs them, such as "course trace".
     """
-    every = examples(exercise, recording, by_head=by_head)
+    every = examples(exercise, recording)
     chosen = [example for example in every if function in (None, example.target)]
     if not every:
         raise CourseFault(
@@ -85,34 +80,14 @@ def examples_named(
     return chosen
 
 
-def _easiest(ranked: Sequence[tuple[tuple[int, ...], Example]]) -> Example:
-    """Return the one of the lowest rank, with the next ones as its substitutes."""
-    first, *others = (example for _, example in sorted(ranked, key=lambda each: each[0]))
-    return replace(first, instead=tuple(others[:INSTEAD]))
-
-
-def _rank(example: Example, layers: set[int], by_head: bool) -> tuple[int, ...]:
-    """Return the rank of an example: lower is better. Calls with zeros, extremes and the like are for checks, not for display."""
-    ambiguity, unusual = ambiguity_of(example.axes), Layer.VALUES not in layers
-    heads = example.signature is not None and Axis(("nh",)) in example.signature.returns
-    names = (ambiguity >= SAME, unusual or _is_extreme(example.call), ambiguity) if by_head else (ambiguity, unusual)
-    last = (_left_out(example), _elements(example.call))
-    shows = chunks_of(example) if by_head else ()
-    dull = (by_head and not heads, Layer.FINITE in layers, _is_made_up(example.call), _too_large(example), *shows)
-    return (not example.compares_values, *dull, *names, *last)
-
-
-def _left_out(example: Example) -> int:
-    """Return how many tensors the signature names that the call does not give: what is done with those cannot be seen in it."""
+def _rank(example: Example, layers: set[int]) -> tuple[int, ...]:
+    """Return the rank of an example: lower is better. Calls with zeros and the like are for checks, not for display."""
+    is_dull = bool(example.call.then) and not shows_a_triangle(example)
     named = [p.name for p in example.signature.call if p.shape is not None] if example.signature else []
-    return sum(example.arguments.get(name) is None for name in named)
-
-
-def _too_large(example: Example) -> int:
-    """Return how many whole numbers exceed every axis of the tensors: one block of that size holds all, and no other is seen."""
-    given = example.arguments.values()
-    longest = max((size for value in given if isinstance(value, Tensor) for size in value.shape), default=0)
-    return sum(longest < value for value in given if isinstance(value, int))
+    left_out = sum(example.arguments.get(name) is None for name in named)  # what is done with those cannot be seen
+    numbers = sum(value.numel() for value in example.call.given if isinstance(value, Tensor))
+    first = (not example.compares_values, _is_made_up(example.call), is_dull, ambiguity_of(example.axes))
+    return (*first, Layer.VALUES not in layers, left_out, numbers)
 
 
 def _is_made_up(call: Call) -> bool:
@@ -124,13 +99,6 @@ def _is_made_up(call: Call) -> bool:
         return True
     tables = [each.reshape(-1, each.shape[-1]) for each in inputs if each.dim() > 1 and each.shape[-2] > 1]
     return any(bool((table == table[0]).all(0).any()) for table in tables)
-
-
-def _is_extreme(call: Call) -> bool:
-    """Return whether the call contains numbers that a normal distribution would not give."""
-    state = call.subject.state if isinstance(call.subject, Build) else None
-    given = (*call.given, *(state or {}).values())
-    return any(bool((value.double().abs() > _LARGE).any()) for value in given if isinstance(value, Tensor))
 
 
 def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Example]]:
@@ -204,7 +172,3 @@ def _setting(call: Call) -> str:
     """
     attributes = call.subject.attributes.items() if isinstance(call.subject, Build) else ()
     return ", ".join([*(f"{k}={v}" for k, v in attributes), *(["then"] if call.then else [])])
-
-
-def _elements(call: Call) -> int:
-    return sum(value.numel() for value in call.given if isinstance(value, Tensor))

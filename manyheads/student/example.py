@@ -23,6 +23,7 @@ class Example:
     others: of a call that returns several outputs, what is expected of all but the first.
     place: which output of the reply it is. label: what a student calls it; "" for the only one.
     instead: other calls of the same function and setting, the next easiest first.
+    tokens: what the tokens of the input are called, if they are words. of: what the call is about, if it has a name.
     """
 
     call: Call
@@ -34,6 +35,8 @@ class Example:
     place: int = field(default=0, kw_only=True)
     label: str = field(default="", kw_only=True)
     instead: tuple[Example, ...] = field(default=(), kw_only=True)
+    tokens: tuple[str, ...] = field(default=(), kw_only=True)
+    of: str = field(default="", kw_only=True)
 
     @property
     def every(self) -> tuple[Example, ...]:
@@ -62,13 +65,10 @@ class Example:
         return target_of(self.call)
 
     @property
-    def has_heads(self) -> bool:
-        """Whether the call is to a module with attention, so that its heads can be shown."""
-        return bool(self.axes.packed) and self.expected.dim() > 0
-
-    @property
     def title(self) -> str:
         """The call as a student would write it: CausalAttention(d_in=8, d_out=4, context_length=9)(x)."""
+        if self.of:
+            return self.of
         build = self.call.subject if isinstance(self.call.subject, Build) else None
         called = [_arguments(step.args, step.kwargs, self.names) for step in self.call.steps]
         what = self.target

@@ -22,21 +22,17 @@ _ROUNDING = 1e-3
 _TOKENS = Axis(("T",))
 
 
-def weights_of(traced: Traced, axes: Axes) -> Tensor | None:
-    """Return the weights that the call computed, (nh, T, T) of the first sequence; None if none were found."""
-    tokens = axes.sizes.get("T", 0)
-    sides = axes.sizes.get("T_q", tokens), axes.sizes.get("T_k", tokens)
-    return _weights_at(traced, axes, sides, 0) if min(sides) > 1 else None
-
-
 def weights_by_call(example: Example, traced: Traced) -> list[Tensor | None]:
-    """Return the weights that each call of a sequence computed, (nh, new queries, keys so far); None where none were found."""
+    """Return the weights that each call computed, (nh, new queries, keys so far) of the first sequence; None where none were found."""
     sides = sides_of(example)
     return [_of_call(example, traced, sides, number) for number in range(len(sides))]
 
 
 def sides_of(example: Example) -> list[tuple[int, int]]:
     """Return (new queries, all keys so far) of each call; empty if the signature does not say which argument holds the tokens."""
+    tokens = example.axes.sizes.get("T", 0)
+    if not example.call.then:
+        return [(example.axes.sizes.get("T_q", tokens), example.axes.sizes.get("T_k", tokens))]
     named = example.signature.call if example.signature else ()
     shapes = {p.name: p.shape for p in named if p.shape and _TOKENS in p.shape}
     sides: list[tuple[int, int]] = []
@@ -52,17 +48,9 @@ def sides_of(example: Example) -> list[tuple[int, int]]:
     return sides
 
 
-def chunks_of(example: Example) -> tuple[int, ...]:
-    """Return how little the calls of a sequence show: lower is better; empty if it is a single call.
-
-    One of the later calls should have several new tokens, whose first ones must not see the last: a triangle at the lower
-    right. And of all calls the table should be one that can be found.
-    """
-    sides = sides_of(example)
-    if len(sides) < 2:
-        return ()
-    triangle = any(1 < new < keys for new, keys in sides)
-    return int(not triangle), sum(not _can_be_found(example, keys) for _, keys in sides)
+def shows_a_triangle(example: Example) -> bool:
+    """Return whether a later call has several new tokens, whose first ones must not see the last."""
+    return any(1 < new < keys for new, keys in sides_of(example))
 
 
 def _can_be_found(example: Example, keys: int) -> bool:

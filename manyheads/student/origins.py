@@ -6,16 +6,58 @@ once. As in the lesson, an address is 10000·batch + 100·token + channel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 
+import torch
 from torch import Tensor
 
 from .example import Example
 
 BLOCKS, ROWS, COLUMNS = 2, 12, 16  # the most that is shown
 _WORDS = {"T": "token", "nh": "head"}
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where each number of a tensor stood in the argument, and in which head; −1 if the argument has no such number."""
+
+    argument: str
+    places: Tensor
+    heads: Tensor
+
+    def at(self, table: int) -> Addresses:
+        """Return those of one table."""
+        places, heads = (each.reshape(-1, *each.shape[-2:])[table] for each in (self.places, self.heads))
+        return Addresses(self.argument, places, heads)
+
+
+def addresses(example: Example, values: Tensor) -> Addresses | None:
+    """Return the addresses of the numbers of an answer; None if the call does more than move numbers."""
+    tensors = [(name, value) for name, value in example.arguments.items() if isinstance(value, Tensor)]
+    if len(tensors) != 1 or example.signature is None or values.dim() < 2:
+        return None
+    argument, given = tensors[0]
+    ordered = given.flatten().float().sort()
+    moves = torch.equal(example.expected.flatten().float().sort().values, ordered.values)
+    if not moves or len(ordered.values.unique()) != given.numel():
+        return None
+    shape = next(p.shape for p in example.signature.call if p.name == argument) or ()
+    names = [str(axis.factors[0]) for axis in shape]
+    row = "T" if "T" in names else next(name for name in names if name != "B")
+    places, channels = (torch.zeros(given.shape, dtype=torch.long) for _ in range(2))
+    of_others = of_heads = 1
+    for axis, (name, size) in reversed([*enumerate(zip(names, given.shape, strict=True))]):
+        at = torch.arange(size).reshape(-1, *[1] * (given.dim() - axis - 1))
+        places = places + at * {"B": 10_000, row: 100}.get(name, of_others)
+        of_others *= 1 if name in ("B", row) else size
+        if name not in ("B", "T"):
+            channels, of_heads = channels + at * of_heads, of_heads * size
+    heads = channels // (of_heads // example.axes.sizes.get("nh", 1))
+    asked = values.flatten().float()
+    at = torch.searchsorted(ordered.values, asked).clamp(max=given.numel() - 1)
+    is_there = ordered.values[at] == asked
+    found = (torch.where(is_there, each.flatten()[ordered.indices[at]], -1) for each in (places, heads))
+    return Addresses(argument, *(each.reshape(values.shape) for each in found))
 
 
 @dataclass(frozen=True)
@@ -49,57 +91,23 @@ class OriginPicture:
 
 def origins(example: Example, found: Tensor) -> OriginPicture | None:
     """Return the picture of an answer of the right shape; None if the call does more than move numbers."""
-    given = _only_tensor(example)
-    if given is None or example.signature is None or found.dim() not in (3, 4):
+    mine, wanted = addresses(example, found), addresses(example, example.expected)
+    if mine is None or wanted is None or example.signature is None or found.dim() not in (3, 4):
         return None
-    argument, tensor = given
-    places = {value: i for i, value in enumerate(tensor.float().flatten().tolist())}
-    if len(places) != tensor.numel() or sorted(places) != sorted(example.expected.float().flatten().tolist()):
-        return None
-    shape = next(p.shape for p in example.signature.call if p.name == argument) or ()
-    addresses = _addresses([str(axis.factors[0]) for axis in shape], tensor.shape)
-
-    def table(values: Tensor, right: Tensor) -> tuple[tuple[OriginCell, ...], ...]:
-        pairs = zip(values.float().tolist(), right.float().tolist(), strict=True)
-        return tuple(tuple(_cell(places, addresses, v, r) for v, r in zip(*row, strict=True)) for row in pairs)
-
-    def cut(values: Tensor) -> Tensor:
-        return values[0].reshape(-1, *values.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS]
-
-    yours, right = cut(found), cut(example.expected)
+    yours, right = (each.places[0].reshape(-1, *found.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS] for each in (mine, wanted))
     names = [_WORDS.get(str(axis.factors[0]), str(axis.factors[0])) for axis in example.signature.returns]
     rows = tuple(f"{names[-2]} {i}" for i in range(yours.shape[1]))
     titles = [f"{names[1]} {i}" for i in range(len(yours))] if len(names) == 4 else [""]
     blocks = tuple(
-        OriginBlock(title, rows, table(mine, wanted), table(wanted, wanted))
-        for title, mine, wanted in zip(titles, yours, right, strict=True)
+        OriginBlock(title, rows, _cells(own, asked), _cells(asked, asked))
+        for title, own, asked in zip(titles, yours.tolist(), right.tolist(), strict=True)
     )
     more = example.expected.shape[1] - len(blocks) if len(names) == 4 else 0
-    return OriginPicture(argument, blocks, more, bool((found.float() == example.expected.float()).all()))
+    return OriginPicture(mine.argument, blocks, more, torch.equal(mine.places, wanted.places))
 
 
-def _only_tensor(example: Example) -> tuple[str, Tensor] | None:
-    tensors = [(name, value) for name, value in example.arguments.items() if isinstance(value, Tensor)]
-    return tensors[0] if len(tensors) == 1 and tensors[0][1].is_floating_point() else None
+def _cells(yours: list[list[int]], right: list[list[int]]) -> tuple[tuple[OriginCell, ...], ...]:
+    def cell(place: int, wanted: int) -> OriginCell:
+        return OriginCell(None if place < 0 else place, place % 10_000 // 100 if place >= 0 else -1, place == wanted)
 
-
-def _addresses(names: Sequence[str], shape: Sequence[int]) -> list[tuple[int, int]]:
-    """Return (address, token) of every number, in the tensor's order. The channel enumerates all other axes."""
-    addresses = []
-    for index in product(*map(range, shape)):
-        batch = token = channel = 0
-        for name, size, at in zip(names, shape, index, strict=True):
-            if name == "B":
-                batch = at
-            elif name == "T":
-                token = at
-            else:
-                channel = channel * size + at
-        addresses.append((10_000 * batch + 100 * token + channel, token))
-    return addresses
-
-
-def _cell(places: dict[float, int], addresses: list[tuple[int, int]], value: float, right: float) -> OriginCell:
-    place = places.get(value)
-    address, token = (None, -1) if place is None else addresses[place]
-    return OriginCell(address, token, value == right)
+    return tuple(tuple(map(cell, *rows)) for rows in zip(yours, right, strict=True))

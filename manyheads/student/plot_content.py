@@ -1,11 +1,11 @@
-"""The content of `course plot`: the expected values, the student's and the difference, head by head, as bands of tables.
+"""The content of `course plot`: an answer beside the expected one, and the attention weights of the student's heads.
 
-A panel is a table; a band is panels side by side, with the picture in words.
+A picture is a few tables side by side, with what they show in words, for readers who cannot see it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,117 +15,151 @@ from torch import Tensor
 from ..box.worker.answers import Raised, Traced
 from ..checks.explain import explain, is_undefined, says_unwritten
 from .example import Example
-from .heads import weights_by_call, weights_of
+from .heads import weights_by_call
+from .origins import Addresses, addresses
 
 HIDDEN = -1e4  # a score this low counts as −∞
 NONE = 1e-4  # a difference this small counts as rounding
-Kind = Literal["numbers", "weights", "mask", "difference"]
-APART = "yours − expected"
+ALIKE = 1e-3  # and of a trained model's output this
+HEADS = 4  # the most heads that are shown
+MOST = 12  # the most rows and columns of a table of addresses
+Kind = Literal["numbers", "weights", "mask", "difference", "addresses"]
+_SIDES = ("query position", "key position")
+_AXES = {"T_q": "query position", "T_k": "key position", "T": "token", "nh": "head"}
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A table to draw. `values`: None if there is nothing to show; then `note` says why."""
+    """A table to draw. heads: of addresses, the head that each number belongs to; −1 for none."""
 
     title: str
-    values: Tensor | None  # (rows, columns)
+    values: Tensor  # (rows, columns)
     kind: Kind = "numbers"
-    note: str = ""
+    heads: Tensor | None = None  # (rows, columns)
 
 
 @dataclass(frozen=True)
-class Band:
-    """Panels side by side. Panels of one kind share a scale. labels: the names of rows and of columns, if they have any."""
+class Picture:
+    """Panels side by side. Panels of one kind share a scale.
+
+    words: what they show. differs: whether the student's numbers are not the expected ones. first: the row and the
+    column that the tables begin with. tokens: what rows and columns are called, if they have names.
+    """
 
     title: str
+    words: str
     panels: tuple[Panel, ...]
     rows: str
     columns: str
-    labels: tuple[str, ...] = ()
+    differs: bool = False
+    first: tuple[int, int] = (0, 0)
+    tokens: tuple[str, ...] = ()
 
     @property
-    def differs(self) -> bool:
-        """Whether the band has numbers of the student that are not the expected ones."""
-        last = self.panels[-1]
-        return last.kind == "difference" and last.values is not None and not is_none(last.values)
+    def caption(self) -> str:
+        """The picture in words."""
+        return f"{self.title}: {self.words}"
 
 
-def is_none(apart: Tensor) -> bool:
-    """Return whether this difference is only rounding."""
-    return not bool(apart.isnan().any() or (apart.abs() > NONE).any())
+def pictures(shown: Sequence[tuple[Example, Traced]]) -> list[Picture]:
+    """Return the pictures of all traced examples, those for a sentence first."""
+    ordered = sorted(shown, key=lambda each: not each[0].tokens)
+    return [picture for example, traced in ordered for picture in pictures_of(example, traced)]
 
 
-def compared(title: str, wanted: Tensor, mine: Tensor, kind: Kind, rows: str, columns: str) -> Band:
-    """Return a band of the expected values, the student's and the difference."""
-    apart = Panel(APART, difference(mine, wanted), "difference")
-    return Band(title, (Panel("expected", wanted, kind), Panel("yours", mine, kind), apart), rows, columns)
+def pictures_of(example: Example, traced: Traced) -> list[Picture]:
+    """Return the pictures of one example: of a module its heads, then its answers; for a sentence its heads alone."""
+    parts = () if example.tokens else example.every
+    return [*_heads(example, traced), *(_of_output(part, traced) for part in parts if part.expected.dim())]
+
+
+def _heads(example: Example, traced: Traced) -> Iterator[Picture]:
+    """Yield a picture of the attention weights for each call in which they are found."""
+    if not (example.axes.packed and example.expected.dim()) or traced.reply.raised is not None:
+        return
+    title, sides, said = f"your weights in {example.title}", _SIDES, ""
+    if example.tokens:
+        output = traced.reply.outputs[0].tensor if traced.reply.outputs else None
+        alike = output is not None and _is_none(output, example.expected, ALIKE)
+        title, said = example.title, f", and the output is {'' if alike else 'not '}as expected"
+    every = example.axes.sizes.get("nh", 1)
+    for number, found in enumerate(weights_by_call(example, traced), 1):
+        if example.call.then:
+            title, sides = f"your weights in {example.target}, call {number}", ("new query", "key so far")
+        if found is not None:
+            panels = tuple(Panel(f"head {h}", table, "weights") for h, table in enumerate(found[:HEADS]))
+            shown = "1 head" if every == 1 else f"{len(panels)} {'' if len(panels) == every else f'of {every} '}heads"
+            yield Picture(title, shown + said, panels, *sides, tokens=example.tokens)
+
+
+def _of_output(example: Example, traced: Traced) -> Picture:
+    """Return the picture of one output of a call: of the first table that is wrong, or of the first."""
+    raised, outputs, wanted = traced.reply.raised, traced.reply.outputs, example.expected
+    title = example.title + (f": {example.label}" if example.label else "")
+    found = None if raised is not None or len(outputs) <= example.place else outputs[example.place].tensor
+    asked, sides = addresses(example, wanted), _names(example)
+    if found is None or found.shape != wanted.shape:
+        note = "yours is no tensor" if found is None else f"yours has the shape {example.axes.shape(found.shape)}"
+        note = note if raised is None else _stopped(raised)
+        if asked is not None:
+            return _moved(title, asked.at(0), asked.at(0), *sides, note)
+        return Picture(title, note, (Panel("expected", _tables(wanted)[0], _kind(wanted)),), *sides)
+    each = [not _is_none(mine, right) for mine, right in zip(_tables(found), _tables(wanted), strict=True)]
+    at = each.index(True) if any(each) else 0
+    if wanted.dim() == 4:
+        sequence, head = divmod(at, wanted.shape[1])
+        title += f", head {head}" if not sequence else f", sequence {sequence}, head {head}"
+    own = addresses(example, found if any(each) else wanted)
+    if own is None or asked is None:
+        return compared(title, _tables(wanted)[at], _tables(found)[at], *sides, kind=_kind(wanted))
+    return _moved(title, asked.at(at), own.at(at), *sides)
+
+
+def compared(title: str, wanted: Tensor, mine: Tensor, rows: str, columns: str, kind: Kind = "numbers") -> Picture:
+    """Return the picture of a table: expected, the student's and the difference; the student's alone if it is right."""
+    if _is_none(mine, wanted):
+        return Picture(title, "as expected", (Panel("yours", mine, kind),), rows, columns)
+    apart, hidden = difference(mine, wanted), (mine < HIDDEN) != (wanted < HIDDEN)
+    if kind == "mask":
+        words = f"{int(apart.count_nonzero())} of {apart.numel()} differ"
+    elif hidden.any():
+        words = f"{int(hidden.sum())} of {hidden.numel()} numbers are −∞ in one of the two only"
+    elif mine.isnan().any():
+        words = f"{int(mine.isnan().sum())} of {mine.numel()} numbers are NaN"
+    else:
+        words = f"the largest difference is {float(apart.abs().max()):.2g}"
+    panels = Panel("expected", wanted, kind), Panel("yours", mine, kind), Panel("yours − expected", apart, "difference")
+    return Picture(title, words, panels, rows, columns, differs=True)
+
+
+def _moved(title: str, wanted: Addresses, mine: Addresses, rows: str, columns: str, note: str = "") -> Picture:
+    """Return the picture of numbers that should only be moved: where each comes from, its head as a colour.
+
+    note: why there is nothing of the student's; `mine` is then what is expected.
+    """
+    strayed, foreign = mine.places != wanted.places, int((mine.places < 0).sum())
+    shown, words = {"expected" if note else "yours": mine}, note or "as expected"
+    if strayed.any():
+        shown = {"expected": wanted, "yours": mine}
+        how = f"not among {wanted.argument}'s" if foreign else "in the wrong place"
+        words = f"{foreign or int(strayed.sum())} of {strayed.numel()} numbers are {how}"
+    start, shape = [*strayed.nonzero().tolist(), [0, 0]][0], strayed.shape
+    row, column = (max(0, min(at - 2, size - MOST)) for at, size in zip(start, shape, strict=True))
+    cut = slice(row, row + MOST), slice(column, column + MOST)
+    part = f", columns {column} to {column + MOST - 1} of {shape[1]}" if shape[1] > MOST else ""
+    panels = tuple(Panel(who + part, each.places[cut], "addresses", each.heads[cut]) for who, each in shown.items())
+    return Picture(title, words, panels, rows, columns, bool(strayed.any()), (row, column))
 
 
 def difference(found: Tensor, expected: Tensor) -> Tensor:
     """Return found − expected; zero where both are hidden, NaN where only one is hidden."""
-    a, b = (t.double() for t in (found, expected))
-    hidden = (a < HIDDEN) & (b < HIDDEN)
-    apart = a - b
-    return torch.where(hidden, 0.0, torch.where(apart.isfinite() & (apart.abs() < -HIDDEN), apart, torch.nan))
+    a, b = found.double(), expected.double()
+    one = (a < HIDDEN) != (b < HIDDEN)
+    return torch.where(one, torch.nan, torch.where(a < HIDDEN, 0.0, a - b))
 
 
-def summary(shown: Sequence[Band]) -> list[str]:
-    """Return the picture in words, a line for each band, for readers who cannot see it."""
-    return [f"{band.title}: {_in_words(band)}" for band in shown]
-
-
-def _in_words(band: Band) -> str:
-    last = band.panels[-1]
-    if last.kind != "difference":
-        return f"{len(band.panels)} head{'' if len(band.panels) == 1 else 's'}"
-    if last.values is None:
-        return next((panel.note for panel in band.panels if panel.note), "nothing to compare")
-    one_sided = int(last.values.isnan().sum())
-    if one_sided:
-        return f"{one_sided} of {last.values.numel()} numbers are hidden in one of the two only"
-    if is_none(last.values):
-        return "as expected"
-    if band.panels[0].kind == "mask":
-        return f"{int(last.values.count_nonzero())} of {last.values.numel()} differ"
-    return f"the largest difference is {float(last.values.abs().max()):.2g}"
-
-
-HEADS = 4  # the most heads that are shown
-_SIDES = ("query position", "key position")
-_AXES = {"T_q": "query position", "T_k": "key position", "T": "token"}
-
-
-def all_bands(shown: Sequence[tuple[Example, Traced]]) -> list[Band]:
-    """Return the bands of all traced examples, with fewer heads of each if there are many."""
-    heads = HEADS if len(shown) < 4 else 2
-    return [band for example, traced in shown for band in bands(example, traced, heads)]
-
-
-def bands(example: Example, traced: Traced, heads: int = HEADS) -> list[Band]:
-    """Return the bands of one example: one for each head if the answer has heads; for a module also its attention weights."""
-    shown = [band for part in example.every for band in _of_output(part, traced, heads)]
-    if not example.has_heads or traced.reply.raised is not None:
-        return shown
-    if not example.call.then:
-        own = [(example.title, weights_of(traced, example.axes), _SIDES)]
-    else:
-        calls = enumerate(weights_by_call(example, traced), 1)
-        own = [(f"{example.target}, call {n}", found, ("new query", "key so far")) for n, found in calls]
-    for where, found, sides in own:
-        if found is not None:
-            panels = tuple(Panel(f"head {h}", table, "weights") for h, table in enumerate(found[:HEADS]))
-            shown.append(Band(f"your weights in {where}", panels, *sides))
-    return shown
-
-
-def _of_output(example: Example, traced: Traced, heads: int) -> list[Band]:
-    """Return the bands of one output of a call."""
-    raised, outputs = traced.reply.raised, traced.reply.outputs
-    found = None if raised is not None or len(outputs) <= example.place else outputs[example.place].tensor
-    note = "yours is no tensor" if found is None else f"yours has the shape {example.axes.shape(found.shape)}"
-    if raised is not None:
-        note, heads = _stopped(raised), 1  # of what gave no answer one head says it all
-    return [_compared(example, title, index, found, note) for title, index in _tables(example, heads)]
+def _is_none(found: Tensor, expected: Tensor, rounding: float = NONE) -> bool:
+    return found.shape == expected.shape and bool((difference(found, expected).abs() <= rounding).all())
 
 
 def _stopped(raised: Raised) -> str:
@@ -137,38 +171,15 @@ def _stopped(raised: Raised) -> str:
     return f"your code {explain(raised)}"
 
 
-def _compared(example: Example, title: str, index: tuple[int, ...], found: Tensor | None, note: str) -> Band:
-    wanted = _table(example.expected, index)
-    kind = _kind(wanted)
-    if found is not None and found.shape == example.expected.shape:
-        return compared(title, wanted, _table(found, index), kind, *_names(example))
-    panels = Panel("expected", wanted, kind), Panel("yours", None, kind, note), Panel(APART, None, "difference")
-    return Band(title, panels, *_names(example))
-
-
-def _table(values: Tensor, index: tuple[int, ...]) -> Tensor:
-    """Return the table at this index: (rows, columns), with a single row if there is only one axis."""
-    return values[index].reshape(-1, values.shape[-1])
-
-
-def _tables(example: Example, heads: int) -> list[tuple[str, tuple[int, ...]]]:
-    """Return (title, index) of every table of the answer that is shown: the first sequence, head by head."""
-    shape, title = example.expected.shape, example.title + (f": {example.label}" if example.label else "")
-    if not shape:
-        return []
-    if len(shape) == 4:
-        return [(f"{title}, head {h}", (0, h)) for h in range(min(shape[1], heads))]
-    return [(title, (0,) * max(len(shape) - 2, 0))]
+def _tables(values: Tensor) -> Tensor:
+    """Return every table of an answer, (tables, rows, columns): a single row if there is only one axis."""
+    return values.reshape(-1, *(values.shape[-2:] if values.dim() > 1 else (1, len(values))))
 
 
 def _names(example: Example) -> tuple[str, str]:
     """Return the names of the row and the column axis."""
-    if example.signature is None:
-        return "", ""
     row, column = (["", "", *(str(axis.factors[0]) for axis in example.returns)])[-2:]
-    if row == column:
-        return _SIDES
-    return _AXES.get(row, row), _AXES.get(column, "channel")
+    return _SIDES if row == column != "" else (_AXES.get(row, row and "row"), _AXES.get(column, "channel"))
 
 
 def _kind(values: Tensor) -> Kind:

@@ -5,7 +5,7 @@ Attempts are run again, in the box, on the calls that `course plot` shows a stud
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from ..submission import AttemptSource, code_digest, read_exercise
 from .choose_example import examples
 from .example import Example
 from .follow import follow
-from .plot_content import Band, all_bands
+from .plot_content import Picture, pictures
 
 MOST = 4  # the most pictures of one attempt
 Key = tuple[str, str, str]  # student, assignment, exercise
@@ -44,47 +44,33 @@ def drawable(course: Course, results: Sequence[Result], folders: Mapping[tuple[s
     ]
 
 
-class Painter:
-    """Draws a class's attempts. Attempts with the same code are drawn once."""
+def draw_wrong(course: Course, box: Box, wanted: Sequence[Drawable]) -> Iterator[tuple[Key, tuple[Picture, ...]]]:
+    """Yield the pictures of each attempt that differ on public inputs. Attempts with the same code are drawn once.
 
-    def __init__(self, course: Course, box: Box) -> None:
-        """`box`: a box that has been proved."""
-        self._course, self._box = course, box
-        self._examples: dict[str, tuple[str, list[Example]]] = {}
-        self._drawn: dict[tuple[str, str], tuple[Band, ...]] = {}
-
-    def draw(self, wanted: Drawable) -> tuple[Band, ...]:
-        """Return the most informative pictures; empty if nothing differs on public inputs. Nothing that a student does raises."""
-        untouched, chosen = self._known(wanted.exercise)
-        source = read_exercise(wanted.folder, wanted.exercise, untouched, self._course.limits.source_kib)
+    Nothing that a student does raises. box: one that has been proved.
+    """
+    known: dict[str, tuple[str, list[Example]]] = {}
+    drawn: dict[tuple[str, str], tuple[Picture, ...]] = {}
+    for each in wanted:
+        if (id_ := each.exercise.id) not in known:
+            recording = read(each.exercise.fingerprints)
+            known[id_] = recording.stub, examples(each.exercise, recording)
+        untouched, chosen = known[id_]
+        source = read_exercise(each.folder, each.exercise, untouched, course.limits.source_kib)
         if source.missing or source.problem or code_digest(source.source) == untouched:
-            return ()
-        key = (wanted.exercise.id, source.digest)
-        if key not in self._drawn:
-            self._drawn[key] = self._draw(source, chosen)
-        return self._drawn[key]
-
-    def _known(self, exercise: Exercise) -> tuple[str, list[Example]]:
-        if exercise.id not in self._examples:
-            recording = read(exercise.fingerprints)
-            self._examples[exercise.id] = recording.stub, examples(exercise, recording, by_head=True)
-        return self._examples[exercise.id]
-
-    def _draw(self, source: AttemptSource, chosen: Sequence[Example]) -> tuple[Band, ...]:
-        followed = follow(self._box, self._course.limits.for_worker(), source, chosen)
-        try:
-            return tuple(most_informative(all_bands(followed.shown)))
-        except (RuntimeError, ValueError, TypeError, IndexError):  # tensors that cannot be drawn
-            return ()
+            yield each.key, ()
+            continue
+        if (id_, source.digest) not in drawn:
+            drawn[id_, source.digest] = _draw(box, course, source, chosen)
+        yield each.key, drawn[id_, source.digest]
 
 
-def most_informative(bands: Sequence[Band]) -> list[Band]:
-    """Return the bands that differ: of each table only the first such head, and at most MOST."""
-    first: dict[str, Band] = {}
-    for band in bands:
-        if band.differs:
-            first.setdefault(band.title.rpartition(", head ")[0] or band.title, band)
-    return list(first.values())[:MOST]
+def _draw(box: Box, course: Course, source: AttemptSource, chosen: Sequence[Example]) -> tuple[Picture, ...]:
+    followed = follow(box, course.limits.for_worker(), source, chosen)
+    try:
+        return tuple([picture for picture in pictures(followed.shown) if picture.differs][:MOST])
+    except (RuntimeError, ValueError, TypeError, IndexError):  # tensors that cannot be drawn
+        return ()
 
 
 def _may_help(result: ExerciseResult) -> bool:

@@ -1,4 +1,4 @@
-"""Heatmaps as SVG that stands in a page: the colours, the numbers in them, and the same in words."""
+"""Pictures as SVG that stands in a page: what is drawn how, in the lessons' colours, and the same in words."""
 
 import re
 from xml.etree import ElementTree
@@ -6,105 +6,118 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from manyheads.report.heatmap import Colour, colour, ink, svg
+from manyheads.report.heatmap import HEADS, LESS, MORE, NO_HEAD, legend, svg
 from manyheads.report.pages.write import pictures_page
-from manyheads.student.plot_content import Band, Kind, Panel, compared
+from manyheads.student.plot_content import Panel, Picture, compared
+from tests.make import REPOSITORY
 
-SCORES = torch.tensor([[1.0, float("-inf")], [float("nan"), -2.0]])
-KINDS: tuple[Kind, ...] = ("numbers", "weights", "mask", "difference")
+INF, NAN = float("inf"), float("nan")
+SIDES = ("query position", "key position")
+BLUE, ORANGE = f"var({MORE})", f"var({LESS})"
+STYLE = (REPOSITORY / "manyheads/report/pages/style.css").read_text(encoding="utf-8")
+FIGURES = sorted((REPOSITORY / "solutions").glob("*/figures/*.svg"))
 
 
-def band(yours: torch.Tensor, title: str = "scores in Head, head 0") -> Band:
-    return compared(title, torch.eye(len(yours)), yours, "numbers", "query position", "key position")
+def of(*values: list[float], kind: str = "numbers") -> Picture:
+    return Picture("f(x)", "", (Panel("yours", torch.tensor(values), kind),), *SIDES)
 
 
-def drawn(shown: Band) -> ElementTree.Element:
+def drawn(picture: Picture, panel: int = 0) -> ElementTree.Element:
     """The SVG, read as XML: every browser reads it."""
-    return ElementTree.fromstring(svg(shown))
+    return ElementTree.fromstring(svg(picture, picture.panels[panel]))
 
 
-def texts(shown: Band) -> list[str]:
-    return [element.text or "" for element in drawn(shown).iter("text")]
+def texts(picture: Picture, panel: int = 0) -> list[str]:
+    return [element.text or "" for element in drawn(picture, panel).iter("text")]
 
 
-def contrast(a: Colour, b: Colour) -> float:
-    """WCAG 2's ratio, written once more."""
+def inks(picture: Picture, panel: int = 0) -> dict[tuple[str, str], int]:
+    """How many cells have each colour, with its opacity; hatched ones under "none"."""
+    paths = [path for path in drawn(picture, panel).iter("path") if path.get("d")]
+    return {(str(p.get("fill")), str(p.get("fill-opacity"))): str(p.get("d")).count("M") for p in paths}
 
-    def light(shade: Colour) -> float:
-        linear = [v / 3294.6 if v <= 10.31475 else ((v / 255 + 0.055) / 1.055) ** 2.4 for v in shade]
+
+@pytest.mark.parametrize(("picture", "cells"), [
+    (of([2.0, -1.0], [0.0, -INF]), {(BLUE, "1"): 1, (ORANGE, "0.5"): 1, ("none", "None"): 1}),
+    (of([1.0, 0.25], [0.0, NAN], kind="weights"), {(BLUE, "1"): 1, (BLUE, "0.5"): 1, ("none", "None"): 1}),
+    (of([1.0, 0.0], [1.0, 1.0], kind="mask"), {(BLUE, "1"): 3, ("none", "None"): 1}),
+    (of([4.0, -1.0], [0.0, NAN], kind="difference"), {(BLUE, "1"): 1, (ORANGE, "0.5"): 1, ("none", "None"): 1}),
+    (of([0.0, 0.0]), {}),
+    (of([INF, -1.0]), {(BLUE, "1"): 1, (ORANGE, "1"): 1}),
+], ids=["numbers", "weights", "a mask", "a difference", "zeros", "no end"])  # fmt: skip
+def test_a_cell_has_the_colour_of_its_number(picture: Picture, cells: dict[tuple[str, str], int]) -> None:
+    assert inks(picture) == cells
+
+
+def test_one_colour_means_one_number_in_all_panels_and_the_legend_says_which() -> None:
+    picture = compared("f(x)", torch.eye(2), torch.eye(2) * -4, *SIDES)
+    assert inks(picture) == {(BLUE, "0.25"): 2}
+    assert inks(picture, 1) == {(ORANGE, "1"): 2}
+    assert legend(picture) == (
+        "Rows: query position, columns: key position. Blue: up to 4, orange: down to −4. "
+        "Difference: blue up to 5, orange down to −5."
+    )
+    assert legend(of([1.0, 0.0], kind="mask")).endswith(" Blue: seen. Hatched: hidden, or no number.")
+
+
+def addresses(*places: int) -> Picture:
+    right, mine = torch.tensor([[0, 1, 100, 101]]), torch.tensor([places])
+    panels = [Panel(name, each, "addresses", each % 100) for name, each in (("expected", right), ("yours", mine))]
+    return Picture("split(x)", "", tuple(panels), "token", "channel", first=(0, 4))
+
+
+def test_an_address_stands_in_its_heads_colour_and_is_marked_where_another_is_expected() -> None:
+    assert texts(addresses(0, 100, 1, -1), 1) == ["yours", "0", "100✗", "1✗", "?✗", "0", "4", "5", "6", "7"]
+    assert texts(addresses(0, 1, 100, 101))[1:5] == ["0", "1", "100", "101"]
+    assert inks(addresses(0, 1, 100, 101)) == {(f"var({HEADS[0]})", "None"): 2, (f"var({HEADS[1]})", "None"): 2}
+    assert legend(addresses(0, 1, 100, 101)).endswith("Numbers are addresses, 100·token + channel; colours are heads.")
+    assert "10000·sequence + 100·token" in legend(addresses(10_000, 1, 100, 101))
+
+
+def test_rows_and_columns_have_their_names_or_every_fifth_position() -> None:
+    named = Picture("", "", (Panel("head 0", torch.rand(5, 5), "weights"),), *SIDES, tokens=("", "a<b", "", "", "c"))
+    assert texts(named) == ["head 0", "a<b", "c", "a<b", "c"]
+    assert texts(of(*[[0.0] * 24] * 3)) == ["yours", "0", "1", "2", "0", "5", "10", "15", "20"]
+
+
+def test_a_picture_has_a_name_and_nothing_gets_out_of_it() -> None:
+    title = """"><script>alert('x')</script>&"""
+    picture = compared(title, torch.eye(2), torch.eye(2) * 3, *SIDES)
+    assert "<script" not in "".join(svg(picture, panel) for panel in picture.panels)
+    assert (drawn(picture).get("role"), drawn(picture).get("aria-label")) == ("img", f"{title}: expected")
+    page = pictures_page("a <title>", [picture, of([1.0, 2.0])])
+    assert page.count("<svg") == 4
+    assert "<figcaption>&#34;&gt;&lt;script&gt;" in page
+    assert "<title>a &lt;title&gt;</title>" in page
+
+
+def colours(text: str) -> dict[str, list[str]]:
+    """The colours of a style by their names, by day and by night."""
+    found: dict[str, list[str]] = {}
+    for name, colour in re.findall(r"(?:--|\.)([\w-]+)(?::|\{fill:)(#[0-9a-f]{6})", text.replace("#fff;", "#ffffff;")):
+        found.setdefault(name, []).append(colour)
+    return found
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda path: path.stem)
+def test_lessons_and_pages_have_one_palette(figure) -> None:
+    lesson, pages = colours(figure.read_text(encoding="utf-8")), colours(STYLE)
+    alike = {"a": HEADS[0], "b": HEADS[1], "s0": MORE, "none": NO_HEAD, "paper": "--paper"}
+    alike |= {name: f"--{name}" for name in ("s1", "s2", "s3", "s4")}
+    assert {name: lesson[name] for name in alike} == {name: pages[other[2:]] for name, other in alike.items()}
+
+
+@pytest.mark.parametrize("name", {*HEADS, MORE, LESS, NO_HEAD})
+def test_text_stands_out_on_every_colour_by_day_and_by_night(name: str) -> None:
+    """WCAG 2's ratio. A cell lets the paper through, whose contrast is larger."""
+
+    def light(colour: str) -> float:
+        shares = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in shares]
         return sum(w * v for w, v in zip((0.2126, 0.7152, 0.0722), linear, strict=True)) + 0.05
 
-    return max(light(a), light(b)) / min(light(a), light(b))
-
-
-def test_a_picture_has_a_name_that_says_what_it_shows() -> None:
-    picture = drawn(band(torch.eye(2) * 3))
-    assert picture.get("role") == "img"
-    assert picture.get("aria-label") == "scores in Head, head 0: the largest difference is 2"
-
-
-def test_every_panel_has_its_heading_its_numbers_its_positions_and_its_scale() -> None:
-    found = texts(band(torch.tensor([[3.0, 0.0], [0.5, 1.0]])))
-    assert [text for text in found if text in ("expected", "yours", "yours − expected")] == [
-        "expected",
-        "yours",
-        "yours − expected",
-    ]
-    assert [found.count(text) for text in ("3.00", "0.50", "2.00", "1.00")] == [1, 2, 1, 3]
-    assert "query position ↓  key position →" in found
-    assert "0 (dark) … 3 (light)" in found
-    assert "−2 (orange) … 2 (purple)" in found
-
-
-def test_a_large_table_has_no_numbers_in_its_cells_and_every_fifth_position() -> None:
-    found = texts(band(torch.zeros(24, 24)))
-    assert not [text for text in found if re.fullmatch(r"[−\d]+\.\d\d", text)]
-    assert found.count("5") == found.count("20") == 3 * 2
-    assert "4" not in found
-
-
-def test_one_colour_means_one_number_in_all_panels() -> None:
-    paths = [path for group in drawn(band(torch.eye(2) * 3)) for path in group.iter("path")]
-    expected, yours = paths[:2], paths[2:4]
-    assert [path.get("fill") for path in expected if "M0 0" in str(path.get("d"))] != ["#fde725"]
-    assert [path.get("fill") for path in yours if "M0 0" in str(path.get("d"))] == ["#fde725"]
-
-
-def test_what_is_hidden_or_no_number_is_grey_and_says_so() -> None:
-    panel = Panel("scores", SCORES)
-    shades = [colour(float(value), panel, (-2.0, 1.0)) for value in SCORES.flatten()]
-    assert shades == [(0xFD, 0xE7, 0x25), (0xD0, 0xD0, 0xD0), (0xD0, 0xD0, 0xD0), (0x44, 0x01, 0x54)]
-    assert [text for text in texts(Band("scores", (panel,), "", "")) if text in ("−∞", "NaN")] == ["−∞", "NaN"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_numbers_stand_out_on_every_shade(kind: Kind) -> None:
-    panel = Panel("", torch.zeros(1, 1), kind)
-    shades = {colour(share / 200, panel, (0.0, 1.0)) for share in range(201)} | {colour(float("nan"), panel, (0, 1))}
-    assert len(shades) > 30
-    for shade in shades:
-        of_text = (0, 0, 0) if ink(shade) == "#000" else (255, 255, 255)
-        assert contrast(shade, of_text) >= 4.5, shade
-
-
-def test_no_title_gets_out_of_the_picture() -> None:
-    shown = band(torch.eye(2) * 2, """"><script>alert('x')</script>&""")
-    assert "<script" not in svg(shown)
-    assert str(drawn(shown).get("aria-label")).startswith(""""><script>alert('x')</script>&: the largest""")
-
-
-def test_rows_and_columns_with_names_have_them_all() -> None:
-    names = tuple("a<b" * 5)
-    shown = Band("heads", (Panel("head 0", torch.rand(15, 15), "weights"),), "query", "key", names)
-    assert [text for text in texts(shown) if text in names] == [*names, *names]
-
-
-def test_a_page_has_every_picture_and_says_in_words_what_cannot_be_drawn() -> None:
-    words = ("The", "keys", "were", "here")
-    labelled = Band("what heads attend to", (Panel("head 0", torch.eye(4), "weights"),), "", "", words)
-    missing = Panel("yours", None, note="your code raised ValueError"), Panel("yours − expected", None, "difference")
-    page = pictures_page("a <title>", [labelled, Band("scores", (Panel("expected", SCORES), *missing), "", "")])
-    assert page.count("<svg") == 2
-    assert "<figcaption>scores: your code raised ValueError</figcaption>" in page
-    assert "<title>a &lt;title&gt;</title>" in page
-    assert ">keys</text>" in page
+    pages = colours(STYLE)
+    assert len(pages[name[2:]]) == 2
+    for ink, behind in zip(pages["ink"], pages[name[2:]], strict=True):
+        first, second = sorted((light(ink), light(behind)))
+        assert second / first >= 4.5, (name, ink, behind)

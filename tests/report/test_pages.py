@@ -267,7 +267,7 @@ def test_the_page_of_a_student_who_is_gone_goes_too_and_no_other_file(tmp_path: 
 
 
 def test_pictures_stand_with_the_attempt_they_are_of_and_on_no_other_page(tmp_path: Path) -> None:
-    shown = compared("weights, head 1", torch.eye(2), torch.eye(2) * 0.5, "weights", "query", "key")
+    shown = compared("weights, head 1", torch.eye(2), torch.eye(2) * 0.5, "query", "key", "weights")
     results = [graded("ada", BAD, CRASHED.model_copy(update={"id": "other"})), graded("ben", BAD)]
     write_pages(results, [], tmp_path, {("ada", "heads", "dance"): [shown], ("ada", "heads", "gone"): [shown]})
     ada, ben, whole = (Seen(tmp_path / name) for name in ("students/ada.html", "students/ben.html", "index.html"))

@@ -13,7 +13,7 @@ from manyheads.student.choose_example import examples
 from manyheads.student.example import Example
 from manyheads.student.explain_trace import Explained, explained
 from manyheads.student.follow import Source, follow
-from manyheads.student.plot_content import bands, summary
+from manyheads.student.plot_content import pictures_of
 from manyheads.submission import AttemptSource
 
 pytestmark = pytest.mark.recorded
@@ -42,14 +42,13 @@ def test_a_sequence_is_an_example_of_its_own_with_a_picture_of_every_call(show, 
     assert "y of call 1 (B, T, C): the right numbers" in several.returned
     assert "y of call 2" in several.returned
     assert not several.right
-    told = summary(bands(example, traced))
-    assert [line.split(": ")[1] for line in told[:2]] == ["y of call 1", "y of call 2"]
-    assert told[0].endswith("as expected")
-    assert "the largest difference is" in told[1]
+    first, second = [each for each in pictures_of(example, traced) if "y of call" in each.title]
+    assert first.caption.endswith(": y of call 1: as expected")
+    assert ": y of call 2: the largest difference is" in second.caption
 
 
 def test_another_structure_is_told(show: Show, returning: Callable[[str], str]) -> None:
     example, traced, told = show(returning("self.proj(y)"))[0]
     sentence = "a pair (y, cache) was expected; yours returned a tensor alone"
     assert told.returned == f"returns something else: {sentence}"
-    assert summary(bands(example, traced))[0].endswith(": y: yours is no tensor")
+    assert pictures_of(example, traced)[-1].caption.endswith(": y: yours is no tensor")

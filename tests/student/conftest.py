@@ -21,14 +21,14 @@ def follow_source(monkeypatch: pytest.MonkeyPatch) -> FollowSource:
     """Follow this source on the looks of an exercise; by default the reference."""
 
     def follow(
-        id_: str, source: str | None = None, *, by_head: bool = False, crop: tuple[int, ...] = (), times: int = 1
+        id_: str, source: str | None = None, *, crop: tuple[int, ...] = (), times: int = 1
     ) -> list[tuple[Example, Traced]]:
         module = types.ModuleType("attempt")
         monkeypatch.setitem(sys.modules, "attempt", module)  # a dataclass looks its module up
         exec(compile(solution(id_) if source is None else source, "a.py", "exec", dont_inherit=True), vars(module))
         return [
             (example, trace(vars(module), TraceCall(cast(example.call, "float32"), crop, times), "a.py"))
-            for example in looks_at(id_, by_head)
+            for example in looks_at(id_)
         ]
 
     return follow

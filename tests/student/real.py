@@ -27,10 +27,10 @@ def exercise_of(id_: str) -> Exercise:
 
 
 @cache
-def looks_at(id_: str, by_head: bool = False) -> list[Example]:
+def looks_at(id_: str) -> list[Example]:
     """The recorded calls of an exercise that are looked at."""
     exercise = exercise_of(id_)
-    return examples(exercise, read(exercise.fingerprints), by_head=by_head)
+    return examples(exercise, read(exercise.fingerprints))
 
 
 def solution(id_: str) -> str:

@@ -98,19 +98,6 @@ def test_what_is_out_of_the_ordinary_comes_last(other: tuple[Call, Tensor], opti
     assert sizes(example) == (2, 5, 24, 4)
 
 
-def test_extreme_numbers_come_after_sizes_that_are_hard_to_tell_apart() -> None:
-    """B·nh = 8 is T as well."""
-    found = chosen(split(2, 5, 12, 4), split(2, 8, 28, 4), layers=[Layer.FINITE, Layer.VALUES])
-    assert sizes(found[0]) == (2, 8, 28, 4)
-
-
-def test_for_the_eye_ordinary_numbers_matter_more() -> None:
-    call, answer = split(2, 5, 12, 4)
-    large = Call(call.subject, (call.args[0] * 1000, 4))  # type: ignore[operator]
-    assert sizes(chosen((large, answer), split(2, 5, 24, 4))[0]) == (2, 5, 12, 4)
-    assert sizes(chosen((large, answer), split(2, 5, 24, 4), by_head=True)[0]) == (2, 5, 24, 4)
-
-
 def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> None:
     found = chosen(module(flash=True), module(flash=False), split(2, 5, 12, 4))
     assert [example.title for example in found] == [

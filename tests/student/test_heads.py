@@ -7,8 +7,9 @@ from torch import Tensor
 from manyheads.box.worker.messages import Call, TraceCall
 from manyheads.box.worker.tracing import trace
 from manyheads.judge.axes import Axes
+from manyheads.student.example import Example
 from manyheads.student.follow import TABLES, TIMES
-from manyheads.student.heads import weights_of
+from manyheads.student.heads import weights_by_call
 
 B, NH, T, HD = 2, 3, 5, 4
 AXES = Axes({"B": B, "nh": NH, "T": T, "hd": HD})
@@ -32,7 +33,9 @@ Q = torch.randn(B, NH, T, HD, generator=torch.Generator().manual_seed(4))
 def seen(body: str) -> Tensor | None:
     namespace: dict[str, object] = {}
     exec(compile(f"{HEAD}    {body}\n", "a.py", "exec"), namespace)
-    return weights_of(trace(namespace, TraceCall(Call("f", (Q,)), TABLES, TIMES), "a.py"), AXES)
+    call = Call("f", (Q,))
+    traced = trace(namespace, TraceCall(call, TABLES, TIMES), "a.py")
+    return weights_by_call(Example(call, Q, True, None, AXES), traced)[0]
 
 
 def expected() -> Tensor:

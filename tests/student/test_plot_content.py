@@ -1,55 +1,92 @@
-"""What is drawn: expected beside yours beside the difference, head by head."""
+"""What is drawn: an answer beside the expected one, numbers that were only moved by their addresses, and heads first."""
 
 import pytest
 import torch
 
 from manyheads.student.follow import TABLES, TIMES
-from manyheads.student.plot_content import Band, all_bands, bands, difference, summary
+from manyheads.student.plot_content import Picture, compared, difference, pictures
 from tests.student.real import FollowSource, solution
 
-ZEROS = """
+INF, NAN = float("inf"), float("nan")
+MASK = """
 import torch
 def causal_mask(T, device=None): return torch.ones(T, T, dtype=torch.bool).tril()
-def mask_scores(scores, mask): return scores.masked_fill(~mask, 0.0)
+def mask_scores(scores, mask): return scores.masked_fill(~mask, {fill})
 def causal_weights(scores): return mask_scores(scores, causal_mask(scores.shape[-1])).softmax(-1)
 """
+MERGE = "def merge_heads(y): return y.transpose(1, 2).flatten(2)\n"
+SPLIT = "def split_heads(x, n_head): B, T, C = x.shape; return {body}\n" + MERGE
+FIRST, SECOND = "x.unflatten(-1, (n_head, -1)).transpose(1, 2)", "split_heads(x, n_head=5), head {}: {}"
 
 
 @pytest.fixture
-def drawn(follow_source: FollowSource) -> list[Band]:
-    followed = follow_source("causal_mask", ZEROS, by_head=True, crop=TABLES, times=TIMES)
-    return all_bands(followed)
+def draw(follow_source: FollowSource):
+    def draw(id_: str, source: str | None = None) -> list[Picture]:
+        return pictures(follow_source(id_, source, crop=TABLES, times=TIMES))
+
+    return draw
 
 
-def test_a_band_for_each_function_and_each_head(drawn: list[Band]) -> None:
-    heads = [f"causal_weights(scores), head {h}" for h in range(3)]
-    assert [band.title for band in drawn] == ["causal_mask(T=9)", "mask_scores(scores, mask)", *heads]
-    assert [[panel.title for panel in band.panels] for band in drawn] == [["expected", "yours", "yours − expected"]] * 5
+@pytest.mark.parametrize(("body", "head", "words", "row", "heads"), [
+    (FIRST, 0, "as expected", [100, 101, 102, 103, 104, 105], [0] * 6),
+    ("x.view(B, n_head, T, -1)", 0, "48 of 54 numbers are in the wrong place", [6, 7, 8, 9, 10, 11], [1] * 6),
+    ("x.view(B, T, -1, n_head).permute(0, 3, 1, 2)", 0, "45 of 54 numbers are in the wrong place", [100, 105, 110, 115, 120, 125], [0, 0, 1, 2, 3, 4]),
+    (f"(lambda y: torch.cat([y[:, :3], y[:, 3:].flip(1)], 1))({FIRST})", 3, "54 of 54 numbers are in the wrong place", [124, 125, 126, 127, 128, 129], [4] * 6),
+    (f"{FIRST}.flip(0)", 0, "54 of 54 numbers are in the wrong place", [10100, 10101, 10102, 10103, 10104, 10105], [0] * 6),
+    (f"{FIRST} * 2", 0, "54 of 54 numbers are not among x's", [-1] * 6, [-1] * 6),
+    (f"{FIRST} * 1.0000001", 0, "as expected", [100, 101, 102, 103, 104, 105], [0] * 6),
+], ids=["right", "straight to heads", "interleaved", "the last heads", "other sequences", "changed", "rounded"])  # fmt: skip
+def test_a_reshape_is_drawn_by_address(draw, body: str, head: int, words: str, row: list[int], heads: list[int]):
+    split, merge = draw("reshape_dance", "import torch\n" + SPLIT.format(body=body))
+    assert split.caption == f"split_heads(x, n_head=5), head {head}: {words}"
+    assert [panel.title for panel in split.panels] == (["expected", "yours"] if split.differs else ["yours"])
+    assert split.panels[-1].values[1].tolist() == row
+    assert split.panels[-1].heads is not None
+    assert split.panels[-1].heads[1].tolist() == heads
+    assert (merge.words, merge.panels[0].title) == ("as expected", "yours, columns 0 to 11 of 30")
 
 
-def test_axes_and_kinds_are_those_of_the_lesson(drawn: list[Band]) -> None:
-    assert {(band.rows, band.columns) for band in drawn} == {("query position", "key position")}
-    assert [band.panels[0].kind for band in drawn] == ["mask", "numbers", *["weights"] * 3]
+def test_a_wide_reshape_is_cut_where_it_goes_wrong(draw) -> None:
+    source = SPLIT.format(body=FIRST).replace("y.transpose(1, 2).flatten(2)", "y.roll(1, 1).transpose(1, 2).flatten(2)")
+    merge = draw("reshape_dance", source.replace("y.roll(1, 1)", "y[:, [0, 1, 2, 4, 3]]"))[1]
+    assert (merge.words, merge.first) == ("108 of 270 numbers are in the wrong place", (0, 16))
+    assert [panel.title for panel in merge.panels] == [
+        f"{who}, columns 16 to 27 of 30" for who in ("expected", "yours")
+    ]
+    assert [panel.values[1].tolist()[:4] for panel in merge.panels] == [[116, 117, 118, 119], [116, 117, 124, 125]]
 
 
-def test_the_difference_is_yours_less_what_is_expected(drawn: list[Band]) -> None:
-    expected, yours, apart = (panel.values for panel in drawn[2].panels)
-    assert torch.allclose(apart, (yours - expected).double())
-    assert apart[0, 0] < -0.1  # the first query should see itself alone
+def test_the_mistake_is_drawn_and_what_is_right_alone(draw) -> None:
+    mask, scores, weights = draw("causal_mask", MASK.format(fill=0.0))
+    assert mask.caption == "causal_mask(T=9): as expected"
+    assert [(panel.title, panel.kind) for panel in mask.panels] == [("yours", "mask")]
+    assert scores.caption == "mask_scores(scores, mask): 54 of 99 numbers are −∞ in one of the two only"
+    assert weights.caption.startswith("causal_weights(scores): the largest difference is 0.")
+    expected, yours, apart = weights.panels
+    assert [panel.kind for panel in weights.panels] == ["weights", "weights", "difference"]
+    assert torch.allclose(apart.values, (yours.values - expected.values).double())
+    assert {(picture.rows, picture.columns) for picture in (mask, scores, weights)} == {
+        ("query position", "key position")
+    }
 
 
-def test_the_picture_can_be_told_in_words(drawn: list[Band]) -> None:
-    first, second, third, *_ = summary(drawn)
-    assert first == "causal_mask(T=9): as expected"
-    assert second == "mask_scores(scores, mask): 54 of 99 numbers are hidden in one of the two only"
-    assert third.startswith("causal_weights(scores), head 0: the largest difference is 0.")
+@pytest.mark.parametrize(("wanted", "mine", "words"), [
+    ([1.0, -INF], [1.0, -1e30], "as expected"),
+    ([1.0, 0.0], [1.5, 0.0], "the largest difference is 0.5"),
+    ([1.0, 0.0], [INF, 0.0], "the largest difference is inf"),
+    ([1.0, -INF], [1.0, 0.0], "1 of 2 numbers are −∞ in one of the two only"),
+    ([1.0, 0.0], [NAN, 0.0], "1 of 2 numbers are NaN"),
+    ([True, False], [True, True], "1 of 2 differ"),
+])  # fmt: skip
+def test_a_table_is_told_in_words(wanted: list[float], mine: list[float], words: str) -> None:
+    kind = "mask" if wanted[0] is True else "numbers"
+    picture = compared("f(x)", torch.tensor([wanted]), torch.tensor([mine]), "", "", kind)
+    assert (picture.words, picture.differs) == (words, words != "as expected")
 
 
-def test_hidden_in_both_is_no_difference_and_in_one_only_is_none_that_can_be_drawn() -> None:
+def test_what_is_hidden_in_one_of_two_alone_is_no_number() -> None:
     low = torch.finfo(torch.float32).min
-    apart = difference(
-        torch.tensor([low, 1.0, 2.0, float("nan"), low]), torch.tensor([float("-inf"), float("-inf"), 0.5, 0.0, 1.0])
-    )
+    apart = difference(torch.tensor([low, 1.0, 2.0, NAN, low]), torch.tensor([-INF, -INF, 0.5, 0.0, 1.0]))
     assert apart[[0, 2]].tolist() == [0.0, 1.5]
     assert apart.isnan().tolist() == [False, True, False, True, True]
 
@@ -60,33 +97,23 @@ def test_hidden_in_both_is_no_difference_and_in_one_only_is_none_that_can_be_dra
     ("return torch.ones(T)", "yours has the shape (T)"),
     ("return None", "yours is no tensor"),
 ])  # fmt: skip
-def test_where_there_is_nothing_to_compare_it_says_why(follow_source: FollowSource, body: str, note: str) -> None:
-    source = f"def causal_mask(T, device=None): {body}\nimport torch\n" + ZEROS.split("bool).tril()\n")[1]
-    followed = follow_source("causal_mask", source, by_head=True)
-    band = all_bands(followed[:1])[0]
-    assert [panel.note for panel in band.panels] == ["", note, ""]
-    assert summary([band]) == [f"causal_mask(T=9): {note}"]
+def test_where_there_is_nothing_to_compare_it_says_why(draw, body: str, note: str) -> None:
+    rest = MASK.format(fill=-INF).split("bool).tril()\n")[1].replace("-inf", "float('-inf')")
+    picture = draw("causal_mask", f"def causal_mask(T, device=None): {body}\nimport torch\n{rest}")[0]
+    assert picture.caption == f"causal_mask(T=9): {note}"
+    assert ([panel.title for panel in picture.panels], picture.differs) == (["expected"], False)
 
 
-def test_what_is_not_there_yet_is_told_once_and_as_no_error(follow_source: FollowSource) -> None:
-    source = solution("attention_scores").split("def attend(")[0]
-    told = summary(all_bands(follow_source("attention_scores", source, by_head=True)))
-    assert [line for line in told if line.startswith("attend(")] == ["attend(q, k, v), head 0: not defined yet"]
+def test_what_is_not_there_yet_is_no_error_and_a_reshape_is_expected_by_address(draw) -> None:
+    attend = draw("attention_scores", solution("attention_scores").split("def attend(")[0])[-1]
+    assert attend.caption == "attend(q, k, v): not defined yet"
+    merge = draw("reshape_dance", SPLIT.format(body=FIRST).replace(MERGE, ""))[1]
+    assert (merge.words, merge.panels[0].kind) == ("not defined yet", "addresses")
 
 
-def test_many_functions_show_fewer_heads_each(follow_source: FollowSource) -> None:
-    followed = follow_source("attention_scores", by_head=True)
-    titles = [band.title for band in all_bands(followed)]
-    assert [title for title in titles if title.startswith("attend(")] == [
-        "attend(q, k, v), head 0",
-        "attend(q, k, v), head 1",
-    ]
-
-
-def test_the_weights_of_the_students_own_module_are_shown_head_by_head(follow_source: FollowSource) -> None:
-    followed = follow_source("self_attention", by_head=True, crop=TABLES, times=TIMES)
-    alone = [band for example, traced in followed for band in bands(example, traced)][1:]
-    assert [band.title.split(" in ")[0] for band in alone] == ["your weights"]
-    assert summary(alone)[0].endswith(": 1 head")
-    assert [panel.kind for panel in alone[0].panels] == ["weights"]
-    assert not alone[0].differs
+@pytest.mark.parametrize(("id_", "heads"), [("self_attention", "1 head"), ("weight_split", "4 of 5 heads")])
+def test_the_heads_of_the_students_own_module_come_first(draw, id_: str, heads: str) -> None:
+    own, answer = draw(id_)
+    assert (own.title, own.words) == (f"your weights in {answer.title}", heads)
+    assert [panel.kind for panel in own.panels] == ["weights"] * int(heads[0])
+    assert not own.differs

@@ -9,7 +9,7 @@ from manyheads.diagnosis.recording_file import read
 from manyheads.student.choose_example import SAME, ambiguity_of, examples
 from manyheads.student.explain_trace import Explained, Operation, Repeated
 from manyheads.student.follow import TABLES, TIMES
-from manyheads.student.plot_content import all_bands, summary
+from manyheads.student.plot_content import pictures
 from tests.student.real import REPOSITORY, Explain, FollowSource, course, exercise_of, looks_at
 
 pytestmark = pytest.mark.recorded
@@ -46,21 +46,17 @@ def test_the_reference_is_followed_and_right(explain: Explain, id_: str) -> None
         assert (told.raised, told.dropped) == ("", 0)
 
 
-@pytest.mark.parametrize("by_head", [False, True])
-def test_a_call_with_blocks_has_several_of_them(by_head: bool) -> None:
-    tiled = next(exercise for exercise in course().exercises if exercise.id == "tiled_attention")
-    for example in examples(tiled, read(tiled.fingerprints), by_head=by_head):
+def test_a_call_with_blocks_has_several_of_them() -> None:
+    for example in examples(tiled := exercise_of("tiled_attention"), read(tiled.fingerprints)):
         sizes = example.axes.sizes
         assert all(sizes[block] < sizes["T"] for block in ("bq", "bk") if block in sizes)
 
 
 @pytest.mark.parametrize("id_", IDS)
 def test_the_reference_is_drawn_and_as_expected(follow_source: FollowSource, id_: str) -> None:
-    followed = follow_source(id_, by_head=True, crop=TABLES, times=TIMES)
-    shown = all_bands(followed)
-    assert shown
-    compared = [band for band in shown if not band.title.startswith("your weights")]
-    assert {line.rpartition(": ")[2] for line in summary(compared)} == {"as expected"}
+    shown = pictures(follow_source(id_, crop=TABLES, times=TIMES))
+    assert {picture.words for picture in shown if not picture.title.startswith("your weights")} == {"as expected"}
+    assert {len(picture.panels) for picture in shown if not picture.title.startswith("your weights")} == {1}
 
 
 @pytest.mark.parametrize("path", RIGHT, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -76,8 +72,8 @@ def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) 
     [("self_attention", 1), ("weight_split", 4), ("mha_by_loop", 4), ("fused_qkv", 4), ("sdpa_equivalence", 4)],
 )
 def test_heads_are_found_wherever_weights_are_computed(follow_source: FollowSource, id_: str, heads: int) -> None:
-    followed = follow_source(id_, by_head=True, crop=TABLES, times=TIMES)
-    (own,) = (band for band in all_bands(followed) if band.title.startswith("your weights in "))
+    followed = follow_source(id_, crop=TABLES, times=TIMES)
+    (own,) = (picture for picture in pictures(followed) if picture.title.startswith("your weights in "))
     assert [panel.title for panel in own.panels] == [f"head {h}" for h in range(heads)]
 
 
@@ -85,6 +81,5 @@ def test_heads_are_found_wherever_weights_are_computed(follow_source: FollowSour
 @pytest.mark.filterwarnings("ignore")
 def test_no_right_attempt_is_drawn_as_a_wrong_one(follow_source: FollowSource, path: Path) -> None:
     source = path.read_text(encoding="utf-8")
-    followed = follow_source(path.parent.name, source, by_head=True, crop=TABLES, times=TIMES)
-    shown = all_bands(followed)
-    assert [band.title for band in shown if band.differs] == []
+    followed = follow_source(path.parent.name, source, crop=TABLES, times=TIMES)
+    assert [picture.title for picture in pictures(followed) if picture.differs] == []

@@ -1,6 +1,7 @@
 """Pictures of a class's wrong attempts: run again in the box, on public inputs, and only where a picture tells something."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ import torch
 from manyheads.box.level import Box
 from manyheads.course import Course
 from manyheads.result import Outcome, Result
-from manyheads.student.plot_content import Band, compared
-from manyheads.student.wrong_pictures import MOST, Painter, drawable, most_informative
+from manyheads.student import wrong_pictures
+from manyheads.student.plot_content import Picture
+from manyheads.student.wrong_pictures import MOST, draw_wrong, drawable
 from tests import make
 
 FILE = "01_running_mean.py"
@@ -22,28 +24,23 @@ def graded(student: str, *outcomes: Outcome) -> Result:
     return make.result(student, make.exercise("running_mean", *checks, max_score=4))
 
 
-def band(title: str, apart: float) -> Band:
-    return compared(title, torch.zeros(2, 2), torch.full((2, 2), apart), "numbers", "", "")
-
-
 @pytest.fixture
-def draw(tiny: Course, box: Box, tmp_path: Path) -> Callable[[str], tuple[Band, ...]]:
-    """The pictures of this source."""
-    painter, students = Painter(tiny, box), iter("abcdefgh")
+def draw(tiny: Course, box: Box, tmp_path: Path) -> Callable[..., list[tuple[Picture, ...]]]:
+    """The pictures of these sources, a student each."""
 
-    def draw(source: str) -> tuple[Band, ...]:
-        student = next(students)
-        (tmp_path / student).mkdir()
-        (tmp_path / student / FILE).write_text(source, encoding="utf-8")
-        folders = {(student, "averages"): tmp_path / student}
-        (wanted,) = drawable(tiny, [graded(student, "failed")], folders)
-        return painter.draw(wanted)
+    def draw(*sources: str) -> list[tuple[Picture, ...]]:
+        folders = {(student, "averages"): tmp_path / student for student, _ in zip("abc", sources, strict=False)}
+        for folder, source in zip(folders.values(), sources, strict=True):
+            folder.mkdir()
+            (folder / FILE).write_text(source, encoding="utf-8")
+        wanted = drawable(tiny, [graded(student, "failed") for student, _ in folders], folders)
+        return [pictures for _, pictures in draw_wrong(tiny, box, wanted)]
 
     return draw
 
 
-def test_wrong_numbers_stand_beside_the_recorded_ones(draw: Callable[[str], tuple[Band, ...]]) -> None:
-    (shown,) = draw(WRONG)
+def test_wrong_numbers_stand_beside_the_recorded_ones(draw) -> None:
+    ((shown,),) = draw(WRONG)
     expected, yours, apart = (panel.values for panel in shown.panels)
     assert shown.title == "running_mean(x)"
     torch.testing.assert_close(yours[0, -1], expected[0, -1])  # the mean of all of them is right
@@ -59,14 +56,15 @@ def test_wrong_numbers_stand_beside_the_recorded_ones(draw: Callable[[str], tupl
     "import nothing_of_that_name\n",
     "def running_mean(x):\n    return None\n",
 ], ids=["right", "raises", "another shape", "ends", "no Python", "cannot be imported", "no tensor"])  # fmt: skip
-def test_where_a_picture_tells_nothing_there_is_none(draw: Callable[[str], tuple[Band, ...]], source: str) -> None:
-    assert draw(source) == ()
+def test_where_a_picture_tells_nothing_there_is_none(draw, source: str) -> None:
+    assert draw(source) == [()]
 
 
-def test_what_two_handed_in_is_run_once(draw: Callable[[str], tuple[Band, ...]], box: Box, monkeypatch) -> None:
-    first = draw(WRONG)
-    monkeypatch.setattr(type(box), "attempt", None)
-    assert draw(WRONG) is first
+def test_what_two_handed_in_is_run_once_and_there_is_an_end(draw, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Picture("f(x)", "", (), "", "", differs=True)
+    runs = iter([[replace(shown, differs=False), *[shown] * (MOST + 1)]])
+    monkeypatch.setattr(wrong_pictures, "pictures", lambda _: next(runs))
+    assert draw(WRONG, WRONG) == [(shown,) * MOST] * 2
 
 
 @pytest.mark.parametrize(
@@ -79,7 +77,7 @@ def test_where_nothing_was_written_nothing_is_run(tiny, box, monkeypatch, tmp_pa
         (tmp_path / FILE).write_bytes(content if isinstance(content, bytes) else stub)
     (wanted,) = drawable(tiny, [graded("a", "error")], {("a", "averages"): tmp_path})
     monkeypatch.setattr(type(box), "attempt", None)
-    assert Painter(tiny, box).draw(wanted) == ()
+    assert list(draw_wrong(tiny, box, [wanted])) == [(wanted.key, ())]
 
 
 @pytest.mark.parametrize(("outcomes", "is_drawn"), [
@@ -98,11 +96,3 @@ def test_who_is_not_in_the_folder_or_not_in_the_course_is_not_drawn(tiny: Course
     elsewhere = graded("a", "failed").model_copy(update={"assignment": "other"})
     folders = {("a", "other"): Path("here"), ("b", "averages"): Path("here")}
     assert drawable(tiny, [graded("a", "failed"), elsewhere], folders) == []
-
-
-def test_the_first_wrong_head_stands_for_all_and_there_is_an_end() -> None:
-    many = [band("right", 0), band("mask", 1), band("weights, head 0", 0), band("weights, head 1", 1)]
-    many += [band("weights, head 2", 1), *(band(f"more {i}", 1) for i in range(9))]
-    titles = [each.title for each in most_informative(many)]
-    assert titles == ["mask", "weights, head 1", "more 0", "more 1"]
-    assert len(titles) == MOST

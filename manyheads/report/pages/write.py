@@ -9,7 +9,6 @@ import hashlib
 from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -27,13 +26,12 @@ from ..overview import overviews
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from markupsafe import Markup
 
-    from ...student.plot_content import Band
+    from ...student.plot_content import Picture
     from ...student.wrong_pictures import Key
 
 CLASS, STUDENTS = "index.html", "students"
-_NOTHING: Mapping[Key, Sequence[Band]] = MappingProxyType({})
+_NOTHING: Mapping[Key, Sequence[Picture]] = MappingProxyType({})
 GENERATOR = "manyheads course report"
 _HEAD = 1024  # the first bytes of a page, which name its generator
 _HERE = Path(__file__).parent
@@ -43,7 +41,7 @@ def write_pages(
     results: Sequence[Result],
     left_out: Sequence[str],
     folder: Path,
-    drawn: Mapping[Key, Sequence[Band]] = _NOTHING,
+    drawn: Mapping[Key, Sequence[Picture]] = _NOTHING,
     not_graded: Sequence[NotGraded] = (),
     absent: Mapping[str, Sequence[str]] = MappingProxyType({}),
     points_changed: Sequence[ChangedPoints] = (),
@@ -67,7 +65,7 @@ def write_pages(
     pages.globals["page_of"] = page_of
     pages.globals["person_of"] = members.row_of
     pages.globals["sections"] = sorted({section for r in results if (section := members.row_of(r.student).section)})
-    pages.globals["pictures_of"] = lambda *key: [picture(band) for band in drawn.get(key, ())]
+    pages.globals["pictures_of"] = lambda *key: drawn.get(key, ())
     of_student: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         of_student[result.student].append(result)
@@ -96,10 +94,9 @@ def student_page(student: str, results: Sequence[Result], labels: Labels = IDS) 
     return pages.get_template("student.html.j2").render(student=student, results=_in_order(results, labels))
 
 
-def pictures_page(title: str, bands: Sequence[Band]) -> str:
+def pictures_page(title: str, drawn: Sequence[Picture]) -> str:
     """Return the page of `course plot`."""
-    pictures = [picture(band) for band in bands]
-    return environment().get_template("plot.html.j2").render(title=title, pictures=pictures, generator="course plot")
+    return environment().get_template("plot.html.j2").render(title=title, drawn=drawn, generator="course plot")
 
 
 def _in_order(results: Sequence[Result], labels: Labels) -> list[Result]:
@@ -126,6 +123,8 @@ def environment(labels: Labels = IDS) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
+    from ..heatmap import legend, svg
+
     css, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "class.js"))
     pages = Environment(
         loader=FileSystemLoader(_HERE),
@@ -143,6 +142,8 @@ def environment(labels: Labels = IDS) -> Environment:
         # or run, whatever a page contains.
         "policy": f"default-src 'none'; style-src 'sha256-{_digest(css)}'; img-src data:",
         "generator": GENERATOR,
+        "svg": lambda *of: Markup(svg(*of)),
+        "legend": legend,
         "by_exercise": lambda result: {exercise.id: exercise for exercise in result.exercises},
         "labels": labels,
     }
@@ -154,24 +155,6 @@ def is_ours(path: Path) -> bool:
     """Return whether this program wrote this page."""
     with path.open("rb") as file:
         return GENERATOR.encode() in file.read(_HEAD)
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture in a page, and its description in words."""
-
-    svg: Markup
-    words: str
-
-
-def picture(band: Band) -> Picture:
-    """Return the picture of a band."""
-    from markupsafe import Markup
-
-    from ...student.plot_content import summary
-    from ..heatmap import svg
-
-    return Picture(Markup(svg(band)), summary([band])[0])
 
 
 def _digest(text: str) -> str:
