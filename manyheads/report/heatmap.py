@@ -15,7 +15,7 @@ from ..student.plot_content import HIDDEN, Panel, Picture
 HEADS = ("--s3", "--bad", "--good", "--grave", "--error", "--s1")  # the style's names; the lessons have the first two
 MORE, LESS, NO_HEAD = "--s0", "--less", "--none"
 _SHADES = 40  # how many shades; cells of one shade are one path
-_WIDE, _HIGH = 214.0, 264.0  # the most width and height of a table
+_WIDE, _HIGH = 208.0, 264.0  # the most width and height of a table: three stand side by side on a student's page
 _TOKEN = 5.5  # a cell's width and height: four heads of a sentence stand side by side
 _DIGIT, _MARK = 5.5, 10.5  # the widths of a digit of an address, and of the mark behind it
 _ROW = 18.0  # the height of a row of addresses

@@ -16,6 +16,7 @@ from manyheads.student.wrong_pictures import MOST, draw_wrong, drawable
 from tests import make
 
 FILE = "01_running_mean.py"
+STUB = (make.REPOSITORY / "tests/tiny_course/exercises/averages" / FILE).read_bytes()
 WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
 
 
@@ -67,14 +68,10 @@ def test_what_two_handed_in_is_run_once_and_there_is_an_end(draw, monkeypatch: p
     assert draw(WRONG, WRONG) == [(shown,) * MOST] * 2
 
 
-@pytest.mark.parametrize(
-    "content", [None, b"\xff\xfe not text \x00", "stub"], ids=["missing", "unreadable", "the stub"]
-)
-def test_where_nothing_was_written_nothing_is_run(tiny, box, monkeypatch, tmp_path, content):
+@pytest.mark.parametrize("content", [None, b"\xff\xfe not text \x00", STUB], ids=["missing", "unreadable", "the stub"])
+def test_where_nothing_was_written_nothing_is_run(tiny, box, monkeypatch, tmp_path, content: bytes | None) -> None:
     if content is not None:
-        assignment = tiny.assignments[0]
-        stub = assignment.exercises[0].script.read_bytes()
-        (tmp_path / FILE).write_bytes(content if isinstance(content, bytes) else stub)
+        (tmp_path / FILE).write_bytes(content)
     (wanted,) = drawable(tiny, [graded("a", "error")], {("a", "averages"): tmp_path})
     monkeypatch.setattr(type(box), "attempt", None)
     assert list(draw_wrong(tiny, box, [wanted])) == [(wanted.key, ())]
