@@ -27,8 +27,7 @@ from .progress import progress
 # Make the pictures for `course report`: run wrong attempts again, in the box, on public inputs.
 
 if TYPE_CHECKING:
-    from ..student.plot_content import Picture
-    from ..student.wrong_pictures import Key
+    from ..student.plot_content import Key, Picture
 
 
 def draw_class(
@@ -43,7 +42,7 @@ def draw_class(
         )
     from ..box.level import open_box
     from ..judge.isolation_proof import prove
-    from ..student.wrong_pictures import draw_wrong, drawable
+    from ..student.plot_content import draw_wrong, drawable
 
     wanted, started = drawable(course, results, folders), time.monotonic()
     with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:

@@ -1,20 +1,29 @@
 """The content of `course plot`: an answer beside the expected one, and the attention weights of the student's heads.
 
-A picture is a few tables side by side, with what they show in words, for readers who cannot see it.
+A picture is a few tables side by side, with what they show in words, for readers who cannot see it. For a class's pages
+wrong attempts are run again, in the box, on the calls that `course plot` shows a student: nothing hidden is asked or shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from ..box.level import Box
 from ..box.worker.answers import Raised, Traced
 from ..checks.explain import explain, is_undefined, says_unwritten
+from ..course import Course, Exercise
+from ..diagnosis.recording_file import read
+from ..result import ExerciseResult, Result
+from ..submission import AttemptSource, code_digest, read_exercise
+from .choose_example import examples
 from .example import Example
+from .follow import follow
 from .heads import weights_by_call
 from .origins import Addresses, addresses
 
@@ -22,7 +31,9 @@ HIDDEN = -1e4  # a score this low counts as −∞
 NONE = 1e-4  # a difference this small counts as rounding
 ALIKE = 1e-3  # and of a trained model's output this
 HEADS = 4  # the most heads that are shown
+DRAWN = 4  # the most pictures of one attempt on a student's page
 MOST = 12  # the most rows and columns of a table of addresses
+Key = tuple[str, str, str]  # student, assignment, exercise
 Kind = Literal["numbers", "weights", "mask", "difference", "addresses"]
 _SIDES = ("query position", "key position")
 _AXES = {"T_q": "query position", "T_k": "key position", "T": "token", "nh": "head"}
@@ -106,9 +117,8 @@ def _of_output(example: Example, traced: Traced) -> Picture:
         return Picture(title, note, (Panel("expected", _tables(wanted)[0], _kind(wanted)),), *sides)
     each = [not _is_none(mine, right) for mine, right in zip(_tables(found), _tables(wanted), strict=True)]
     at = each.index(True) if any(each) else 0
-    if wanted.dim() == 4:
-        sequence, head = divmod(at, wanted.shape[1])
-        title += f", head {head}" if not sequence else f", sequence {sequence}, head {head}"
+    sequence, head = divmod(at, wanted.shape[1] if wanted.dim() == 4 else 1)
+    title += (f", sequence {sequence}" if sequence else "") + (f", head {head}" if wanted.dim() == 4 else "")
     own = addresses(example, found if any(each) else wanted)
     if own is None or asked is None:
         return compared(title, _tables(wanted)[at], _tables(found)[at], *sides, kind=_kind(wanted))
@@ -188,3 +198,58 @@ def _kind(values: Tensor) -> Kind:
     sums = values.double().sum(-1)
     weights = bool((values >= 0).all() and torch.allclose(sums, torch.ones_like(sums), atol=1e-3))
     return "weights" if weights else "numbers"
+
+
+@dataclass(frozen=True)
+class Drawable:
+    """An attempt for which a picture may help, and the folder of its submission."""
+
+    key: Key
+    folder: Path
+    exercise: Exercise
+
+
+def drawable(course: Course, results: Sequence[Result], folders: Mapping[tuple[str, str], Path]) -> list[Drawable]:
+    """Return the attempts that failed a check without crashing or running out of time. folders: by student and assignment."""
+    named = {(e.assignment.id, e.id): e for e in course.exercises}
+    return [
+        Drawable((result.student, result.assignment, other.id), folder, exercise)
+        for result in results
+        if (folder := folders.get((result.student, result.assignment))) is not None
+        for other in result.exercises
+        if (exercise := named.get((result.assignment, other.id))) is not None and _may_help(other)
+    ]
+
+
+def draw_wrong(course: Course, box: Box, wanted: Sequence[Drawable]) -> Iterator[tuple[Key, tuple[Picture, ...]]]:
+    """Yield the pictures of each attempt that differ on public inputs. Attempts with the same code are drawn once.
+
+    Nothing that a student does raises. box: one that has been proved.
+    """
+    known: dict[str, tuple[str, list[Example]]] = {}
+    drawn: dict[tuple[str, str], tuple[Picture, ...]] = {}
+    for each in wanted:
+        if (id_ := each.exercise.id) not in known:
+            recording = read(each.exercise.fingerprints)
+            known[id_] = recording.stub, examples(each.exercise, recording)
+        untouched, chosen = known[id_]
+        source = read_exercise(each.folder, each.exercise, untouched, course.limits.source_kib)
+        if source.missing or source.problem or code_digest(source.source) == untouched:
+            yield each.key, ()
+            continue
+        if (id_, source.digest) not in drawn:
+            drawn[id_, source.digest] = _draw(box, course, source, chosen)
+        yield each.key, drawn[id_, source.digest]
+
+
+def _draw(box: Box, course: Course, source: AttemptSource, chosen: Sequence[Example]) -> tuple[Picture, ...]:
+    followed = follow(box, course.limits.for_worker(), source, chosen)
+    try:
+        return tuple([picture for picture in pictures(followed.shown) if picture.differs][:DRAWN])
+    except (RuntimeError, ValueError, TypeError, IndexError):  # tensors that cannot be drawn
+        return ()
+
+
+def _may_help(result: ExerciseResult) -> bool:
+    outcomes = {check.outcome for check in result.checks}
+    return bool(outcomes & {"failed", "error"}) and not outcomes & {"crashed", "timeout"}

@@ -10,9 +10,8 @@ import torch
 from manyheads.box.level import Box
 from manyheads.course import Course
 from manyheads.result import Outcome, Result
-from manyheads.student import wrong_pictures
-from manyheads.student.plot_content import Picture
-from manyheads.student.wrong_pictures import MOST, draw_wrong, drawable
+from manyheads.student import plot_content
+from manyheads.student.plot_content import DRAWN, Picture, draw_wrong, drawable
 from tests import make
 
 FILE = "01_running_mean.py"
@@ -63,9 +62,9 @@ def test_where_a_picture_tells_nothing_there_is_none(draw, source: str) -> None:
 
 def test_what_two_handed_in_is_run_once_and_there_is_an_end(draw, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Picture("f(x)", "", (), "", "", differs=True)
-    runs = iter([[replace(shown, differs=False), *[shown] * (MOST + 1)]])
-    monkeypatch.setattr(wrong_pictures, "pictures", lambda _: next(runs))
-    assert draw(WRONG, WRONG) == [(shown,) * MOST] * 2
+    runs = iter([[replace(shown, differs=False), *[shown] * (DRAWN + 1)]])
+    monkeypatch.setattr(plot_content, "pictures", lambda _: next(runs))
+    assert draw(WRONG, WRONG) == [(shown,) * DRAWN] * 2
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe not text \x00", STUB], ids=["missing", "unreadable", "the stub"])

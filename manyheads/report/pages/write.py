@@ -27,8 +27,7 @@ from ..overview import overviews
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from ...student.plot_content import Picture
-    from ...student.wrong_pictures import Key
+    from ...student.plot_content import Key, Picture
 
 CLASS, STUDENTS = "index.html", "students"
 _NOTHING: Mapping[Key, Sequence[Picture]] = MappingProxyType({})
@@ -66,6 +65,8 @@ def write_pages(
     pages.globals["person_of"] = members.row_of
     pages.globals["sections"] = sorted({section for r in results if (section := members.row_of(r.student).section)})
     pages.globals["pictures_of"] = lambda *key: drawn.get(key, ())
+    if drawn:
+        _draw_with(pages)
     of_student: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         of_student[result.student].append(result)
@@ -96,7 +97,17 @@ def student_page(student: str, results: Sequence[Result], labels: Labels = IDS) 
 
 def pictures_page(title: str, drawn: Sequence[Picture]) -> str:
     """Return the page of `course plot`."""
-    return environment().get_template("plot.html.j2").render(title=title, drawn=drawn, generator="course plot")
+    _draw_with(pages := environment())
+    return pages.get_template("plot.html.j2").render(title=title, drawn=drawn, generator="course plot")
+
+
+def _draw_with(pages: Environment) -> None:
+    """Let the templates draw, for which torch is loaded."""
+    from markupsafe import Markup
+
+    from ..heatmap import legend, svg
+
+    pages.globals |= {"svg": lambda *of: Markup(svg(*of)), "legend": legend}
 
 
 def _in_order(results: Sequence[Result], labels: Labels) -> list[Result]:
@@ -123,8 +134,6 @@ def environment(labels: Labels = IDS) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    from ..heatmap import legend, svg
-
     css, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "class.js"))
     pages = Environment(
         loader=FileSystemLoader(_HERE),
@@ -142,8 +151,6 @@ def environment(labels: Labels = IDS) -> Environment:
         # or run, whatever a page contains.
         "policy": f"default-src 'none'; style-src 'sha256-{_digest(css)}'; img-src data:",
         "generator": GENERATOR,
-        "svg": lambda *of: Markup(svg(*of)),
-        "legend": legend,
         "by_exercise": lambda result: {exercise.id: exercise for exercise in result.exercises},
         "labels": labels,
     }
