@@ -261,5 +261,5 @@ def explain(raised: Raised) -> str:
     name = next((base for base in raised.bases if base in _KNOWN), "an exception of its own")
     where = f" on line {raised.line}" if raised.line else ""
     kind = kind_of(raised)
-    meaning = f": {kind.meaning}" if kind else ""
+    meaning = f": {kind.meaning}" if kind and raised.type != "UnboundLocalError" else ""
     return f"raised {name}{where}{meaning}"

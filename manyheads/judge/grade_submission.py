@@ -11,6 +11,7 @@ from pathlib import Path
 from ..box.connection import AttemptEnded, End
 from ..box.level import Box
 from ..box.worker.limits import MIB, Limits
+from ..checks.explain import explain
 from ..checks.local import namespace_of
 from ..checks.outcome import DIED, FAILED_ITSELF, CheckOutcome
 from ..checks.sanitize import sanitize
@@ -25,6 +26,7 @@ from ..result import ExerciseResult, FunctionResult, Outcome, ProvedLine, Result
 from ..submission import AttemptSource, Submission, code_digest, read_exercise
 from ..submission.standing import told_of_file
 from .attempt_runner import AttemptRunner
+from .cures import cure
 from .function_results import Functions, with_start
 from .keys import Settings as Settings
 from .keys import versions_of
@@ -32,7 +34,7 @@ from .memory import Memory, RememberingRunner
 from .prove_line import Failure, RunChecks, prove_lines
 from .public_checks import check_result
 from .run_checks import CheckRun, GraderFault, HiddenChecks, points_fault
-from .stopped_parts import are_the_cause, as_note, explain_import, stopped_parts
+from .stopped_parts import are_the_cause, as_note, stopped_parts
 from .tell_failed import ask_public_calls, places_of, with_hidden_checks
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
@@ -190,9 +192,10 @@ class Judge:
         try:
             raised = attempt.load()
             if raised is not None:
-                return Verdict(all_ended(unattempted, "error", f"It {explain_import(raised)}."), unloadable)
+                said = f"It {explain(raised)}. {cure(source.source, raised)}".rstrip()
+                return Verdict(all_ended(unattempted, "error", said), unloadable)
             source = attempt.source
-            note = stopped_parts(source, attempt.stopped, explain_import)
+            note = stopped_parts(source, attempt.stopped, explain)
             # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.
             names = namespace_of(exercise.solution)
             reference = RememberingRunner(names, only_values=True, memory=memory)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from ..box.connection import End
 from ..box.loading import Stopped
 from ..box.worker.answers import Raised
-from ..checks.explain import explain, is_undefined
+from ..checks.explain import is_undefined
 from ..checks.transcript import Exchange
 from ..submission import AttemptSource, proved_line
 from ..submission.source_text import DEFINITIONS, lines_of, statements_of
@@ -16,14 +16,6 @@ from ..submission.source_text import DEFINITIONS, lines_of, statements_of
 _SHOWN = 3
 _MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
 _MISSING = re.compile(r"name '(\w+)' is not defined|(\w+) is not defined in this file")
-
-
-def explain_import(raised: Raised) -> str:
-    """As `explain`, with a sentence of its own for what Python cannot parse because it is nested too deeply."""
-    if raised.type != "SyntaxError" or "nested" not in raised.message:
-        return explain(raised)
-    where = f" on line {raised.line}" if raised.line else ""
-    return f"raised SyntaxError{where}: something is nested too deeply for Python to read, such as a sum of thousands of terms"
 
 
 def stopped_parts(source: AttemptSource, stopped: Sequence[Stopped], describe: Callable[[Raised], str]) -> str:

@@ -16,6 +16,7 @@ from ..diagnosis.fingerprint import fingerprint_beside
 from ..diagnosis.observe import settled
 from ..diagnosis.recording import Recording, differs
 from ..judge.attempt_runner import AttemptRunner
+from ..judge.cures import cure
 from ..judge.function_results import describe_exception
 from ..judge.prove_line import EditedAttempts, Failure, IsRight
 from ..judge.public_checks import visible_results
@@ -155,7 +156,7 @@ def _checked(
     try:
         raised = attempt.load()
         if raised is not None:
-            sentence = f"It {describe_exception(raised)}."
+            sentence = f"It {describe_exception(raised)}. {cure(source.source, raised)}".rstrip()
             return unloadable(recording, "error", sentence, "load_error")
         source = attempt.source
         note = stopped_parts(source, attempt.stopped, describe_exception)

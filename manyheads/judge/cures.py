@@ -1,0 +1,169 @@
+"""The usual cure of an exception, in one sentence: a table of what Python and PyTorch say. The text is read, never run.
+
+An attempt chooses its exceptions: a pattern meets a bounded text, and a word of a message is repeated only where the line has it.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import re
+from collections.abc import Iterator, Set
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from ..box.worker.answers import Raised
+from ..submission.source_text import lines_of, statements_of
+from ..submission.unwritten import has_no_content
+
+LONGEST = 40  # characters of a name
+MESSAGE, LINE, FUNCTION = 400, 400, 4000  # characters of each that are looked at
+_NAME = rf"'(\w{{1,{LONGEST}}})'"
+_LACKS = re.compile(rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}")
+_OWNERS = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
+_OWNERS |= {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter}
+
+
+@cache
+def table() -> dict[re.Pattern[str], str]:
+    """Return the cure of each pattern of cures.txt, in its order."""
+    _, *rows = Path(__file__).with_name("cures.txt").read_text(encoding="utf-8").split("\n\n")
+    split = (row.strip().splitlines() for row in rows)
+    return {re.compile(pattern): sentence.strip() for *patterns, sentence in split for pattern in patterns}
+
+
+def cure(source: str, raised: Raised, function: str = "") -> str:
+    """Return what usually mends this, "" where nothing is known. function: the one that was called, which may be at fault."""
+    file, message = _File(source, raised.line or 0, function), raised.message[:MESSAGE].replace("\n", " ")
+    readers = {"UnboundLocalError": _unbound, "TypeError": _of_a_name, "AttributeError": _of_a_name}
+    if raised.type in readers and (said := readers[raised.type](file, message)):
+        return said
+    text, defined = f"{raised.type}: {message}\n{file.code}\n{file.around}", {*file.defined()}
+    for pattern, sentence in table().items():
+        found = pattern.match(text)
+        if found and (name := found.groupdict().get("name", "")) not in defined:
+            return sentence.replace("{name}", name)
+    return _misspelt(file, message, defined)
+
+
+def _lines(node: ast.stmt | ast.expr) -> range:
+    return range(node.lineno, (node.end_lineno or 0) + 1)
+
+
+class _File:
+    """A text, and what of it stands on a line or around it."""
+
+    def __init__(self, source: str, line: int, function: str) -> None:
+        self.line, self.parts = line, statements_of(source)
+        self.nodes = [node for part in self.parts for node in ast.walk(part)]
+        self.here = [n for n in self.nodes if isinstance(n, ast.expr) and self.covers(n)]
+        self.functions = [node for node in self.nodes if isinstance(node, ast.FunctionDef)]
+        around = [each for each in self.functions if self.covers(each)][-1:]  # the innermost
+        self.inside = [node for each in around for node in ast.walk(each)]
+        lines, first = lines_of(source), max((each.lineno for each in around), default=line)
+        ends = max([line, *(node.end_lineno or 0 for node in self.here)])
+        self.code = " ".join(text.strip() for text in lines[max(line - 1, 0) : ends])[:LINE]
+        self.around = "\n".join(lines[max(first - 1, 0) : max(line - 1, 0)])[:FUNCTION]
+        self.asked = [n for part in self.parts if getattr(part, "name", "") == function for n in ast.walk(part)]
+
+    def covers(self, node: ast.stmt | ast.expr) -> bool:
+        """Return whether the line is one of its lines."""
+        return self.line in _lines(node)
+
+    def defined(self) -> Iterator[str]:
+        """Yield the names that the text gives something to."""
+        for node in self.nodes:
+            match node:
+                case ast.Name(name, ast.Store()) | ast.arg(name) | ast.FunctionDef(name) | ast.ClassDef(name):
+                    yield name
+                case ast.alias():
+                    yield (node.asname or node.name).partition(".")[0]
+
+
+def _unbound(file: _File, message: str) -> str:
+    found = re.match(rf"cannot access local variable {_NAME} where", message)
+    own = [n for n in file.inside if found and isinstance(n, ast.Name) and n.id == found[1]]
+    lines = sorted(node.lineno for node in own if isinstance(node.ctx, ast.Store))
+    if not found or not lines or not any(map(file.covers, own)) or any(isinstance(n.ctx, ast.Del) for n in own):
+        return ""
+    name, line = found[1], max((line for line in lines if line < file.line), default=0)
+    if not line and any(getattr(part, "name", "") == name for part in file.parts):
+        return f"A value, written on line {lines[0]}, takes the name of {name}: give the value another."
+    if not line:
+        return f"Its first value is written on line {lines[0]}: is a line missing above, or another name meant?"
+    holds = [n for n in file.inside if hasattr(n, "body") and isinstance(n, ast.stmt) and line in _lines(n)]
+    match [each for each in holds if not file.covers(each) or isinstance(each, ast.If)]:
+        case [*_, ast.If()]:
+            return f"`{name}` is bound in another branch, written on line {line}: bind it in this one, too."
+        case [*_, ast.For() | ast.While()]:
+            return f"`{name}` is bound in a loop that did not run, written on line {line}: bind it before the loop."
+    return ""
+
+
+def _of_a_name(file: _File, message: str) -> str:
+    if "NoneType" in message:
+        return _without_return(file) or _not_given(file)
+    return _not_called(file) if re.search(r"\b(function|method|builtin_function_or_method)\b", message) else ""
+
+
+def _without_return(file: _File) -> str:
+    alone = {id(node.value) for node in file.nodes if isinstance(node, ast.Expr)}
+    calls = [node.func for node in file.nodes if isinstance(node, ast.Call) and id(node) not in alone]
+    used = {getattr(called, "id", getattr(called, "attr", "")) for called in calls}
+    for each in (each for each in file.functions if each.name in used and not has_no_content(each)):
+        match each.body[-1]:
+            case ast.Assign() | ast.AugAssign() | ast.Expr() | ast.If(orelse=[]):
+                return f"`{each.name}`, written on line {each.lineno}, ends without a `return`, and gives None."
+    return ""
+
+
+def _not_given(file: _File) -> str:
+    """Return a sentence about an argument on the line that is None where it is not given."""
+    given = next((node for node in file.inside if isinstance(node, ast.arguments)), ast.arguments(args=[], defaults=[]))
+    pairs = zip(reversed(given.args), reversed(given.defaults), strict=False)
+    absent = {arg.arg for arg, value in pairs if isinstance(value, ast.Constant) and value.value is None}
+    for name in (node.id for node in file.here if isinstance(node, ast.Name) and node.id in absent):
+        tests = [node for node in file.inside if isinstance(node, ast.If | ast.IfExp)]
+        tests = [node for node in tests if name in {getattr(each, "id", "") for each in ast.walk(node.test)}]
+        for test in (node.test for node in tests if isinstance(node, ast.If) and any(map(file.covers, node.body))):
+            if ast.unparse(test) in (f"{name} is None", f"{name} == None", f"not {name}"):
+                return f"The condition written on line {test.lineno} is the wrong way round: `{name} is not None` is meant."
+        if not tests:
+            return f"`{name}` is None where it is not given: ask `if {name} is not None` first."
+    return ""
+
+
+def _not_called(file: _File) -> str:
+    """Return a sentence about a function of the file, or a method, that is not called on this line or in the function."""
+    for nodes in (file.here, file.asked):
+        called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+        for node in (node for node in nodes if id(node) not in called):
+            is_method = isinstance(node, ast.Attribute) and inspect.ismethoddescriptor(
+                getattr(torch.Tensor, node.attr, 0)
+            )
+            name = f".{node.attr}" if is_method else getattr(node, "id", "")
+            if is_method or name in {each.name for each in file.functions}:
+                return f"`{name}`, written on line {node.lineno}, is not called there: write {name}(…)."
+    return ""
+
+
+def _misspelt(file: _File, message: str, defined: Set[str]) -> str:
+    """Return which name is meant, looked up in the text and in torch: nothing that an attempt computes can choose the word."""
+    written = {getattr(node, "attr", "") for node in file.here}
+    if found := _LACKS.match(message):
+        kind, module, wrong = found.groups()
+        stored = {n.attr for n in file.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+        # Of a module that is not torch's nothing is known.
+        known = {*dir(_OWNERS[module or kind])} if (module or kind) in _OWNERS else set() if module else stored
+    elif found := re.match(rf"name {_NAME} is not defined", message):
+        wrong, known, written = found[1], {*defined, *dir(builtins)}, {getattr(node, "id", "") for node in file.here}
+    if not found or wrong not in written or (wrong in defined and found.re is not _LACKS):
+        return ""
+    names = sorted(name for name in known if len(name) <= LONGEST and name != wrong and not name.startswith("_"))
+    same = [name for name in names if name.lower() == wrong.lower()]
+    near = next(iter(same or get_close_matches(wrong, names, 1, 0.75)), "")
+    return f"Did you mean {near}, where it says {wrong}?" if near else ""
