@@ -11,7 +11,7 @@ import inspect
 import re
 from collections.abc import Iterator, Set
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import torch
@@ -50,6 +50,11 @@ def cure(source: str, raised: Raised, function: str = "") -> str:
     return _misspelt(file, message, defined)
 
 
+@lru_cache(maxsize=2)  # a text that fails has many exceptions
+def _nodes(source: str) -> list[ast.AST]:
+    return [node for part in statements_of(source) for node in ast.walk(part)]
+
+
 def _lines(node: ast.stmt | ast.expr) -> range:
     return range(node.lineno, (node.end_lineno or 0) + 1)
 
@@ -58,8 +63,7 @@ class _File:
     """A text, and what of it stands on a line or around it."""
 
     def __init__(self, source: str, line: int, function: str) -> None:
-        self.line, self.parts = line, statements_of(source)
-        self.nodes = [node for part in self.parts for node in ast.walk(part)]
+        self.line, self.parts, self.nodes = line, statements_of(source), _nodes(source)
         self.here = [n for n in self.nodes if isinstance(n, ast.expr) and self.covers(n)]
         self.functions = [node for node in self.nodes if isinstance(node, ast.FunctionDef)]
         around = [each for each in self.functions if self.covers(each)][-1:]  # the innermost

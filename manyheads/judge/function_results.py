@@ -21,6 +21,7 @@ from ..diagnosis.row import Row
 from ..result import CheckResult, Diagnosed, FunctionResult
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .axes import Signatures, axes_of
+from .cures import cure
 from .function_states import Seen, function_results, seen_in, uses
 
 Describe = Callable[[Raised, str], str]
@@ -33,7 +34,8 @@ def describe_exception(raised: Raised, due: str = "") -> str:
     """
     says_nothing = says_unwritten(raised) or raised.type == "SystemExit"  # whose message is a number, or None
     own = "" if says_nothing else sanitize(raised.message)
-    return ". ".join(filter(None, (explain(raised), own and f"Python says: {own}".removesuffix("."), due)))
+    said = ". ".join(filter(None, (explain(raised), own and f"Python says: {own}".removesuffix("."), due)))
+    return said.replace("?. ", "? ")
 
 
 def describe_graded(raised: Raised, due: str = "") -> str:
@@ -89,7 +91,7 @@ def functions_of(
     signatures: of each function, where they are known. describe: says what an exception is.
     """
     names = dict.fromkeys(map(target_of, recording.calls))  # in the order of their definitions
-    failures = {name: [*_failures(recording, seen, checks, name, describe)] for name in names}
+    failures = {name: [*_failures(recording, seen, checks, name, _with_cure(describe, source, name))] for name in names}
     shown = _Shown(recording, seen, in_single)
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
     first = {next((name for name in names if shown.is_seen(each.id, name)), "") for each in diagnosis.named}
@@ -251,13 +253,21 @@ def _failures(
             yield _Failure(check, *evidence_of(broken.error, describe), broken.calls, broken.ask.means)
 
 
+def _with_cure(describe: Describe, source: str, function: str) -> Describe:
+    def described(raised: Raised, due: str) -> str:
+        return f"{describe(raised, due).removesuffix('.')}. {cure(source, raised, function)}".removesuffix(". ")
+
+    return described
+
+
 def _with_cause(check: CheckResult, wrong: Sequence[str], failures: Mapping[str, Sequence[_Failure]]) -> CheckResult:
     """Return the check with the first function that is wrong and fails it, in place of one that only waits for it."""
-    if check.outcome not in ("failed", "error") or check.function in wrong:
+    if check.outcome not in ("failed", "error"):
         return check
     found = ((name, each) for name in wrong for each in failures[name] if each.check.id == check.id)
     for name, failure in found:
-        return check.model_copy(update={"function": name, "evidence": failure.evidence})
+        if check.function not in wrong or (name == check.function and failure.raised):
+            return check.model_copy(update={"function": name, "evidence": failure.evidence})
     return check
 
 

@@ -12,14 +12,13 @@ from functools import lru_cache
 from ..box.worker.answers import Raised
 from ..box.worker.messages import Build
 from ..checks.explain import is_left_open, is_undefined, says_unwritten
-from ..checks.sanitize import sanitize
+from ..checks.sanitize import LIMIT, sanitize
 from ..checks.transcript import Exchange, target_of
 from ..diagnosis.observe import Observed
 from ..result import FunctionResult, State
 from ..submission.source_text import DEFINITIONS, statements_of
 from ..submission.unwritten import left_over_raise, unwritten_methods, unwritten_names
 from .advice import in_another_order, of_another_kind, refuses_nothing
-from .cures import cure
 
 STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so
 FINE = ("right", "unseen", "so_far")
@@ -119,8 +118,8 @@ def _evidence(seen: Seen, source: str, state: State) -> str:
     makes_none = seen.raised is not None and "not a torch.nn.Module" in seen.raised.message
     said = of_another_kind(source, seen.name, seen.is_class) if makes_none or not seen.is_class else ""
     said = said or in_another_order(source, seen.name, seen.arguments) or refuses_nothing(source, seen.name)
-    said = said or (cure(source, seen.raised, seen.name) if seen.raised else "")
-    return f"{sanitize(seen.evidence).removesuffix('.')}. {said}" if said else sanitize(seen.evidence)
+    evidence = sanitize(seen.evidence, 2 * LIMIT)  # of which a message may take one
+    return f"{evidence.removesuffix('.')}. {said}" if said else evidence
 
 
 def _of_the_stub(name: str, source: str) -> str:

@@ -12,7 +12,8 @@ import pytest
 from manyheads.box.worker.answers import Raised
 from manyheads.diagnosis.fixed_sizes import has_written_size
 from manyheads.diagnosis.guards import guards_of
-from manyheads.judge.advice import advice, did_you_mean, of_another_kind
+from manyheads.judge.advice import of_another_kind
+from manyheads.judge.cures import cure
 from manyheads.judge.function_states import Seen, function_results, named_in
 from manyheads.lines.candidates import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import AttemptSource
@@ -95,6 +96,9 @@ TEXTS = {
 
 LACKS = Raised("AttributeError", ("AttributeError",), "'A' object has no attribute 'm3'", "call", 1)
 UNDEFINED = Raised("NameError", ("NameError",), "name 'f3' is not defined", "call", 1)
+UNBOUND = Raised("UnboundLocalError", (), "cannot access local variable 'x' where it is not associated", "call", 2)
+NONE = Raised("TypeError", (), "'NoneType' object is not subscriptable", "call", 2)
+NO_CALL = Raised("TypeError", (), "'function' object is not subscriptable", "call", 2)
 
 
 def refused(line: int, message: str = "") -> Raised:
@@ -128,8 +132,9 @@ ANALYSES: dict[str, tuple[int, Callable[[str], object]]] = {
     "stubs": (30, lambda text: (left_over_raise(text, "f"), unwritten_methods(text, "f"))),
     "functions": (120, told),
     "left open": (40, lambda text: [is_beside_code(text, 1 + i * 37 % (text.count("\n") + 1)) for i in range(CALLS)]),
-    "a name that is meant": (120, lambda text: (did_you_mean(text, UNDEFINED), did_you_mean(text, LACKS))),
-    "advice": (25, lambda text: (advice(text, refused(1)), of_another_kind(text, "f", is_class=False))),
+    "a name that is meant": (120, lambda text: (cure(text, UNDEFINED), cure(text, LACKS))),
+    "cures": (60, lambda text: [cure(text, each, "f") for each in (UNBOUND, NONE, NO_CALL, refused(1))]),
+    "of another kind": (25, lambda text: of_another_kind(text, "f", is_class=False)),
     "sizes": (60, has_written_size),
     "guards": (120, guards),
     "standing": (100, stands),

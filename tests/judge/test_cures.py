@@ -13,7 +13,7 @@ from manyheads.judge import cures
 from manyheads.judge.cures import LONGEST, cure
 
 GIVEN = {
-    "torch": torch, "math": math, "nn": nn, "nothing": None, "d": 12,
+    "torch": torch, "math": math, "nothing": None, "d": 12,
     "x": torch.randn(2, 5, 12), "q": torch.randn(2, 9, 4), "k": torch.randn(2, 13, 4), "s": torch.randn(2, 5, 5),
     "m": torch.ones(5, 5).tril(), "mask": torch.ones(5, 5).tril().bool(), "layer": nn.Linear(7, 3),
     "w": nn.Parameter(torch.ones(3, 3)), "heads": nn.ModuleList([nn.Linear(12, 3)]),
@@ -22,6 +22,7 @@ GIVEN = {
 LINES = {
     "`import torch.nn.functional as F` at the top": ["F.softmax(s, dim=-1)"],
     "`import numpy as np`": ["np.sqrt(d)"],
+    "`from torch import nn`": ["nn.Linear(2, 2)"],
     "`import einops`": ["einops.rearrange(x, 'b t c -> t b c')"],
     "`from einops import rearrange`": ["rearrange(x, 'b t c -> t b c')"],
     "`self` is the first argument of a method": ["self.n_head"],
@@ -35,7 +36,7 @@ LINES = {
     "if key not in table": ["{'small': 12}['huge']"],
     "`//` a whole number": [
         "x.view(2, 5, 3, d / 3)", "x.reshape((2, 5, d / 3, 3))", "x.split(d / 3, dim=-1)", "x.chunk(d / 4, dim=-1)",
-        "nn.Linear(d, d / 3)", "nn.Linear(d / 3, d)", "[h for h in range(d / 3)]", "x[:, :, : d / 3]", "x[0, 0, d / 3]",
+        "torch.nn.Linear(d, d / 3)", "torch.nn.Linear(d / 3, d)", "[h for h in range(d / 3)]", "x[:, :, : d / 3]", "x[0, 0, d / 3]",
         "torch.ones(d / 3, d)", "torch.zeros(d / 3)", "x.unflatten(-1, (3, d / 3))",
     ],
     "write .reshape(…)": ["x.transpose(1, 2).view(2, 60)"],
@@ -85,6 +86,7 @@ LINES = {
     "Make a new tensor": ["w += 1", "w.masked_fill_(w > 0, 0.0)", "w[0] = 1", "y = w.exp()\ny *= 2\ny.sum().backward()"],
     "dtype=x.dtype and .to(x.dtype)": ["q @ k.double().mT", "s[0] @ m.double()", "layer(torch.ones(3, 7).double())"],
     "x.device is the input's own": ["x.cuda()", "torch.ones(3, device='cuda')"],
+    "with device=x.device, and keep it": ["x + torch.ones(12, device='meta')", "layer(q.to('meta'))"],
     "`@` takes any number of axes": ["torch.bmm(q[0], k)", "torch.mm(q, k)", "torch.dot(x, x)"],
     "exchanges the last two of any number": ["x.t()"],
     "mask or is_causal=True": [
@@ -108,12 +110,12 @@ FILES = {
     ],
     "`keep` is None where it is not given": ["def f(keep=None):\n    return ~keep[:, None]"],
     "Is `self` the method's first argument": ["class A:\n    def forward(x):\n        return x\n\ndef f():\n    return A().forward(x)"],
-    "super().__init__() is the first line": ["class A(nn.Module):\n    def __init__(self):\n        self.a = nn.Linear(2, 2)\n\ndef f():\n    A()"],
+    "super().__init__() is the first line": ["from torch import nn\nclass A(nn.Module):\n    def __init__(self):\n        self.a = nn.Linear(2, 2)\n\ndef f():\n    A()"],
     "register_buffer returns nothing": [
-        "class A(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.register_buffer('m', mask).view(5, 5)\n\ndef f():\n    A()"
+        "from torch import nn\nclass A(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.register_buffer('m', mask).view(5, 5)\n\ndef f():\n    A()"
     ],
     "take out the other line": [
-        "class A(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.m = mask\n        self.register_buffer('m', mask)\n\ndef f():\n    A()"
+        "from torch import nn\nclass A(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.m = mask\n        self.register_buffer('m', mask)\n\ndef f():\n    A()"
     ],
     "`g`, written on line 5, is not called there: write g(…)": ["def g():\n    return x\n\ndef f():\n    return g.shape"],
     "Did you mean transpose, where it says trasnpose?": ["def f():\n    return x.trasnpose(0, 1)"],
@@ -123,7 +125,7 @@ FILES = {
     "Did you mean range, where it says rnage?": ["def f():\n    return rnage(3)"],
     **{
         f"Did you mean W_query, where it says {name}?": [
-            f"class A(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.W_query = 1\n\ndef f():\n    A().{name}"
+            f"from torch import nn\nclass A(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.W_query = 1\n\ndef f():\n    A().{name}"
         ]
         for name in ("W_qurey", "w_query")
     },
@@ -139,7 +141,7 @@ NOTHING = {
     "a value that is deleted": "def f():\n    y = 1\n    del y\n    return y",
     "a value that failed": "def f():\n    try:\n        y = 1 / 0\n    except ZeroDivisionError:\n        pass\n    return y",
     "a product whose leading axes differ": "def f():\n    return torch.ones(2, 3, 5, 7) @ torch.ones(2, 4, 7, 5)",
-    "a dropout of a tensor": "def f():\n    nn.Dropout(x)",
+    "a dropout of a tensor": "def f():\n    torch.nn.Dropout(x)",
     "a refusal": "def f():\n    raise ValueError('12 is no multiple of 5: view size is not compatible')",
     "a division by zero": "def f():\n    1 / 0",
     "a part too many of a split": "def f():\n    x.split(4, dim=-1)[3]",
