@@ -36,9 +36,9 @@ def table() -> dict[re.Pattern[str], str]:
     return {re.compile(pattern): sentence.strip() for *patterns, sentence in split for pattern in patterns}
 
 
-def cure(source: str, raised: Raised, function: str = "") -> str:
-    """Return what usually mends this, "" where nothing is known. function: the one that was called, which may be at fault."""
-    file, message = _File(source, raised.line or 0, function), raised.message[:MESSAGE].replace("\n", " ")
+def cure(source: str, raised: Raised) -> str:
+    """Return what usually mends this, "" where nothing is known."""
+    file, message = _File(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
     readers = {"UnboundLocalError": _unbound, "TypeError": _of_a_name, "AttributeError": _of_a_name}
     if raised.type in readers and (said := readers[raised.type](file, message)):
         return said
@@ -55,14 +55,10 @@ def _nodes(source: str) -> list[ast.AST]:
     return [node for part in statements_of(source) for node in ast.walk(part)]
 
 
-def _lines(node: ast.stmt | ast.expr) -> range:
-    return range(node.lineno, (node.end_lineno or 0) + 1)
-
-
 class _File:
     """A text, and what of it stands on a line or around it."""
 
-    def __init__(self, source: str, line: int, function: str) -> None:
+    def __init__(self, source: str, line: int) -> None:
         self.line, self.parts, self.nodes = line, statements_of(source), _nodes(source)
         self.here = [n for n in self.nodes if isinstance(n, ast.expr) and self.covers(n)]
         self.functions = [node for node in self.nodes if isinstance(node, ast.FunctionDef)]
@@ -72,11 +68,10 @@ class _File:
         ends = max([line, *(node.end_lineno or 0 for node in self.here)])
         self.code = " ".join(text.strip() for text in lines[max(line - 1, 0) : ends])[:LINE]
         self.around = "\n".join(lines[max(first - 1, 0) : max(line - 1, 0)])[:FUNCTION]
-        self.asked = [n for part in self.parts if getattr(part, "name", "") == function for n in ast.walk(part)]
 
-    def covers(self, node: ast.stmt | ast.expr) -> bool:
-        """Return whether the line is one of its lines."""
-        return self.line in _lines(node)
+    def covers(self, node: ast.stmt | ast.expr, line: int = 0) -> bool:
+        """Return whether the line, or another one, is one of its lines."""
+        return node.lineno <= (line or self.line) <= (node.end_lineno or 0)
 
     def defined(self) -> Iterator[str]:
         """Yield the names that the text gives something to."""
@@ -99,7 +94,7 @@ def _unbound(file: _File, message: str) -> str:
         return f"A value, written on line {lines[0]}, takes the name of {name}: give the value another."
     if not line:
         return f"Its first value is written on line {lines[0]}: is a line missing above, or another name meant?"
-    holds = [n for n in file.inside if hasattr(n, "body") and isinstance(n, ast.stmt) and line in _lines(n)]
+    holds = [n for n in file.inside if hasattr(n, "body") and isinstance(n, ast.stmt) and file.covers(n, line)]
     match [each for each in holds if not file.covers(each) or isinstance(each, ast.If)]:
         case [*_, ast.If()]:
             return f"`{name}` is bound in another branch, written on line {line}: bind it in this one, too."
@@ -142,8 +137,8 @@ def _not_given(file: _File) -> str:
 
 
 def _not_called(file: _File) -> str:
-    """Return a sentence about a function of the file, or a method, that is not called on this line or in the function."""
-    for nodes in (file.here, file.asked):
+    """Return a sentence about a function of the file, or a method, that is not called on this line, or on another."""
+    for nodes in (file.here, file.nodes):
         called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         for node in (node for node in nodes if id(node) not in called):
             is_method = isinstance(node, ast.Attribute) and inspect.ismethoddescriptor(

@@ -91,7 +91,7 @@ def functions_of(
     signatures: of each function, where they are known. describe: says what an exception is.
     """
     names = dict.fromkeys(map(target_of, recording.calls))  # in the order of their definitions
-    failures = {name: [*_failures(recording, seen, checks, name, _with_cure(describe, source, name))] for name in names}
+    failures = {name: [*_failures(recording, seen, checks, name, source, describe)] for name in names}
     shown = _Shown(recording, seen, in_single)
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
     first = {next((name for name in names if shown.is_seen(each.id, name)), "") for each in diagnosis.named}
@@ -238,7 +238,12 @@ def _told(
 
 
 def _failures(
-    recording: Recording, seen: Mapping[int, Observed], checks: Sequence[CheckResult], name: str, describe: Describe
+    recording: Recording,
+    seen: Mapping[int, Observed],
+    checks: Sequence[CheckResult],
+    name: str,
+    source: str,
+    describe: Describe,
 ) -> Iterator[_Failure]:
     """Yield the checks that the function fails, in the order of their layers."""
     told = {check.id: check for check in checks}
@@ -250,14 +255,10 @@ def _failures(
         if result.function == name and result.outcome in ("timeout", "crashed"):
             yield _Failure(check, result.evidence)
         elif broken := first_broken(own, seen):
-            yield _Failure(check, *evidence_of(broken.error, describe), broken.calls, broken.ask.means)
-
-
-def _with_cure(describe: Describe, source: str, function: str) -> Describe:
-    def described(raised: Raised, due: str) -> str:
-        return f"{describe(raised, due).removesuffix('.')}. {cure(source, raised, function)}".removesuffix(". ")
-
-    return described
+            evidence, raised = evidence_of(broken.error, describe)
+            mends = cure(source, raised) if raised else ""
+            evidence = f"{evidence.removesuffix('.')}. {mends}" if mends else evidence
+            yield _Failure(check, evidence, raised, broken.calls, broken.ask.means)
 
 
 def _with_cause(check: CheckResult, wrong: Sequence[str], failures: Mapping[str, Sequence[_Failure]]) -> CheckResult:

@@ -123,7 +123,7 @@ def test_a_function_that_is_not_called_is_told_with_its_line(course: Course, box
     wanted = next(e for e in course.exercises if e.id == "causal_mask")
     text = changed(wanted, {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"})
     line = next(n for n, each in enumerate(text.splitlines(), 1) if "mask_scores(scores, causal_mask)" in each)
-    said = f"On line {line} `causal_mask` is a function that is not called: write causal_mask(…)."
+    said = f"`causal_mask`, written on line {line}, is not called there: write causal_mask(…)."
     for result in told(course, box, wanted, AttemptSource("attempt.py", text), NO_SEARCH):
         assert said in next(f.evidence for f in result.functions if f.name == "causal_weights")
 

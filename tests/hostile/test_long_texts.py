@@ -133,7 +133,7 @@ ANALYSES: dict[str, tuple[int, Callable[[str], object]]] = {
     "functions": (120, told),
     "left open": (40, lambda text: [is_beside_code(text, 1 + i * 37 % (text.count("\n") + 1)) for i in range(CALLS)]),
     "a name that is meant": (120, lambda text: (cure(text, UNDEFINED), cure(text, LACKS))),
-    "cures": (60, lambda text: [cure(text, each, "f") for each in (UNBOUND, NONE, NO_CALL, refused(1))]),
+    "cures": (60, lambda text: [cure(text, each) for each in (UNBOUND, NONE, NO_CALL, refused(1))]),
     "of another kind": (25, lambda text: of_another_kind(text, "f", is_class=False)),
     "sizes": (60, has_written_size),
     "guards": (120, guards),
