@@ -1,4 +1,4 @@
-"""A sentence about a line that raised an exception, for mistakes that the line itself shows. It is read, never run."""
+"""A sentence about a definition that is of another kind than is asked for. The text is read, never run."""
 
 from __future__ import annotations
 

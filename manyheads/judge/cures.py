@@ -9,7 +9,7 @@ import ast
 import builtins
 import inspect
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from pathlib import Path
@@ -39,8 +39,10 @@ def table() -> dict[re.Pattern[str], str]:
 def cure(source: str, raised: Raised) -> str:
     """Return what usually mends this, "" where nothing is known."""
     file, message = _File(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
-    readers = {"UnboundLocalError": _unbound, "TypeError": _of_a_name, "AttributeError": _of_a_name}
-    if raised.type in readers and (said := readers[raised.type](file, message)):
+    said = _unbound(file, message) if raised.type == "UnboundLocalError" else ""
+    if raised.type in ("TypeError", "AttributeError"):
+        said = ("NoneType" in message and (_without_return(file) or _not_given(file))) or _not_called(file, message)
+    if said:
         return said
     text, defined = f"{raised.type}: {message}\n{file.code}\n{file.around}", {*file.defined()}
     for pattern, sentence in table().items():
@@ -70,17 +72,19 @@ class _File:
         self.around = "\n".join(lines[max(first - 1, 0) : max(line - 1, 0)])[:FUNCTION]
 
     def covers(self, node: ast.stmt | ast.expr, line: int = 0) -> bool:
-        """Return whether the line, or another one, is one of its lines."""
         return node.lineno <= (line or self.line) <= (node.end_lineno or 0)
 
     def defined(self) -> Iterator[str]:
-        """Yield the names that the text gives something to."""
         for node in self.nodes:
             match node:
                 case ast.Name(name, ast.Store()) | ast.arg(name) | ast.FunctionDef(name) | ast.ClassDef(name):
                     yield name
                 case ast.alias():
                     yield (node.asname or node.name).partition(".")[0]
+
+
+def _names(nodes: Iterable[ast.AST]) -> set[str]:
+    return {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
 def _unbound(file: _File, message: str) -> str:
@@ -90,7 +94,7 @@ def _unbound(file: _File, message: str) -> str:
     if not found or not lines or not any(map(file.covers, own)) or any(isinstance(n.ctx, ast.Del) for n in own):
         return ""
     name, line = found[1], max((line for line in lines if line < file.line), default=0)
-    if not line and any(getattr(part, "name", "") == name for part in file.parts):
+    if not line and name in {getattr(part, "name", "") for part in file.parts}:
         return f"A value, written on line {lines[0]}, takes the name of {name}: give the value another."
     if not line:
         return f"Its first value is written on line {lines[0]}: is a line missing above, or another name meant?"
@@ -101,12 +105,6 @@ def _unbound(file: _File, message: str) -> str:
         case [*_, ast.For() | ast.While()]:
             return f"`{name}` is bound in a loop that did not run, written on line {line}: bind it before the loop."
     return ""
-
-
-def _of_a_name(file: _File, message: str) -> str:
-    if "NoneType" in message:
-        return _without_return(file) or _not_given(file)
-    return _not_called(file) if re.search(r"\b(function|method|builtin_function_or_method)\b", message) else ""
 
 
 def _without_return(file: _File) -> str:
@@ -121,24 +119,22 @@ def _without_return(file: _File) -> str:
 
 
 def _not_given(file: _File) -> str:
-    """Return a sentence about an argument on the line that is None where it is not given."""
-    given = next((node for node in file.inside if isinstance(node, ast.arguments)), ast.arguments(args=[], defaults=[]))
-    pairs = zip(reversed(given.args), reversed(given.defaults), strict=False)
-    absent = {arg.arg for arg, value in pairs if isinstance(value, ast.Constant) and value.value is None}
-    for name in (node.id for node in file.here if isinstance(node, ast.Name) and node.id in absent):
-        tests = [node for node in file.inside if isinstance(node, ast.If | ast.IfExp)]
-        tests = [node for node in tests if name in {getattr(each, "id", "") for each in ast.walk(node.test)}]
-        for test in (node.test for node in tests if isinstance(node, ast.If) and any(map(file.covers, node.body))):
-            if ast.unparse(test) in (f"{name} is None", f"{name} == None", f"not {name}"):
-                return f"The condition written on line {test.lineno} is the wrong way round: `{name} is not None` is meant."
-        if not tests:
-            return f"`{name}` is None where it is not given: ask `if {name} is not None` first."
+    written, tests = _names(file.here), [node for node in file.inside if isinstance(node, ast.If | ast.IfExp)]
+    for given in (node for node in file.inside if isinstance(node, ast.arguments)):
+        pairs = zip(reversed(given.args), reversed(given.defaults), strict=False)
+        for name in (arg.arg for arg, value in pairs if getattr(value, "value", 0) is None and arg.arg in written):
+            asking = [node for node in tests if name in _names(ast.walk(node.test))]
+            for node in (node for node in asking if isinstance(node, ast.If) and any(map(file.covers, node.body))):
+                if ast.unparse(node.test) in (f"{name} is None", f"{name} == None", f"not {name}"):
+                    return f"The condition written on line {node.lineno} is the wrong way round: `{name} is not None` is meant."
+            if not asking:
+                return f"`{name}` is None where it is not given: ask `if {name} is not None` first."
     return ""
 
 
-def _not_called(file: _File) -> str:
-    """Return a sentence about a function of the file, or a method, that is not called on this line, or on another."""
-    for nodes in (file.here, file.nodes):
+def _not_called(file: _File, message: str) -> str:
+    is_meant = re.search(r"\b(function|method|builtin_function_or_method)\b", message)
+    for nodes in (file.here, file.nodes) if is_meant else ():
         called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         for node in (node for node in nodes if id(node) not in called):
             is_method = isinstance(node, ast.Attribute) and inspect.ismethoddescriptor(
@@ -159,7 +155,7 @@ def _misspelt(file: _File, message: str, defined: Set[str]) -> str:
         # Of a module that is not torch's nothing is known.
         known = {*dir(_OWNERS[module or kind])} if (module or kind) in _OWNERS else set() if module else stored
     elif found := re.match(rf"name {_NAME} is not defined", message):
-        wrong, known, written = found[1], {*defined, *dir(builtins)}, {getattr(node, "id", "") for node in file.here}
+        wrong, known, written = found[1], {*defined, *dir(builtins)}, _names(file.here)
     if not found or wrong not in written or (wrong in defined and found.re is not _LACKS):
         return ""
     names = sorted(name for name in known if len(name) <= LONGEST and name != wrong and not name.startswith("_"))

@@ -27,20 +27,15 @@ from .function_states import Seen, function_results, seen_in, uses
 Describe = Callable[[Raised, str], str]
 
 
-def describe_exception(raised: Raised, due: str = "") -> str:
-    """Return one sentence with the exception's message. On a student's own machine the message reveals nothing hidden.
+def describe_exception(raised: Raised, due: str = "", *, is_shown: bool = True) -> str:
+    """Return one sentence, with the exception's message where it is shown: to its student alone, where nothing is hidden.
 
     due: a sentence about what is due in its place.
     """
     says_nothing = says_unwritten(raised) or raised.type == "SystemExit"  # whose message is a number, or None
-    own = "" if says_nothing else sanitize(raised.message)
+    own = sanitize(raised.message) if is_shown and not says_nothing else ""
     said = ". ".join(filter(None, (explain(raised), own and f"Python says: {own}".removesuffix("."), due)))
     return said.replace("?. ", "? ")
-
-
-def describe_graded(raised: Raised, due: str = "") -> str:
-    """Return the same without the message: what an attempt chose to say is no part of a result that others read."""
-    return ". ".join(filter(None, (explain(raised), due)))
 
 
 def evidence_of(error: CheckFailed, describe: Describe = describe_exception) -> tuple[str, Raised | None]:
@@ -91,7 +86,12 @@ def functions_of(
     signatures: of each function, where they are known. describe: says what an exception is.
     """
     names = dict.fromkeys(map(target_of, recording.calls))  # in the order of their definitions
-    failures = {name: [*_failures(recording, seen, checks, name, source, describe)] for name in names}
+
+    def described(raised: Raised, due: str) -> str:
+        said, mends = describe(raised, due), cure(source, raised)
+        return f"{said.removesuffix('.')}. {mends}" if mends else said
+
+    failures = {name: [*_failures(recording, seen, checks, name, described)] for name in names}
     shown = _Shown(recording, seen, in_single)
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
     first = {next((name for name in names if shown.is_seen(each.id, name)), "") for each in diagnosis.named}
@@ -238,12 +238,7 @@ def _told(
 
 
 def _failures(
-    recording: Recording,
-    seen: Mapping[int, Observed],
-    checks: Sequence[CheckResult],
-    name: str,
-    source: str,
-    describe: Describe,
+    recording: Recording, seen: Mapping[int, Observed], checks: Sequence[CheckResult], name: str, describe: Describe
 ) -> Iterator[_Failure]:
     """Yield the checks that the function fails, in the order of their layers."""
     told = {check.id: check for check in checks}
@@ -255,10 +250,7 @@ def _failures(
         if result.function == name and result.outcome in ("timeout", "crashed"):
             yield _Failure(check, result.evidence)
         elif broken := first_broken(own, seen):
-            evidence, raised = evidence_of(broken.error, describe)
-            mends = cure(source, raised) if raised else ""
-            evidence = f"{evidence.removesuffix('.')}. {mends}" if mends else evidence
-            yield _Failure(check, evidence, raised, broken.calls, broken.ask.means)
+            yield _Failure(check, *evidence_of(broken.error, describe), broken.calls, broken.ask.means)
 
 
 def _with_cause(check: CheckResult, wrong: Sequence[str], failures: Mapping[str, Sequence[_Failure]]) -> CheckResult:

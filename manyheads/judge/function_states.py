@@ -71,10 +71,8 @@ class Seen:
 def function_results(seen: Sequence[Seen], source: str, explained: Collection[str]) -> tuple[FunctionResult, ...]:
     """Return the results, in the order of `seen`, which is that of the file.
 
-    Args:
-        seen: what checks have seen of each function.
-        source: the attempt's text, "" where it is not at hand.
-        explained: the functions in which a misconception was found: what they do does not follow from others alone.
+    source: "" where it is not at hand. explained: the functions in which a misconception was found: what they do does not
+    follow from others alone.
     """
     in_question = any(function.is_wrong or not function.is_asked for function in seen)  # else the text need not be read
     unwritten = unwritten_names(source) if in_question else frozenset[str]()

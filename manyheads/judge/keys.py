@@ -25,7 +25,7 @@ from ..submission.source_text import read_statements
 
 PACKAGES = ("torch", "numpy", "einops", "pytest")
 ENDS = (".py", ".ipynb")  # the suffixes of attempts
-SUFFIXES = (".py", ".yaml", ".json")  # the suffixes of the files that the engine consists of
+SUFFIXES = (".py", ".yaml", ".json", ".txt")  # the suffixes of the files that the engine consists of
 ENGINE = Path(__file__).parents[1]
 SOURCES = ("solutions", "exercises", "grader")
 MAIN = "__name__ == '__main__'"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ..box.connection import AttemptEnded, End
 from ..checks.local import LocalRecordingRunner
@@ -27,14 +28,7 @@ from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .advice import in_another_order
 from .attempt_runner import AttemptRunner
 from .axes import Signatures
-from .function_results import (
-    Functions,
-    arguments_due,
-    describe_exception,
-    describe_graded,
-    evidence_of,
-    functions_of,
-)
+from .function_results import Functions, arguments_due, describe_exception, evidence_of, functions_of
 
 Attempt = AttemptRunner | LocalRecordingRunner
 
@@ -50,13 +44,8 @@ def answer_public_calls(
 ) -> Functions:
     """Return the results of the visible checks, the state of each function, and what is named.
 
-    Args:
-        recording: the exercise's recording.
-        attempt: asked the public calls; where a visible check fails, all of them.
-        source: its text; None where that is not at hand.
-        exercise: its row of course.yaml; None where only the recorded checks are known.
-        bank: the exercise's mutants, in grading.
-        is_wrong: whether a hidden check failed: then a mistake is looked for, though every visible check passes.
+    Where a visible check fails, all public calls are put. source, exercise: None where they are not at hand. bank: the mutants,
+    in grading. is_wrong: whether a hidden check failed: then a mistake is looked for, though every visible check passes.
     """
     if isinstance(attempt, AttemptRunner):
         early = [i for c in sorted(recording.visible, key=lambda c: c.layer) if not c.is_last for i in c.asked]
@@ -81,7 +70,7 @@ def answer_public_calls(
     asked_in_single = attempt.in_single if isinstance(attempt, AttemptRunner) else frozenset[int]()
     in_single = {i for i in seen if id(recording.calls[i]) in asked_in_single}
     results = sorted(checks, key=lambda check: check.outcome == "passed")
-    describe = describe_graded if is_wrong else describe_exception
+    describe = partial(describe_exception, is_shown=not is_wrong)
     return functions_of(recording, seen, results, diagnosis, source or "", in_single, signatures, describe)
 
 

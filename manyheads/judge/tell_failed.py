@@ -87,21 +87,16 @@ def _failed_in(exchanges: Sequence[Exchange], ended: Call | None, is_right: IsRi
     A check asks one call after the other, and stops where it fails: mostly at the last. Where that one was answered
     rightly, it was given what an earlier one had answered wrongly.
 
-    Args:
-        exchanges: the calls of this check, with their replies.
-        ended: the call that ended the process, if one did.
-        is_right: whether an exchange agrees with the reference.
+    ended: the call that ended the process, if one did. is_right: whether an exchange agrees with the reference.
     """
     if ended is not None or not exchanges:
         return target_of(ended) if ended is not None else ""
     last = target_of(exchanges[-1].call)
-    wrong = [target_of(e.call) for e in exchanges if e.reply.mutated or (_can_be_judged(e) and not is_right(e))]
+    # Whether it raises can be judged, where numbers cannot.
+    judged = [is_comparable(e.call) or (e.reply.raised and not asks_for_a_gpu(e.call)) for e in exchanges]
+    each = zip(exchanges, judged, strict=True)
+    wrong = [target_of(e.call) for e, is_judged in each if e.reply.mutated or (is_judged and not is_right(e))]
     return wrong[0] if wrong and last not in wrong else last
-
-
-def _can_be_judged(exchange: Exchange) -> bool:
-    """Return whether an answer can be held against the reference's: whether it raises can, where numbers cannot."""
-    return is_comparable(exchange.call) or (exchange.reply.raised is not None and not asks_for_a_gpu(exchange.call))
 
 
 def with_hidden_checks(

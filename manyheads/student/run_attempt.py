@@ -58,7 +58,6 @@ def prove_own_lines(
 
 
 # On which line a call that did not come back was: it is made once more, with an alarm in the attempt's own process.
-#
 # For a student's own machine alone, where nothing is hidden from the attempt and no points depend on it.
 
 ALARM = 1.0  # seconds: a call needs a few milliseconds
