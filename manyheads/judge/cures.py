@@ -20,8 +20,7 @@ from ..box.worker.answers import Raised
 from ..submission.source_text import lines_of, statements_of
 from ..submission.unwritten import has_no_content
 
-LONGEST = 40  # characters of a name
-MESSAGE, LINE, FUNCTION = 400, 400, 4000  # characters of each that are looked at
+LONGEST, MESSAGE, LINE, FUNCTION = 40, 400, 400, 4000  # characters that are looked at, of a name and so on
 _NAME = rf"'(\w{{1,{LONGEST}}})'"
 _LACKS = re.compile(rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}")
 _OWNERS = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
@@ -58,8 +57,6 @@ def _nodes(source: str) -> list[ast.AST]:
 
 
 class _File:
-    """A text, and what of it stands on a line or around it."""
-
     def __init__(self, source: str, line: int) -> None:
         self.line, self.parts, self.nodes = line, statements_of(source), _nodes(source)
         self.here = [n for n in self.nodes if isinstance(n, ast.expr) and self.covers(n)]

@@ -160,7 +160,6 @@ class Judge:
         return result if source.missing else result.model_copy(update={"digest": source.digest[:DIGITS]})
 
     def _not_graded(self, exercise: Exercise, sentence: str) -> Verdict:
-        """Return the verdict on an attempt that the grader could not judge."""
         return Verdict(all_ended(self._checks.unattempted(exercise.checks), "skipped", sentence))
 
     def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> Verdict:
@@ -252,7 +251,6 @@ class Judge:
             return ()
 
     def _memory(self, exercise: Exercise, seed: int) -> Memory:
-        """Return what is remembered of earlier attempts with the same inputs."""
         if exercise.id not in self._memories or self._memories[exercise.id][0] != seed:
             self._memories[exercise.id] = (seed, Memory())
         memory = self._memories[exercise.id][1]

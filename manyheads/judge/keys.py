@@ -221,7 +221,6 @@ def _read_texts(path: Path) -> object:
 
 
 def _named(root: Path, files: Iterable[Path]) -> Iterator[str]:
-    """Yield of each file its place and its digest."""
     for path in files:
         digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
         yield f"{path.relative_to(root).as_posix()} {digest}"
