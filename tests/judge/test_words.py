@@ -6,7 +6,7 @@ import torch
 from manyheads.box.worker.answers import Raised
 from manyheads.box.worker.execute import raised_by
 from manyheads.checks.draw import Draw, input_seed
-from manyheads.checks.explain import explain, kind_of, says_unwritten
+from manyheads.checks.explain import explain, is_dtype_fault, kind_of, says_unwritten
 from manyheads.checks.sanitize import sanitize
 
 
@@ -62,9 +62,12 @@ OF_PYTORCH = {
     "a product of bool masks": (lambda: MASK @ MASK, "PyTorch does not have for this dtype", None),
     "a mask of numbers turned around": (lambda: NUMBERS & NUMBERS, "where a bool one is needed", "mask_not_bool"),
     "a sparse softmax": (lambda: NUMBERS.to_sparse().softmax(-1), "does not have for this kind of tensor", None),
+    "rows chosen by a bool tensor": (lambda: META[META > 0], "does not have for this kind of tensor", None),
+    "a clamp of complex numbers": (lambda: NUMBERS.cfloat().clamp(0), "for this kind of tensor", None),
     "numbers from nowhere": (lambda: NUMBERS.to("meta").cpu(), "on a device that keeps none", None),
 }
-MASK, NUMBERS = torch.ones(3, 3, dtype=torch.bool), torch.ones(3, 3)
+MASK, NUMBERS, META = torch.ones(3, 3, dtype=torch.bool), torch.ones(3, 3), torch.ones(3, 2, device="meta")
+ONE, TWO = torch.ones(2, 3, 3), torch.ones(2, 3, 3, dtype=torch.float64)
 
 
 @pytest.mark.parametrize(("asks", "says", "proves"), OF_PYTORCH.values(), ids=OF_PYTORCH)
@@ -78,7 +81,20 @@ def test_what_pytorch_does_not_have_is_not_an_unwritten_function(asks, says, pro
     assert not says_unwritten(found)
 
 
+@pytest.mark.parametrize("asks", [
+    pytest.param(lambda: ONE @ TWO, id="a product"),
+    pytest.param(lambda: torch.baddbmm(ONE, TWO, TWO), id="a product with a mask of its own dtype"),
+    pytest.param(lambda: torch.addmm(ONE[0], TWO[0], TWO[0]), id="of matrices"),
+    pytest.param(lambda: ONE.lerp(TWO, 0.5), id="a mean of two"),
+])  # fmt: skip
+def test_tensors_of_two_dtypes_are_told_in_whatever_operation(asks):
+    with pytest.raises(RuntimeError) as caught:
+        asks()
+    assert is_dtype_fault(raised_by(caught.value, "call", ""))
+
+
 def test_the_students_message_is_not_repeated():
+    assert says_unwritten(raised("NotImplementedError", "", base="RuntimeError"))
     assert "0.123" not in explain(raised("ValueError", "hidden input 0.123"))
 
 
