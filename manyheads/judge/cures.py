@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import inspect
 import re
 from collections.abc import Iterable, Iterator, Set
 from difflib import get_close_matches
@@ -130,16 +129,15 @@ def _not_given(file: _File) -> str:
 
 
 def _not_called(file: _File, message: str) -> str:
-    is_meant = re.search(r"\b(function|method|builtin_function_or_method)\b", message)
-    for nodes in (file.here, file.nodes) if is_meant else ():
-        called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-        for node in (node for node in nodes if id(node) not in called):
-            is_method = isinstance(node, ast.Attribute) and inspect.ismethoddescriptor(
-                getattr(torch.Tensor, node.attr, 0)
-            )
-            name = f".{node.attr}" if is_method else getattr(node, "id", "")
-            if is_method or name in {each.name for each in file.functions}:
-                return f"`{name}`, written on line {node.lineno}, is not called there: write {name}(…)."
+    names = {each.name for each in file.functions}
+    called = {id(node.func) for node in file.nodes if isinstance(node, ast.Call)}
+    if re.search(r"\b(function|method|builtin_function_or_method)\b", message):
+        for node in (node for node in (*file.here, *file.nodes) if id(node) not in called):
+            if isinstance(node, ast.Name) and node.id in names:
+                return f"`{node.id}`, written on line {node.lineno}, is not called there: write {node.id}(…)."
+            method = getattr(torch.Tensor, node.attr, None) if isinstance(node, ast.Attribute) else None
+            if callable(method) and file.covers(node) and not isinstance(getattr(torch, node.attr, 0), torch.dtype):
+                return f"`.{node.attr}`, written on line {node.lineno}, is not called there: write .{node.attr}(…)."
     return ""
 
 

@@ -109,7 +109,7 @@ def functions_of(
     later = {target_of(recording.calls[group[-1]]) for ask in asks for group in ask.calls}
     found = [replace(each, stopped_at=stopped if each.name in later else "") for each in found]
     placed = _placed(diagnosis, found, source, shown)
-    found = [_told(each, failures[each.name], placed, shown, signatures) for each in found]
+    found = [_told(each, failures[each.name], placed, shown, signatures, source) for each in found]
     functions = function_results(found, source, {part.function for part in placed.every})
     wrong = [function.name for function in functions if function.state == "wrong"]
     return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), placed)
@@ -211,7 +211,7 @@ def _place(id_: str, wrong: Sequence[str], shown: _Shown) -> str:
 
 
 def _told(
-    function: Seen, failures: Sequence[_Failure], diagnosis: Diagnosis, shown: _Shown, signatures: Signatures
+    function: Seen, failures: Sequence[_Failure], diagnosis: Diagnosis, shown: _Shown, signatures: Signatures, text: str
 ) -> Seen:
     """Return the same with what is told of it, which is read between its first misconception's name and its hint.
 
@@ -233,7 +233,8 @@ def _told(
         returned = next((tensor.shape for tensor in at.expected if tensor is not None), ())
         every = (axes_of(each, at.call, returned, signatures) for each in signatures.get(function.name, ()))
         said = next((axes.said(raised.message) for axes in every if axes is not None), "")
-        evidence = f"{evidence.removesuffix('.')}. {said}" if said else evidence
+        mends = cure(text, raised)
+        evidence = f"{evidence.removesuffix(mends).rstrip('. ')}. {said}. {mends}".rstrip() if said else evidence
     return replace(function, check=failure.check.title, evidence=evidence, raised=raised)
 
 
