@@ -97,7 +97,7 @@ def _unbound(file: _File, message: str) -> str:
     holds = [n for n in file.inside if hasattr(n, "body") and isinstance(n, ast.stmt) and file.covers(n, line)]
     match [each for each in holds if not file.covers(each) or isinstance(each, ast.If)]:
         case [*_, ast.If()]:
-            return f"`{name}` is bound in another branch, written on line {line}: bind it in this one, too."
+            return f"`{name}` is bound in another branch, written on line {line}: on this way it needs a value, too."
         case [*_, ast.For() | ast.While()]:
             return f"`{name}` is bound in a loop that did not run, written on line {line}: bind it before the loop."
     return ""
