@@ -12,6 +12,7 @@ from ..checks.explain import is_undefined
 from ..checks.transcript import Exchange
 from ..submission import AttemptSource, proved_line
 from ..submission.source_text import DEFINITIONS, lines_of, statements_of
+from .cures import cure
 
 _SHOWN = 3
 _MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
@@ -26,8 +27,8 @@ def stopped_parts(source: AttemptSource, stopped: Sequence[Stopped], describe: C
     sentences, words = [], set[str]()
     for part in stopped[:_SHOWN]:
         name, place = _missing_name(part.raised), proved_line(source, part.line).place
-        reason = f"did not run to its end either: it needs {name}." if name in words else _reason(part, describe)
-        sentences.append(f"{place[0].upper()}{place[1:]} {reason}")
+        reason = f"did not run to its end either: it needs {name}." if name in words else ""
+        sentences.append(f"{place[0].upper()}{place[1:]} {reason or _reason(part, describe, source.source)}")
         words |= _words(source, part.line)
     if (more := len(stopped) - _SHOWN) > 0:
         sentences.append(f"{more} more did not run to their end.")
@@ -39,7 +40,7 @@ def as_note(sentences: str) -> str:
     return f"{sentences} The lines below ran, and this costs no points by itself." if sentences else ""
 
 
-def _reason(stopped: Stopped, describe: Callable[[Raised], str]) -> str:
+def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: str) -> str:
     raised = stopped.raised
     if raised is None:
         is_late = stopped.ended is End.TIMEOUT
@@ -47,7 +48,7 @@ def _reason(stopped: Stopped, describe: Callable[[Raised], str]) -> str:
         return f"was left out: it {why}."
     if raised.type == "ModuleNotFoundError" and (module := _MODULE.fullmatch(raised.message)):
         return f"did not run to its end: there is no module {module[1]} where attempts are judged."
-    return f"did not run to its end: it {describe(raised)}."
+    return f"did not run to its end: it {describe(raised)}. {cure(source, raised)}".rstrip()
 
 
 def are_the_cause(source: AttemptSource, stopped: Sequence[Stopped], transcript: Sequence[Exchange]) -> bool:
