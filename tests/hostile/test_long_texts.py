@@ -13,7 +13,7 @@ from manyheads.box.worker.answers import Raised
 from manyheads.diagnosis.fixed_sizes import has_written_size
 from manyheads.diagnosis.guards import guards_of
 from manyheads.judge.advice import of_another_kind
-from manyheads.judge.cures import cure
+from manyheads.judge.cures import _nodes, cure
 from manyheads.judge.function_states import Seen, function_results, named_in
 from manyheads.lines.candidates import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import AttemptSource
@@ -133,7 +133,7 @@ ANALYSES: dict[str, tuple[int, Callable[[str], object]]] = {
     "functions": (120, told),
     "left open": (40, lambda text: [is_beside_code(text, 1 + i * 37 % (text.count("\n") + 1)) for i in range(CALLS)]),
     "a name that is meant": (120, lambda text: (cure(text, UNDEFINED), cure(text, LACKS))),
-    "cures": (60, lambda text: [cure(text, each) for each in (UNBOUND, NONE, NO_CALL, refused(1))]),
+    "cures": (100, lambda text: [cure(text, each) for each in (UNBOUND, NONE, NO_CALL, refused(1))]),
     "of another kind": (25, lambda text: of_another_kind(text, "f", is_class=False)),
     "sizes": (60, has_written_size),
     "guards": (120, guards),
@@ -171,7 +171,7 @@ def calls_of(ask: Callable[[], object], most: int) -> int:
 @pytest.fixture(autouse=True)
 def forgets() -> None:
     """Nothing is remembered of a text that was looked at before."""
-    for known in (tree_of, statements_of, named_in, unwritten_names):
+    for known in (tree_of, statements_of, named_in, unwritten_names, _nodes):
         known.cache_clear()
 
 
