@@ -19,7 +19,7 @@ from ..box.worker.answers import Raised
 from ..submission.source_text import lines_of, statements_of
 from ..submission.unwritten import has_no_content
 
-LONGEST, MESSAGE, LINE, FUNCTION = 40, 400, 400, 4000  # characters that are looked at, of a name and so on
+LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000  # characters that are looked at, of a name and so on
 _NAME = rf"'(\w{{1,{LONGEST}}})'"
 _LACKS = re.compile(rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}")
 _OWNERS = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
@@ -62,10 +62,10 @@ class _File:
         self.functions = [node for node in self.nodes if isinstance(node, ast.FunctionDef)]
         around = [each for each in self.functions if self.covers(each)][-1:]  # the innermost
         self.inside = [node for each in around for node in ast.walk(each)]
-        lines, first = lines_of(source), max((each.lineno for each in around), default=line)
+        lines, first = lines_of(source), next((part.lineno for part in self.parts if self.covers(part)), line)
         ends = max([line, *(node.end_lineno or 0 for node in self.here)])
         self.code = " ".join(text.strip() for text in lines[max(line - 1, 0) : ends])[:LINE]
-        self.around = "\n".join(lines[max(first - 1, 0) : max(line - 1, 0)])[:FUNCTION]
+        self.around = "\n".join(lines[max(first - 1, 0) : max(line - 1, 0)])[-ABOVE:]
 
     def covers(self, node: ast.stmt | ast.expr, line: int = 0) -> bool:
         return node.lineno <= (line or self.line) <= (node.end_lineno or 0)
