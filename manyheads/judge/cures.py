@@ -39,7 +39,7 @@ def cure(source: str, raised: Raised) -> str:
     file, message = _File(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
     said = _unbound(file, message) if raised.type == "UnboundLocalError" else ""
     if raised.type in ("TypeError", "AttributeError"):
-        said = ("NoneType" in message and (_without_return(file) or _not_given(file))) or _not_called(file, message)
+        said = _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
     if said:
         return said
     text, defined = f"{raised.type}: {message}\n{file.code}\n{file.around}", {*file.defined()}
