@@ -22,7 +22,7 @@ from ..submission.unwritten import has_no_content
 LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000  # characters that are looked at, of a name and so on
 _NAME = rf"'(\w{{1,{LONGEST}}})'"
 _LACKS = re.compile(rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}")
-_OWNERS = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
+_OWNERS: dict[str, object] = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
 _OWNERS |= {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter}
 
 
@@ -30,8 +30,7 @@ _OWNERS |= {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter}
 def table() -> dict[re.Pattern[str], str]:
     """Return the cure of each pattern of cures.txt, in its order."""
     _, *rows = Path(__file__).with_name("cures.txt").read_text(encoding="utf-8").split("\n\n")
-    split = (row.strip().splitlines() for row in rows)
-    return {re.compile(pattern): sentence.strip() for *patterns, sentence in split for pattern in patterns}
+    return {re.compile(each): said.strip() for *patterns, said in map(str.splitlines, rows) for each in patterns}
 
 
 def cure(source: str, raised: Raised) -> str:
@@ -135,8 +134,9 @@ def _not_called(file: _File, message: str) -> str:
         for node in (node for node in (*file.here, *file.nodes) if id(node) not in called):
             if isinstance(node, ast.Name) and node.id in names:
                 return f"`{node.id}`, written on line {node.lineno}, is not called there: write {node.id}(…)."
-            method = getattr(torch.Tensor, node.attr, None) if isinstance(node, ast.Attribute) else None
-            if callable(method) and file.covers(node) and not isinstance(getattr(torch, node.attr, 0), torch.dtype):
+            attr = getattr(node, "attr", "")
+            method = None if isinstance(getattr(torch, attr, 0), torch.dtype) else getattr(torch.Tensor, attr, None)
+            if isinstance(node, ast.Attribute) and file.covers(node) and callable(method):
                 return f"`.{node.attr}`, written on line {node.lineno}, is not called there: write .{node.attr}(…)."
     return ""
 
