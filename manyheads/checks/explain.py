@@ -259,7 +259,7 @@ def kind_of(raised: Raised) -> Kind | None:
 def explain(raised: Raised) -> str:
     """Return one sentence: what was raised, where, and what that means."""
     name = next((base for base in raised.bases if base in _KNOWN), "an exception of its own")
-    where = f" on line {raised.line}" if raised.line else ""
     kind = kind_of(raised)
-    meaning = f": {kind.meaning}" if kind and raised.type != "UnboundLocalError" else ""
-    return f"raised {name}{where}{meaning}"
+    misread = {"UnboundLocalError": "", "SyntaxError": "nested"}.get(raised.type)  # not what the kind means
+    meaning = f": {kind.meaning}" if kind and (misread is None or misread not in raised.message) else ""
+    return f"raised {name}{f' on line {raised.line}' if raised.line else ''}{meaning}"

@@ -59,8 +59,8 @@ def apart(graded: ExerciseResult, home: ExerciseResult) -> list[str]:
     by_name = {each.name: each for each in graded.functions}
     for each in home.functions:
         other = by_name[each.name]
-        own, says, _ = each.evidence.partition(". Python says: ")
-        if says and other.evidence.startswith(own):  # the words of an exception are for its own student
+        own, says, _ = each.evidence.partition(" Python says: ")
+        if says and other.evidence.startswith(own.rstrip(".")):  # the words of an exception are for its own student
             each = each.model_copy(update={"evidence": other.evidence})
         if (each.state not in ("right", "unseen", "so_far") and each != other) or (
             other.state in ("unwritten", "undefined") and each != other

@@ -152,7 +152,7 @@ NESTED = {
     "more of a sum than is looked at": "total = " + "1+" * 120_000 + "1\n",
     "20,000 brackets": "total = " + "(" * 20_000 + ")" * 20_000 + "\n",
 }
-TOO_DEEP = "something is nested too deeply for Python to read, such as a sum of thousands of terms."
+TOO_DEEP = "Something is nested too deeply for Python to read, such as a sum of thousands of terms."
 
 
 @pytest.mark.parametrize("nested", NESTED.values(), ids=NESTED)
@@ -160,14 +160,14 @@ def test_a_file_too_deep_for_python_is_told_so_and_not_that_a_function_calls_its
     path = tmp_path / f"{STEM}.py"
     path.write_text(nested + RIGHT)
     (evidence,) = {check.evidence for check in grade(path).checks}
-    assert re.fullmatch(f"It raised SyntaxError( on line 1)?: {re.escape(TOO_DEEP)}", evidence)
+    assert re.fullmatch(rf"It raised SyntaxError( on line 1)?\. {re.escape(TOO_DEEP)}", evidence)
 
 
 def test_a_cell_too_deep_for_python_costs_the_others_nothing(grade, tmp_path):
     cells = [code(NESTED["a sum of 60,000 terms"]), code(RIGHT)]
     result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     assert result.score == result.max_score
-    assert result.note.startswith(f"Line 1 of code cell 1 did not run to its end: it raised SyntaxError: {TOO_DEEP}")
+    assert result.note.startswith(f"Line 1 of code cell 1 did not run to its end: it raised SyntaxError. {TOO_DEEP}")
 
 
 def test_names_that_every_notebook_has_cost_nothing(grade: Callable[[Path], ExerciseResult], tmp_path: Path) -> None:
