@@ -199,4 +199,4 @@ def test_sizes_in_an_exception_have_the_names_of_the_lesson(course: Course, box:
     wanted = next(e for e in course.exercises if e.id == "cross_attention")
     source = AttemptSource("attempt.py", changed(wanted, {"keep[:, None, None, :]": "keep[:, None, :, None]"}))
     _, home = told(course, box, wanted, source, NO_SEARCH)
-    assert re.search(r"size of tensor a \((\d+)\).* Here \1 is T_k, \d+ is T_q$", home.functions[0].evidence)
+    assert re.search(r"size of tensor a \((\d+)\).* Here \1 is T_k, \d+ is T_q\. Axes meet", home.functions[0].evidence)
