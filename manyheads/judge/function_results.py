@@ -89,7 +89,7 @@ def functions_of(
 
     def described(raised: Raised, due: str) -> str:
         said, mends = describe(raised, due), cure(source, raised)
-        return f"{said.removesuffix('.')}. {mends}" if mends else said
+        return f"{said.removesuffix('.')}. {mends}".replace("?. ", "? ") if mends else said
 
     failures = {name: [*_failures(recording, seen, checks, name, described)] for name in names}
     shown = _Shown(recording, seen, in_single)
