@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -19,6 +19,7 @@ from ..diagnosis.proofs import proven_by_answer
 from ..diagnosis.recording import PublicCheck, Recording, differs
 from ..diagnosis.row import Row
 from ..result import CheckResult, Diagnosed, FunctionResult
+from ..submission.standing import INTERFACE
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .axes import Signatures, axes_of
 from .cures import cure
@@ -156,6 +157,17 @@ class _Shown:
         """Return whether a mutant answers one of them wrongly: of two faults in one function neither answers as both do."""
         return any(not self._row.silent(m, i) for m in self._mutants(id_) for i in self._wrong.get(function, ()))
 
+    def answer_alike(self, id_: str, other: str, functions: Container[str]) -> bool:
+        """Return whether mutants of both that answer a wrong call as the attempt did answer each call of these functions alike."""
+        calls = [i for i, call in enumerate(self._row.recording.calls) if target_of(call) in functions]
+        mutants = self._row.recording.mutants
+
+        def answers(of: str) -> set[tuple[int | None, ...]]:
+            own = (m for m in self._mutants(of) if any(self._is_alike(m, i) for i in self._row.wrong))
+            return {tuple(mutants[m].answers[i] for i in calls) for m in own}
+
+        return not calls or not answers(id_).isdisjoint(answers(other))
+
     def is_shown(self, id_: str, failure: _Failure) -> bool:
         """Return whether a misconception alone would be seen so, as far as is known."""
         is_proven = id_ == failure.means or any(id_ in self.proven_by(i) for i in failure.calls)
@@ -178,13 +190,21 @@ def _placed(diagnosis: Diagnosis, functions: Sequence[Seen], source: str, shown:
 
     def located(found: tuple[Diagnosed, ...]) -> tuple[Diagnosed, ...]:
         places = [_place(each.id, wrong, shown) for each in found]
-        unnamed = [name for name in own if name not in places]
+        unnamed = [name for name in wrong if name not in places]
         return tuple(
             each.model_copy(
                 update={
                     "function": place,
-                    "also_in": tuple(n for n in unnamed if each.id != UNTOUCHED and shown.is_also_in(each.id, n)),
-                    "alternative_titles": tuple(t for a in each.alternatives if a in words and (t := words[a].title)),
+                    "also_in": tuple(
+                        n
+                        for n in unnamed
+                        if each.id != UNTOUCHED and (n in own or each.id == INTERFACE) and shown.is_also_in(each.id, n)
+                    ),
+                    "alternative_titles": tuple(
+                        words[a].title
+                        for a in each.alternatives
+                        if a in words and shown.answer_alike(each.id, a, empty)
+                    ),
                 }
             )
             for each, place in zip(found, places, strict=True)

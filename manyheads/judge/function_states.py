@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from ..box.worker.answers import Raised
 from ..box.worker.messages import Build
-from ..checks.explain import is_left_open, is_undefined, says_unwritten
+from ..checks.explain import is_left_open, is_undefined, kind_of, says_unwritten
 from ..checks.sanitize import LIMIT, sanitize
 from ..checks.transcript import Exchange, target_of
 from ..diagnosis.observe import Observed
@@ -80,7 +80,7 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
     functions: dict[str, FunctionResult] = {}
     for each in seen:
         used = uses(source, each.name) if in_question else frozenset[str]()
-        needed = {*used, _undefined_name(each)}
+        needed = {*used, _undefined_name(each), _raised_in(each, source)}
         others = [n for n in functions if n in needed and functions[n].state not in FINE]
         waits_for, is_explained = next(iter(others), ""), each.name in explained
         is_waiting = bool(others) and not is_explained and not _stopped_before(each, source, others)
@@ -98,6 +98,8 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
 
 def _stopped_before(seen: Seen, source: str, others: Sequence[str]) -> bool:
     """Return whether a function raised on a line of its own, before it came to use any of these: then that does not follow from them."""
+    if seen.raised and (kind := kind_of(seen.raised)) and kind.at_call:
+        return True
     line = (seen.raised and seen.raised.line) or 0
     named = [s for s in statements_of(source) if isinstance(s, ast.FunctionDef) and s.name == seen.name]
     if not named or _undefined_name(seen) or not named[-1].lineno <= line <= (named[-1].end_lineno or 0):
@@ -133,6 +135,13 @@ def _undefined_name(seen: Seen) -> str:
     """Return the name that it used and that the file does not define, "" where it did not stop at one."""
     found = seen.raised and re.fullmatch(r"name '(\w+)' is not defined", seen.raised.message)
     return found[1] if found else ""
+
+
+def _raised_in(seen: Seen, source: str) -> str:
+    """Return the function or class of the file in which it stopped, as one does that is given a module; "" where there is none."""
+    line = (seen.raised and seen.raised.line) or 0
+    parts = (part for part in statements_of(source) if isinstance(part, DEFINITIONS))
+    return next((part.name for part in parts if part.lineno <= line <= (part.end_lineno or 0)), "")
 
 
 def _near(name: str, source: str, asked: Sequence[str]) -> str:
