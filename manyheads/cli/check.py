@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ..course import Course, Exercise
-from ..course.load import FOLDER
 from ..course.model import exercises_called
 from ..errors import CourseFault
 from ..report.labels import label_of
@@ -20,7 +19,7 @@ from ..report.terminal import exercise_report
 from ..report.words import attempt_words
 from ..result import ExerciseResult
 from ..submission import AttemptSource, proved_line
-from .last_check import NOTE, keep, last_result, was_stopped
+from .last_check import keep, last_result, was_stopped
 from .options import (
     AssignmentOption,
     Console,
@@ -186,7 +185,7 @@ class _Checking:
             if not unchanged:
                 from ..student.hints import note_first
 
-                note_first(result, self.course.root / FOLDER / NOTE)
+                note_first(result, self.course.root)
         if unchanged:
             keep(exercise, source, result)  # it was checked last
             again = f"  unchanged since its last check; course check {exercise.id} --fresh runs it again"

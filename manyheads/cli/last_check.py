@@ -25,7 +25,6 @@ from .options import exercise_named
 
 CHECKED_LAST = "the one that was checked last and is not done"  # what a command is about without a name
 NAME = "last-check"  # the folder in FOLDER
-NOTE = "hints.json"  # in FOLDER: which hints were shown
 ENGINE = Path(__file__).parents[1]
 
 

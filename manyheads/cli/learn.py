@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..course import Course, Exercise
-from ..course.load import FOLDER
 from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.ladder import Rung, State, ladder
 from ..report.words import function_reports
 from ..result import ExerciseResult
 from ..submission import AttemptSource
-from .last_check import CHECKED_LAST, NOTE, exercise_meant, facts, fingerprint_path, last_result
+from .last_check import CHECKED_LAST, exercise_meant, facts, fingerprint_path, last_result
 from .options import (
     AssignmentOption,
     Console,
@@ -83,7 +82,7 @@ def hint_on(course: Course, exercise: Exercise, result: ExerciseResult, *, again
     if result.is_done:
         return None
     recording = read(fingerprint_path(exercise))
-    return next_hint(recording, result, exercise.hint, course.root / FOLDER / NOTE, again=again)
+    return next_hint(recording, result, exercise.hint, course.root, again=again)
 
 
 def _print(console: Console, sentence: str, following: str) -> None:

@@ -16,13 +16,12 @@ from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 from ..course import Course, CourseError, Exercise
-from ..course.load import FOLDER
 from ..report.result_evidence import Evidence, ExerciseEvidence, evidence_of
 from ..report.words import FunctionReport, attempt_words
 from ..result import ExerciseResult
 from ..submission import AttemptSource, Unreadable, code_digest, largest, read_attempt, read_bytes, read_file
 from ..submission.unwritten import is_unwritten
-from .last_check import NOTE, facts, fingerprint_path, keep, last_result, was_stopped
+from .last_check import facts, fingerprint_path, keep, last_result, was_stopped
 
 if TYPE_CHECKING:
     from ..box.level import Box
@@ -163,7 +162,7 @@ def check_evidence(
     if attempt_words(result).gives_hint:
         from ..student.hints import note_first
 
-        note_first(result, course.root / FOLDER / NOTE)
+        note_first(result, course.root)
     return _told(course, exercise, source, result)
 
 
@@ -192,12 +191,12 @@ def _told(
     )
     if result is None:
         return told.model_copy(update={"problem": source.problem})
-    words, note = attempt_words(result), course.root / FOLDER / NOTE
+    words = attempt_words(result)
 
     def shown(report: FunctionReport) -> int:
         from ..student.hints import level_of
 
-        return max(level_of(result, report.named, note), 1)  # the first is told with the check
+        return max(level_of(result, report.named, course.root), 1)  # the first is told with the check
 
     functions, checks = evidence_of(result, source, shown)
     parts: dict[str, object] = {key: getattr(result, key) for key in ("unseen", "note")}

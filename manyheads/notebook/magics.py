@@ -32,6 +32,7 @@ from ..report.notebook_html import WIDTH, NotebookView, checked, shown
 from ..result import ExerciseResult
 from ..student.ask_questions import questions_about
 from ..student.check_attempt import check_attempt
+from ..student.hints import note_first
 from ..student.question import answer_lines, question_lines, read_letters
 from ..submission import read_file
 from .visible_checks import source_of
@@ -81,6 +82,7 @@ class Magics:
         """Check what is defined in this notebook. Example: `%check`."""
         notebook = self._find()
         result = self._result(notebook)
+        note_first(result, notebook.course.root)
         return shown(checked(result, _after_done(notebook) if result.is_done else (), label_of(notebook.exercise)))
 
     def _course(self, words: list[str]) -> None:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ..course import Course, Exercise
 from .terminal import heading
-from .words import RIGHT, WRONG, FunctionReport, counted_points, points
+from .words import RIGHT, WRONG, FunctionReport, points
 
 # The list of exercises as text, and the checklist of the next one.
 
@@ -48,9 +48,8 @@ def ladder(rungs: Sequence[Rung]) -> RenderableType:
     """Return every exercise, the points so far, and the checklist of the first exercise that is not done."""
     done = f"{sum(rung.state == 'done' for rung in rungs)} of {len(rungs)} done"
     unseen = sum(r.unseen for r in rungs)
-    most = points(round(sum(r.max_score for r in rungs) - unseen, 9))
-    total = f"{done}, {points(sum(r.score for r in rungs))} of {most} points"
-    beside = f"; grading asks {counted_points(unseen)} more, for what only it sees" if unseen else ""
+    total = f"{done}, {points(sum(r.score for r in rungs))} of {points(sum(r.max_score for r in rungs))} points"
+    beside = f"; only grading can give {points(unseen)} of them" if unseen else ""
     parts: list[RenderableType] = [_Rungs(rungs), Text(f"{total} by the visible checks{beside}", style="bold")]
     upcoming = next((rung for rung in rungs if rung.state != "done"), None)
     if upcoming is not None:
@@ -103,7 +102,7 @@ def _table(rungs: Sequence[Rung], *, short: bool) -> Table:
         table.add_row(
             Text(mark, style=style),
             Text(rung.label, style=style),
-            Text(f"{score} / {points(rung.max_score - rung.unseen)}", justify="right", no_wrap=True),
+            Text(f"{score} / {points(rung.max_score)}", justify="right", no_wrap=True),
             Text(state, style=style),
         )
     return table

@@ -100,8 +100,8 @@ def _lines(result: ExerciseResult) -> Iterator[str]:
 def _function(function: FunctionReport) -> Iterator[str]:
     """Yield what is said of a function, and below it, deeper, what was seen."""
     deep = "  " if function.name else ""
-    if function.head:
-        yield one_line(f"{function.mark} {function.head}" if function.name else function.head)
+    head = f"{function.mark} {function.head}" if function.name else function.head
+    yield from map(one_line, head.splitlines())
     for kind, text, checks in function.told:
         if checks:
             yield from _scored(text, checks, deep)

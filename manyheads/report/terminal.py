@@ -151,9 +151,7 @@ def exercise_report(result: ExerciseResult, *, label: str = "", after: Sequence[
     label: the exercise's number and title. after: sentences for an attempt that is done.
     """
     words = attempt_words(result)
-    head = _Scored(
-        f"{words.mark} ", label or result.id, result.score, result.max_score - result.unseen, _STYLES[words.mark]
-    )
+    head = _Scored(f"{words.mark} ", label or result.id, result.score, result.max_score, _STYLES[words.mark])
     parts: list[RenderableType] = [head]
     if not words.passed:
         parts += [part for function in words.functions for part in _function(function)]
@@ -177,7 +175,7 @@ def _function(function: FunctionReport) -> list[RenderableType]:
     if function.name:
         parts.append(_Hanging(f"  {function.mark} ", function.head, _STYLES[function.mark]))
     elif function.says:
-        parts.append(_indented(function.says, 2, "bold"))
+        parts.append(_Hanging("  ", function.says, "bold"))
     for kind, text, checks in function.told:
         if checks:
             parts.append(_folded(text, checks, deep))
@@ -201,7 +199,7 @@ def _folded(sentence: str, checks: Sequence[CheckResult], deep: int = 2) -> Rend
 
 @dataclass(frozen=True)
 class _Hanging:
-    """A sentence behind a mark, whose further lines stand below its first."""
+    """A sentence behind a mark, whose further lines stand below its first; those of a list, a line each, below their own."""
 
     before: str
     sentence: str
@@ -209,7 +207,12 @@ class _Hanging:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         wide = max(options.max_width - len(self.before), 12)
-        first, *more = textwrap.wrap(self.sentence, wide) or [""]
+        lines = self.sentence.splitlines() or [""]
+        first, *more = [
+            part
+            for line in lines
+            for part in textwrap.wrap(line, wide, subsequent_indent="   " * (line != lines[0])) or [""]
+        ]
         yield Text("\n".join([f"{self.before}{first}", *(" " * len(self.before) + line for line in more)]), self.style)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, ProvedLine, Result, total_of
+from ..student.interface import which_of
 from ..submission.unwritten import UNTOUCHED
 
 # What is said of each function of an attempt. Every renderer shows these words, and no others.
@@ -51,7 +52,7 @@ class FunctionReport:
 
     @property
     def head(self) -> str:
-        """attention_scores: You did not scale (line 88)."""
+        """attention_scores: You did not scale (line 88). Below it, a line each, what it lists."""
         return ": ".join(filter(None, (self.name, self.says)))
 
     @property
@@ -109,13 +110,10 @@ def waiting_checks(result: ExerciseResult) -> tuple[CheckResult, ...]:
     return tuple(check for check in failed if result.functions and check.function not in wrong)
 
 
-def titles_of(named: Sequence[Diagnosed]) -> str:
+def titles_of(named: Sequence[Diagnosed]) -> list[str]:
     """Return the titles, each with those of the misconceptions that give the same numbers. None is said twice."""
     said = {diagnosed.title for diagnosed in named}
-    return " ".join(
-        " Or: ".join([diagnosed.title, *(title for title in diagnosed.alternative_titles if title not in said)])
-        for diagnosed in named
-    )
+    return [" Or: ".join([d.title, *(title for title in d.alternative_titles if title not in said)]) for d in named]
 
 
 def _of_a_function(
@@ -167,22 +165,33 @@ def _wrong(
     failed: Sequence[CheckResult],
 ) -> FunctionReport:
     """Return what is wrong: what the student did and where, what was seen, and one hint that belongs to it or none."""
+    if lines and not named and failed and failed[0].title != seen[0]:
+        seen = (failed[0].title, failed[0].evidence)  # the other was chosen for names that the line has refuted
     lines = tuple(sorted(lines, key=lambda proved: f"on {proved.place}" not in seen[1]))
     place = ", or ".join(proved.place for proved in lines)
     besides = [d for d in result.also if name in (d.function, "")]
     if name and any(check.title == seen[0] and check.outcome in _ENDED for check in failed):
         named, besides = [], [*named, *besides]  # no mistake that has a name lets a function run on for ever
-    did = titles_of(named) or ("not right yet" if name else "Not right yet" if place else "")
-    says = f"{did.removesuffix('.')} ({place})." if place else did
+    named = [which_of(each, result) for each in named]
+    did = titles_of(named) or [*filter(None, ["not right yet" if name else "Not right yet" if place else ""])]
     hint = next((diagnosed.hint for diagnosed in named if diagnosed.hint), "")
-    also = f"Also: {titles_of(besides)} That alone does not explain the rest." if besides else ""
+    also = f"Also: {' '.join(titles_of(besides))} That alone does not explain the rest." if besides else ""
     ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
     following = "" if named or ended else f"course trace {result.id}"
     ordered = sorted(failed, key=lambda check: check.title != seen[0])
     if any(check.title == seen[0] and check.outcome == "error" for check in ordered[:1]) and len(ordered) > 1:
         seen = ("", seen[1])  # what it asks for is not what is wrong
     shown = (*seen, also, hint, following)
-    return FunctionReport(name, WRONG, says, *shown, tuple(ordered), tuple(named), lines)
+    return FunctionReport(
+        name, WRONG, _listed(did, place and f" ({place})"), *shown, tuple(ordered), tuple(named), lines
+    )
+
+
+def _listed(did: Sequence[str], place: str) -> str:
+    """Return one sentence; of several a list, a line each."""
+    if len(did) > 1:
+        return "\n".join([f"{len(did)} mistakes{place}:", *(f"{i}. {each}" for i, each in enumerate(did, 1))])
+    return f"{did[0].removesuffix('.')}{place}." if place else "".join(did)
 
 
 PROGRESS = "…"
@@ -226,7 +235,7 @@ class AttemptWords:
     mark: ✓ where it is done, … where all that is written is right, ? where it is not graded, else ✗.
     functions: those of the file, in its order; without a name what is about the whole file.
     waiting: the failed checks that wait for what is not written, or for another function. passed: the others.
-    total: how many points grading asks beside those that are seen here.
+    total: how many of the points only grading can give.
     """
 
     mark: str
@@ -281,8 +290,8 @@ def counted(number: int, one: str, more: str) -> str:
 def _total(result: ExerciseResult) -> str:
     if not result.unseen:
         return ""
-    more = f"Grading asks {counted_points(result.unseen)} more"
-    return f"{more}, for what only it sees: {'; '.join(result.unseen_checks)}." if result.unseen_checks else f"{more}."
+    more = f"Only grading can give {points(result.unseen)} of the {points(result.max_score)} points"
+    return f"{more}: {'; '.join(result.unseen_checks)}." if result.unseen_checks else f"{more}."
 
 
 def points(value: float) -> str:

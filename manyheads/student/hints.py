@@ -1,36 +1,25 @@
-"""Choose the next hint: one step closer to the answer each time."""
+"""Choose the next hint: one step closer to the answer each time. Each mistake has steps of its own."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..course.load import FOLDER
 from ..diagnosis.recording import Recording
 from ..judge.function_states import STUB_ENDS
-from ..result import Diagnosed, ExerciseResult, FunctionResult, Outcome
+from ..result import Diagnosed, ExerciseResult, FunctionResult
 from ..submission.unwritten import UNTOUCHED
+from .interface import hints_to, steps_to, which_of
 
-Steps = tuple[str, ...]
-_ENDED: dict[Outcome, Steps] = {  # for attempts that no check could examine
-    "timeout": (
-        "Which loop has no end? What should bring it nearer to one, each time round?",
-        "Print in the loop what its condition tests, and run the file by itself.",
-    ),
-    "crashed": (
-        "The whole process ended, not only a function. What in your file may end Python, or fill the memory?",
-        "Run the file by itself: python says where. Look for exit, abort, and shapes far too large.",
-    ),
-}
+NOTE = "hints.json"  # in FOLDER: by exercise, how many hints to each mistake were shown
+_ENDED = ("timeout", "crashed")  # no check could examine the attempt
 _RAISED = re.compile(r"^raised [\w ]+ on ((?:cell \d+, )?line \d+)")
-_STUB_ENDS: Steps = ("On which line does Python stop when you run the file, and what of yours stands below that line?",)
-_UNEXPLAINED: Steps = (  # true of every mistake: a hint about another one would lead astray
-    "{where}Which shape, and which numbers, did you mean to have there?",
-    "Take the smallest input that you can work out by hand, and compare it with what course trace {exercise} --values shows.",
-)
+_OF_SHAPES = re.compile(r"\b(shapes?|sizes?|axis|axes|reshape|\.view|dimensions?)\b")
 
 
 @dataclass(frozen=True)
@@ -52,18 +41,20 @@ class Hint:
         return "trace" if self.shows_more else "check" if self.last else "hint"
 
 
-def next_hint(recording: Recording, result: ExerciseResult, start: str, note: Path, *, again: bool = False) -> Hint:
+def next_hint(recording: Recording, result: ExerciseResult, start: str, root: Path, *, again: bool = False) -> Hint:
     """Return the next hint for an attempt that is not done.
 
-    start: the exercise's own hint, for an attempt of which nothing is written. note: the file that records which steps were shown.
+    start: the exercise's own hint, for an attempt of which nothing is written. root: the course's folder, where it is noted
+    which steps were shown.
     """
     about, title, steps = _steps(recording, result, start)
     last, forgets, repeats = len(steps), "", False
     try:
-        step = next_step(note, recording.exercise, about, last, again=again)
+        step = next_step(root, recording.exercise, about, last, again=again)
         given, repeats = min(step, last), step > last
     except OSError as error:
-        given, forgets = 1, f"\nThe step is not remembered: {note} cannot be written ({error.strerror})."
+        given = 1
+        forgets = f"\nThe step is not remembered: {root / FOLDER / NOTE} cannot be written ({error.strerror})."
     before = "That was the last hint. Here it is again.\n" if repeats else ""
     return Hint(
         title,
@@ -73,62 +64,66 @@ def next_hint(recording: Recording, result: ExerciseResult, start: str, note: Pa
     )
 
 
-def note_first(result: ExerciseResult, note: Path) -> None:
+def note_first(result: ExerciseResult, root: Path) -> None:
     """Record that the first hint to the first misconception was shown with the check, if none to it was before."""
     named = next((each for each in _as_in_the_file(result) if each.hint and each.id != UNTOUCHED), None)
-    if named is None or _before(_noted(note), result.id, named.id):
-        return
-    with suppress(OSError):  # then it is shown again
-        next_step(note, result.id, named.id, 1)
+    if named is not None and not level_of(result, [named], root):
+        with suppress(OSError):  # then it is shown again
+            next_step(root, result.id, named.id, 1)
 
 
-def level_of(result: ExerciseResult, named: Sequence[Diagnosed], note: Path) -> int:
+def level_of(result: ExerciseResult, named: Sequence[Diagnosed], root: Path) -> int:
     """Return how many hints to one of these misconceptions were shown."""
-    noted = _noted(note)
-    return max((_before(noted, result.id, each.id) for each in named), default=0)
+    shown = _noted(root).get(result.id, {})
+    return max((shown.get(each.id, 0) for each in named), default=0)
 
 
-def _steps(recording: Recording, result: ExerciseResult, start: str) -> tuple[str, str, Steps]:
-    """Return the id, the title and the steps: of the first misconception, of the first that is wrong without one, or of a start."""
-    begun = next(
-        (function for function in result.functions if function.state == "unwritten" and function.evidence), None
-    )
+def _steps(recording: Recording, result: ExerciseResult, start: str) -> tuple[str, str, Sequence[str]]:
+    """Return what the mistake is known by, its title and its steps: of a misconception, of what has no name, or of a start."""
+    begun = next((f for f in result.functions if f.state == "unwritten" and f.evidence), None)
+    to_begin = recording.words[UNTOUCHED].hints
     if result.functions and len(result.unwritten) == len(result.functions) and not begun:
-        return "start", "Nothing is written here yet.", (start,)
+        return UNTOUCHED, "Nothing is written here yet.", (start or to_begin[0], *to_begin[1:])
     wrong = next((function for function in result.functions if function.state == "wrong"), None)
     first = next((c for c in result.checks if c.outcome != "passed" and (not wrong or c.function == wrong.name)), None)
     if wrong and first and first.outcome in _ENDED:  # no mistake that has a name lets a function run on for ever
-        return first.outcome, first.evidence, _ENDED[first.outcome]
+        return first.outcome, first.evidence, steps_to(first.outcome)
     for named in _as_in_the_file(result):
         words = recording.words.get(named.id)
         if words and named.id != UNTOUCHED:
-            return named.id, f"{f'{named.function}: ' if len(result.functions) > 1 else ''}{named.title}", words.hints
+            about = f"{named.function}: " if len(result.functions) > 1 else ""
+            return named.id, f"{about}{which_of(named, result).title}", hints_to(named, result) or words.hints
     if first and first.outcome in _ENDED:
-        return first.outcome, first.evidence, _ENDED[first.outcome]
+        return first.outcome, first.evidence, steps_to(first.outcome)
     if wrong or (first and not result.unwritten):
-        title = wrong.check if wrong else first.title if first else ""
-        about = f"{wrong.name}: " if wrong and len(result.functions) > 1 else ""
-        return (
-            title,
-            f"This does not hold yet: {about}{title}",
-            tuple(step.format(exercise=result.id, where=_where(result, wrong)) for step in _UNEXPLAINED),
-        )
+        if wrong and not (first and result.lines):  # which refutes the names that this was chosen for
+            return _unexplained(result, wrong, wrong.check, wrong.evidence)
+        return _unexplained(result, wrong, *((first.title, first.evidence) if first else ("", "")))
     if begun:
-        return (
-            begun.evidence,
-            f"{begun.name}: {begun.evidence}",
-            _STUB_ENDS if begun.evidence.startswith(STUB_ENDS) else (start,),
-        )
+        stub = begun.evidence.startswith(STUB_ENDS)
+        return begun.evidence, f"{begun.name}: {begun.evidence}", steps_to("stub_ends") if stub else to_begin
     name = next((function.name for function in result.functions if function.state == "unwritten"), result.unwritten[0])
-    return UNTOUCHED, f"{name} is not written yet.", recording.words[UNTOUCHED].hints
+    return f"{UNTOUCHED} {name}", f"{name} is not written yet.", to_begin
 
 
-def _where(result: ExerciseResult, wrong: FunctionResult | None) -> str:
+def _unexplained(
+    result: ExerciseResult, wrong: FunctionResult | None, check: str, seen: str
+) -> tuple[str, str, Sequence[str]]:
+    """Return the steps to a mistake that has no name. Another exception is another mistake, wherever it stands."""
+    raised = seen.startswith("raised ")
+    kind = "unexplained" if not raised or _OF_SHAPES.search(seen) else "raised"
+    about = f"{wrong.name}: " if wrong and len(result.functions) > 1 else ""
+    steps = tuple(step.format(exercise=result.id, where=_where(result, seen)) for step in steps_to(kind))
+    known = f"{check}: {re.sub(r'[0-9]+', '', seen)}" if raised else check
+    return known, f"This does not hold yet: {about}{check}", steps
+
+
+def _where(result: ExerciseResult, seen: str) -> str:
     """Return a sentence about the line to look at: one that is proved, or that raised; else how to find it."""
-    if wrong and (raised := _RAISED.search(wrong.evidence)):
-        return f"Python stopped on {raised[1]}. Look at what goes into it. "
     if result.lines:
         return f"Look at {result.lines[0].place}: one small change there makes every check pass. "
+    if raised := _RAISED.search(seen):
+        return f"Python stopped on {raised[1]}. Look at what goes into it. "
     return f"course trace {result.id} shows what each line makes. Find the first line that surprises you. "
 
 
@@ -138,33 +133,24 @@ def _as_in_the_file(result: ExerciseResult) -> list[Diagnosed]:
     return sorted(result.diagnosis, key=lambda named: names.index(named.function) if named.function in names else -1)
 
 
-def next_step(path: Path, exercise: str, about: str, steps: int, *, again: bool = False) -> int:
-    """Return the number of the step to show, which is recorded in this file; one more than there are where all were shown.
+def next_step(root: Path, exercise: str, about: str, steps: int, *, again: bool = False) -> int:
+    """Return the number of the step to show, which is noted; one more than there are where all were shown.
 
-    Another mistake starts with its own first step.
-
-    Raises OSError if the file cannot be written.
+    The steps to one mistake use up none of another's. Raises OSError if the note cannot be written.
     """
-    noted = _noted(path)
-    seen = 0 if again else _before(noted, exercise, about)
-    step = min(seen, steps) + 1
-    noted[exercise] = {"about": about, "step": min(step, steps)}
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    path.write_text(json.dumps(noted), encoding="utf-8")
+    noted = _noted(root)
+    shown = noted.setdefault(exercise, {})
+    step = min(0 if again else shown.get(about, 0), steps) + 1
+    shown[about] = min(step, steps)
+    (root / FOLDER).mkdir(mode=0o700, exist_ok=True)
+    (root / FOLDER / NOTE).write_text(json.dumps(noted), encoding="utf-8")
     return step
 
 
-def _noted(path: Path) -> dict[str, object]:
-    """Return what is recorded, by exercise; nothing where there is no record yet, or a damaged one."""
+def _noted(root: Path) -> dict[str, dict[str, int]]:
+    """Return what is noted, by exercise and mistake; nothing where there is no note yet, or a damaged one."""
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        noted = json.loads((root / FOLDER / NOTE).read_text(encoding="utf-8"))
+        return {e: {a: s for a, s in shown.items() if isinstance(s, int)} for e, shown in noted.items()}
+    except (OSError, ValueError, AttributeError):
         return {}
-
-
-def _before(noted: Mapping[str, object], exercise: str, about: str) -> int:
-    """Return how many hints to this mistake were shown."""
-    match noted.get(exercise):
-        case {"about": str(known), "step": int(step)} if known == about:
-            return step
-    return 0

@@ -129,7 +129,9 @@ def test_a_pair_is_told_with_one_hint_and_the_titles_of_what_gives_the_same_numb
     )
     report = text(exercise_report(exercise(check("split", 0, 2, evidence="e"), diagnosis=(VIEW, other))))
     assert report.splitlines()[1:] == [
-        "  You viewed straight to (B, nh, T, hd). You divided by hd. Or: You scaled twice.",
+        "  2 mistakes:",
+        "  1. You viewed straight to (B, nh, T, hd).",
+        "  2. You divided by hd. Or: You scaled twice.",
         "  splits channels into heads                               0 / 2",
         "    e",
         "  hint: view never moves data.",
@@ -141,7 +143,7 @@ def test_of_two_that_are_named_neither_stands_again_as_what_the_other_may_be() -
     batch = Diagnosed(id="batch", title="You shared out over the batch.", hint="Which sums to 1?")
     either = keys.model_copy(update={"alternatives": ("batch",), "alternative_titles": (batch.title,)})
     report = text(exercise_report(exercise(check("split", 0, 2, evidence="e"), diagnosis=(either, batch))))
-    assert report.splitlines()[1] == "  You shared out over the keys. You shared out over the batch."
+    assert report.splitlines()[2:4] == ["  1. You shared out over the keys.", "  2. You shared out over the batch."]
 
 
 def test_a_function_that_runs_on_for_ever_is_not_headed_by_a_mistake_that_does_not_do_so() -> None:
@@ -191,8 +193,8 @@ def test_beside_the_total_stands_what_only_grading_sees() -> None:
         update={"max_score": 2.25, "unseen": 0.25, "unseen_checks": ("drops weights",)}
     )
     assert text(exercise_report(seen)).splitlines() == [
-        "✓ reshape_dance                                            2 / 2",
-        "  Grading asks 0.25 points more, for what only it sees: drops weights.",
+        "✓ reshape_dance                                            2 / 2.25",
+        "  Only grading can give 0.25 of the 2.25 points: drops weights.",
     ]
 
 

@@ -5,34 +5,32 @@ from pathlib import Path
 import pytest
 
 from manyheads.diagnosis.recording import Recording, Words
+from manyheads.report.words import function_reports
 from manyheads.result import Diagnosed, ExerciseResult, FunctionResult, Outcome
-from manyheads.student.hints import Hint, next_hint, next_step
+from manyheads.student.hints import NOTE, Hint, next_hint, next_step
+from manyheads.submission.unwritten import UNTOUCHED
 from tests import make
 
 
-@pytest.fixture
-def note(tmp_path: Path) -> Path:
-    return tmp_path / ".course" / "hints.json"
+def test_the_last_step_stays(tmp_path: Path) -> None:
+    assert [next_step(tmp_path, "one", "sum", 2) for _ in range(4)] == [1, 2, 3, 3]
 
 
-def test_the_last_step_stays(note: Path) -> None:
-    assert [next_step(note, "one", "sum", 2) for _ in range(4)] == [1, 2, 3, 3]
+def test_steps_to_one_mistake_use_up_none_of_another_and_wait_for_its_return(tmp_path: Path) -> None:
+    asked = (("one", "sum"), ("one", "mean"), ("two", "sum"), ("one", "sum"), ("two", "sum"))
+    assert [next_step(tmp_path, *about, 3) for about in asked] == [1, 1, 1, 2, 2]
 
 
-def test_another_mistake_and_another_exercise_start_with_their_own_first_step(note: Path) -> None:
-    assert [next_step(note, *about, 3) for about in (("one", "sum"), ("one", "mean"), ("two", "sum"))] == [1, 1, 1]
-    assert next_step(note, "two", "sum", 3) == 2
-
-
-@pytest.mark.parametrize("damage", ["", "[7", "[]", '{"one": 3}', '{"one": {"about": "sum"}}'])
-def test_a_damaged_note_starts_over(note: Path, damage: str) -> None:
-    next_step(note, "one", "sum", 3)
-    note.write_text(damage, encoding="utf-8")
-    assert [next_step(note, "one", "sum", 3) for _ in range(2)] == [1, 2]
+@pytest.mark.parametrize("damage", ["", "[7", "[]", '{"one": 3}', '{"one": {"about": "sum", "step": 2}}'])
+def test_a_damaged_note_starts_over(tmp_path: Path, damage: str) -> None:
+    next_step(tmp_path, "one", "sum", 3)
+    (tmp_path / ".course" / NOTE).write_text(damage, encoding="utf-8")
+    assert [next_step(tmp_path, "one", "sum", 3) for _ in range(2)] == [1, 2]
 
 
 WORDS = {
-    name: Words(title=f"{name}.", explanation="", hints=(f"{name}?", "2", "3")) for name in ("reversed", "missing")
+    name: Words(title=f"{name}.", explanation="", hints=(f"{name}?", "2", "3"))
+    for name in ("reversed", "missing", "interface", UNTOUCHED)
 }
 
 
@@ -48,23 +46,71 @@ def two_functions(*, split: Outcome = "failed") -> ExerciseResult:
     return make.exercise("dance", *checks, functions=functions, diagnosis=diagnosis)
 
 
-def hint_on(result: ExerciseResult, note: Path) -> Hint:
+def hint_on(result: ExerciseResult, root: Path) -> Hint:
     recording = Recording("dance", "", checks=(), calls=(), expected=(), replies=(), mutants=(), words=WORDS)
-    return next_hint(recording, result, "Begin.", note)
+    return next_hint(recording, result, "Begin.", root)
 
 
-def test_it_is_of_the_function_that_check_shows_first(note: Path) -> None:
-    assert hint_on(two_functions(), note) == Hint("split: reversed.", "Hint 1 of 3: reversed?", False)
+def test_it_is_of_the_function_that_check_shows_first(tmp_path: Path) -> None:
+    assert hint_on(two_functions(), tmp_path) == Hint("split: reversed.", "Hint 1 of 3: reversed?", False)
 
 
-def test_of_a_function_that_runs_on_for_ever_it_is_about_the_loop(note: Path) -> None:
-    hint = hint_on(two_functions(split="timeout"), note)
+def test_of_a_function_that_runs_on_for_ever_it_is_about_the_loop(tmp_path: Path) -> None:
+    hint = hint_on(two_functions(split="timeout"), tmp_path)
     assert (hint.title, hint.sentence[:36]) == ("split timeout.", "Hint 1 of 2: Which loop has no end? ")
 
 
-def test_of_what_is_begun_it_is_about_what_the_stub_has_left(note: Path) -> None:
+def test_of_what_is_begun_it_is_about_what_the_stub_has_left(tmp_path: Path) -> None:
     begun = FunctionResult(name="merge", state="unwritten", evidence="its forward is not written yet")
     functions = (FunctionResult(name="split", state="unwritten"), begun)
     checks = tuple(each.model_copy(update={"function": ""}) for each in two_functions().checks)
     result = make.exercise("dance", *checks, functions=functions)
-    assert hint_on(result, note).title == "merge: its forward is not written yet"
+    assert hint_on(result, tmp_path).title == "merge: its forward is not written yet"
+
+
+def unnamed(evidence: str, *, named: bool = False) -> ExerciseResult:
+    checks = (make.check("split", outcome="error", evidence=evidence, function="split"),)
+    functions = (FunctionResult(name="split", state="wrong", check="split", evidence=evidence),)
+    diagnosis = (Diagnosed(id="interface", title="interface.", hint="", function="split"),) if named else ()
+    return make.exercise("dance", *checks, functions=functions, diagnosis=diagnosis)
+
+
+@pytest.mark.parametrize(("evidence", "hint"), [
+    ("raised NameError on line 3: a name is used that is defined nowhere", "Which name, value or type does Python's"),
+    ("raised RuntimeError on line 3: two tensors whose shapes cannot be multiplied", "Which shape, and which numbers,"),
+    ("the output (2, 3): 6 of 6 values differ", "Which shape, and which numbers, did you mean"),
+])  # fmt: skip
+def test_a_hint_about_shapes_stands_beside_no_exception_of_another_kind(tmp_path, evidence, hint):
+    assert hint in hint_on(unnamed(evidence), tmp_path).sentence
+
+
+def test_another_exception_in_the_same_check_has_steps_of_its_own(tmp_path: Path) -> None:
+    seen = ("raised NameError on line 3: it", "raised TypeError on line 3: it", "raised TypeError on line 5: it")
+    assert [hint_on(unnamed(each), tmp_path).sentence[:11] for each in seen] == [
+        "Hint 1 of 2",
+        "Hint 1 of 2",
+        "Hint 2 of 2",
+    ]
+
+
+@pytest.mark.parametrize(("evidence", "title", "hint"), [
+    ("a tensor was expected; yours returned None: is a return missing?", "It returns None, as where", "no return"),
+    ("a tensor was expected; yours returned a tuple", "It returns something else than", "docstring"),
+    ("raised TypeError: the arguments differ from the ones that the exercise names", "Its arguments are not", "arguments"),
+    ("raised TypeError: what was built is not a torch.nn.Module", "It is not the kind of thing", "def or with class"),
+    ("the output differs", "interface.", "interface?"),
+])  # fmt: skip
+def test_it_says_which_name_argument_or_return_value_differs(tmp_path, evidence, title, hint):
+    """In check, in status and in hint."""
+    result = unnamed(evidence, named=True)
+    said, (report,) = hint_on(result, tmp_path), function_reports(result)
+    assert said.title.startswith(title)
+    assert report.says.startswith(title)
+    assert hint in said.sentence
+    if title != "interface.":
+        assert hint in report.hint
+
+
+def test_where_nothing_is_written_the_exercises_own_hint_is_the_first_of_the_steps(tmp_path: Path) -> None:
+    result = make.exercise("dance", make.check("split"), functions=(FunctionResult(name="split", state="unwritten"),))
+    assert [hint_on(result, tmp_path).sentence for _ in range(2)] == ["Hint 1 of 3: Begin.", "Hint 2 of 3: 2"]
