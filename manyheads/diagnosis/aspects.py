@@ -18,8 +18,10 @@ from ..checks.asserts import NONE, assert_finite, assert_matches, assert_shape, 
 from ..checks.outcome import REFUSAL_DUE, AttemptRaised, CheckFailed
 from ..checks.projection import with_extremes
 from ..checks.sanitize import kind_name
-from .fingerprint import EVIDENCE, Evidence, Facet, is_argument
+from .edits import edit_of
+from .fingerprint import EVIDENCE, TWIN, Evidence, Facet, has_no_numbers, is_argument
 from .metamorphic import (
+    EDIT,
     Pair,
     difference_is_another,
     dropped_otherwise,
@@ -183,7 +185,11 @@ def _values(comparison: Observed) -> None:
         else:
             assert_matches(mine, expected)
     if not agrees:
-        raise CheckFailed("the output is not the expected one")
+        elsewhere = [
+            o.device for o in comparison.reply.outputs if has_no_numbers(comparison.right) and o.device != "meta"
+        ]
+        said = f"the output is on {elsewhere[0]}, and not on the device that was asked for" if elsewhere else ""
+        raise CheckFailed(said or "the output is not the expected one")
 
 
 def _values_of_a_kind(comparison: Observed) -> None:
@@ -220,6 +226,22 @@ def _parameters(comparison: Observed) -> None:
         raise CheckFailed(f"parameters too many: {extra or 'none'}; parameters missing: {missing or 'none'}")
     if mine != right:
         raise CheckFailed("the parameters have other shapes than asked for")
+
+
+_LEFT_BEHIND = {
+    TWIN: "the module differs from the one that is due, in more than its weights",
+    "its mode": "the module is left in another mode, training or eval, than it was in",
+    "its weights": "the weights of the module are other ones after the call",
+    "gradients": "gradients are recorded on the way, and nobody needs them",
+}
+
+
+def _attributes(comparison: Observed) -> None:
+    mine, right = comparison.found.attributes, comparison.right.attributes
+    for name in (name for name in right | mine if mine.get(name) != right.get(name)):
+        due, came = right.get(name), mine.get(name, "not there")
+        came = came if came in ("True", "False", "None", "not there") else "another value"
+        raise CheckFailed(_LEFT_BEHIND.get(name, f"the attribute {name} should be {due}; yours is {came}"))
 
 
 def _mutated(comparison: Observed) -> None:
@@ -268,7 +290,7 @@ def _relation(says: Callable[[Sequence[Pair]], str], calls: Sequence[Observed]) 
             return  # one call of the three has changed what another is asked
         pairs.append((expected.double(), mine.double()))
     if evidence := says(pairs):
-        raise CheckFailed(evidence)
+        raise CheckFailed(evidence.replace(EDIT, edit_of(calls[0].call, calls[-1].call) if EDIT in evidence else ""))
 
 
 _OF_WHAT_RAISED: tuple[Aspect, ...] = ("answered", "refused", "device")  # asked of calls that raised, too
@@ -292,6 +314,7 @@ _OF_ONE_CALL: dict[Aspect, Callable[[Observed], None]] = {
     "values_of_a_kind": _values_of_a_kind,
     "dtype": _dtype,
     "parameters": _parameters,
+    "attributes": _attributes,
     "mutated": _mutated,
     "gradients_arrive": gradients_arrive,
     "gradients": gradients,

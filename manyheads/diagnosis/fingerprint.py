@@ -136,9 +136,7 @@ class ReplyFingerprint:
     dtype: tuple[str | None, ...] = _plain(_dtypes, ())
     mutated: tuple[str, ...] = _plain(lambda reply: reply.mutated, ())
     parameters: Mapping[str, tuple[int, ...]] = _plain(_parameters)
-    attributes: Mapping[str, str] = _plain(
-        _attributes, evidence="the module is not as it was asked for, after it was made or after a call"
-    )
+    attributes: Mapping[str, str] = _plain(_attributes)
     fused: bool = _plain(
         _is_fused,
         False,

@@ -18,6 +18,7 @@ from ..course.shapes import Axis, Parameter, Signature
 
 Signatures = Mapping[str, Sequence[Signature]]
 _NUMBERS = re.compile(r"(?<![\w.])\d{1,6}(?=\b|x)|(?<=x)\d{1,6}\b")
+_PLACES = re.compile(r"\b(?:dimension|dim|axis|tensor number|argument|position) \d+")  # which are no sizes
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Axes:
 
     def said(self, message: str) -> str:
         """Return "Here 13 is T_k, 9 is T_q" for the numbers in an exception's message that are sizes; "" where none is."""
-        numbers = dict.fromkeys(map(int, _NUMBERS.findall(message)))
+        numbers = dict.fromkeys(map(int, _NUMBERS.findall(_PLACES.sub("", message))))
         named = [f"{size} is {self.name(size)}" for size in numbers if self.name(size) != str(size)]
         return f"Here {', '.join(named)}" if named else ""
 

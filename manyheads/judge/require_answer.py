@@ -284,7 +284,7 @@ class _Contrast:
         by_input = float((one + again - other - once_more).norm())
         if max(by_chance, by_input) <= TOLERANCE * max(self.largest, float(one.abs().max())):
             is_one = one.numel() > 1 and bool((one == one[0]).all())
-            return f"{float(one[0]):g} in every place" if is_one else "the same answer"
+            return f"{float(one[0]):.4g} in every place" if is_one else "the same answer"
         is_chance = by_input <= by_chance * (CHANCE if one.numel() >= FEW else CHANCE_OF_FEW)
         return "another answer each time" if is_chance else ""
 
@@ -322,7 +322,7 @@ def _emptiness(answer: Tensor, call: Call) -> tuple[str, str]:
                 said = f"gives back numbers of {label(name)}, and has computed nothing"
                 return UNCHANGED if is_one else MOVED, said
     if is_one:
-        return CONSTANT, f"gives {float(first):g} in every place"
+        return CONSTANT, f"gives {float(first):.4g} in every place"
     if numbers.dim() > 1 and torch.equal(numbers, torch.eye(*numbers.shape[-2:]).double().expand(numbers.shape)):
         return CONSTANT, "gives 1 on the diagonal and 0 elsewhere"
     return "", ""
