@@ -69,6 +69,7 @@ class _Failure:
     raised: Raised | None = None
     calls: tuple[int, ...] = ()
     means: str = ""
+    besides: bool = False  # the check is about an edit, which does move what it should
 
 
 def functions_of(
@@ -242,9 +243,9 @@ def _told(
         return function
     named = [each.id for each in diagnosis.named if function.name in (each.function, *each.also_in)]
 
-    def place(failure: _Failure) -> int:
+    def place(failure: _Failure) -> tuple[int, int, bool]:
         ids = [id_ for id_ in named if shown.is_shown(id_, failure)]
-        return 1 if not ids else 2 * (named[0] not in ids)
+        return 1 if not ids else 2 * (named[0] not in ids), failure.check.layer, failure.besides
 
     failure = min(failures, key=place) if failures[0].calls else failures[0]
     raised, evidence = failure.raised, failure.evidence
@@ -271,7 +272,8 @@ def _failures(
         if result.function == name and result.outcome in ("timeout", "crashed"):
             yield _Failure(check, result.evidence)
         elif broken := first_broken(own, seen):
-            yield _Failure(check, *evidence_of(broken.error, describe), broken.calls, broken.ask.means)
+            besides = broken.ask.aspect == "values" and any(ask.aspect == "moves" for ask in check.asks)
+            yield _Failure(check, *evidence_of(broken.error, describe), broken.calls, broken.ask.means, besides)
 
 
 def _with_cause(check: CheckResult, wrong: Sequence[str], failures: Mapping[str, Sequence[_Failure]]) -> CheckResult:

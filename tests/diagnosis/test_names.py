@@ -255,7 +255,7 @@ CASES = {
     "what is written is told, and not that something is not": Case("fused_qkv", "divisibility_unchecked stub_untouched", [("if n_embd % n_head != 0:", "if False:")],
         unwritten=["forward", "gpt2_attention"], tells=ACCEPTED),
     "what is told of a function shows the first of two mistakes": Case("sdpa_equivalence", "dropout_always_on context_unchecked", [("if self.training else 0.0", ""), WITHOUT_LIMIT],
-        of="solution", tells="two calls should give the same answer"),
+        of="solution", tells="a second call in eval mode changes"),
     "what is told of a function shows the second one alone": Case("sdpa_equivalence", "context_unchecked", [WITHOUT_LIMIT], of="solution", tells=ACCEPTED),
     "the measure is wrong": Case("sdpa_equivalence", "path_difference", [MEASURED], of="solution", states="right wrong"),
     "what it measures is wrong, too": Case("sdpa_equivalence", "path_difference context_unchecked", [MEASURED, WITHOUT_LIMIT], of="solution", states="wrong wrong"),
