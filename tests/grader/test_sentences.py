@@ -9,6 +9,7 @@ import pytest
 
 from manyheads.box.level import Box
 from manyheads.course import Course, load_course
+from manyheads.diagnosis.bank import load_bank
 from manyheads.diagnosis.recording_file import read
 from manyheads.report.words import attempt_words
 from manyheads.student.run_attempt import check_source
@@ -77,3 +78,16 @@ def test_it_says(course: Course, box: Box, exercise: str, changes: Changes, says
     text = said(course, box, exercise, changes)
     assert says in text
     assert not re.search(never, text)
+
+
+@pytest.mark.parametrize(("exercise", "absent"), [
+    ("attention_scores", r"\bheads?\b|n_head|dropout"),
+    ("causal_mask", r"\bheads?\b|n_head|dropout"),
+    ("self_attention", r"\bheads?\b|n_head|head_dim|padding"),
+    ("sliding_window", r"\bheads?\b|n_head|dropout|padding"),
+    ("reshape_dance", r"softmax|dropout|scores"),
+])  # fmt: skip
+def test_no_name_and_no_hint_speaks_of_what_an_exercise_does_not_have(exercise: str, absent: str) -> None:
+    bank = load_bank(EXERCISES[exercise])
+    texts = {mutant.id: bank.texts[mutant.id] for mutant in bank.mutants}
+    assert not [(id_, say) for id_, t in texts.items() for say in (t.title, *t.hints) if re.search(absent, say)]
