@@ -160,14 +160,11 @@ class _Shown:
 
     def answer_alike(self, id_: str, other: str, functions: Container[str]) -> bool:
         """Return whether mutants of both that answer a wrong call as the attempt did answer each call of these functions alike."""
-        calls = [i for i, call in enumerate(self._row.recording.calls) if target_of(call) in functions]
-        mutants = self._row.recording.mutants
-
-        def answers(of: str) -> set[tuple[int | None, ...]]:
-            own = (m for m in self._mutants(of) if any(self._is_alike(m, i) for i in self._row.wrong))
-            return {tuple(mutants[m].answers[i] for i in calls) for m in own}
-
-        return not calls or not answers(id_).isdisjoint(answers(other))
+        known, wrong = self._row.recording, self._row.wrong
+        calls = [i for i, call in enumerate(known.calls) if target_of(call) in functions]
+        alike = ([m for m in self._mutants(of) if any(self._is_alike(m, i) for i in wrong)] for of in (id_, other))
+        first, second = ({tuple(known.mutants[m].answers[i] for i in calls) for m in own} for own in alike)
+        return not calls or not first.isdisjoint(second)
 
     def is_shown(self, id_: str, failure: _Failure) -> bool:
         """Return whether a misconception alone would be seen so, as far as is known."""

@@ -89,13 +89,12 @@ class Magics:
         """Run a command of `course` on the notebook as it was saved. Example: `%course hint`."""
         if words and words[0] in _OF_ONE and all(word.startswith("-") for word in words[1:]):
             words.insert(1, self._exercise)
-        plain = {"COLUMNS": str(WIDTH), "FORCE_COLOR": "", "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
         with subprocess.Popen(
             [sys.executable, "-m", "manyheads", *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=os.environ | plain,
+            env=os.environ | {"COLUMNS": str(WIDTH), "FORCE_COLOR": "", "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"},
             encoding="utf-8",
         ) as running:
             for line in running.stdout or ():
@@ -136,8 +135,7 @@ class Magics:
 def _after_done(notebook: NotebookExercise) -> list[str]:
     """Return why it works, and what comes next."""
     every = notebook.course.exercises
-    following = every[every.index(notebook.exercise) + 1 :][:1]
-    lines = [f"Next: {each.title}, in {each.notebook.name}" for each in following]
+    lines = [f"Next: {e.title}, in {e.notebook.name}" for e in every[every.index(notebook.exercise) + 1 :][:1]]
     return [
         as_called(line.replace(f"course ask {notebook.exercise.id}", "%ask"))
         for line in (*after_done(notebook.exercise), *(lines or ["Next, in a terminal: course status"]))

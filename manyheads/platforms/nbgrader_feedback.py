@@ -73,14 +73,7 @@ def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment
 def _said(function: FunctionReport) -> Iterator[str]:
     if function.head:
         yield f"{function.mark} {function.head}" if function.name else function.head
-    if seen := ": ".join(filter(None, (function.check, function.evidence))):
-        yield seen
-    if function.also:
-        yield function.also
-    if function.hint:
-        yield f"hint: {function.hint}"
-    if function.next:
-        yield f"Next: {function.next}"
+    yield from (f"hint: {text}" if kind == "hint" else text for kind, text, _ in function.told)
 
 
 def group_report(result: ExerciseResult, checks: Collection[str]) -> str:

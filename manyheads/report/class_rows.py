@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..result import ExerciseResult, Outcome, Result
+from ..result import Outcome, Result
 from ..submission.roster import Roster, Student
 from .adjustments import at_unknown_time, changed, sentences
 from .aggregate import misconceptions_of
@@ -63,7 +63,7 @@ def row_of(result: Result, labels: Labels = IDS) -> Row:
         assignment=result.assignment,
         score=result.score,
         max_score=result.max_score,
-        cells={exercise.id: _cell(exercise) for exercise in result.exercises},
+        cells={e.id: Cell(e.score, e.max_score, score_note(e), changed(e), e.excused) for e in result.exercises},
         first=(named[0][0], named[0][1].title) if named else None,
         misconceptions={diagnosed.id: diagnosed.title for _, diagnosed in named},
         adjustments=tuple(sentences(result, labels)),
@@ -91,10 +91,6 @@ def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
             seen = next((check.evidence for check in exercise.checks if was_not_run(check)), "")
             reason = seen.partition(";")[0].rstrip(".")
             yield f"{labels.exercise(exercise.id)}: {reason[:1].lower()}{reason[1:]}"
-
-
-def _cell(exercise: ExerciseResult) -> Cell:
-    return Cell(exercise.score, exercise.max_score, score_note(exercise), changed(exercise), exercise.excused)
 
 
 @dataclass(frozen=True)

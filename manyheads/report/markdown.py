@@ -101,7 +101,7 @@ def _function(function: FunctionReport) -> Iterator[str]:
     """Yield what is said of a function, and below it, deeper, what was seen."""
     deep = "  " if function.name else ""
     head = f"{function.mark} {function.head}" if function.name else function.head
-    yield from map(one_line, head.splitlines())
+    yield from (one_line(f"{deep * (place > 0)}{line}") for place, line in enumerate(head.splitlines()))
     for kind, text, checks in function.told:
         if checks:
             yield from _scored(text, checks, deep)

@@ -63,7 +63,7 @@ def _rendered(part: RenderableType) -> NotebookView:
     is_sentence = isinstance(part, Text)
     console = _console()
     console.print(part, soft_wrap=is_sentence)
-    text = _text(console)
+    text = "\n".join(line.rstrip() for line in console.export_text(clear=False).rstrip().splitlines())
     code = f'<pre style="{_FONT};white-space:{"pre-wrap" if is_sentence else "pre"}">{{code}}</pre>'
     return NotebookView(console.export_html(theme=_THEME, code_format=code, inline_styles=True), text)
 
@@ -80,7 +80,3 @@ def _console() -> Console:
         color_system="truecolor",
         legacy_windows=False,
     )
-
-
-def _text(console: Console) -> str:
-    return "\n".join(line.rstrip() for line in console.export_text(clear=False).rstrip().splitlines())

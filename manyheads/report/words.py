@@ -96,7 +96,8 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
     if not result.functions or about_all:
         own = [check for check in failed if check.function not in names and check.outcome != "skipped"]
         if failed and (own or about_all or not result.functions):
-            yield _of_the_file(result, own, about_all)
+            seen = next(((check.title, check.evidence) for check in own), ("", ""))
+            yield _wrong("", result, about_all, () if result.functions else result.lines, seen, own)
     wrong = next((f.name for f in result.functions if f.state == "wrong"), "")
     for each in result.functions:
         lines = result.lines if each.name == wrong else ()
@@ -148,12 +149,6 @@ def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> tuple[str
         case "waiting":
             return LATER, f"waits for {function.waits_for}, which it uses"
     return RIGHT, ""
-
-
-def _of_the_file(result: ExerciseResult, failed: Sequence[CheckResult], named: Sequence[Diagnosed]) -> FunctionReport:
-    first = failed[0] if failed else None
-    seen = (first.title, first.evidence) if first else ("", "")
-    return _wrong("", result, named, () if result.functions else result.lines, seen, failed)
 
 
 def _wrong(

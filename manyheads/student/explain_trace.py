@@ -231,7 +231,8 @@ def _operation(step: Step, axes: Axes) -> Operation:
     if step.name in _SIGNS and len(step.inputs) == 1 and step.numbers:
         takes = f"{takes} {_SIGNS[step.name]} {number_in_words(axes, step.numbers[0])}"
     elif "masked_fill" in step.name and step.numbers:
-        takes = f"{takes}, {_shown(step.numbers[0])}"
+        number = f"{step.numbers[0]:.4g}".replace("-", "−")
+        takes = f"{takes}, {number}"
     gives = _joined([_tensor(output, axes) for output in step.outputs], step.output_count)
     data = {"same": "the same tensor"}.get(step.storage, "" if step.storage == "new" else step.storage)
     if step.outputs and not step.outputs[0].contiguous:
@@ -252,10 +253,6 @@ def _joined(shapes: Sequence[str], count: int) -> str:
     if count > 1 and len(set(shapes)) == 1:
         return f"{count} × {shapes[0]}"
     return ", ".join(shapes) + (", …" if count > len(shapes) else "")
-
-
-def _shown(number: float) -> str:
-    return f"{number:g}".replace("-", "−") if math.isfinite(number) else str(number).replace("-", "−")
 
 
 def number_in_words(axes: Axes, value: float) -> str:

@@ -86,15 +86,14 @@ def _steps(recording: Recording, result: ExerciseResult, start: str) -> tuple[st
         return UNTOUCHED, "Nothing is written here yet.", (start or to_begin[0], *to_begin[1:])
     wrong = next((function for function in result.functions if function.state == "wrong"), None)
     first = next((c for c in result.checks if c.outcome != "passed" and (not wrong or c.function == wrong.name)), None)
-    if wrong and first and first.outcome in _ENDED:  # no mistake that has a name lets a function run on for ever
+    known = (each for each in _as_in_the_file(result) if each.id in recording.words and each.id != UNTOUCHED)
+    named = next(known, None)
+    # No mistake that has a name lets a function run on for ever.
+    if first and first.outcome in _ENDED and (wrong or not named):
         return first.outcome, first.evidence, steps_to(first.outcome)
-    for named in _as_in_the_file(result):
-        words = recording.words.get(named.id)
-        if words and named.id != UNTOUCHED:
-            about = f"{named.function}: " if len(result.functions) > 1 else ""
-            return named.id, f"{about}{which_of(named, result).title}", hints_to(named, result) or words.hints
-    if first and first.outcome in _ENDED:
-        return first.outcome, first.evidence, steps_to(first.outcome)
+    if named:
+        about, steps = (f"{named.function}: " if len(result.functions) > 1 else ""), hints_to(named, result)
+        return named.id, f"{about}{which_of(named, result).title}", steps or recording.words[named.id].hints
     if wrong or (first and not result.unwritten):
         if wrong and not (first and result.lines):  # which refutes the names that this was chosen for
             return _unexplained(result, wrong, wrong.check, wrong.evidence)

@@ -226,7 +226,7 @@ def _row(setting: BenchSetting, device: str, enough: float) -> tuple[BenchRow, f
     runs = [_run(path, (q, k, v), upstream, setting.backward) for path in (_by_hand(setting.T, device), _sdpa)]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", _NO_CONTEXT_YET)
-        by_hand, sdpa = alternate([_clock(run, device) for run in runs], enough)
+        by_hand, sdpa = alternate([_cuda_clock(run) if device == "cuda" else _cpu_clock(run) for run in runs], enough)
     (out, by_hand_peak), (other, sdpa_peak) = (peak_of(run, device) for run in runs)
     difference = float((out.float() - other.float()).abs().max())
     return BenchRow(setting, Measured(by_hand, by_hand_peak), Measured(sdpa, sdpa_peak)), difference
@@ -268,10 +268,6 @@ def alternate(clocks: Sequence[Iterator[float]], enough: float) -> list[tuple[fl
     while len(kept) < FEWEST or (len(kept) < MOST and sum(map(sum, kept)) < enough):
         kept.append([next(clock) for clock in clocks])
     return list(zip(*kept, strict=True))
-
-
-def _clock(run: Callable[[], Tensor], device: str) -> Iterator[float]:
-    return _cuda_clock(run) if device == "cuda" else _cpu_clock(run)
 
 
 def _cpu_clock(run: Callable[[], Tensor]) -> Iterator[float]:
