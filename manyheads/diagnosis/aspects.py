@@ -18,13 +18,13 @@ from ..checks.asserts import NONE, assert_finite, assert_matches, assert_shape, 
 from ..checks.outcome import REFUSAL_DUE, AttemptRaised, CheckFailed
 from ..checks.projection import with_extremes
 from ..checks.sanitize import kind_name
-from .edits import edit_of
 from .fingerprint import EVIDENCE, TWIN, Evidence, Facet, has_no_numbers, is_argument
 from .metamorphic import (
     EDIT,
     Pair,
     difference_is_another,
     dropped_otherwise,
+    edit_of,
     left_otherwise,
     moves_too_little,
     moves_too_much,

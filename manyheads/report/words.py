@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, ProvedLine, Result, total_of
-from ..student.interface import which_of
+from ..student.hints import which_of
 from ..submission.unwritten import UNTOUCHED
 
 # What is said of each function of an attempt. Every renderer shows these words, and no others.

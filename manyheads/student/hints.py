@@ -7,14 +7,19 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
 
 from ..course.load import FOLDER
-from ..diagnosis.recording import Recording
-from ..judge.function_states import STUB_ENDS
 from ..result import Diagnosed, ExerciseResult, FunctionResult
+from ..submission.standing import INTERFACE
 from ..submission.unwritten import UNTOUCHED
-from .interface import hints_to, steps_to, which_of
+
+if TYPE_CHECKING:  # check and status show hints and do not load torch
+    from ..diagnosis.recording import Recording
 
 NOTE = "hints.json"  # in FOLDER: by exercise, how many hints to each mistake were shown
 _ENDED = ("timeout", "crashed")  # no check could examine the attempt
@@ -99,6 +104,8 @@ def _steps(recording: Recording, result: ExerciseResult, start: str) -> tuple[st
             return _unexplained(result, wrong, wrong.check, wrong.evidence)
         return _unexplained(result, wrong, *((first.title, first.evidence) if first else ("", "")))
     if begun:
+        from ..judge.function_states import STUB_ENDS
+
         stub = begun.evidence.startswith(STUB_ENDS)
         return begun.evidence, f"{begun.name}: {begun.evidence}", steps_to("stub_ends") if stub else to_begin
     name = next((function.name for function in result.functions if function.state == "unwritten"), result.unwritten[0])
@@ -153,3 +160,33 @@ def _noted(root: Path) -> dict[str, dict[str, int]]:
         return {e: {a: s for a, s in shown.items() if isinstance(s, int)} for e, shown in noted.items()}
     except (OSError, ValueError, AttributeError):
         return {}
+
+
+def which_of(named: Diagnosed, result: ExerciseResult) -> Diagnosed:
+    """Return a misconception in the words of its kind, where what was seen in its function says more than its title."""
+    row = _row(named, result)
+    return named.model_copy(update={"title": row["title"], "hint": row["hints"][0]}) if row else named
+
+
+def hints_to(named: Diagnosed, result: ExerciseResult) -> tuple[str, ...]:
+    """Return the steps of the hint to that kind, none where there is none."""
+    return tuple(_row(named, result).get("hints", ()))
+
+
+def _row(named: Diagnosed, result: ExerciseResult) -> Any:
+    if named.id != INTERFACE:
+        return {}
+    own = [f.evidence for f in result.functions if named.function and named.function in (f.name, f.waits_for)]
+    seen = " ".join(own or [check.evidence for check in result.checks])
+    return next((row for row in _texts()["interface"] if re.search(row["seen"], seen)), {})
+
+
+def steps_to(what: str) -> tuple[str, ...]:
+    """Return the steps of a hint to what has no name."""
+    return tuple(_texts()["steps"][what])
+
+
+@cache
+def _texts() -> Any:
+    path = Path(__file__).with_name("hints.yaml")
+    return yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
