@@ -105,7 +105,7 @@ class Editor:
     def hint(self, uri: str, course: Course, exercise: Exercise) -> None:
         """Show the next hint, and let the diagnostic have it."""
         source = own_attempt(course, exercise)
-        hint: Hint | None = Hint("Nothing is written here yet.", f"Hint 1 of 1: {exercise.hint}", True)
+        hint: Hint | None = Hint("Nothing is written here yet.", exercise.hint, True)
         if is_started(exercise, source):
             result = last_result(exercise, source) or check_one(course, exercise, source, self._box)
             hint = hint_on(course, exercise, result)

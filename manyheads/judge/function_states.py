@@ -119,7 +119,7 @@ def _evidence(seen: Seen, source: str, state: State) -> str:
     said = of_another_kind(source, seen.name, seen.is_class) if makes_none or not seen.is_class else ""
     said = said or in_another_order(source, seen.name, seen.arguments) or refuses_nothing(source, seen.name)
     evidence = sanitize(seen.evidence, 2 * LIMIT)  # of which a message may take one
-    return f"{evidence.removesuffix('.')}. {said}" if said else evidence
+    return f"{evidence.removesuffix('.')}. {said}".replace("?. ", "? ") if said else evidence
 
 
 def _of_the_stub(name: str, source: str) -> str:

@@ -72,7 +72,9 @@ def said(course: Course, box: Box, exercise: str, changes: Changes) -> str:
         "Here 6 is hd, 7 is hd_v", " is B", id="the number of an axis is no size"),
     pytest.param("sdpa_equivalence", {"scores = scores.masked_fill(~self.visible[:T, :T], -math.inf)": "",
         "y = self.attn_dropout(scores.softmax(dim=-1)) @ v": "y = F.scaled_dot_product_attention(q, k, v, is_causal=True)"},
-        "such as scaled_dot_product_attention, has no second derivative", "an operation", id="no second derivative"),
+        "a fused function, which has no second derivative", "an operation", id="no second derivative"),
+    pytest.param("attention_scores", {"return weights @ x": "return None[0]"},
+        "does every function return its result? Python says", r"\?\.", id="a question has one mark at its end"),
 ])  # fmt: skip
 def test_it_says(course: Course, box: Box, exercise: str, changes: Changes, says: str, never: str) -> None:
     text = said(course, box, exercise, changes)
