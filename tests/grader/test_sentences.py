@@ -46,7 +46,7 @@ def said(course: Course, box: Box, exercise: str, changes: Changes) -> str:
     pytest.param("reshape_dance", {"    B, nh, T, hd = y.shape\n    return y.transpose(1, 2)": f"    {STUB}  #",
         "return x.transpose(1, 2)": "return x.reshape(B, n_head, T, C // n_head)"},
         "✗ split_heads: You viewed straight to", "back again", id="an alternative of a merge that is not written"),
-    pytest.param("sdpa_equivalence", {"q @ k.transpose(-2, -1)": "q @ k"},
+    pytest.param("sdpa_equivalence", {"q @ k.transpose(-2, -1)": "q @ k", "module: CausalSelfAttention": "module"},
         "· max_path_difference: waits for CausalSelfAttention", "✗ max_path", id="a measure of a class that raises"),
     pytest.param("sdpa_equivalence", {"        module.eval()\n": "        module.eval(); modes = []\n"},
         "the module is left in another mode, training or eval, than it was in", "as it was asked", id="a mode that is not put back"),
