@@ -184,7 +184,7 @@ KINDS = (
     _kind("EinopsError", "", "an einops pattern that does not fit the tensor's shape"),
     _kind("TypeError", r"NoneType", "None is used as if it were a tensor: does every function return its result?"),
     _kind("NameError", "", "a name is used that is defined nowhere"),
-    _kind("RuntimeError", r"derivative for .* is not implemented", "an operation that has no second derivative"),
+    _kind("RuntimeError", r"derivative for .* is not implemented", "a fused function, which has no second derivative"),
     _UNDEFINED,
     _kind(
         "TypeError",

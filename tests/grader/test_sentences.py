@@ -70,6 +70,9 @@ def said(course: Course, box: Box, exercise: str, changes: Changes) -> str:
         "the output is on cpu, and not on the device that was asked for", "expected one", id="a device that is not used"),
     pytest.param("tiled_attention", {"-math.inf), 0.0, 0.0": "-math.inf), 0.0, torch.zeros_like(rows)"},
         "Here 6 is hd, 7 is hd_v", " is B", id="the number of an axis is no size"),
+    pytest.param("sdpa_equivalence", {"scores = scores.masked_fill(~self.visible[:T, :T], -math.inf)": "",
+        "y = self.attn_dropout(scores.softmax(dim=-1)) @ v": "y = F.scaled_dot_product_attention(q, k, v, is_causal=True)"},
+        "a fused function, which has no second derivative", "an operation", id="no second derivative"),
     pytest.param("attention_scores", {"return weights @ x": "return None[0]"},
         "does every function return its result? Python says", r"\?\.", id="a question has one mark at its end"),
 ])  # fmt: skip
