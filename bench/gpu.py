@@ -22,11 +22,11 @@ from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
 from manyheads.student.measure_attention import (
     FULL,
+    LESSON,
     Bench,
     BenchRow,
     Measured,
     measure,
-    ratio,
     remarks,
     settings,
     title_of,
@@ -85,8 +85,9 @@ def _cells(row: BenchRow) -> Iterator[str]:
     yield _time(row.by_hand)
     yield _time(row.sdpa)
     yield NONE if row.faster is None else f"{row.faster:.1f}"
-    by_hand, sdpa = row.lesson or (None, None)
-    yield "" if by_hand is None else f"{_time(by_hand)}, {_time(sdpa)}: {ratio(by_hand, sdpa):.1f}"
+    known = LESSON.get(row.setting)
+    lesson = BenchRow(row.setting, *known) if known else None
+    yield f"{_time(lesson.by_hand)}, {_time(lesson.sdpa)}: {lesson.faster:.1f}" if lesson else ""
     yield f"{row.setting.matrix / 1e6:.3g}"
     for measured in (row.by_hand, row.sdpa):
         yield NONE if measured is None or measured.peak is None else f"{measured.peak / 1e6:.4g}"

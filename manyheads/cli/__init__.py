@@ -123,12 +123,8 @@ def _said_of(error: OSError) -> int:
 
 
 def _say(sentences: str) -> None:
-    """Print them to stderr.
-
-    A terminal would end its lines within a word. What is to be done next begins a line, so that its command can be copied
-    whole where it fits one.
-    """
-    from ..report.called import as_called
+    """Print them to stderr. On a terminal they end between words, and what comes next is a line that can be copied whole."""
+    from ..report.called import as_called, next_alone
 
     sentences = as_called(sentences)
     if sys.stderr.isatty():
@@ -136,9 +132,10 @@ def _say(sentences: str) -> None:
         from textwrap import fill
 
         wide = max(get_terminal_size().columns, 20)
-        lines = [line if len(line) <= wide else line.replace(" Next: ", "\nNext: ") for line in sentences.splitlines()]
-        parts = [part for line in lines for part in line.splitlines()]
-        sentences = "\n".join(fill(part, wide, break_long_words=False, break_on_hyphens=False) for part in parts)
+        sentences = "\n".join(
+            line if line.startswith("Next: ") else fill(line, wide, break_long_words=False, break_on_hyphens=False)
+            for line in next_alone(sentences).splitlines()
+        )
     print(sentences, file=sys.stderr)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,7 +43,8 @@ def ask(
     seed = random.randrange(_LARGEST_SEED) if seed is None else seed
     with open_own_box(meta=True) as box, waiting(console, "reading your code"):
         questions = _own_questions(loaded, wanted, seed, count, box)
-    given = "" if letters is None else read_letters(letters, len(questions))
+    same = f"course ask {wanted.id} --seed {seed}"
+    given = "" if letters is None else read_letters(letters, len(questions), f"{same} --count {count} --letters")
     right = 0
     for number, question in enumerate(questions):
         console.print()
@@ -55,8 +58,8 @@ def ask(
             console.tell(*answer_lines(question, letter, shows_right=True))
         if letter == _STOP:
             break
-    same = f"course ask {wanted.id} --seed {seed}"
-    console.tell(f"{right} of {len(questions)} at the first try. The same questions again: {same}")
+    console.tell(f"{right} of {len(questions)} at the first try.")
+    console.tell(f"Next: {same if right < len(questions) else 'course status'}")
     if given and right < len(questions):
         raise typer.Exit(1)
 
@@ -88,9 +91,19 @@ def _own_questions(course: Course, exercise: Exercise, seed: int, count: int, bo
     return questions
 
 
+def _forget_typed() -> None:
+    """Drop what was typed on a terminal before it was asked for."""
+    with suppress(ImportError, OSError, ValueError):
+        import termios
+
+        with suppress(termios.error):
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+
+
 def _letter(console: Console) -> str:
     while True:
         console.print("A, B, C or D (Enter: show it, q: stop): ", end="")
+        _forget_typed()
         try:
             said = input().strip().upper()
         except EOFError:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -15,7 +15,7 @@ from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.ladder import after_done, following, how_far, welcome
 from ..report.result_evidence import defined_on
-from ..report.terminal import exercise_report
+from ..report.terminal import fitted_report, next_after
 from ..report.words import attempt_words
 from ..result import ExerciseResult
 from ..submission import AttemptSource, proved_line
@@ -72,7 +72,7 @@ def check(
     named = exercises_named(loaded, exercises or [], assignment)
     console = open_console()
     if watch and as_json:
-        raise CourseFault("--watch gives no JSON. Next: course check --json, after each save")
+        raise CourseFault("--watch gives no JSON: ask for it after each save. Next: course check --json")
     if watch:
         from ..box.forked import open_own_box
 
@@ -93,15 +93,11 @@ def check(
     if not started:
         console.tell(*welcome(loaded, str(from_here(loaded.exercises[0].script))))
         return
-    for exercise, source in started:
-        if said := judged_instead(exercise, source, exercises or []):
-            console.say(f"note: {said}", style="dim")
     with ExitStack() as stack:
-        checking = _Checking(loaded, console, stack, tells_why=bool(exercises))
-        passed = {exercise: checking.show(exercise, source, fresh=fresh) for exercise, source in started}
-    _say_how_far(console, loaded, passed)
-    if not all(passed.values()):
-        raise typer.Exit(1)
+        checking = _Checking(loaded, console, stack, fresh, len(started), exercises or [])
+        for exercise, source in started:
+            checking.show(exercise, source)
+    checking.end()
 
 
 def _for_programs(course: Course, exercises: list[Exercise], *, as_json: bool, fresh: bool) -> None:
@@ -123,74 +119,86 @@ def _meant(course: Course, names: list[str], attempts: list[_Attempt]) -> list[_
     return [attempt for attempt in attempts if is_started(*attempt)] or attempts
 
 
-def _say_how_far(console: Console, course: Course, passed: Mapping[Exercise, bool]) -> None:
-    """After something that is done: how much is done, and what comes next."""
-    if not any(passed.values()):
-        return
-    kept, right = done_exercises(course), {exercise for exercise, is_right in passed.items() if is_right}
-    done = kept | right
-    if right - kept:
-        said = "note: this result cannot be kept here, and course status will not know of it"
-        console.say(f"{said}. Next: free some space, or copy the folder to where you may write", style="dim")
-    last = [exercise for exercise in passed if passed[exercise]][-1]
-    open_here = next((exercise for exercise in passed if not passed[exercise]), None)
-    upcoming = open_here or following(course, done, last)
-    if upcoming is None:
-        console.tell(how_far(course, done), "All done.")
-    else:
-        what = "change" if upcoming == open_here else f"{upcoming.title}, in"
-        next_ = f"Next: {what} {from_here(upcoming.script)}, then: course check {upcoming.id}"
-        console.tell(how_far(course, done), next_)
-
-
-def _next_function(exercise: Exercise, result: ExerciseResult, source: AttemptSource) -> str:
-    """Return the function to write next, with its line and file, where all that is written is right; "" else."""
-    if result.is_done or any(f.state not in ("right", "so_far", "waiting", "unwritten") for f in result.functions):
-        return ""
+def _next_of(exercise: Exercise, result: ExerciseResult, source: AttemptSource) -> str:
+    """Return what comes next for an attempt that is not done: the next function, where all that is written is right."""
+    if attempt_words(result).gives_hint:
+        return f"Next: course hint {exercise.id}"
+    if any(f.state not in ("right", "so_far", "waiting", "unwritten") for f in result.functions):
+        return next_after(result)
     name = next((function.name for function in result.functions if function.state == "unwritten"), "")
-    line = defined_on(source.source, name)
-    path = from_here(exercise.script.with_name(source.name))
-    return f"{name}, on {proved_line(source, line).place} of {path}" if line else name
+    line, path = defined_on(source.source, name), from_here(exercise.script.with_name(source.name))
+    where = f"{name}, on {proved_line(source, line).place} of {path}" if line else name
+    return where and f"Next: write {where}, then: course check {exercise.id}"
 
 
 @dataclass
 class _Checking:
     """Shows one attempt after the other. The box is opened for the first that has to be run.
 
-    tells_why: also of what is unchanged since its last check, why it works.
+    On a terminal, of several attempts one is shown whole: the first that is not done, or the last.
+    many: how many there are. names: those that were given; of what is named it is told why it works, also unchanged.
+    following: what comes next for the first that is not done.
     """
 
     course: Course
     console: Console
     stack: ExitStack
-    tells_why: bool = False
+    fresh: bool
+    many: int
+    names: Sequence[str]
+    seen: int = 0
+    done: list[Exercise] = field(default_factory=list)
+    following: str = ""
     box: Box | None = None
 
-    def show(self, exercise: Exercise, source: AttemptSource, *, fresh: bool) -> bool:
-        """Print the result of an attempt. Returns whether every check passed."""
+    def show(self, exercise: Exercise, source: AttemptSource) -> None:
+        """Print the result of an attempt."""
+        self.seen += 1
+        if said := judged_instead(exercise, source, self.names):
+            self.console.say(f"note: {said}", style="dim")
         if source.missing:
-            self.console.say(source.problem, style="red")
-            return False
-        last = None if fresh else last_result(exercise, source)
+            said, _, following = source.problem.partition("\nNext: ")
+            self.console.say(said, style="red")
+            self.following = self.following or f"Next: {following}"
+            return
+        last = None if self.fresh else last_result(exercise, source)
         unchanged = last is not None and not was_stopped(last)
         result = last if last is not None and unchanged else self._run(exercise, source)
-        tells_why = result.is_done and (self.tells_why or not unchanged)
-        self.console.print(
-            exercise_report(result, label=label_of(exercise), after=after_done(exercise) if tells_why else ())
-        )
-        if following := _next_function(exercise, result, source):
-            self.console.tell(f"Next: {following}, then: course check {exercise.id}")
-        elif not result.is_done and attempt_words(result).gives_hint:
-            self.console.tell(f"Next: course hint {exercise.id}")
-            if not unchanged:
+        is_first = not self.following and (not result.is_done or self.seen == self.many)
+        is_whole = is_first or not self.console.is_terminal
+        after = after_done(exercise) if result.is_done and is_whole and (self.names or not unchanged) else ()
+        report = fitted_report(self.console, result, label_of(exercise), after, self.many + 5)
+        self.console.print(report if is_whole else report.renderables[0])
+        if unchanged:
+            keep(exercise, source, result)  # it was checked last
+            if is_whole:
+                self.console.tell("  unchanged since its last check; --fresh runs it again", style="dim")
+        if result.is_done:
+            self.done.append(exercise)
+        else:
+            self.following = self.following or _next_of(exercise, result, source) or f"Next: course check {exercise.id}"
+            if is_whole and not unchanged and attempt_words(result).gives_hint:
                 from ..student.hints import note_first
 
                 note_first(result, self.course.root)
-        if unchanged:
-            keep(exercise, source, result)  # it was checked last
-            again = f"  unchanged since its last check; course check {exercise.id} --fresh runs it again"
-            self.console.tell(again, style="dim")
-        return result.is_done
+
+    def end(self) -> None:
+        """Say how far the student is, where something is done, and what comes next. Exits where something is not done."""
+        done, kept = set(self.done), done_exercises(self.course) if self.done else set()
+        if done - kept:
+            said = "this result cannot be kept here, and course status will not know of it"
+            self.console.say(f"note: {said}: free some space, or copy the folder to where you may write", style="dim")
+        if done:
+            self.console.tell(how_far(self.course, done | kept))
+        if self.following:
+            self.console.tell(self.following)
+            raise typer.Exit(1)
+        upcoming = following(self.course, done | kept, self.done[-1])
+        if upcoming is None:
+            self.console.tell("All done.")
+        else:
+            where = f"{upcoming.title}, in {from_here(upcoming.script)}"
+            self.console.tell(f"Next: go on with {where}, then: course check {upcoming.id}")
 
     def _run(self, exercise: Exercise, source: AttemptSource) -> ExerciseResult:
         if self.box is None:

@@ -28,9 +28,9 @@ from ..student.hints import Hint
 from ..submission import AttemptSource, lines_of
 from .last_check import fingerprint_path, last_result
 from .learn import hint_on
-from .own import check_evidence, check_one, is_started, own_attempt, why_unstarted
+from .own import check_evidence, check_one, own_attempt, why_unstarted
 
-HINT, EXPLAIN = "course.hint", "course.explain"
+HINT = "course.hint"
 
 
 def exercise_in(uri: str) -> tuple[Course, Exercise] | None:
@@ -44,7 +44,7 @@ def exercise_in(uri: str) -> tuple[Course, Exercise] | None:
 
 
 def diagnostics_of(told: ExerciseEvidence, uri: str, hint: Hint | None = None) -> Iterator[types.Diagnostic]:
-    """Yield what is wrong, at its line, with the hint as related information.
+    """Yield what is wrong, with what was seen, at its line; the hint is related information.
 
     hint: the last that was asked for, which is about the first and stands in place of the first one's own.
     """
@@ -52,8 +52,10 @@ def diagnostics_of(told: ExerciseEvidence, uri: str, hint: Hint | None = None) -
         start, end = (types.Position(each.line - 1, column - 1) for column in (each.column, each.end_column))
         place, said = types.Range(start, end), hint.sentence if hint else each.hint and f"Hint: {each.hint}"
         related = [types.DiagnosticRelatedInformation(types.Location(uri, place), said)] if said else []
+        head = ": ".join(filter(None, (each.function, each.says)))
+        message = "\n".join(filter(None, (head, each.check, each.evidence, each.also)))
         error = types.DiagnosticSeverity.Error
-        yield types.Diagnostic(place, each.sentence, error, source="course", related_information=related)
+        yield types.Diagnostic(place, message, error, source="course", related_information=related)
         hint = None
 
 
@@ -73,17 +75,6 @@ def shapes_of(calls: list[Explained], texts: list[str], first: int, last: int) -
         warnings = "\n".join(operation.warning for operation in line.operations if operation.warning)
         end, gives = types.Position(number - 1, len(texts[number - 1].rstrip())), line.operations[-1].gives
         yield types.InlayHint(end, f"→ {gives}", padding_left=True, tooltip=warnings or None)
-
-
-def explanation_of(told: ExerciseEvidence, line: int) -> str:
-    """Return all that `course check` says of what is wrong on this line; of all that is wrong, where lines have moved since."""
-    if not told.wrong:
-        return f"{told.title}: nothing is wrong any more."
-    parts: list[str] = []
-    for each in [each for each in told.wrong if each.line == line] or told.wrong:
-        head = ": ".join(filter(None, (each.function, each.says)))
-        parts += filter(None, (head, each.check, each.evidence, each.also))
-    return "\n".join(parts)
 
 
 class Editor:
@@ -109,16 +100,10 @@ class Editor:
         if is_started(exercise, source):
             result = last_result(exercise, source) or check_one(course, exercise, source, self._box)
             hint = hint_on(course, exercise, result)
-        if hint is None:
-            self.say(f"{exercise.id} needs no hint: every check passes.")
-            return
-        self._hints[uri] = (source, hint)
-        self.say(f"{hint.title}\n{hint.sentence}")
-        self.publish(uri, course, exercise)
-
-    def explain(self, uri: str, course: Course, exercise: Exercise, line: int) -> None:
-        """Show all that is said of what is wrong on a line."""
-        self.say(explanation_of(check_evidence(course, exercise, self._box), line))
+        if hint is not None:
+            self._hints[uri] = (source, hint)
+            self.publish(uri, course, exercise)
+        self.say(f"{hint.title}\n{hint.sentence}" if hint else f"{exercise.id} needs no hint: every check passes.")
 
     def shapes(self, uri: str, course: Course, exercise: Exercise, lines: types.Range) -> list[types.InlayHint]:
         """Return the shapes of what is saved. A file that has not changed is traced once."""
@@ -155,33 +140,20 @@ def server_for(box: Box) -> LanguageServer:
 
     @server.thread()
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    def did_open(params: types.DidOpenTextDocumentParams) -> None:
-        editor.ask(editor.publish, params.text_document.uri)
-
-    @server.thread()
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    def did_save(params: types.DidSaveTextDocumentParams) -> None:
+    def did_open_or_save(params: types.DidOpenTextDocumentParams | types.DidSaveTextDocumentParams) -> None:
         editor.ask(editor.publish, params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION)
     def code_actions(params: types.CodeActionParams) -> list[types.CodeAction]:
-        uri, kind = params.text_document.uri, types.CodeActionKind.QuickFix
-        ours = [each for each in params.context.diagnostics if each.source == "course"]
-        commands = [
-            (types.Command("Explain", EXPLAIN, arguments=[uri, each.range.start.line + 1]), each) for each in ours
-        ]
-        commands += [(types.Command("Next hint", HINT, arguments=[uri]), each) for each in ours[:1]]
-        return [types.CodeAction(command.title, kind, [about], command=command) for command, about in commands]
+        ours = [each for each in params.context.diagnostics if each.source == "course"][:1]
+        command = types.Command("Next hint", HINT, arguments=[params.text_document.uri])
+        return [types.CodeAction(command.title, types.CodeActionKind.QuickFix, ours, command=command)] if ours else []
 
     @server.thread()
     @server.command(HINT)
     def hint(uri: str) -> None:
         editor.ask(editor.hint, uri)
-
-    @server.thread()
-    @server.command(EXPLAIN)
-    def explain(uri: str, line: int) -> None:
-        editor.ask(editor.explain, uri, line)
 
     @server.thread()
     @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)

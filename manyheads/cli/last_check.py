@@ -87,7 +87,7 @@ def exercise_meant(course: Course, name: str | None, command: str) -> Exercise:
     checked = {exercise: each.result for exercise, each in kept if each is not None and each.result is not None}
     open_ones = [exercise for exercise, result in checked.items() if not result.is_done]
     if not checked:
-        following = f"course {command} {course.exercises[0].id}, or another one"
+        following = f"course {command} {course.exercises[0].id}"
         raise CourseError(f"{command} which exercise? None was checked here yet. Next: {following}")
     return max(open_ones or checked, key=lambda exercise: _path(exercise).stat().st_mtime_ns)
 

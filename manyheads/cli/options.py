@@ -18,7 +18,7 @@ from rich.text import Text
 from ..course import Assignment, Course, CourseError, Exercise, find_course, load_course
 from ..course.model import UnknownAssignment, assignment_named, exercises_called, unknown
 from ..errors import CourseFault
-from ..report.called import as_called, on_its_own_line, text_as_called
+from ..report.called import as_called, next_alone, text_as_called
 from ..result import Result
 
 # Options that several commands share.
@@ -125,11 +125,18 @@ class Console(rich.console.Console):
     """The console that every command prints to."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print; where a sentence is wider than the terminal, the command in it begins a line, so that it can be copied."""
-        if self.is_terminal and len(objects) == 1 and isinstance(objects[0], str):
-            text = as_called(objects[0])
-            objects = (on_its_own_line(text) if len(text) > self.width else text,)
-        super().print(*objects, **options)
+        """Print; "Next:" and a command are alone on their line, which is one for whoever copies it, however long.
+
+        A message of one line stays one where this is no terminal.
+        """
+        text = as_called(objects[0]) if len(objects) == 1 and isinstance(objects[0], str) else ""
+        before, found, following = next_alone(text).rpartition("Next: ")
+        if not found or not (self.is_terminal or f"\n{text}".count("\nNext: ")):
+            super().print(*objects, **options)
+            return
+        if before:
+            super().print(before.rstrip(), **options)
+        super().print(f"Next: {following}", **options | {"soft_wrap": True, "markup": False})
 
     def say(self, *sentences: str, style: str | None = None) -> None:
         """Print sentences as they are, each on one line, which a terminal may end within a word."""

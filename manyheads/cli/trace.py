@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..student.follow import Followed
 
 CROP = (6, 8)  # how many numbers of a table are shown: enough to read
+BELOW = 6  # lines of the screen: the legend, how many lines are left out, what comes next, the prompt
 
 
 def trace(
@@ -26,6 +27,7 @@ def trace(
     course: CourseOption = None,
     *,
     values: Annotated[bool, typer.Option("--values", help="Show the numbers, too.")] = False,
+    whole: Annotated[bool, typer.Option("--all", help="Show every line, also where the screen has no room.")] = False,
 ) -> None:
     """Follow your own code: what each line does to shapes, and whether numbers move.
 
@@ -33,7 +35,9 @@ def trace(
     """
     crop = CROP if values else ()
     wanted, source, followed = follow_own_attempt(course_of(course), exercise, function, "trace", crop)
-    from ..report.trace_text import LEGEND, trace_report
+    from rich.console import Group
+
+    from ..report.trace_text import LEGEND, fitted_trace, trace_report
     from ..student.explain_trace import explained
     from ..student.follow import Source
 
@@ -43,13 +47,15 @@ def trace(
     labels = tuple(f"cell {place.cell}, {place.line_in_cell}" for place in places) if source.cells else ()
     lines = Source(texts, labels)
     explanations = [explained(example, traced, lines) for example, traced in followed.shown]
-    for each in explanations:
-        told = replace(each, raised=in_cells(each.raised, source))
-        console.print(trace_report(told), soft_wrap=not console.is_terminal)
+    told = [replace(each, raised=in_cells(each.raised, source)) for each in explanations]
+    shown, left = (Group(*map(trace_report, told)), 0) if whole else fitted_trace(console, told, BELOW)
+    console.print(shown, soft_wrap=not console.is_terminal)
     if followed.ended:
         console.tell(f"✗ {followed.ended}", style="bold red")
     if explanations:
         console.print(LEGEND, style="bright_black", soft_wrap=not console.is_terminal)
+    if left:
+        console.say(f"{left} lines more: course trace {' '.join(filter(None, (wanted.id, function)))} --all")
     well = not followed.ended and all(explanation.right for explanation in explanations)
     first = "" if well or not explanations else "change the first line that surprises you, then: "
     console.print(f"Next: {first}course check {wanted.id}")

@@ -15,9 +15,9 @@ from .options import CourseOption, course_of, exercise_named, open_console
 from .own import done_exercises, own_attempt
 from .trace import refuse_unstarted
 
-PROMPT, CHARACTERS, FOLD = "Alice ", 240, 76  # what it writes, and the columns of it
+PROMPT, CHARACTERS, FOLD = "Alice ", 240, 76  # what it writes in the end, and the columns of it
 RECENT = 50  # how many steps a loss is averaged over, because it varies from batch to batch
-_LINE_EVERY = 100  # steps between two lines without a terminal
+LINE_EVERY, SHORT = 100, 40  # steps between two lines that stay, and how many characters it writes in each
 
 
 def train(
@@ -58,8 +58,9 @@ def train(
                     losses.append(run.step(step))
                     now = f"loss {fmean(losses[-RECENT:]):.2f}"
                     bar.update(task, completed=step, description=now)
-                    if not console.is_terminal and step % _LINE_EVERY == 0:
-                        console.say(f"step {step} of {total}: {now}")
+                    if step % LINE_EVERY == 0:
+                        written = " ".join(f"{PROMPT}{run.write(PROMPT, SHORT)}".split())
+                        console.say(f"step {step:>4}, {now}: {written}")
                 text = PROMPT + run.write(PROMPT, CHARACTERS)
         except TrainingStopped as stopped:
             console.say(f"✗ {stopped}", style="bold red")

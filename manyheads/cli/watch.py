@@ -13,7 +13,7 @@ from ..course import Course, Exercise
 from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.ladder import after_done, how_far
-from ..report.terminal import exercise_report
+from ..report.terminal import fitted_report
 from ..result import ExerciseResult
 from .options import Console
 from .own import check_evidence, check_one, done_exercises, from_here, is_started, own_attempt, problem_lines
@@ -83,19 +83,19 @@ class _Watching:
         if self.console.is_terminal:
             self.console.clear()
         after = after_done(exercise) if result.is_done else ()
-        self.console.print(exercise_report(result, label=label_of(exercise), after=after))
+        self.console.print(fitted_report(self.console, result, label_of(exercise), after))
         if result.is_done:
             self.console.print(how_far(self.course, done_exercises(self.course)))
         self.console.tell(self._what_next(exercise), style="dim")
 
     def _what_next(self, current: Exercise) -> str:
-        """Return the message about the next file: this exercise until it is done, then the next one that is not."""
+        """Return which file to save next: of this exercise until it is done, then of the next one that is not."""
         undone = (e for e in self.named if not self.done.get(e.id))
         following = current if not self.done[current.id] else next(undone, None)
         if following is None:
             return "Done. What you save is checked again. Ctrl-C ends this."
-        title = "" if following == current else f"{following.title}, in "
-        return f"Next: {title}{from_here(following.script)}. Save it, and it is checked. Ctrl-C ends this."
+        title = "" if following == current else f"Go on with {following.title}. "
+        return f"{title}Save {from_here(following.script)}, and it is checked. Ctrl-C ends this."
 
 
 def _saves(named: Sequence[Exercise], saved: dict[str, State]) -> Iterator[Exercise]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import os
 import random
-import subprocess
+import re
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, STDOUT, Popen
 from typing import Any
 
 import torch
@@ -22,13 +22,13 @@ from ..box.forked import open_own_box
 from ..checks.local import LocalRecordingRunner
 from ..course import Course, Exercise, find_course, load_course
 from ..course.model import exercises_called, unknown
-from ..diagnosis.recording import Recording
 from ..diagnosis.recording_file import read
 from ..errors import CourseFault
-from ..report.called import as_called
 from ..report.labels import label_of
 from ..report.ladder import after_done
 from ..report.notebook_html import WIDTH, NotebookView, checked, shown
+from ..report.terminal import next_after
+from ..report.words import attempt_words
 from ..result import ExerciseResult
 from ..student.ask_questions import questions_about
 from ..student.check_attempt import check_attempt
@@ -38,15 +38,6 @@ from ..submission import read_file
 from .visible_checks import source_of
 
 _OF_ONE = ("check", "hint", "trace", "plot", "ask", "train")  # commands about one exercise: here, the notebook's
-
-
-@dataclass(frozen=True)
-class NotebookExercise:
-    """The exercise of a notebook, and its course."""
-
-    course: Course
-    exercise: Exercise
-    fingerprints: Recording
 
 
 class Magics:
@@ -71,80 +62,74 @@ class Magics:
         magic.__doc__ = answer.__doc__
         return magic
 
-    def _find(self) -> NotebookExercise:
+    def _find(self) -> tuple[Course, Exercise]:
         course = load_course(find_course(Path.cwd()))
         exercise = next(iter(exercises_called(course.exercises, self._exercise)), None)
         if exercise is None:
-            raise CourseFault(f"{unknown(course.exercises, self._exercise)} Next: course status")
-        return NotebookExercise(course, exercise, read(exercise.fingerprints))
+            raise CourseFault(f"{unknown(course.exercises, self._exercise)} Next: %course status")
+        return course, exercise
 
     def _check(self, words: list[str]) -> NotebookView:
         """Check what is defined in this notebook. Example: `%check`."""
-        notebook = self._find()
-        result = self._result(notebook)
-        note_first(result, notebook.course.root)
-        return shown(checked(result, _after_done(notebook) if result.is_done else (), label_of(notebook.exercise)))
+        course, exercise = self._find()
+        result = self._result(exercise)
+        note_first(result, course.root)
+        if result.is_done:
+            later = course.exercises[course.exercises.index(exercise) + 1 :]
+            following = f"Next: {later[0].title}, in {later[0].notebook.name}" if later else "Next: %course status"
+            lines = [*after_done(exercise), following]
+        else:
+            lines = ["Next: %course hint" if attempt_words(result).gives_hint else next_after(result)]
+        told = [Text(_in_a_notebook(line, exercise)) for line in lines if line]
+        return shown(checked(result, label=label_of(exercise)), *told)
 
     def _course(self, words: list[str]) -> None:
         """Run a command of `course` on the notebook as it was saved. Example: `%course hint`."""
         if words and words[0] in _OF_ONE and all(word.startswith("-") for word in words[1:]):
             words.insert(1, self._exercise)
-        with subprocess.Popen(
-            [sys.executable, "-m", "manyheads", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=os.environ | {"COLUMNS": str(WIDTH), "FORCE_COLOR": "", "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"},
-            encoding="utf-8",
+        plain = {"COLUMNS": str(WIDTH), "FORCE_COLOR": "", "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
+        command = [sys.executable, "-m", "manyheads", *words]
+        with Popen(
+            command, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, env=os.environ | plain, encoding="utf-8"
         ) as running:
             for line in running.stdout or ():
                 print(line, end="")
 
     def _ask(self, words: list[str]) -> NotebookView:
         """Ask about your code, in the notebook as it was saved; with letters, say what is right. Example: `%ask BADCA`."""
-        notebook = self._find()
-        source = read_file(notebook.exercise.notebook, notebook.course.limits.source_kib)
-        if not self._result(notebook).is_done:
-            raise CourseFault(f"{notebook.exercise.id} is not done yet, and questions come after a ✓. Next: %check")
+        course, exercise = self._find()
+        source = read_file(exercise.notebook, course.limits.source_kib)
+        if not self._result(exercise).is_done:
+            raise CourseFault(f"{exercise.id} is not done yet, and questions come after a ✓. Next: %check")
+        recording, limits = read(exercise.fingerprints), course.limits.for_worker()
         with open_own_box() as box:
-            limits = notebook.course.limits.for_worker()
-            questions = questions_about(box, limits, notebook.exercise, notebook.fingerprints, source, self._seed)
+            questions = questions_about(box, limits, exercise, recording, source, self._seed)
         if not questions:
             raise CourseFault(f"nothing in {source.name} as it was saved can be asked about. Next: save it, then %ask")
-        given = read_letters(words[0], len(questions)) if words else ""
+        given = read_letters(words[0], len(questions), "%ask") if words else ""
         lines: list[Text] = []
         for number, question in enumerate(questions):
             lines += [Text(" "), *question_lines(number + 1, len(questions), question)]
             lines += answer_lines(question, given[number], shows_right=True) if given else ()
-        if given:
-            self._seed += 1
-        return shown(*lines, Text(" "), Text(f"Next: %ask {'' if given else 'BADCA, with your letters'}".strip()))
+        self._seed += bool(given)
+        following = ["Next: %ask"] if given else ["Answer with your letters.", f"Next: %ask {'A' * len(questions)}"]
+        return shown(*lines, Text(" "), *map(Text, following))
 
-    def _result(self, notebook: NotebookExercise) -> ExerciseResult:
+    def _result(self, exercise: Exercise) -> ExerciseResult:
         names = self._shell.user_ns
         # A function whose cell has not run counts as its stub, so that those that use it are said to wait for it.
-        stubs = [f"def {name}(): raise NotImplementedError" for name in notebook.exercise.shapes if name not in names]
+        stubs = [f"def {name}(): raise NotImplementedError" for name in exercise.shapes if name not in names]
         source = "\n".join([source_of(names), *stubs])
-        runner = LocalRecordingRunner(names)
         # A call sets the seed, which is the student's; and a function is called dozens of times, whatever it prints.
         with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()):
-            result = check_attempt(notebook.fingerprints, runner, source or None, notebook.exercise)
-        return _with_unrun(result)
+            result = check_attempt(read(exercise.fingerprints), LocalRecordingRunner(names), source or None, exercise)
+        missing = {f.name for f in result.functions if f.state == "undefined" and not f.near}
+        functions = tuple(f.model_copy(update={"state": "unrun"}) if f.name in missing else f for f in result.functions)
+        diagnosis = tuple(diagnosed for diagnosed in result.diagnosis if diagnosed.function not in missing)
+        return result.model_copy(update={"functions": functions, "diagnosis": diagnosis})
 
 
-def _after_done(notebook: NotebookExercise) -> list[str]:
-    """Return why it works, and what comes next."""
-    every = notebook.course.exercises
-    lines = [f"Next: {e.title}, in {e.notebook.name}" for e in every[every.index(notebook.exercise) + 1 :][:1]]
-    return [
-        as_called(line.replace(f"course ask {notebook.exercise.id}", "%ask"))
-        for line in (*after_done(notebook.exercise), *(lines or ["Next, in a terminal: course status"]))
-    ]
-
-
-def _with_unrun(result: ExerciseResult) -> ExerciseResult:
-    """Return the result, in which a function that is not defined in the kernel is one whose cell has not run."""
-    missing = {f.name for f in result.functions if f.state == "undefined" and not f.near}
-    functions = tuple(f.model_copy(update={"state": "unrun"}) if f.name in missing else f for f in result.functions)
-    diagnosis = tuple(diagnosed for diagnosed in result.diagnosis if diagnosed.function not in missing)
-    return result.model_copy(update={"functions": functions, "diagnosis": diagnosis})
+def _in_a_notebook(line: str, exercise: Exercise) -> str:
+    """Return the line with commands about this exercise as the magics that they are here."""
+    line = line.replace(f"course ask {exercise.id}", "%ask")
+    return re.sub(rf"(?<!%)course (trace|train) {exercise.id}\b", r"%course \1", line)

@@ -6,21 +6,16 @@ Nothing is hidden here and nothing is graded: the student's own code runs in the
 from __future__ import annotations
 
 import inspect
-import io
 import textwrap
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from sys import modules
 
-from rich.console import Console
-
 from ..checks.local import LocalRecordingRunner
 from ..diagnosis.recording_file import read
 from ..errors import CourseFault
-from ..report.notebook_html import WIDTH
-from ..report.terminal import exercise_report
-from ..result import ExerciseResult
+from ..report.notebook_html import checked
 from ..student.check_attempt import check_attempt
 
 
@@ -57,9 +52,10 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
     names = vars(modules["__main__"]) if namespace is None else namespace
     result = check_attempt(read(recorded[0]), LocalRecordingRunner(names), source_of(names) or None)
     label = recorded[0].stem.replace("_", " ")  # no course is asked for its title here: the notebook may lie anywhere
+    text = checked(result, label=label).text
     if any(check.outcome != "passed" for check in result.checks):
-        raise VisibleCheckFailed(_text(result, label))
-    print(_text(result, label))
+        raise VisibleCheckFailed(text)
+    print(text)
 
 
 def source_of(namespace: Mapping[str, object]) -> str:
@@ -70,11 +66,3 @@ def source_of(namespace: Mapping[str, object]) -> str:
             with suppress(OSError, TypeError):
                 texts.append(textwrap.dedent(inspect.getsource(value)) if value.__module__ == "__main__" else "")
     return "\n".join(texts)
-
-
-def _text(result: ExerciseResult, label: str) -> str:
-    out = io.StringIO()
-    Console(file=out, width=WIDTH, highlight=False, emoji=False, color_system=None, force_jupyter=False).print(
-        exercise_report(result, label=label)
-    )
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

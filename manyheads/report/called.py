@@ -19,6 +19,11 @@ COMMANDS = (
 )
 _CALL = re.compile(rf"(?<![\w./\\-])course(?= (?:{'|'.join(COMMANDS)})\b)")
 
+# What is to be done by hand, and the command after it.
+_BY_HAND = re.compile(
+    r"(?!course |\S*/course |git )(.+?),? then:? ((?:course|\S*/course|git|make|pip|%\w+)(?: .*)?)", re.DOTALL
+)
+
 
 @lru_cache(maxsize=1)
 def command() -> str:
@@ -37,10 +42,18 @@ def as_called(text: str) -> str:
     return _CALL.sub(lambda _: command(), text)
 
 
-def on_its_own_line(text: str) -> str:
-    """Return the text with a line break before the command at its end, where it names one."""
-    head, found, tail = text.rpartition(f": {command()} ")
-    return f"{head}:\n  {command()} {tail}" if found else text
+def next_alone(text: str) -> str:
+    """Return the text with its last "Next:" on a line of its own, and the command alone; what comes before is a sentence above.
+
+    Example: "Next: fill it, then: course check" becomes "Fill it." and, on the next line, "Next: course check".
+    """
+    before, found, following = text.rpartition("Next: ")
+    if not found:
+        return text
+    by_hand = _BY_HAND.fullmatch(following)
+    first = f"{by_hand[1][:1].upper()}{by_hand[1][1:]}." if by_hand else ""
+    lines = (before.rstrip(), first, f"Next: {by_hand[2] if by_hand else following}")
+    return "\n".join(line for line in lines if line)
 
 
 def text_as_called(text: Text) -> Text:

@@ -53,12 +53,13 @@ def ladder(rungs: Sequence[Rung]) -> RenderableType:
     parts: list[RenderableType] = [_Rungs(rungs), Text(f"{total} by the visible checks{beside}", style="bold")]
     upcoming = next((rung for rung in rungs if rung.state != "done"), None)
     if upcoming is not None:
-        above = len(rungs) + len({rung.assignment for rung in rungs}) + BESIDE
+        above = len(rungs) + len({rung.assignment for rung in rungs}) + -(-len(total + beside) // WIDE)
         parts.append(_Fitted((*_functions(upcoming), *_checklist(upcoming)), above))
     return Group(*parts)
 
 
-BESIDE = 6  # lines of the screen: the total, what comes next, the prompt, and how many lines are left out
+WIDE, BELOW = 80, 4  # columns of the usual terminal; lines of the screen for what comes next, and the prompt
+FEWEST = 5  # lines of a checklist that say something
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,13 @@ class _Fitted:
     above: int
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        room = max(console.height - self.above, 4) if console.is_terminal else len(self.lines)
-        yield from self.lines[:room]
-        left = len(self.lines) - room
-        if left > 0:
-            yield Text(f"  … and {left} more lines: course status | cat", style="bright_black")
+        room = console.height - self.above - BELOW
+        if not console.is_terminal or len(self.lines) <= room:
+            yield from self.lines
+            return
+        shown = self.lines[: room - 1] if room > FEWEST else ()
+        yield from shown
+        yield Text(f"… {len(self.lines) - len(shown)} lines more: course status | cat", style="bright_black")
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,7 @@ def welcome(course: Course, first: str) -> list[str]:
     return [
         f"Welcome to {course.title}: {exercises}. Nothing is begun yet, so there is nothing to check.",
         f"Open {first} (or the notebook beside it), read the lesson, and fill what says YOUR CODE HERE.",
-        f"Next: course check {course.exercises[0].id}, as soon as one function is written; course status shows them all",
+        f"Next: check it as soon as one function is written, then: course check {course.exercises[0].id}",
     ]
 
 

@@ -145,16 +145,20 @@ class HintLine:
         yield _indented(f"hint: {self.hint}", self.deep, "cyan")
 
 
-def exercise_report(result: ExerciseResult, *, label: str = "", after: Sequence[str] = ()) -> Group:
+def exercise_report(
+    result: ExerciseResult, *, label: str = "", after: Sequence[str] = (), brief: bool = False
+) -> Group:
     """Return one attempt, function by function: what the student did, what was seen, a hint; then the other checks.
 
-    label: the exercise's number and title. after: sentences for an attempt that is done.
+    label: the exercise's number and title. after: sentences below it.
+    brief: of functions, only the first that is wrong has more than its own line.
     """
     words = attempt_words(result)
     head = _Scored(f"{words.mark} ", label or result.id, result.score, result.max_score, _STYLES[words.mark])
     parts: list[RenderableType] = [head]
     if not words.passed:
-        parts += [part for function in words.functions for part in _function(function)]
+        shown = [words.first] if brief else words.functions
+        parts += [part for each in words.functions for part in _function(each)[: None if each in shown else 1]]
     parts += [HintLine("", words.hint, 2)] * bool(words.hint)
     if words.waiting:
         parts.append(_folded(waiting_line(words.waiting), words.waiting))
@@ -165,6 +169,21 @@ def exercise_report(result: ExerciseResult, *, label: str = "", after: Sequence[
     return Group(*parts)
 
 
+def fitted_report(
+    console: Console, result: ExerciseResult, label: str, after: Sequence[str] = (), below: int = 4
+) -> Group:
+    """Return the same, brief where a terminal has no room for it. below: how many lines come after it, with the prompt."""
+    report = exercise_report(result, label=label, after=after)
+    fits = not console.is_terminal or len(console.render_lines(report)) + below <= console.height
+    return report if fits else exercise_report(result, label=label, after=after, brief=True)
+
+
+def next_after(result: ExerciseResult) -> str:
+    """Return "Next: ", and the command that shows more of an attempt for which there is no hint; "" where there is one."""
+    words = attempt_words(result)
+    return f"Next: {words.first.next}" if words.first and words.first.next and not words.gives_hint else ""
+
+
 _STYLES = {RIGHT: "bold green", WRONG: "bold red", PROGRESS: "bold yellow", NOT_GRADED: "bold yellow", LATER: ""}
 
 
@@ -173,20 +192,18 @@ def _function(function: FunctionReport) -> list[RenderableType]:
     deep = 4 if function.name else 2
     parts: list[RenderableType] = []
     if function.name:
-        parts.append(_Hanging(f"  {function.mark} ", function.head, _STYLES[function.mark]))
+        parts.append(Hanging(f"  {function.mark} ", function.head, _STYLES[function.mark]))
     elif function.says:
-        parts.append(_Hanging("  ", function.says, "bold"))
+        parts.append(Hanging("  ", function.says, "bold"))
     for kind, text, checks in function.told:
         if checks:
             parts.append(_folded(text, checks, deep))
         elif kind == "hint":
             parts.append(HintLine(function.name, text, deep))
-        else:
-            parts.append(_indented(text, deep + 2 * (kind == "evidence"), _OF_KIND.get(kind, "")))
+        elif kind != "next":  # which whoever prints this says last
+            is_evidence = kind == "evidence"
+            parts.append(_indented(text, deep + 2 * is_evidence, "yellow" if is_evidence else ""))
     return parts
-
-
-_OF_KIND = {"evidence": "yellow", "next": "cyan"}
 
 
 def _indented(text: str, deep: int, style: str) -> RenderableType:
@@ -198,22 +215,25 @@ def _folded(sentence: str, checks: Sequence[CheckResult], deep: int = 2) -> Rend
 
 
 @dataclass(frozen=True)
-class _Hanging:
-    """A sentence behind a mark, whose further lines stand below its first; those of a list, a line each, below their own."""
+class Hanging:
+    """A sentence behind what stands before it, whose further lines stand below its first; those of a list, below their own."""
 
     before: str
     sentence: str
     style: str = ""
+    before_style: str | None = None  # another than that of the sentence
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         wide = max(options.max_width - len(self.before), 12)
-        lines = self.sentence.splitlines() or [""]
+        lines = [self.sentence] if options.no_wrap else self.sentence.splitlines() or [""]
         first, *more = [
             part
             for line in lines
             for part in textwrap.wrap(line, wide, subsequent_indent="   " * (line != lines[0])) or [""]
         ]
-        yield Text("\n".join([f"{self.before}{first}", *(" " * len(self.before) + line for line in more)]), self.style)
+        before = self.style if self.before_style is None else self.before_style
+        yield Text.assemble((self.before, before), (first, self.style))
+        yield from (Text(" " * len(self.before) + line, self.style) for line in more)
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.text import Text
 from torch import Tensor
 
 from ..student.explain_trace import Explained, Operation, Repeated, TraceLine
 from ..student.origins import OriginBlock, OriginCell, OriginPicture
+from .terminal import Hanging
 
 # A crop of a tensor as lines of numbers.
 
@@ -54,13 +57,76 @@ def trace_report(explained: Explained) -> RenderableType:
     if explained.dropped:
         parts.append(Text(f"  … and {explained.dropped} more operations", style="bright_black"))
     if explained.raised:
-        parts.append(Text(f"  ✗ {explained.raised}", style="bold red"))
+        parts.append(Hanging("  ✗ ", explained.raised, "bold red"))
     if explained.returned:
         mark, style = ("✓", "bold green") if explained.right else ("✗", "bold red")
-        parts.append(Text(f"  {mark} {explained.returned}", style=style))
+        parts.append(Hanging(f"  {mark} ", explained.returned, style))
     if explained.picture:
         parts += _picture(explained.picture)
     return Group(*parts, Text(""))
+
+
+def fitted_trace(console: Console, calls: Sequence[Explained], below: int) -> tuple[RenderableType, int]:
+    """Return what a terminal has room for, and how many lines it leaves out; what is no terminal has room for all.
+
+    Calls that are wrong come first, each with at least the lines that are marked, if any is, and three rows of one wrong table.
+    below: how many lines stand below it.
+    """
+    whole, room = Group(*map(trace_report, calls)), console.height - below
+
+    def height(parts: Sequence[RenderableType]) -> int:
+        return len(console.render_lines(Group(*parts)))
+
+    if not console.is_terminal or height([whole]) <= room:
+        return whole, 0
+    order = sorted(calls, key=_is_brief)
+    shown = [_in_one_line(call) if _is_brief(call) else trace_report(_shortened(call, 0)) for call in order]
+    for place, call in enumerate(order):
+        fuller = [call, *(() if call.right else (_shortened(call, before) for before in (9, 6, 4, 3, 2, 1)))]
+        tried = ([*shown[:place], trace_report(each), *shown[place + 1 :]] for each in fuller if call.entries)
+        shown = next((parts for parts in tried if height(parts) <= room), shown)
+    lines = console.render_lines(Group(*shown))[:room]
+    return Lines(lines), height([whole]) - len(lines)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines that were rendered before."""
+
+    lines: Sequence[Sequence[Segment]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in self.lines:
+            yield from line
+            yield Segment.line()
+
+
+def _is_brief(call: Explained) -> bool:
+    """Return whether one line says all: it is right, or stopped before it did anything."""
+    return call.right or not call.entries
+
+
+def _in_one_line(call: Explained) -> RenderableType:
+    mark, style = ("✓", "green") if call.right else ("·", "") if "NotImplementedError" in call.raised else ("✗", "red")
+    return Hanging(f"{mark} ", f"{call.title}: {call.returned or call.raised}", style)
+
+
+def _shortened(call: Explained, before: int) -> Explained:
+    """Return the lines that are marked, if any is, with so many before each, and of the pictures three rows that are wrong."""
+    marked = {
+        place
+        for place, line in enumerate(call.entries)
+        if isinstance(line, TraceLine) and any(each.warning or each.raised for each in line.operations)
+    }
+    near = {place - back for place in marked for back in range(before + 1)}
+    lines = tuple(line for place, line in enumerate(call.entries) if place in near or not marked)
+    picture = call.picture
+    if picture and (block := next((each for each in picture.blocks if each.yours != each.right), None)):
+        rows = zip(block.rows, block.yours, block.right, strict=True)
+        wrong = [row for row in rows if not all(cell.right for cell in row[1])][:3]
+        names, yours, right = zip(*wrong, strict=True)
+        picture = replace(picture, blocks=(replace(block, rows=names, yours=yours, right=right),), more=0)
+    return replace(call, entries=lines, picture=picture)
 
 
 def _all_lines(explained: Explained) -> Iterator[TraceLine]:
@@ -69,7 +135,7 @@ def _all_lines(explained: Explained) -> Iterator[TraceLine]:
 
 def _line(line: TraceLine, width: int) -> list[RenderableType]:
     indent = "  " * line.depth
-    head = Text.assemble((f"  {line.label:>{width}}  {indent}", "bright_black"), (line.code, "bold"))
+    head = Hanging(f"  {line.label:>{width}}  {indent}", line.code, "bold", "bright_black")
     inside = width + 6 + len(indent)
     return [head, *(part for operation in line.operations for part in _operation(operation, inside))]
 
@@ -77,16 +143,12 @@ def _line(line: TraceLine, width: int) -> list[RenderableType]:
 def _operation(operation: Operation, indent: int) -> list[RenderableType]:
     pad = " " * indent
     if operation.raised:
-        text = f"{pad}✗ {operation.name:<{_NAME}}{operation.takes}"
-        return [Text(text, style="red")]
+        return [Hanging(f"{pad}✗ {operation.name:<{_NAME}}", operation.takes, "red")]
     shapes = f"{operation.takes} → {operation.gives}" if operation.takes else operation.gives
-    row = Text(pad)
-    row.append(f"{operation.name:<{_NAME}} ", "cyan")
-    row.append(f"{shapes:<{_SHAPES}}  " if operation.data else shapes)
-    row.append(operation.data, "magenta" if "not" in operation.data else "green")
-    parts: list[RenderableType] = [row]
+    said = f"{shapes:<{_SHAPES}}  {operation.data}" if operation.data else shapes
+    parts: list[RenderableType] = [Hanging(f"{pad}{operation.name:<{_NAME}} ", said, "", "cyan")]
     if operation.warning:
-        parts.append(Text(f"{pad}! {operation.warning}", style="bold yellow"))
+        parts.append(Hanging(f"{pad}! ", operation.warning, "bold yellow"))
     if operation.crop is not None:
         parts += [Text(f"{pad}  {line}", style="bright_black") for line in crop_lines(operation.crop, operation.whole)]
     return parts

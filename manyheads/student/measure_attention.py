@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from statistics import median
 from typing import TypeVar
@@ -84,12 +83,7 @@ class BenchRow:
     @property
     def faster(self) -> float | None:
         """How many times as long as SDPA the path by hand takes."""
-        return ratio(self.by_hand, self.sdpa)
-
-    @property
-    def lesson(self) -> tuple[Measured, Measured] | None:
-        """The lesson's figures for this setting: by hand, SDPA."""
-        return LESSON.get(self.setting)
+        return self.by_hand.time / self.sdpa.time if self.by_hand and self.sdpa else None
 
 
 @dataclass(frozen=True)
@@ -118,11 +112,6 @@ def settings(lengths: tuple[int, ...]) -> list[BenchSetting]:
     return [BenchSetting(T, dtype, backward) for dtype in ITEM_SIZES for backward in (False, True) for T in lengths]
 
 
-def ratio(by_hand: Measured | None, sdpa: Measured | None) -> float | None:
-    """Return the median by hand divided by the median of SDPA."""
-    return None if by_hand is None or sdpa is None else by_hand.time / sdpa.time
-
-
 T = TypeVar("T")
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
@@ -134,7 +123,14 @@ def peak_of(run: Callable[[], T], device: str) -> tuple[T, int | None]:
 
     The peak is None if the system does not report it (on the CPU only Linux does).
     """
-    return _on_cuda(run) if device == "cuda" else _on_cpu(run)
+    if device != "cuda":
+        return _on_cpu(run)
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    found = run()
+    torch.cuda.synchronize()
+    return found, torch.cuda.max_memory_allocated() - before
 
 
 def free_memory(device: str) -> int | None:
@@ -144,15 +140,6 @@ def free_memory(device: str) -> int | None:
     with contextlib.suppress(OSError):
         return _kilobytes("MemAvailable", Path("/proc/meminfo").read_text())
     return None
-
-
-def _on_cuda(run: Callable[[], T]) -> tuple[T, int]:
-    torch.cuda.synchronize()
-    torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated()
-    found = run()
-    torch.cuda.synchronize()
-    return found, torch.cuda.max_memory_allocated() - before
 
 
 def _on_cpu(run: Callable[[], T]) -> tuple[T, int | None]:
@@ -199,7 +186,7 @@ def measure(
     on_gpu = device == "cuda"
     return Bench(
         device,
-        machine_name(device),
+        torch.cuda.get_device_name() if on_gpu else _processor(),
         0 if on_gpu else torch.get_num_threads(),
         torch.__version__,
         tuple(rows),
@@ -213,20 +200,16 @@ def need_device(device: str) -> None:
         raise CourseFault("this machine has no CUDA device that torch can use. Next: course bench --device cpu")
 
 
-def machine_name(device: str) -> str:
-    """Return the name of the GPU, or of the processor."""
-    return torch.cuda.get_device_name() if device == "cuda" else _processor()
-
-
 def _row(setting: BenchSetting, device: str, enough: float) -> tuple[BenchRow, float]:
     """Return the row, and the largest difference between the paths' outputs."""
     generator = torch.Generator().manual_seed(0)
     shape, dtype = (BATCH, HEADS, setting.T, HEAD_DIM), getattr(torch, setting.dtype)
     q, k, v, upstream = (torch.randn(shape, generator=generator).to(device, dtype) for _ in range(4))
     runs = [_run(path, (q, k, v), upstream, setting.backward) for path in (_by_hand(setting.T, device), _sdpa)]
+    clock = _cuda_clock if device == "cuda" else _cpu_clock
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", _NO_CONTEXT_YET)
-        by_hand, sdpa = alternate([_cuda_clock(run) if device == "cuda" else _cpu_clock(run) for run in runs], enough)
+        by_hand, sdpa = alternate([clock(run) for run in runs], enough)
     (out, by_hand_peak), (other, sdpa_peak) = (peak_of(run, device) for run in runs)
     difference = float((out.float() - other.float()).abs().max())
     return BenchRow(setting, Measured(by_hand, by_hand_peak), Measured(sdpa, sdpa_peak)), difference
@@ -297,34 +280,27 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-# The figures as a table for a terminal.
-
 NONE = "–"
-_COLUMNS = (  # header, least width: with the blanks between them 80
-    ("T", 4),
-    ("by hand\nms", 7),
-    ("SDPA\nms", 6),
-    ("faster", 6),
-    (f"{LESSON_DEVICE} by\nhand, ms", 8),
-    ("SDPA\nms", 5),
-    ("faster", 6),
-    ("matrix\nMB", 6),
-    ("peak by\nhand, MB", 8),
-    ("SDPA\nMB", 6),
-)
-_BOLD, _LESSONS = (3,), (4, 5, 6)  # columns
+_HEADERS = ("", "T", "by hand\nms", "SDPA\nms", "faster", "matrix\nMB", "peak by\nhand, MB", "SDPA\nMB")
 
 
 def bench_report(bench: Bench) -> RenderableType:
-    """Return a table for each dtype and pass, with the lesson's figures, and an explanation of the columns."""
+    """Return a table with the lesson's figures in its last rows, and an explanation of the columns."""
     threads = "" if bench.device == "cuda" else f", {bench.threads} thread{'s' * (bench.threads != 1)}"
-    parts: list[RenderableType] = [
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="", show_edge=False)
+    for name in _HEADERS:
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+    for row in bench.rows:
+        table.add_row(*_cells(f"{row.setting.dtype}{' and gradients' * row.setting.backward}", row))
+    for setting in (row.setting for row in bench.rows if row.setting in LESSON):
+        lesson = BenchRow(setting, *LESSON[setting])
+        table.add_row(*_cells(f"{LESSON_DEVICE}, in the lesson", lesson)[:5], style="bright_black")
+    return Group(
         Text(f"Attention itself, causal: B = {BATCH}, {HEADS} heads, head_dim {HEAD_DIM}", style="bold"),
         Text(f"{bench.device}: {bench.machine}{threads}; torch {bench.torch}", style="bold"),
-    ]
-    for title, rows in groupby(bench.rows, lambda row: title_of(row.setting)):
-        parts += [Text(f"\n{title}", style="bold"), _table(list(rows))]
-    return Group(*parts, Text(""), *(Text(line, style="bright_black") for line in remarks(bench)))
+        table,
+        *(Text(line, style="bright_black") for line in remarks(bench)),
+    )
 
 
 def title_of(setting: BenchSetting) -> str:
@@ -337,10 +313,8 @@ def remarks(bench: Bench) -> Iterator[str]:
     runs = [len(row.by_hand.times) for row in bench.rows if row.by_hand]
     if runs:
         count = " to ".join(map(str, sorted({min(runs), max(runs)})))
-        yield f"Times: medians of {count} runs, by hand and SDPA alternately."
-    yield "Matrix: one (B, nh, T, T) tensor, which SDPA does not need."
-    yield "Peak: what a run holds beyond q, k and v."
-    yield f"{LESSON_DEVICE}: what the lesson quotes, under unpublished conditions; not reproduced."
+        yield f"Medians of {count} runs, by turns. Peak: what a run holds beyond q, k and v."
+    yield f"Matrix: (B, nh, T, T), which SDPA does not need. {LESSON_DEVICE}: not reproduced."
     agree = ", ".join(f"{difference:.0e} in {dtype}" for dtype, difference in bench.apart.items())
     if agree:
         yield f"The outputs of the two differ by at most {agree}."
@@ -349,43 +323,14 @@ def remarks(bench: Bench) -> Iterator[str]:
             yield f"T = {row.setting.T}, {title_of(row.setting)}, is left out: it {row.instead}."
 
 
-def _table(rows: list[BenchRow]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="", show_edge=False)
-    for i, (name, width) in enumerate(_COLUMNS):
-        style = "bold" if i in _BOLD else "bright_black" if i in _LESSONS else ""
-        header = name if "\n" in name else f"\n{name}"
-        table.add_column(header, justify="right", no_wrap=True, style=style, min_width=width)
-    for row in rows:
-        table.add_row(*_cells(row))
-    return table
-
-
-def _cells(row: BenchRow) -> list[str]:
-    by_hand, sdpa = row.lesson or (None, None)
-    return [
-        str(row.setting.T),
-        _time(row.by_hand),
-        _time(row.sdpa),
-        _times(row.faster),
-        _time(by_hand),
-        _time(sdpa),
-        _times(ratio(by_hand, sdpa)),
-        _megabytes(row.setting.matrix),
-        _megabytes(row.by_hand.peak if row.by_hand else None),
-        _megabytes(row.sdpa.peak if row.sdpa else None),
-    ]
-
-
-def _time(measured: Measured | None) -> str:
-    return NONE if measured is None else three_digits(measured.time)
-
-
-def _times(factor: float | None) -> str:
-    return NONE if factor is None else f"{factor:.1f}×"
-
-
-def _megabytes(count: int | None) -> str:
-    return NONE if count is None else three_digits(count / 1e6)
+def _cells(title: str, row: BenchRow) -> list[str]:
+    """Return a row: times in ms, then memory in MB."""
+    by_hand, sdpa = row.by_hand, row.sdpa
+    times = (NONE if each is None else three_digits(each.time) for each in (by_hand, sdpa))
+    faster = NONE if row.faster is None else f"{row.faster:.1f}×"
+    memory = (row.setting.matrix, by_hand and by_hand.peak, sdpa and sdpa.peak)
+    counts = (NONE if each is None else three_digits(each / 1e6) for each in memory)
+    return [title, str(row.setting.T), *times, faster, *counts]
 
 
 def three_digits(number: float) -> str:

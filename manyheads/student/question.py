@@ -45,14 +45,14 @@ def question(rng: random.Random, text: str, code: str, right: Option, wrong: Ite
     return Question(text, code, tuple(options), options.index(right))
 
 
-def read_letters(said: str, count: int) -> str:
-    """Return the letters of answers such as BADCA or "b, a, -, c, a"; "-" where none is given. Raises CourseFault."""
+def read_letters(said: str, count: int, asked: str) -> str:
+    """Return the letters of answers such as BADCA or "b, a, -, c, a"; "-" where none is given. Raises CourseFault.
+
+    asked: the command that they were given to.
+    """
     given = re.sub(r"[\s,]", "", said).upper()
     if not re.fullmatch(rf"[{LETTERS}-]{{{count}}}", given):
-        letters = "A" * count
-        raise CourseFault(
-            f"{said!r} is not {count} letters from A to D, or - for none. Next: the same with letters such as {letters}"
-        )
+        raise CourseFault(f"{said!r} is not {count} letters from A to D, or - for none. Next: {asked} {'A' * count}")
     return given
 
 

@@ -150,7 +150,7 @@ def test_missing_fingerprints_are_status_2(run_course: Run, student_copy: Path, 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"course: {student_copy / FINGERPRINTS} is missing. "
-        f"Next: git checkout {student_copy / FINGERPRINTS}, or as an instructor: course release\n"
+        f"As an instructor, make it anew by course release. Next: git checkout {student_copy / FINGERPRINTS}\n"
     )
 
 
@@ -175,7 +175,7 @@ def test_who_has_begun_nothing_is_welcomed_and_told_what_is_next(run_course: Run
     assert following.startswith("Next: course check running_mean")
     assert status.returncode == 0
     assert "Averages · 01 The running mean – / 4 untouched 0 of 1 done, 0 of 4 points" in words(status.stdout)
-    assert status.stdout.endswith(f"Next: fill the stubs of {SCRIPT}, then: course check running_mean\n")
+    assert status.stdout.endswith(f"\nFill the stubs of {SCRIPT}.\nNext: course check running_mean\n")
 
 
 def test_a_mistake_is_named_until_it_is_mended(run_course: Run, student_copy: Path) -> None:

@@ -88,7 +88,7 @@ def test_of_two_untouched_stubs_the_script_is_told(run_course, student_copy):
         assert told["file"] == SCRIPT
     assert {function["line"] for function in told["functions"]} <= {11}
     said = run_course("check", "running_mean", cwd=student_copy).stdout
-    assert f"Next: running_mean, on line 11 of {SCRIPT}, then: course check running_mean\n" in said
+    assert said.endswith(f"\nWrite running_mean, on line 11 of {SCRIPT}.\nNext: course check running_mean\n")
 
 
 def test_check_knows_how_many_hints_were_shown(asked, run_course, student_copy):

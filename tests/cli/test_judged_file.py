@@ -58,7 +58,7 @@ def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(run_course,
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout == (
         f"{SCRIPT} {GIVEN}, and {COPY} is not read.\n"
-        f"Next: put it in the place of {NOTEBOOK}, then: course check running_mean\n"
+        f"Put it in the place of {NOTEBOOK}.\nNext: course check running_mean\n"
     )
     assert f"note: {SCRIPT} {GIVEN}, and {COPY} is not read.\n" in run_course("status", cwd=student_copy).stdout
 

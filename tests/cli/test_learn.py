@@ -53,7 +53,7 @@ def test_where_nothing_can_be_kept_the_first_step_and_that_it_is_not_remembered(
 @pytest.mark.parametrize("command", ["hint", "trace", "plot"])
 def test_without_a_name_and_a_check_it_is_asked_which_is_meant(run_course, student_copy, command):
     done = run_course(command, cwd=student_copy)
-    following = f"Next: course {command} running_mean, or another one"
+    following = f"Next: course {command} running_mean"
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"course: {command} which exercise? None was checked here yet. {following}\n"
 
@@ -130,7 +130,7 @@ def test_a_file_under_another_name_is_to_be_renamed(run_course, student_copy, na
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout == (
         f"01_running_mean.py is not here, and {name} is not read.\n"
-        "Next: rename it to 01_running_mean.py, then: course check running_mean\n"
+        "Rename it to 01_running_mean.py.\nNext: course check running_mean\n"
     )
 
 
@@ -143,5 +143,5 @@ def test_a_notebook_that_was_saved_half_way_is_to_be_mended(run_course: Run, stu
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout == (
         "This is not a notebook that can be read: save it again from Jupyter.\n"
-        f"Next: mend the file, then: course {command} running_mean\n"
+        f"Mend the file.\nNext: course {command} running_mean\n"
     )

@@ -95,7 +95,7 @@ def test_vs_code_finds_file_line_column_and_sentence(task, student_copy: Path) -
 def test_watching_gives_no_json(run_course: Run, student_copy: Path) -> None:
     done = run_course("check", "--watch", "--json", cwd=student_copy)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith("Next: course check --json, after each save\n")
+    assert done.stderr.endswith("Next: course check --json\n")
 
 
 def test_without_its_package_the_server_says_what_to_install(student_copy: Path) -> None:

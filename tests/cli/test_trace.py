@@ -71,14 +71,14 @@ def test_an_exception_is_status_1_after_the_lines_that_led_to_it(run_course: Run
     assert "cumsum        (T) → (T)" in done.stdout
     assert "✗ view         (T)" in done.stdout
     assert "It raised RuntimeError on line 3: a reshape to a shape with another number of elements." in done.stdout
-    assert done.stdout.endswith("Next: change the first line that surprises you, then: course check running_mean\n")
+    assert done.stdout.endswith("\nChange the first line that surprises you.\nNext: course check running_mean\n")
 
 
 def test_an_untouched_stub_has_nothing_to_follow(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert app(["trace", "running_mean"], standalone_mode=False) == 1
     assert words(capsys.readouterr().out) == (
         "running_mean is not started yet: there is nothing to trace. "
-        "Next: fill the first stub of 01_running_mean, then: course trace running_mean"
+        "Fill the first stub of 01_running_mean. Next: course trace running_mean"
     )
 
 

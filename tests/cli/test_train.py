@@ -41,7 +41,7 @@ def test_it_learns_and_writes(run_course: Run, folder: Path) -> None:
     done = run_course("train", ID, "--steps", "100", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     step, means, heading, *writes, following = done.stdout.splitlines()
-    loss = re.fullmatch(r"step 100 of 100: loss (\d\.\d\d)", step)
+    loss = re.fullmatch(r"step  100, loss (\d\.\d\d): Alice .*", step)
     assert loss
     assert 2 < float(loss[1]) < 4
     assert re.fullmatch(

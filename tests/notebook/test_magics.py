@@ -70,7 +70,7 @@ def test_check_shows_what_course_check_prints_with_its_hint_folded(shown: dict[s
 
 
 def test_a_command_reads_the_notebook_as_it_was_saved_and_is_about_its_exercise(shown):
-    assert "Next: fill the first stub of 01_running_mean.py" in shown["unsaved"]["printed"]
+    assert "Fill the first stub of 01_running_mean.py" in shown["unsaved"]["printed"]
     first, second = (shown[name]["printed"].splitlines() for name in ("hint", "hint again"))
     assert "Hint 1 of 3: How many numbers are in the mean at position 0?" in first
     assert [line for line in second if line.startswith("Hint 2 of 3: ")]
@@ -85,7 +85,7 @@ def test_a_command_that_there_is_not_is_told(shown: dict[str, dict[str, str]]) -
 
 
 def test_an_exercise_that_there_is_not_is_one_sentence(shown: dict[str, dict[str, str]]) -> None:
-    says = "course: there is no exercise 'median'; there are: running_mean. Next: course status"
+    says = "course: there is no exercise 'median'; there are: running_mean. Next: %course status"
     assert shown["unknown"]["text/plain"] == says
 
 

@@ -8,8 +8,23 @@ from pathlib import Path
 import pytest
 
 from manyheads.cli.app import app
-from manyheads.report.called import COMMANDS
+from manyheads.report.called import COMMANDS, next_alone
 from tests.make import TINY
+
+BY_HAND = "Fill it.\nNext: course check scores"
+
+
+@pytest.mark.parametrize(("said", "shown"), [
+    pytest.param("Next: fill it, then: course check scores", BY_HAND, id="a command after what is to be done by hand"),
+    pytest.param("Next: fill it, then course check scores", BY_HAND, id="without a colon"),
+    pytest.param("It is wrong. Next: course hint scores", "It is wrong.\nNext: course hint scores", id="a sentence before"),
+    pytest.param("It is gone.\nNext: git checkout 'a b.py'", "It is gone.\nNext: git checkout 'a b.py'", id="as it should be"),
+    pytest.param("Next: make room, then the same again", "Next: make room, then the same again", id="no command at all"),
+    pytest.param("Nothing.", "Nothing.", id="nothing is next"),
+])  # fmt: skip
+def test_what_comes_next_is_a_command_alone_on_the_last_line(said: str, shown: str) -> None:
+    assert next_alone(said) == shown
+
 
 BIN = Path(sys.executable).parent
 
@@ -36,7 +51,7 @@ def test_what_comes_next_can_be_copied(tmp_path: Path, is_activated: bool) -> No
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
 
     status, refused = run("status"), run("check", "median")
-    assert f"then: {called} check running_mean" in status.stdout
+    assert status.stdout.endswith(f"\nNext: {called} check running_mean\n")
     assert f"Next: {called} status" in refused.stderr
     following = refused.stderr.partition("Next: ")[2].split()
     subprocess.run([*following, "--course", str(TINY)], env=environment, capture_output=True, check=True)

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from manyheads.report.aggregate import class_view
 from manyheads.report.class_rows import row_of
 from manyheads.report.labels import Labels
-from manyheads.report.terminal import class_table, exercise_report, exercise_view
+from manyheads.report.terminal import class_table, exercise_report, exercise_view, next_after
 from manyheads.report.words import points
 from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, ProvedLine, Result
 from tests import make
@@ -115,8 +115,9 @@ def test_the_line_that_is_wrong_stands_with_the_misconception_and_what_to_write_
 
 
 def test_without_a_misconception_no_hint_is_shown_but_what_to_do_next() -> None:
-    report = text(exercise_report(exercise(check("split", 0, 2, evidence="it differs", hint="Try arange."))))
-    assert report.splitlines()[2:] == ["    it differs", "  Next: course trace reshape_dance"]
+    result = exercise(check("split", 0, 2, evidence="it differs", hint="Try arange."))
+    assert text(exercise_report(result)).splitlines()[2:] == ["    it differs"]
+    assert next_after(result) == "Next: course trace reshape_dance"
 
 
 def test_a_pair_is_told_with_one_hint_and_the_titles_of_what_gives_the_same_numbers() -> None:

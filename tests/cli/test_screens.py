@@ -1,0 +1,79 @@
+"""What a student sees on a screen of 80 by 24: what matters is there, and the last line is a command that can be pasted."""
+
+import re
+import shlex
+import shutil
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from manyheads.box.process import ProcessBox
+from manyheads.cli.app import app
+from tests.make import REPOSITORY
+
+FOLDER = Path("exercises") / "multi_head_attention"
+Screen = Callable[..., list[str]]
+
+
+@pytest.fixture
+def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Screen:
+    """The lines that a command shows in a student's folder of the whole course."""
+    shutil.copytree(REPOSITORY / "exercises", tmp_path / "exercises")
+    shutil.copy(REPOSITORY / "course.yaml", tmp_path)
+    monkeypatch.setattr("manyheads.box.forked.open_own_box", lambda meta=False: ProcessBox())
+    monkeypatch.setattr("manyheads.report.called.command", lambda: "course")
+    for place in ("check", "learn"):  # what moves while one waits, and is wiped off again
+        monkeypatch.setattr(f"manyheads.cli.{place}.waiting", lambda *_: nullcontext())
+    monkeypatch.chdir(tmp_path)
+    for name, value in {"FORCE_COLOR": "1", "COLUMNS": "80", "LINES": "24"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    def screen(*arguments: str) -> list[str]:
+        app(list(arguments), standalone_mode=False)
+        return re.sub(r"\x1b\[[\d;]*[A-Za-z]", "", capsys.readouterr().out).splitlines()
+
+    return screen
+
+
+def fits(lines: list[str]) -> str:
+    """That they do, with the prompt below; the command that is next."""
+    assert len(lines) < 24, lines
+    assert max(map(len, lines[:-1])) <= 80
+    assert ["Next: " in line for line in lines] == [False] * (len(lines) - 1) + [True], lines
+    return lines[-1].removeprefix("Next: ")
+
+
+def test_nothing_is_begun(screen: Screen) -> None:
+    for command in (["status"], ["check"], ["hint", "fused_qkv"], ["check", "fused_qkv"], ["trace", "rotary"]):
+        following = fits(screen(*command))
+        assert following.startswith("course check " if command[0] != "trace" else "course trace ")
+        fits(screen(*shlex.split(following)[1:]))
+
+
+def test_several_are_wrong_and_the_first_is_whole(screen: Screen) -> None:
+    for path in (REPOSITORY / "examples" / "submitted" / "fatima" / FOLDER.name).glob("0[146]*.py"):
+        shutil.copy(path, FOLDER)
+    lines = screen("check")
+    assert fits(lines) == "course hint reshape_dance"
+    (wrong,) = (place for place, line in enumerate(lines) if line.startswith("✗ 04"))
+    assert lines[wrong + 1].startswith("  ✗ split_heads: You viewed straight to")
+    assert all(re.match(r"[✓✗…] 0\d ", line) for line in lines[:wrong])
+    assert fits(screen("status")) == "course check reshape_dance"
+    shown = screen("trace", "reshape_dance")
+    fits(shown)
+    assert shown[4].strip().startswith("! T is no longer T:")
+    assert [line[:9] for line in shown if line.startswith("  token")][:3] == ["  token 1", "  token 2", "  token 3"]
+    (more,) = (line for line in shown if "lines more: " in line)
+    whole = screen(*shlex.split(more.partition(": course ")[2]))
+    assert len(whole) > 40
+
+
+def test_four_functions_of_one_file_are_wrong(screen: Screen) -> None:
+    text = (REPOSITORY / "solutions" / FOLDER.name / "01_attention_scores.py").read_text(encoding="utf-8")
+    returns = re.compile(r"^( +return )(.*?)( +#.*)?$", re.MULTILINE)
+    (FOLDER / "01_attention_scores.py").write_text(returns.sub(r"\1(\2) * 1.5", text), encoding="utf-8")
+    fits(screen("check"))
+    fits(screen("trace"))
