@@ -33,8 +33,6 @@ from .options import (
     results_of,
 )
 
-# `course feedback`: what goes back to students.
-
 
 def feedback(
     results: Annotated[Path, typer.Argument(help="The folder that course grade wrote.")] = Path("results"),

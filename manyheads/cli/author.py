@@ -15,8 +15,6 @@ from ..report.called import as_called
 from ..report.words import counted
 from .options import AssignmentOption, CourseOption, course_of, exercises_named, instructors_course_of, open_console
 
-# `course init` and `course new`: make a course of your own.
-
 
 def init(
     folder: Annotated[Path, typer.Argument(help="A new folder, or an empty one.")],
@@ -60,9 +58,6 @@ def new(
     console.say(f"Next: fill what says {FILL} there, then course release {exercise} and course verify {exercise}")
 
 
-# `course verify`: test the claims about a course.
-
-
 def verify(
     exercises: Annotated[list[str] | None, typer.Argument(help="Ids [default: all].")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Draws of inputs for every right attempt.")] = 2,
@@ -89,9 +84,6 @@ def verify(
     console.print(f"{fallen} not hold." if broken else "Every claim holds.")
     if broken:
         raise typer.Exit(1)
-
-
-# `course doctor`: what this machine can do, and the command that would improve it.
 
 
 def doctor(course: CourseOption = None) -> None:

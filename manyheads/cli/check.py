@@ -124,7 +124,7 @@ def _next_of(exercise: Exercise, result: ExerciseResult, source: AttemptSource) 
     if attempt_words(result).gives_hint:
         return f"Next: course hint {exercise.id}"
     if any(f.state not in ("right", "so_far", "waiting", "unwritten") for f in result.functions):
-        return next_after(result)
+        return next_after(result) or f"Next: course hint {exercise.id}"
     name = next((function.name for function in result.functions if function.state == "unwritten"), "")
     line, path = defined_on(source.source, name), from_here(exercise.script.with_name(source.name))
     where = f"{name}, on {proved_line(source, line).place} of {path}" if line else name

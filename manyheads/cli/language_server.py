@@ -28,7 +28,7 @@ from ..student.hints import Hint
 from ..submission import AttemptSource, lines_of
 from .last_check import fingerprint_path, last_result
 from .learn import hint_on
-from .own import check_evidence, check_one, own_attempt, why_unstarted
+from .own import check_evidence, check_one, is_started, own_attempt, why_unstarted
 
 HINT = "course.hint"
 

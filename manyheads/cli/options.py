@@ -21,8 +21,6 @@ from ..errors import CourseFault
 from ..report.called import as_called, next_alone, text_as_called
 from ..result import Result
 
-# Options that several commands share.
-
 CourseOption = Annotated[
     Path | None, typer.Option("--course", help="The folder with course.yaml [default: from here upwards].")
 ]

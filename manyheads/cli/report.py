@@ -24,8 +24,6 @@ from .class_told import name_absent, name_decisions, name_not_graded
 from .options import AssignmentOption, Console, CourseOption, RosterOption, course_of, open_console, results_of
 from .progress import progress
 
-# Make the pictures for `course report`: run wrong attempts again, in the box, on public inputs.
-
 if TYPE_CHECKING:
     from ..student.plot_content import Key, Picture
 

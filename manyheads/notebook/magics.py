@@ -81,7 +81,7 @@ class Magics:
         else:
             lines = ["Next: %course hint" if attempt_words(result).gives_hint else next_after(result)]
         told = [Text(_in_a_notebook(line, exercise)) for line in lines if line]
-        return shown(checked(result, label=label_of(exercise)), *told)
+        return shown(checked(result, label_of(exercise)), *told)
 
     def _course(self, words: list[str]) -> None:
         """Run a command of `course` on the notebook as it was saved. Example: `%course hint`."""

@@ -16,6 +16,7 @@ from ..checks.local import LocalRecordingRunner
 from ..diagnosis.recording_file import read
 from ..errors import CourseFault
 from ..report.notebook_html import checked
+from ..report.terminal import next_after
 from ..student.check_attempt import check_attempt
 
 
@@ -52,7 +53,7 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
     names = vars(modules["__main__"]) if namespace is None else namespace
     result = check_attempt(read(recorded[0]), LocalRecordingRunner(names), source_of(names) or None)
     label = recorded[0].stem.replace("_", " ")  # no course is asked for its title here: the notebook may lie anywhere
-    text = checked(result, label=label).text
+    text = "\n".join(filter(None, (checked(result, label).text, next_after(result))))
     if any(check.outcome != "passed" for check in result.checks):
         raise VisibleCheckFailed(text)
     print(text)

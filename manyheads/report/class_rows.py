@@ -12,8 +12,6 @@ from .aggregate import misconceptions_of
 from .labels import IDS, Labels
 from .words import score_note, was_not_run
 
-# The part of a result that the class table needs, so that not all results of a large class are kept in memory.
-
 
 @dataclass(frozen=True)
 class Cell:

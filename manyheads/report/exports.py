@@ -18,8 +18,6 @@ from .class_rows import NOBODY, ClassList, absent_by_assignment, not_graded
 from .labels import IDS, Labels, file_stems
 from .words import attempt_words
 
-# CSV that a spreadsheet opens: cells that students chose are never formulas.
-
 _FORMULA = ("=", "+", "-", "@")
 _SEPARATORS = re.compile(r"([;\t|])")
 _LINE_BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
@@ -142,9 +140,6 @@ def _scores(
         (name, [scores.get((name, assignment), number(0) if name in known else "") for assignment in assignments])
         for name in (*present, *members.absent(present))
     ]
-
-
-# Results in the formats of other systems.
 
 
 def to_csv(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:

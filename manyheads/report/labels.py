@@ -13,8 +13,6 @@ from ..course import Course, Exercise
 from ..submission import is_reserved
 from ..submission.roster import folded
 
-# What people read in place of ids: an assignment's title, and an exercise's number and title.
-
 
 class OfAssignment(Protocol):
     """Something of one assignment: a result, a row."""
@@ -79,8 +77,6 @@ def label_of(exercise: Exercise) -> str:
 def _number(exercise: Exercise) -> str:
     return exercise.stem.partition("_")[0]
 
-
-# Names of files and folders for students, which every system accepts, and tells apart.
 
 _PLAIN = re.compile(r"\w[\w @+.-]{0,50}")
 _DIGEST = re.compile(r"-[0-9a-f]{12}", re.IGNORECASE)  # what ends the name of one who cannot have the own one

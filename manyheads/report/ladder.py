@@ -11,10 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..course import Course, Exercise
-from .terminal import heading
+from .terminal import Hanging, heading
 from .words import RIGHT, WRONG, FunctionReport, points
-
-# The list of exercises as text, and the checklist of the next one.
 
 State = Literal["done", "in progress", "untouched", "missing"]
 _MARKS: dict[State, tuple[str, str]] = {
@@ -50,7 +48,11 @@ def ladder(rungs: Sequence[Rung]) -> RenderableType:
     unseen = sum(r.unseen for r in rungs)
     total = f"{done}, {points(sum(r.score for r in rungs))} of {points(sum(r.max_score for r in rungs))} points"
     beside = f"; only grading can give {points(unseen)} of them" if unseen else ""
-    parts: list[RenderableType] = [_Rungs(rungs), Text(f"{total} by the visible checks{beside}", style="bold")]
+    total += " by the visible checks"
+    parts: list[RenderableType] = []
+    for title in dict.fromkeys(rung.assignment for rung in rungs):
+        parts += [heading(title), _table([rung for rung in rungs if rung.assignment == title])]
+    parts.append(Text(f"{total}{beside}", style="bold"))
     upcoming = next((rung for rung in rungs if rung.state != "done"), None)
     if upcoming is not None:
         above = len(rungs) + len({rung.assignment for rung in rungs}) + -(-len(total + beside) // WIDE)
@@ -79,34 +81,17 @@ class _Fitted:
         yield Text(f"… {len(self.lines) - len(shown)} lines more: course status | cat", style="bright_black")
 
 
-@dataclass(frozen=True)
-class _Rungs:
-    """A line for each exercise, below its assignment's title. On a narrow terminal the lines are shorter."""
-
-    rungs: Sequence[Rung]
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        table = _table(self.rungs, short=False)
-        fits = console.measure(table, options=options.update(max_width=1000)).maximum <= options.max_width
-        for title in dict.fromkeys(rung.assignment for rung in self.rungs):
-            yield heading(title)
-            yield _table([rung for rung in self.rungs if rung.assignment == title], short=not fits)
-
-
-def _table(rungs: Sequence[Rung], *, short: bool) -> Table:
+def _table(rungs: Sequence[Rung]) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     for rung in rungs:
         mark, style = _MARKS[rung.state]
-        passed = sum(does for _, does in rung.checklist)
-        state: str = rung.state
-        if state == "in progress":
-            state = f"{'' if short else 'in progress, '}{passed} of {len(rung.checklist)} checks"
+        passed = f"{sum(does for _, does in rung.checklist)} of {len(rung.checklist)} checks"
         score = points(rung.score) if rung.state in ("done", "in progress") else "–"
         table.add_row(
             Text(mark, style=style),
             Text(rung.label, style=style),
             Text(f"{score} / {points(rung.max_score)}", justify="right", no_wrap=True),
-            Text(state, style=style),
+            Text(passed if rung.state == "in progress" else rung.state, style=style),
         )
     return table
 
@@ -115,24 +100,13 @@ def _functions(rung: Rung) -> list[RenderableType]:
     """Return a line for each function of an exercise that is started."""
     if rung.state != "in progress" or not rung.functions:
         return []
-    lines = [_row(f"  {function.mark}", function.head, _STYLES.get(function.mark, "")) for function in rung.functions]
+    lines = [Hanging(f"  {each.mark} ", each.head, _STYLES.get(each.mark, "")) for each in rung.functions]
     return [Text(""), Text(f"{rung.label}, function by function:", style="bold"), *lines]
 
 
-def _row(mark: str, sentence: str, style: str) -> RenderableType:
-    line = Table.grid(padding=(0, 1, 0, 0))
-    line.add_row(mark, Text(sentence), style=style)
-    return line
-
-
 def _checklist(rung: Rung) -> list[RenderableType]:
-    lines: list[RenderableType] = [Text(""), Text(f"The checklist of {rung.label}: it …", style="bold")]
-    for title, does in rung.checklist:
-        lines.append(_row("  ✓" if does else "  ☐", title, "green" if does else ""))
-    return lines
-
-
-# What is said where something is done: why it works, how far the student is, and what comes next.
+    marked = [Hanging("  ✓ ", title, "green") if does else Hanging("  ☐ ", title) for title, does in rung.checklist]
+    return [Text(""), Text(f"The checklist of {rung.label}: it …", style="bold"), *marked]
 
 
 def welcome(course: Course, first: str) -> list[str]:

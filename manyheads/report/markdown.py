@@ -126,9 +126,6 @@ def _wrapped(line: str) -> list[str]:
     return textwrap.wrap(one_line(line), WIDTH, subsequent_indent=indent) or [""]
 
 
-# A student's feedback as Markdown: the words of the page, for places that show text.
-
-
 def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
     """Return the whole submission."""
     decided = [*map(told, result.adjustments)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.terminal_theme import TerminalTheme
@@ -38,9 +38,9 @@ def shown(*parts: RenderableType | NotebookView) -> NotebookView:
     return NotebookView(f'<div style="{_BOX}">{inside}</div>', "\n".join(part.text for part in made))
 
 
-def checked(result: ExerciseResult, after: Sequence[str] = (), label: str = "") -> NotebookView:
+def checked(result: ExerciseResult, label: str = "") -> NotebookView:
     """Return what `course check` prints about an attempt; each hint is collapsed below what it is about."""
-    report = exercise_report(result, label=label, after=after)
+    report = exercise_report(result, label=label)
     inside, before = [], list[RenderableType]()
     for part in report.renderables:
         if isinstance(part, HintLine):
@@ -61,22 +61,11 @@ def _folded(line: HintLine) -> str:
 def _rendered(part: RenderableType) -> NotebookView:
     """Render a part. A long sentence wraps; a report keeps its columns."""
     is_sentence = isinstance(part, Text)
-    console = _console()
+    plain: dict[str, Any] = {"highlight": False, "emoji": False, "force_jupyter": False, "legacy_windows": False}
+    console = Console(
+        file=io.StringIO(), record=True, width=WIDTH, force_terminal=True, color_system="truecolor", **plain
+    )
     console.print(part, soft_wrap=is_sentence)
     text = "\n".join(line.rstrip() for line in console.export_text(clear=False).rstrip().splitlines())
     code = f'<pre style="{_FONT};white-space:{"pre-wrap" if is_sentence else "pre"}">{{code}}</pre>'
     return NotebookView(console.export_html(theme=_THEME, code_format=code, inline_styles=True), text)
-
-
-def _console() -> Console:
-    return Console(
-        file=io.StringIO(),
-        record=True,
-        width=WIDTH,
-        highlight=False,
-        emoji=False,
-        force_terminal=True,
-        force_jupyter=False,
-        color_system="truecolor",
-        legacy_windows=False,
-    )

@@ -36,9 +36,6 @@ def grouped(results: Sequence[Result]) -> Iterator[Group]:
             yield Group(title, sum(map(len, own.values())), tuple((name, tuple(ids)) for name, ids in own.items()))
 
 
-# Tables of students and checks: who passed what, for each exercise.
-
-
 @dataclass(frozen=True)
 class Column:
     """A check, how many students have it in their result, and how many of them passed it."""

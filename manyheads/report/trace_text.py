@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.segment import Segment
+from rich.console import Console, Group, RenderableType
+from rich.segment import SegmentLines
 from rich.text import Text
 from torch import Tensor
 
-from ..student.explain_trace import Explained, Operation, Repeated, TraceLine
+from ..student.explain_trace import Explained, Operation, Repeated, TraceLine, shortened
 from ..student.origins import OriginBlock, OriginCell, OriginPicture
 from .terminal import Hanging
-
-# A crop of a tensor as lines of numbers.
 
 
 def crop_lines(crop: Tensor, whole: Sequence[int]) -> list[str]:
@@ -41,6 +38,7 @@ def _number(value: float | bool, is_whole: bool) -> str:
 
 
 LEGEND = "view: same memory, read anew   copy: every number moved   no word: new numbers"
+_WIDE = 84  # columns of a table, the blank at its end included
 _NAME, _SHAPES = 13, 34  # columns: with "view, not contiguous" behind them a usual line is no wider than 80
 # Okabe and Ito's colours, which colour-blind readers can distinguish: one for each token.
 _COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#999999", "#8a9bff")
@@ -51,7 +49,7 @@ def trace_report(explained: Explained) -> RenderableType:
     parts: list[RenderableType] = [Text(explained.title, style="bold")]
     if explained.sizes:
         parts.append(Text(f"  {explained.sizes}", style="bright_black"))
-    width = max((len(line.label) for line in _all_lines(explained)), default=0)
+    width = max((len(line.label) for line in explained.entries if isinstance(line, TraceLine)), default=0)
     for entry in explained.entries:
         parts += _repeated(entry, width) if isinstance(entry, Repeated) else _line(entry, width)
     if explained.dropped:
@@ -80,25 +78,13 @@ def fitted_trace(console: Console, calls: Sequence[Explained], below: int) -> tu
     if not console.is_terminal or height([whole]) <= room:
         return whole, 0
     order = sorted(calls, key=_is_brief)
-    shown = [_in_one_line(call) if _is_brief(call) else trace_report(_shortened(call, 0)) for call in order]
+    shown = [_in_one_line(call) if _is_brief(call) else trace_report(shortened(call, 0)) for call in order]
     for place, call in enumerate(order):
-        fuller = [call, *(() if call.right else (_shortened(call, before) for before in (9, 6, 4, 3, 2, 1)))]
+        fuller = [call, *(() if call.right else (shortened(call, before) for before in (20, 14, 9, 6, 4, 3, 2, 1)))]
         tried = ([*shown[:place], trace_report(each), *shown[place + 1 :]] for each in fuller if call.entries)
         shown = next((parts for parts in tried if height(parts) <= room), shown)
     lines = console.render_lines(Group(*shown))[:room]
-    return Lines(lines), height([whole]) - len(lines)
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Lines that were rendered before."""
-
-    lines: Sequence[Sequence[Segment]]
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for line in self.lines:
-            yield from line
-            yield Segment.line()
+    return SegmentLines(lines, new_lines=True), height([whole]) - len(lines)
 
 
 def _is_brief(call: Explained) -> bool:
@@ -109,28 +95,6 @@ def _is_brief(call: Explained) -> bool:
 def _in_one_line(call: Explained) -> RenderableType:
     mark, style = ("✓", "green") if call.right else ("·", "") if "NotImplementedError" in call.raised else ("✗", "red")
     return Hanging(f"{mark} ", f"{call.title}: {call.returned or call.raised}", style)
-
-
-def _shortened(call: Explained, before: int) -> Explained:
-    """Return the lines that are marked, if any is, with so many before each, and of the pictures three rows that are wrong."""
-    marked = {
-        place
-        for place, line in enumerate(call.entries)
-        if isinstance(line, TraceLine) and any(each.warning or each.raised for each in line.operations)
-    }
-    near = {place - back for place in marked for back in range(before + 1)}
-    lines = tuple(line for place, line in enumerate(call.entries) if place in near or not marked)
-    picture = call.picture
-    if picture and (block := next((each for each in picture.blocks if each.yours != each.right), None)):
-        rows = zip(block.rows, block.yours, block.right, strict=True)
-        wrong = [row for row in rows if not all(cell.right for cell in row[1])][:3]
-        names, yours, right = zip(*wrong, strict=True)
-        picture = replace(picture, blocks=(replace(block, rows=names, yours=yours, right=right),), more=0)
-    return replace(call, entries=lines, picture=picture)
-
-
-def _all_lines(explained: Explained) -> Iterator[TraceLine]:
-    return (entry for entry in explained.entries if isinstance(entry, TraceLine))
 
 
 def _line(line: TraceLine, width: int) -> list[RenderableType]:
@@ -174,28 +138,20 @@ def _picture(picture: OriginPicture) -> list[RenderableType]:
 
 def _block(block: OriginBlock, *, alone: bool) -> list[RenderableType]:
     width = max(len(_address(cell)) for row in (*block.yours, *block.right) for cell in row)
-    table = len(block.yours[0]) * (width + 1)
     margin = max(len(name) for name in (block.title, *block.rows)) + 2
-    beside = margin + 2 * table + 6 <= 84
+    fits = (_WIDE - margin - 6) // (1 if alone else 2) // (width + 1)
+    count = min(fits, len(block.yours[0]))
     heading = Text(f"  {block.title:<{margin}}", style="bold")
     if not alone:
-        heading.append(f"{'yours':<{table + 4}}" if beside else "yours")
-        heading.append("should be" if beside else "")
+        heading.append(f"{'yours':<{count * (width + 1) + 4}}should be")
     parts: list[RenderableType] = [heading] if block.title or not alone else []
     for name, mine, right in zip(block.rows, block.yours, block.right, strict=True):
         row = Text(f"  {name:<{margin}}")
-        _cells(row, mine, width)
+        _cells(row, mine[:count], width)
         if not alone:
             row.append(" ✓  " if all(cell.right for cell in mine) else " ✗  ")
-            if beside:
-                _cells(row, right, width)
+            _cells(row, right[:count], width)
         parts.append(row)
-    if not alone and not beside:
-        parts.append(Text(f"  {'':<{margin}}should be", style="bold"))
-        for name, right in zip(block.rows, block.right, strict=True):
-            row = Text(f"  {name:<{margin}}")
-            _cells(row, right, width)
-            parts.append(row)
     return parts
 
 

@@ -18,8 +18,6 @@ from .example import Example
 from .follow import Source, returned
 from .origins import OriginPicture, origins
 
-# Fold loops: in a sequence of steps, replace repetitions by one round and a count.
-
 LONGEST = 60  # the most steps of one round
 
 
@@ -77,8 +75,6 @@ def _rounds(items: list[Item], keys: list[Hashable], length: int) -> list[Item]:
         at += times * length
     return found
 
-
-# Warn about a view or reshape that mixes tokens, judging by its shapes.
 
 _READ_ANEW = frozenset("view reshape flatten unflatten reshape_as view_as".split())
 
@@ -182,6 +178,25 @@ def explained(example: Example, traced: Traced, source: Source) -> Explained:
     has_picture = first is not None and first.shape == example.expected.shape and example.compares_values
     picture = origins(example, first) if first is not None and has_picture else None
     return replace(found, returned=f"returns {said}", right=right, picture=picture)
+
+
+def shortened(call: Explained, before: int) -> Explained:
+    """Return the lines that are marked, with so many before each, or else the last; of the tables three rows that are wrong."""
+    marked = {
+        place
+        for place, line in enumerate(call.entries)
+        if isinstance(line, TraceLine) and any(each.warning or each.raised for each in line.operations)
+    }
+    near = {place - back for place in marked or {len(call.entries)} for back in range(before + 1)}
+    lines = tuple(line for place, line in enumerate(call.entries) if place in near)
+    picture = call.picture
+    for block in picture.blocks if picture else ():
+        rows = zip(block.rows, block.yours, block.right, strict=True)
+        if wrong := [row for row in rows if not all(cell.right for cell in row[1])][:3]:
+            names, yours, right = zip(*wrong, strict=True)
+            blocks = (replace(block, rows=names, yours=yours, right=right),)
+            return replace(call, entries=lines, picture=replace(picture, blocks=blocks, more=0))
+    return replace(call, entries=lines)
 
 
 def _entries(

@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -15,7 +14,6 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call, Entries, Returned, StandIn
 
-MADE = 2**19  # random numbers that are made at once; a call that needs more makes its own
 LAYERS = (2, 3, 4)  # how many layers may be packed into one weight
 Axes = dict[int, int]  # the new size of each axis, by its size in the original call
 
@@ -42,30 +40,18 @@ class Layout:
 
     def at(self, axes: Axes) -> Call:
         """Return the call with these axes and random tensors, without gradients, in float32."""
-        used = 0
+        drawn = torch.Generator().manual_seed(0)
 
-        def filled(tensor: Tensor) -> Tensor:
-            nonlocal used
-            shape = [self._size(n, axes) for n in tensor.shape]
-            used += math.prod(shape)
-            return _filled(tensor, shape, used)
+        def filled(like: Tensor) -> Tensor:
+            shape = [self._size(n, axes) for n in like.shape]
+            is_mask = not like.is_floating_point()  # one that hides nothing
+            return torch.ones(shape, dtype=like.dtype) if is_mask else torch.randn(shape, generator=drawn) / 2
 
         resized: Call = _mapped(self.call, lambda n: self._size(n, axes), filled)
         return dataclasses.replace(resized, cotangent=None, second=False, watch=False, runs=1, dtype="float32")
 
-    def numbers(self, axes: Axes) -> int:
-        """Return how many elements the call's tensors have with these axes."""
-        shapes: list[list[int]] = []
-        _mapped(self.call, lambda n: n, lambda tensor: shapes.append([self._size(n, axes) for n in tensor.shape]))
-        return sum(map(math.prod, shapes))
-
     def _size(self, number: int, axes: Axes) -> int:
         return math.prod(-f if f < 0 else axes[f] for f in self.factors[number]) if number > 1 else number
-
-
-def sizes_of(call: Call) -> frozenset[int]:
-    """Return the sizes above 1 in a call's arguments."""
-    return frozenset(_sizes(call)[0])
 
 
 def layouts(call: Call) -> Iterator[Layout]:
@@ -128,18 +114,3 @@ def _mapped(value: Any, size: Callable[[int], int], tensor: Callable[[Tensor], o
     if isinstance(value, Call):
         return dataclasses.replace(value.map(each), subject=each(value.subject))
     return value
-
-
-def _filled(like: Tensor, shape: list[int], end: int) -> Tensor:
-    """Random numbers for a floating-point tensor, those up to `end`; ones for any other: a mask that hides nothing."""
-    if not like.is_floating_point():
-        return torch.ones(shape, dtype=like.dtype)
-    count = math.prod(shape)
-    numbers = _numbers(max(MADE, end))
-    return numbers[end - count : end].view(shape)
-
-
-@lru_cache(maxsize=2)
-def _numbers(count: int) -> Tensor:
-    """Random numbers, made once: a search for sizes makes hundreds of calls."""
-    return torch.randn(count, generator=torch.Generator().manual_seed(0)) / 2

@@ -28,8 +28,6 @@ from ..submission.source_text import tree_of
 from ..submission.standing import told_of_file
 from .check_attempt import check_and_diagnose, told_of, unloadable
 
-# The line at which a student's own attempt goes wrong: one edit of it, after which every visible check passes.
-
 WAITED_FOR = Bounds(seconds=5.0)  # a student waits
 
 
@@ -118,9 +116,6 @@ def _sentence(source: str, line: int) -> str:
         return f"It did not come back from line {line}."
     # A slow loop may have an end.
     return f"It was still in the loop on line {max(loop.lineno for loop in loops)} when its time was up: does it end?"
-
-
-# Run one attempt's visible checks in a box, from its source to the result.
 
 
 def check_source(

@@ -21,7 +21,7 @@ def test_the_ladder_and_the_checklist_of_the_first_that_is_not_done() -> None:
     assert text(DONE, STARTED, UNTOUCHED) == [
         "Heads",
         "✓  01 Scores      5 / 5  done",
-        "…  02 The mask  1.5 / 4  in progress, 1 of 2 checks",
+        "…  02 The mask  1.5 / 4  1 of 2 checks",
         "·  03 Heads       – / 6  untouched",
         "1 of 3 done, 6.5 of 15 points by the visible checks",
         "",
@@ -35,7 +35,7 @@ def test_each_assignment_has_its_own_list_below_its_title() -> None:
     assert text(DONE, STARTED, Rung("Tails", "01 A tail", "untouched", 0, 6))[:6] == [
         "Heads",
         "✓  01 Scores      5 / 5  done",
-        "…  02 The mask  1.5 / 4  in progress, 1 of 2 checks",
+        "…  02 The mask  1.5 / 4  1 of 2 checks",
         "Tails",
         "·  01 A tail  – / 6  untouched",
         "1 of 3 done, 6.5 of 15 points by the visible checks",
