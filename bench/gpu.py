@@ -85,9 +85,8 @@ def _cells(row: BenchRow) -> Iterator[str]:
     yield _time(row.by_hand)
     yield _time(row.sdpa)
     yield NONE if row.faster is None else f"{row.faster:.1f}"
-    known = LESSON.get(row.setting)
-    lesson = BenchRow(row.setting, *known) if known else None
-    yield f"{_time(lesson.by_hand)}, {_time(lesson.sdpa)}: {lesson.faster:.1f}" if lesson else ""
+    lesson = BenchRow(row.setting, *LESSON.get(row.setting, ()))
+    yield f"{_time(lesson.by_hand)}, {_time(lesson.sdpa)}: {lesson.faster:.1f}" if lesson.faster else ""
     yield f"{row.setting.matrix / 1e6:.3g}"
     for measured in (row.by_hand, row.sdpa):
         yield NONE if measured is None or measured.peak is None else f"{measured.peak / 1e6:.4g}"

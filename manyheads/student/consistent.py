@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..course import CourseError
 from ..diagnosis.recording import Recording
 from ..diagnosis.recording_file import UNREADABLE
@@ -11,47 +13,24 @@ from ..errors import restore
 def refuse_what_does_not_fit(recording: Recording, path: object) -> None:
     """Raise CourseError where a part names what the file does not hold."""
     try:
-        fit = _calls_fit(recording) and _answers_fit(recording) and _pairs_fit(recording)
+        fit = all(_fits(recording))
     except UNREADABLE:  # a reply that cannot be made
         fit = False
     if not fit:
         raise CourseError(f"{path} was changed: its parts do not fit each other. {restore(path)}")
 
 
-def _calls_fit(recording: Recording) -> bool:
-    """Return whether each call has its answers, can be made, and each check asks calls that are there."""
-    calls = recording.calls
-    if not len(calls) == len(recording.expected) == len(recording.replies):
-        return False
-    return (
-        all(recording.replies)
-        and all(isinstance(step.args, tuple) and isinstance(step.kwargs, dict) for call in calls for step in call.steps)
-        and all(0 <= index < len(calls) for check in recording.checks for index in check.asked)
-    )
-
-
-def _answers_fit(recording: Recording) -> bool:
-    """Return whether each mutant answers each call with a reply that is there."""
-    replies = recording.replies
-    return all(
-        len(mutant.answers) == len(replies)
-        and all(i is None or 0 <= i < len(known) for i, known in zip(mutant.answers, replies, strict=True))
-        for mutant in recording.mutants
-    )
-
-
-def _pairs_fit(recording: Recording) -> bool:
-    """Return whether each pair is of two mutants, on a call, with an answer."""
-    pairs = recording.pairs
-    answers = pairs.answers
-    parts = (
-        (pairs.first, len(recording.mutants)),
-        (pairs.second, len(recording.mutants)),
-        (pairs.probe, len(recording.calls)),
-    )
+def _fits(recording: Recording) -> Iterator[bool]:
+    """Yield whether each call has its answers, each check its calls, each mutant its replies, and each pair its mutants."""
+    calls, replies, mutants, pairs = recording.calls, recording.replies, recording.mutants, recording.pairs
+    yield len(calls) == len(recording.expected) == len(replies) and all(replies)
+    yield all(isinstance(step.args, tuple) and isinstance(step.kwargs, dict) for call in calls for step in call.steps)
+    yield all(0 <= index < len(calls) for check in recording.checks for index in check.asked)
+    for mutant in mutants:
+        yield len(mutant.answers) == len(replies)
+        yield all(i is None or 0 <= i < len(known) for i, known in zip(mutant.answers, replies, strict=True))
     rows = len(pairs.first) if pairs.first.dim() == 1 else -1
-    return (
-        all(part.shape == (rows,) and all(0 <= i < most for i in part.tolist()) for part, most in parts)
-        and answers.structure.shape == (rows,)
-        and all(part.dim() == 2 and len(part) == rows for part in (answers.numbers, answers.scales))
-    )
+    for part, most in ((pairs.first, len(mutants)), (pairs.second, len(mutants)), (pairs.probe, len(calls))):
+        yield part.shape == (rows,) and all(0 <= i < most for i in part.tolist())
+    yield pairs.answers.structure.shape == (rows,)
+    yield all(part.dim() == 2 and len(part) == rows for part in (pairs.answers.numbers, pairs.answers.scales))

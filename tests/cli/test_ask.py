@@ -1,10 +1,14 @@
 """`course ask`, as a student uses it after a ✓."""
 
+import os
 import re
+import threading
 from pathlib import Path
 
 import pytest
 
+from manyheads.cli.ask import _letter
+from manyheads.cli.options import open_console
 from tests.conftest import Run
 from tests.make import COURSE, RIGHT, run
 
@@ -66,3 +70,14 @@ def test_before_a_tick_there_are_no_questions(run_course: Run, student_copy: Pat
     assert wrong.stderr == (
         "course: running_mean is not done yet, and questions come after a ✓. Next: course check running_mean\n"
     )
+
+
+def test_keys_that_were_typed_before_it_asked_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    pty = pytest.importorskip("pty", reason="there are no such terminals here")
+    typing, terminal = pty.openpty()
+    monkeypatch.setattr("sys.stdin", os.fdopen(terminal))
+    os.write(typing, b"A\n")
+    later = threading.Timer(1.0, os.write, (typing, b"b\n"))
+    later.start()
+    assert _letter(open_console()) == "B"
+    later.join()

@@ -61,7 +61,7 @@ def test_several_are_wrong_and_the_first_is_whole(screen: Screen) -> None:
     (wrong,) = (place for place, line in enumerate(lines) if line.startswith("✗ 04"))
     assert lines[wrong + 1].startswith("  ✗ split_heads: You viewed straight to")
     assert all(re.match(r"[✓✗…] 0\d ", line) for line in lines[:wrong])
-    assert fits(screen("status")) == "course check reshape_dance"
+    assert fits(screen("status")) == "course check causal_mask"
     shown = screen("trace", "reshape_dance")
     fits(shown)
     assert shown[4].strip().startswith("! T is no longer T:")

@@ -65,17 +65,6 @@ def test_a_narrow_terminal_has_shorter_lines_and_folds_the_checklist_below_itsel
     ]
 
 
-def test_on_a_terminal_the_checklist_is_cut_where_the_screen_ends_and_elsewhere_whole() -> None:
-    rung = Rung("Heads", "01 One", "in progress", 0, 4, tuple((f"does {n}", False) for n in range(30)))
-    out = io.StringIO()
-    for is_terminal in (True, False):
-        Console(file=out, width=80, height=24, force_terminal=is_terminal, no_color=True).print(ladder([rung]))
-    shown, whole = out.getvalue().split("Heads")[1:]
-    assert shown.count("\n") <= 20  # and three lines of what is next, and the prompt
-    assert "lines more: course status | cat" in shown
-    assert whole.count("does") == 30
-
-
 def test_what_grading_asks_more_is_no_promise() -> None:
     lines = text(DONE, Rung("Heads", "02 The mask", "in progress", 1.5, 4, unseen=0.5))
     assert lines[2:4] == ["…  02 The mask  1.5 / 4  in progress, 0 of 0 checks",

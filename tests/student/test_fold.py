@@ -1,5 +1,6 @@
 """Loops are found in what ran, and unrolled they are what ran."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,41 +14,21 @@ def unrolled(items: tuple[Item, ...]) -> list[int]:
     return steps
 
 
-def test_what_runs_once_stays() -> None:
-    assert fold([0, 1, 2, 1], lambda i: i) == (0, 1, 2, 1)
+GROWS = [step for t in range(6) for step in (10 + t, 1)]  # steps 10, 11, 12 … are one line with growing shapes
 
 
-def test_a_loop_and_what_stands_around_it() -> None:
-    assert fold([9, *[1, 2] * 50, 8], lambda i: i) == (9, Loop((1, 2), 50, True), 8)
-
-
-def test_a_loop_in_a_loop() -> None:
-    inner = Loop((1,), 4, True)
-    assert fold([0, *[*[1] * 4, 2] * 3, 5], lambda i: i) == (0, Loop((inner, 2), 3, True), 5)
-
-
-def test_a_loop_of_two_steps_in_a_loop_of_two() -> None:
-    inner = Loop((1, 2), 2, True)
-    assert fold([1, 2, 1, 2, 3] * 3, lambda i: i) == (Loop((inner, 3), 3, True),)
-
-
-def test_rounds_whose_shapes_grow_are_rounds_of_the_same_lines() -> None:
-    """Steps 10, 11, 12 … are one line with growing shapes."""
-    order = [step for t in range(6) for step in (10 + t, 1)]
-    assert fold(order, lambda i: min(i, 10)) == (Loop((10, 1), 6, False),)
-
-
-def test_the_first_round_of_a_growing_loop_may_be_a_single_step() -> None:
-    order = [10, 1, 10, 10, 1, 10, 10, 10, 1]
-    assert fold(order, lambda i: i) == (Loop((10, 1), 3, False),)
-
-
-def test_a_growing_loop_inside_a_loop_that_repeats() -> None:
-    order = [step for _ in range(3) for step in (*range(10, 15), 1)]
-    (outer,) = fold(order, lambda i: min(i, 10))
-    assert isinstance(outer, Loop)
-    assert (outer.times, outer.alike) == (3, True)
-    assert outer.body == (Loop((10,), 5, False), 1)
+@pytest.mark.parametrize(("order", "folded"), [
+    pytest.param([0, 1, 2, 1], (0, 1, 2, 1), id="what runs once stays"),
+    pytest.param([9, *[1, 2] * 50, 8], (9, Loop((1, 2), 50, True), 8), id="a loop, and what stands around it"),
+    pytest.param([0, *[*[1] * 4, 2] * 3, 5], (0, Loop((Loop((1,), 4, True), 2), 3, True), 5), id="a loop in a loop"),
+    pytest.param([1, 2, 1, 2, 3] * 3, (Loop((Loop((1, 2), 2, True), 3), 3, True),), id="of two steps in a loop of two"),
+    pytest.param(GROWS, (Loop((10, 1), 6, False),), id="rounds whose shapes grow are rounds of the same lines"),
+    pytest.param([10, 1, 10, 10, 1, 10, 10, 10, 1], (Loop((10, 1), 3, False),), id="a first round may be a single step"),
+    pytest.param([step for _ in range(3) for step in (*range(10, 15), 1)], (Loop((Loop((10,), 5, False), 1), 3, True),),
+        id="a growing loop inside one that repeats"),
+])  # fmt: skip
+def test_rounds_of_the_same_lines_are_a_loop(order: list[int], folded: tuple[Item, ...]) -> None:
+    assert fold(order, lambda i: 10 if 10 <= i < 20 else i) == folded
 
 
 def first_rounds(items: tuple[Item, ...]) -> list[int]:

@@ -49,17 +49,13 @@ def test_runs_are_made_in_turn_and_a_short_first_one_only_warms_up() -> None:
     assert asked == ["by hand", "sdpa"] * 4
 
 
-def test_a_first_run_of_seconds_counts() -> None:
-    assert alternate([clock(900, 700, 800), clock(200, 300, 100)], enough=0) == [(900, 700, 800), (200, 300, 100)]
-
-
-def test_it_goes_on_until_enough_time_is_spent() -> None:
-    assert alternate([clock(1, 10, 10, 10, 10), clock(1, 5, 5, 5, 5)], enough=60) == [(10,) * 4, (5,) * 4]
-
-
-def test_it_stops_at_the_most_runs_however_short_they_are() -> None:
-    (times,) = alternate([clock(*[0.001] * (MOST + 1))], enough=1e9)
-    assert len(times) == MOST
+@pytest.mark.parametrize(("clocks", "enough", "kept"), [
+    pytest.param([(900, 700, 800), (200, 300, 100)], 0, 3, id="a first run of seconds counts"),
+    pytest.param([(1, 10, 10, 10, 10), (1, 5, 5, 5, 5)], 60, 4, id="until enough time is spent"),
+    pytest.param([[0.001] * (MOST + 1)], 1e9, MOST, id="at most so many, however short they are"),
+])  # fmt: skip
+def test_it_goes_on_as_long_as_that_says_more(clocks, enough, kept):
+    assert alternate([clock(*times) for times in clocks], enough) == [tuple(times[-kept:]) for times in clocks]
 
 
 @pytest.mark.parametrize("backward", [False, True])

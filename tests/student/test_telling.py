@@ -1,5 +1,6 @@
 """Which call of an attempt is shown: the easiest to understand, unless it is right there and wrong elsewhere."""
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -23,39 +24,24 @@ def answer(value: Tensor) -> Reply:
     return Reply(outputs=(Output("tensor", value, "float32", "cpu", tuple(value.shape)),))
 
 
-def right(call: Call) -> Reply:
-    return answer(2 * call.args[0])  # type: ignore[operator]
+def said(call: Call, times: dict[int, int]) -> Reply:
+    """What an attempt answers that doubles, but where another factor is given for a length; 0 is an exception."""
+    (x,) = call.args
+    assert isinstance(x, Tensor)
+    factor = times.get(len(x), 2)
+    raised = Raised("RuntimeError", ("RuntimeError", "Exception"), "no", "call", 3)
+    return answer(factor * x) if factor else Reply(raised=raised)
 
 
-def test_what_is_right_everywhere_is_shown_in_the_easiest_call() -> None:
-    assert most_telling(SMALL, right) is SMALL
-
-
-def test_what_is_wrong_there_is_shown_there() -> None:
-    assert most_telling(SMALL, lambda call: answer(3 * call.args[0])) is SMALL  # type: ignore[operator]
-
-
-def test_what_is_wrong_elsewhere_is_shown_in_the_easiest_of_these_calls() -> None:
-    def wrong_if_large(call: Call) -> Reply:
-        (x,) = call.args
-        assert isinstance(x, Tensor)
-        return answer(2 * x if len(x) < 3 else x)
-
-    assert most_telling(SMALL, wrong_if_large) is LARGE
-
-
-def test_an_exception_is_wrong() -> None:
-    def refuse_seven(call: Call) -> Reply:
-        (x,) = call.args
-        assert isinstance(x, Tensor)
-        raised = Raised("RuntimeError", ("RuntimeError", "Exception"), "no", "call", 3)
-        return Reply(raised=raised) if len(x) == 7 else right(call)
-
-    assert most_telling(SMALL, refuse_seven) is LARGER
+@pytest.mark.parametrize(("times", "shown"), [
+    pytest.param({}, SMALL, id="right everywhere: the easiest call"),
+    pytest.param({2: 3, 5: 3, 7: 3}, SMALL, id="wrong there: the same"),
+    pytest.param({5: 1, 7: 1}, LARGE, id="wrong elsewhere: the easiest of these calls"),
+    pytest.param({7: 0}, LARGER, id="an exception is wrong"),
+])  # fmt: skip
+def test_the_easiest_call_that_is_wrong_is_shown(times: dict[int, int], shown: Example) -> None:
+    assert most_telling(SMALL, lambda call: said(call, times)) is shown
 
 
 def test_without_another_call_nothing_is_asked() -> None:
-    def never(call: Call) -> Reply:
-        raise AssertionError(call)
-
-    assert most_telling(LARGE, never) is LARGE
+    assert most_telling(LARGE, lambda call: pytest.fail(str(call))) is LARGE
