@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..course import Course, Exercise
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from ..box.level import Box
 
 QUIET_MS = 30  # how long to wait for further changes, because editors save in several steps
-State = tuple[tuple[int, int] | None, ...]
+State = tuple[tuple[str, int, int], ...]
 
 
 def watch_exercises(course: Course, named: Sequence[Exercise], box: Box, console: Console) -> None:
@@ -123,16 +122,13 @@ def _saves(named: Sequence[Exercise], saved: dict[str, State]) -> Iterator[Exerc
 
 
 def _state(exercise: Exercise) -> State:
-    """Return when its script and its notebook were written, and how long they are; None for one that is not there."""
-    return tuple(_written(path) for path in (exercise.script, exercise.notebook))
-
-
-def _written(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
+    """Return which of its script and its notebook are there, when each was written, and how long it is."""
+    found = []
+    for path in (exercise.script, exercise.notebook):
+        with suppress(OSError):
+            status = path.stat()
+            found.append((path.name, status.st_mtime_ns, status.st_size))
+    return tuple(found)
 
 
 def lsp() -> None:

@@ -76,10 +76,12 @@ class Magics:
         note_first(result, course.root)
         if result.is_done:
             later = course.exercises[course.exercises.index(exercise) + 1 :]
-            following = f"Next: {later[0].title}, in {later[0].notebook.name}" if later else "Next: %course status"
-            lines = [*after_done(exercise), following]
+            goes_on = f"Go on with {later[0].title}, in {later[0].notebook.name}." if later else "Next: %course status"
+            lines = [*after_done(exercise), goes_on]
+        elif attempt_words(result).gives_hint:
+            lines = ["With the notebook saved, there is more.", "Next: %course hint"]
         else:
-            lines = ["Next: %course hint" if attempt_words(result).gives_hint else next_after(result)]
+            lines = [next_after(result)]
         told = [Text(_in_a_notebook(line, exercise)) for line in lines if line]
         return shown(checked(result, label_of(exercise)), *told)
 
