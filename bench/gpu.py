@@ -85,8 +85,8 @@ def _cells(row: BenchRow) -> Iterator[str]:
     yield _time(row.by_hand)
     yield _time(row.sdpa)
     yield NONE if row.faster is None else f"{row.faster:.1f}"
-    lesson = BenchRow(row.setting, *LESSON.get(row.setting, ()))
-    yield f"{_time(lesson.by_hand)}, {_time(lesson.sdpa)}: {lesson.faster:.1f}" if lesson.faster else ""
+    by_hand, sdpa = LESSON.get(row.setting, (None, None))
+    yield f"{_time(by_hand)}, {_time(sdpa)}: {by_hand.time / sdpa.time:.1f}" if by_hand and sdpa else ""
     yield f"{row.setting.matrix / 1e6:.3g}"
     for measured in (row.by_hand, row.sdpa):
         yield NONE if measured is None or measured.peak is None else f"{measured.peak / 1e6:.4g}"

@@ -64,6 +64,9 @@ def trace_report(explained: Explained) -> RenderableType:
     return Group(*parts, Text(""))
 
 
+BEFORE = (20, 14, 9, 6, 4, 3, 2, 1)  # how many lines before one that is marked, the most that there is room for
+
+
 def fitted_trace(console: Console, calls: Sequence[Explained], below: int) -> tuple[RenderableType, int]:
     """Return what a terminal has room for, and how many lines it leaves out; what is no terminal has room for all.
 
@@ -80,7 +83,7 @@ def fitted_trace(console: Console, calls: Sequence[Explained], below: int) -> tu
     order = sorted(calls, key=_is_brief)
     shown = [_in_one_line(call) if _is_brief(call) else trace_report(shortened(call, 0)) for call in order]
     for place, call in enumerate(order):
-        fuller = [call, *(() if call.right else (shortened(call, before) for before in (20, 14, 9, 6, 4, 3, 2, 1)))]
+        fuller = [call, *(shortened(call, before) for before in (() if call.right else BEFORE))]
         tried = ([*shown[:place], trace_report(each), *shown[place + 1 :]] for each in fuller if call.entries)
         shown = next((parts for parts in tried if height(parts) <= room), shown)
     lines = console.render_lines(Group(*shown))[:room]
