@@ -187,7 +187,7 @@ class _Checking:
         done, kept = set(self.done), done_exercises(self.course) if self.done else set()
         if done - kept:
             said = "this result cannot be kept here, and course status will not know of it"
-            self.console.say(f"note: {said}: free some space, or copy the folder to where you may write", style="dim")
+            self.console.say(f"note: {said}. Free some space, or copy the folder to where you may write.", style="dim")
         if done:
             self.console.tell(how_far(self.course, done | kept))
         if self.following:

@@ -147,7 +147,7 @@ def _rung(exercise: Exercise, source: AttemptSource, result: ExerciseResult | No
     return Rung(*named, state, result.score or 0.0, most, asked, tuple(function_reports(result)), result.unseen)
 
 
-def _write(path: Path, page: str) -> None:
+def _write(path: Path, page: str, exercise: str) -> None:
     """Write the file; of folders the course's own is made, and no other. Raises CourseFault."""
     try:
         if path.parent.name == PLOTS:
@@ -158,7 +158,8 @@ def _write(path: Path, page: str) -> None:
             f"there is no folder {path.parent} to draw in. Next: mkdir -p {quote(str(path.parent))}"
         ) from None
     except OSError as error:
-        raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: pass --out FILE.html") from None
+        following = f"course plot {exercise} --out ~/{exercise}.html"
+        raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: {following}") from None
 
 
 def plot(
@@ -184,7 +185,7 @@ def plot(
         console.tell(f"✗ {followed.ended}", style="bold red")
     if shown:
         path = out or loaded.root / PLOTS / f"{wanted.id}.html"
-        _write(path, pictures_page(f"{wanted.title}: expected, yours, difference", shown))
+        _write(path, pictures_page(f"{wanted.title}: expected, yours, difference", shown), wanted.id)
         console.say(f"Drawn in {path}")
     console.print(f"Next: course check {wanted.id}")
     if followed.ended:

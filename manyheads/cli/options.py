@@ -128,12 +128,13 @@ class Console(rich.console.Console):
         A message of one line stays one where this is no terminal.
         """
         text = as_called(objects[0]) if len(objects) == 1 and isinstance(objects[0], str) else ""
-        before, found, following = next_alone(text).rpartition("Next: ")
-        if not found or not (self.is_terminal or f"\n{text}".count("\nNext: ")):
+        is_told = self.is_terminal or "\nNext: " in f"\n{text}"
+        before, found, following = f"\n{next_alone(text)}".rpartition("\nNext: ")
+        if not (found and is_told):
             super().print(*objects, **options)
             return
         if before:
-            super().print(before.rstrip(), **options)
+            super().print(before[1:], **options)
         super().print(f"Next: {following}", **options | {"soft_wrap": True, "markup": False})
 
     def say(self, *sentences: str, style: str | None = None) -> None:

@@ -19,10 +19,8 @@ COMMANDS = (
 )
 _CALL = re.compile(rf"(?<![\w./\\-])course(?= (?:{'|'.join(COMMANDS)})\b)")
 
-# What is to be done by hand, and the command after it.
-_BY_HAND = re.compile(
-    r"(?!course |\S*/course |git )(.+?),? then:? ((?:course|\S*/course|git|make|pip|%\w+)(?: .*)?)", re.DOTALL
-)
+_COMMAND = r"(?:\S*\bcourse|git|mkdir|chmod|rm|pip|make check|%\w+|\S+ -m) .*|%\w+"
+_BY_HAND = re.compile(rf"(?!{_COMMAND})(.+?),? then:? ({_COMMAND})", re.DOTALL)  # and the command after it
 
 
 @lru_cache(maxsize=1)
@@ -43,14 +41,14 @@ def as_called(text: str) -> str:
 
 
 def next_alone(text: str) -> str:
-    """Return the text with its last "Next:" on a line of its own, and the command alone; what comes before is a sentence above.
+    """Return the text with the command after its last "Next:" alone on a line; what is done by hand first is a sentence above.
 
     Example: "Next: fill it, then: course check" becomes "Fill it." and, on the next line, "Next: course check".
     """
     before, found, following = text.rpartition("Next: ")
-    if not found:
-        return text
     by_hand = _BY_HAND.fullmatch(following)
+    if not found or not (by_hand or re.fullmatch(_COMMAND, following, re.DOTALL)):
+        return text
     first = f"{by_hand[1][:1].upper()}{by_hand[1][1:]}." if by_hand else ""
     lines = (before.rstrip(), first, f"Next: {by_hand[2] if by_hand else following}")
     return "\n".join(line for line in lines if line)

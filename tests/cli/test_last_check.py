@@ -56,7 +56,7 @@ def test_what_one_command_has_run_no_other_runs_again(run_course, student_copy, 
     assert run_course("status", cwd=student_copy).stdout == first.stdout
     check = run_course("check", cwd=student_copy)
     assert check.stdout.startswith("✓ 01 The running mean")
-    assert "unchanged since its last check; course check running_mean --fresh runs it again\n" in check.stdout
+    assert "unchanged since its last check; --fresh runs it again\n" in check.stdout
     assert "needs no hint" in run_course("hint", "running_mean", cwd=student_copy).stdout
     assert not ran()
 

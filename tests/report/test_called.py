@@ -20,6 +20,9 @@ BY_HAND = "Fill it.\nNext: course check scores"
     pytest.param("It is wrong. Next: course hint scores", "It is wrong.\nNext: course hint scores", id="a sentence before"),
     pytest.param("It is gone.\nNext: git checkout 'a b.py'", "It is gone.\nNext: git checkout 'a b.py'", id="as it should be"),
     pytest.param("Next: make room, then the same again", "Next: make room, then the same again", id="no command at all"),
+    pytest.param("It is a link. Next: ask for it", "It is a link. Next: ask for it", id="and in the line where it stands"),
+    pytest.param("It is gone. Next: /a/b/course status", "It is gone.\nNext: /a/b/course status", id="by its path"),
+    pytest.param("Next: save it, then %ask", "Save it.\nNext: %ask", id="a magic"),
     pytest.param("Nothing.", "Nothing.", id="nothing is next"),
 ])  # fmt: skip
 def test_what_comes_next_is_a_command_alone_on_the_last_line(said: str, shown: str) -> None:
