@@ -11,4 +11,4 @@ class CourseFault(Exception):
 
 def restore(path: object, released_by: str = "an instructor") -> str:
     """Return what is to be done next where a file that a release writes is missing or damaged."""
-    return f"As {released_by}, make it anew by course release. Next: git checkout {quote(str(path))}"
+    return f"As {released_by}, make it with course release. Next: git checkout {quote(str(path))}"

@@ -150,7 +150,7 @@ def test_missing_fingerprints_are_status_2(run_course: Run, student_copy: Path, 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"course: {student_copy / FINGERPRINTS} is missing. "
-        f"As an instructor, make it anew by course release. Next: git checkout {student_copy / FINGERPRINTS}\n"
+        f"As an instructor, make it with course release. Next: git checkout {student_copy / FINGERPRINTS}\n"
     )
 
 

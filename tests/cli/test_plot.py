@@ -34,6 +34,8 @@ def test_a_picture_may_go_elsewhere_but_not_where_none_can_be(here: Path, capsys
     app(["plot", "running_mean", "--out", "mine.html"], standalone_mode=False)
     assert "Drawn in mine.html" in capsys.readouterr().out
     assert (here / "mine.html").exists()
-    with pytest.raises(CourseFault, match=r"cannot be written \(.*\)\. Next: course plot running_mean --out ~/running_mean\.html$"):
+    with pytest.raises(
+        CourseFault, match=r"cannot be written \(.*\)\. Next: course plot running_mean --out ~/running_mean\.html$"
+    ):
         app(["plot", "running_mean", "--out", "course.yaml/mine.html"], standalone_mode=False)
     assert not (here / "plots").exists()
