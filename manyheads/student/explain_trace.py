@@ -189,14 +189,15 @@ def shortened(call: Explained, before: int) -> Explained:
     }
     near = {place - back for place in marked or {len(call.entries)} for back in range(before + 1)}
     lines = tuple(line for place, line in enumerate(call.entries) if place in near)
-    picture = call.picture
-    for block in picture.blocks if picture else ():
+    short, picture = replace(call, entries=lines), call.picture
+    for block in () if picture is None else picture.blocks:
         rows = zip(block.rows, block.yours, block.right, strict=True)
-        if wrong := [row for row in rows if not all(cell.right for cell in row[1])][:3]:
+        wrong = [row for row in rows if not all(cell.right for cell in row[1])][:3]
+        if picture is not None and wrong:
             names, yours, right = zip(*wrong, strict=True)
             blocks = (replace(block, rows=names, yours=yours, right=right),)
-            return replace(call, entries=lines, picture=replace(picture, blocks=blocks, more=0))
-    return replace(call, entries=lines)
+            return replace(short, picture=replace(picture, blocks=blocks, more=0))
+    return short
 
 
 def _entries(

@@ -328,7 +328,7 @@ def _cells(title: str, row: BenchRow) -> list[str]:
     by_hand, sdpa = row.by_hand, row.sdpa
     times = (NONE if each is None else three_digits(each.time) for each in (by_hand, sdpa))
     faster = NONE if row.faster is None else f"{row.faster:.1f}×"
-    memory = (row.setting.matrix, by_hand and by_hand.peak, sdpa and sdpa.peak)
+    memory = (row.setting.matrix, by_hand.peak if by_hand else None, sdpa.peak if sdpa else None)
     counts = (NONE if each is None else three_digits(each / 1e6) for each in memory)
     return [title, str(row.setting.T), *times, faster, *counts]
 
