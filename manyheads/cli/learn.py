@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -147,21 +146,6 @@ def _rung(exercise: Exercise, source: AttemptSource, result: ExerciseResult | No
     return Rung(*named, state, result.score or 0.0, most, asked, tuple(function_reports(result)), result.unseen)
 
 
-def _write(path: Path, page: str, exercise: str) -> None:
-    """Write the file; of folders the course's own is made, and no other. Raises CourseFault."""
-    try:
-        if path.parent.name == PLOTS:
-            path.parent.mkdir(exist_ok=True)
-        path.write_text(page, encoding="utf-8")
-    except FileNotFoundError:
-        raise CourseFault(
-            f"there is no folder {path.parent} to draw in. Next: mkdir -p {quote(str(path.parent))}"
-        ) from None
-    except OSError as error:
-        following = f"course plot {exercise} --out ~/{exercise}.html"
-        raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: {following}") from None
-
-
 def plot(
     exercise: Annotated[str | None, typer.Argument(help="Its id or file.", show_default=CHECKED_LAST)] = None,
     function: Annotated[str | None, typer.Argument(help="One function or class of it [default: all].")] = None,
@@ -185,7 +169,12 @@ def plot(
         console.tell(f"✗ {followed.ended}", style="bold red")
     if shown:
         path = out or loaded.root / PLOTS / f"{wanted.id}.html"
-        _write(path, pictures_page(f"{wanted.title}: expected, yours, difference", shown), wanted.id)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(pictures_page(f"{wanted.title}: expected, yours, difference", shown), encoding="utf-8")
+        except OSError as error:
+            following = f"course plot {wanted.id} --out ~/{wanted.id}.html"
+            raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: {following}") from None
         console.say(f"Drawn in {path}")
     console.print(f"Next: course check {wanted.id}")
     if followed.ended:

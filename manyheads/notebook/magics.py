@@ -24,6 +24,7 @@ from ..course import Course, Exercise, find_course, load_course
 from ..course.model import exercises_called, unknown
 from ..diagnosis.recording_file import read
 from ..errors import CourseFault
+from ..report.called import next_alone
 from ..report.labels import label_of
 from ..report.ladder import after_done
 from ..report.notebook_html import WIDTH, NotebookView, checked, shown
@@ -55,7 +56,7 @@ class Magics:
             try:
                 view = answer(line.split())
             except CourseFault as error:
-                view = shown(Text(f"course: {error}", style="bold red"))
+                view = shown(Text(next_alone(f"course: {error}"), style="bold red"))
             if view is not None:
                 display({"text/html": view.html, "text/plain": view.text}, raw=True)
 

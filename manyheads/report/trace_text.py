@@ -73,7 +73,7 @@ def fitted_trace(console: Console, calls: Sequence[Explained], below: int) -> tu
     Calls that are wrong come first, each with at least the lines that are marked, if any is, and three rows of one wrong table.
     below: how many lines stand below it.
     """
-    whole, room = Group(*map(trace_report, calls)), console.height - below
+    whole, room = Group(*map(trace_report, calls)), max(console.height - below, below)
 
     def height(parts: Sequence[RenderableType]) -> int:
         return len(console.render_lines(Group(*parts)))

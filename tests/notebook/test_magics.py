@@ -85,7 +85,7 @@ def test_a_command_that_there_is_not_is_told(shown: dict[str, dict[str, str]]) -
 
 
 def test_an_exercise_that_there_is_not_is_one_sentence(shown: dict[str, dict[str, str]]) -> None:
-    says = "course: there is no exercise 'median'; there are: running_mean. Next: %course status"
+    says = "course: there is no exercise 'median'; there are: running_mean.\nNext: %course status"
     assert shown["unknown"]["text/plain"] == says
 
 
@@ -101,7 +101,7 @@ def test_what_is_right_is_told_so(shown: dict[str, dict[str, str]]) -> None:
 
 
 def test_questions_are_about_the_saved_notebook_and_named_by_its_cells(shown: dict[str, dict[str, str]]) -> None:
-    unsaved = "course: nothing in 01_running_mean.ipynb as it was saved can be asked about. Next: save it, then %ask"
+    unsaved = "course: nothing in 01_running_mean.ipynb as it was saved can be asked about.\nSave it.\nNext: %ask"
     assert shown["ask unsaved"]["text/plain"] == unsaved
     asked, said = shown["ask"]["text/plain"], shown["answer"]["text/plain"]
     assert asked.count("Question ") == 5
