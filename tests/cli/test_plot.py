@@ -25,17 +25,15 @@ def test_a_picture_is_written_and_told_in_words(run_course: Run, student_copy: P
     assert first.startswith("running_mean(x): the largest difference is ")
     assert where == f"Drawn in {student_copy / 'plots' / 'running_mean.html'}"
     assert following == "Next: course check running_mean"
-    assert f"<figcaption>{first}</figcaption>" in (student_copy / "plots" / "running_mean.html").read_text(
-        encoding="utf-8"
-    )
+    page = (student_copy / "plots" / "running_mean.html").read_text(encoding="utf-8")
+    assert f"<figcaption>{first}</figcaption>" in page
 
 
 def test_a_picture_may_go_elsewhere_but_not_where_none_can_be(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     app(["plot", "running_mean", "--out", "mine.html"], standalone_mode=False)
     assert "Drawn in mine.html" in capsys.readouterr().out
     assert (here / "mine.html").exists()
-    with pytest.raises(
-        CourseFault, match=r"cannot be written \(.*\)\. Next: course plot running_mean --out ~/running_mean\.html$"
-    ):
+    says = r"cannot be written \(.*\)\. Next: course plot running_mean --out ~/running_mean\.html$"
+    with pytest.raises(CourseFault, match=says):
         app(["plot", "running_mean", "--out", "course.yaml/mine.html"], standalone_mode=False)
     assert not (here / "plots").exists()
