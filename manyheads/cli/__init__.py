@@ -93,7 +93,7 @@ def _run() -> int:
         if name in ("", __package__.partition(".")[0]):
             return _fault(error)
         said = f"this Python ({sys.executable}) has no {name}, which course needs"
-        _say(f"course: {said}. Next: make check, which installs it, then .venv/bin/course")
+        _say(f"course: {said} and make check installs. Next: make check")
         return 2
     except OSError as error:
         return _fault(error) if _next_after(error) is None else _said_of(error)

@@ -55,7 +55,7 @@ def new(
     if assignment not in there:  # which may be meant, or a slip of the pen
         console.say(f"{assignment} is a new assignment, beside {', '.join(there)}")
     console.say(*(str(path.relative_to(loaded.root)) for path in written))
-    console.say(f"Next: fill what says {FILL} there, then course release {exercise} and course verify {exercise}")
+    console.say(f"Next: fill what says {FILL} there, then: course release {exercise} && course verify {exercise}")
 
 
 def verify(

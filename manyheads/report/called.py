@@ -19,7 +19,7 @@ COMMANDS = (
 )
 _CALL = re.compile(rf"(?<![\w./\\-])course(?= (?:{'|'.join(COMMANDS)})\b)")
 
-_COMMAND = r"(?:\S*\bcourse|git|mkdir|chmod|rm|pip|make check|%\w+|\S+ -m) .*|%\w+"
+_COMMAND = r"(?:\S*\bcourse|git|mkdir|chmod|rm|pip|make check|%\w+|\S+ -m)(?: .*)?"
 _BY_HAND = re.compile(rf"(?!{_COMMAND})(.+?),? then:? ({_COMMAND})", re.DOTALL)  # and the command after it
 
 

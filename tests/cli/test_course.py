@@ -302,4 +302,4 @@ def test_a_python_without_a_package_is_told_with_what_to_run(run_course, student
     done = run_course("status", cwd=student_copy, env={"PYTHONPATH": path})
     assert (done.returncode, done.stdout) == (2, "")
     said = f"course: this Python ({sys.executable}) has no typer, which course needs"
-    assert done.stderr == f"{said}. Next: make check, which installs it, then .venv/bin/course\n"
+    assert done.stderr == f"{said} and make check installs. Next: make check\n"
