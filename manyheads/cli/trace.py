@@ -56,8 +56,8 @@ def trace(
         console.print(LEGEND, style="bright_black", soft_wrap=not console.is_terminal)
     if left:
         console.say(f"{left} lines more: course trace {' '.join(filter(None, (wanted.id, function)))} --all")
-    well = not followed.ended and all(explanation.right for explanation in explanations)
-    first = "" if well or not explanations else "change the first line that surprises you, then: "
+    surprises = any(each.entries and not each.right for each in explanations)
+    first = "change the first line that surprises you, then: " if surprises else ""
     console.print(f"Next: {first}course check {wanted.id}")
     if followed.ended or any(explanation.raised for explanation in explanations):
         raise typer.Exit(1)
