@@ -144,16 +144,18 @@ def _block(block: OriginBlock, *, alone: bool) -> list[RenderableType]:
     margin = max(len(name) for name in (block.title, *block.rows)) + 2
     fits = (_WIDE - margin - 6) // (1 if alone else 2) // (width + 1)
     count = min(fits, len(block.yours[0]))
+    wrong = (place for row in block.yours for place, cell in enumerate(row) if not cell.right)
+    shown = slice(start := max(min([*wrong, len(block.yours[0]) - count]), 0), start + count)
     heading = Text(f"  {block.title:<{margin}}", style="bold")
     if not alone:
         heading.append(f"{'yours':<{count * (width + 1) + 4}}should be")
     parts: list[RenderableType] = [heading] if block.title or not alone else []
     for name, mine, right in zip(block.rows, block.yours, block.right, strict=True):
         row = Text(f"  {name:<{margin}}")
-        _cells(row, mine[:count], width)
+        _cells(row, mine[shown], width)
         if not alone:
             row.append(" ✓  " if all(cell.right for cell in mine) else " ✗  ")
-            _cells(row, right[:count], width)
+            _cells(row, right[shown], width)
         parts.append(row)
     return parts
 

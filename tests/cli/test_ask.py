@@ -77,7 +77,5 @@ def test_keys_that_were_typed_before_it_asked_are_no_answer(monkeypatch: pytest.
     typing, terminal = pty.openpty()
     monkeypatch.setattr("sys.stdin", os.fdopen(terminal))
     os.write(typing, b"A\n")
-    later = threading.Timer(1.0, os.write, (typing, b"b\n"))
-    later.start()
+    threading.Timer(1.0, os.write, (typing, b"b\n")).start()
     assert _letter(open_console()) == "B"
-    later.join()

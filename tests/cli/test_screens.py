@@ -67,8 +67,7 @@ def test_several_are_wrong_and_the_first_is_whole(screen: Screen) -> None:
     assert shown[4].strip().startswith("! T is no longer T:")
     assert [line[:9] for line in shown if line.startswith("  token")][:3] == ["  token 1", "  token 2", "  token 3"]
     (more,) = (line for line in shown if "lines more: " in line)
-    whole = screen(*shlex.split(more.partition(": course ")[2]))
-    assert len(whole) > 40
+    assert len(screen(*shlex.split(more.partition(": course ")[2]))) > 40
 
 
 def test_four_functions_of_one_file_are_wrong(screen: Screen) -> None:

@@ -87,6 +87,12 @@ def test_numbers_that_strayed_stand_beside_those_that_should_be_there() -> None:
     ]
 
 
+def test_of_a_wide_table_the_part_that_is_wrong_is_shown() -> None:
+    block = OriginBlock("", ("token 0",), (cells(*range(38), 5, 39),), (cells(*range(40)),))
+    *_, row = text(Explained("f(x)", "", (), picture=OriginPicture("x", (block,), 0, False)))
+    assert " 37  5 39  ✗ " in row
+
+
 def test_where_nothing_strayed_there_is_one_table() -> None:
     block = OriginBlock("", ("token 0",), (cells(0, 1),), (cells(0, 1),))
     assert text(Explained("f(x)", "", (), picture=OriginPicture("x", (block,), 0, True)))[2:] == ["  token 0  0 1"]

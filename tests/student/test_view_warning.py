@@ -32,8 +32,7 @@ MOVED = "T is no longer T: a step along it was "
 ])  # fmt: skip
 def test_a_view_that_moves_tokens_is_doubted(name, before, after, says):
     warning = view_warning(step(name, before, after), AXES)
-    assert warning.startswith(says)
-    assert bool(warning) == bool(says)
+    assert (warning.startswith(says), bool(warning)) == (True, bool(says))
 
 
 def test_only_tokens_are_doubted_for_three_of_a_kind_may_be_as_many_as_the_batch() -> None:
