@@ -6,6 +6,7 @@ It looks at what is saved, never at what is being typed. Imports pygls, which ma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
@@ -31,16 +32,6 @@ from .learn import hint_on
 from .own import check_evidence, check_one, is_started, own_attempt, why_unstarted
 
 HINT = "course.hint"
-
-
-def exercise_in(uri: str) -> tuple[Course, Exercise] | None:
-    """Return the exercise whose script this is, with its course; None for any other file."""
-    path = Path(to_fs_path(uri) or "").resolve()
-    try:
-        course = load_course(find_course(path.parent))
-    except (CourseError, OSError):
-        return None
-    return next(((course, exercise) for exercise in course.exercises if exercise.script.resolve() == path), None)
 
 
 def diagnostics_of(told: ExerciseEvidence, uri: str, hint: Hint | None = None) -> Iterator[types.Diagnostic]:
@@ -124,12 +115,16 @@ class Editor:
 
     def ask(self, method: Callable[..., Any], uri: str, *about: Any) -> Any:
         """Call one of these about an exercise's script; of another file, None. A fault of the course is shown as a message."""
-        try:
-            if (found := exercise_in(uri)) is not None:
-                with self._lock:
-                    return method(uri, *found, *about)
-        except CourseFault as error:
-            self.say(f"course: {error}", types.MessageType.Error)
+        path, course = Path(to_fs_path(uri) or "").resolve(), None
+        with suppress(CourseError, OSError):  # a file of no course
+            course = load_course(find_course(path.parent))
+        for exercise in course.exercises if course else ():
+            if course and exercise.script.resolve() == path:
+                try:
+                    with self._lock:
+                        return method(uri, course, exercise, *about)
+                except CourseFault as error:
+                    self.say(f"course: {error}", types.MessageType.Error)
         return None
 
 
