@@ -1,6 +1,7 @@
 """What tests are made of: copies of courses, attempts, and results with what a test does not ask about filled in."""
 
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -86,6 +87,12 @@ def with_last_mean(folder: Path) -> Path:
     row = text[text.index("      - id: running_mean") :]
     course.write_text(text + row.replace("running", "last"), encoding="utf-8")
     return folder
+
+
+def notebook(*sources: object) -> str:
+    """A notebook's text with these code cells."""
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": source} for source in sources]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 def content(folder: Path) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from ..submission.notebook import METADATA_KEY
+from ..submission.read import METADATA_KEY
 
 # jupytext and nbformat, imported in a third of the time.
 #
@@ -41,7 +41,7 @@ PREDICT = "predict"  # tags a cell that answers a question which its reader has 
 LOCKED = frozenset(("check", PREDICT))
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
-# One statement, so that a grader recognises it whole where the cell's metadata is lost (`submission/notebook.py`). Short,
+# One statement, so that a grader recognises it whole where the cell's metadata is lost (`submission/read.py`). Short,
 # because Validate shows it above what it says.
 _VISIBLE = """\
 # What your answers show, before anybody grades them. In a terminal: course check EXERCISE

@@ -22,7 +22,7 @@ from ..report.class_rows import NOBODY, row_of
 from ..report.labels import labels_of
 from ..result import students_in
 from ..submission import write_not_graded
-from ..submission.to_grade import to_grade
+from ..submission.lay_out import to_grade
 from .class_results import Counting, class_list
 from .class_told import counted_up, name_absent, name_changed, name_decisions, name_not_graded, name_others, show_rows
 from .options import (

@@ -103,7 +103,7 @@ def _other_name(course: Course, exercise: Exercise) -> str:
 
     Beside an untouched script, only one in which something is written; without a script, also one that defines what is asked for.
     """
-    from ..submission.which_exercise import Exercises, NotPlaced, Reading
+    from ..submission.which_exercise import Exercises, NotPlaced
 
     script, kib, exercises = exercise.script, course.limits.source_kib, Exercises(course)
     own = {path for other in course.exercises for path in (other.script, other.notebook)}
@@ -114,7 +114,7 @@ def _other_name(course: Course, exercise: Exercise) -> str:
         near = [name for name in near if not is_unwritten(read_file(script.with_name(name), kib).source)]
     for path in () if near or script.exists() else files:
         with suppress(NotPlaced, Unreadable):
-            if exercises.of(path.name, read_bytes(path, largest(path.name, kib)), Reading()) == exercise:
+            if exercises.of(path.name, read_bytes(path, largest(path.name, kib))) == exercise:
                 return path.name
     return near[0] if near else ""
 

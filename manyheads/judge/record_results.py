@@ -7,14 +7,13 @@ stopped run continues where it stopped, and a repeated run grades only what has 
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -32,8 +31,7 @@ from ..result import (
 )
 from ..submission import Submission
 from ..submission import find as not_graded
-from ..submission.lay_out import held
-from ..whole import naming
+from ..submission.lay_out import append, held, rows_of
 from .judge_process import Graded
 from .keys import Keys
 
@@ -128,9 +126,10 @@ class Record:
 
     def __post_init__(self) -> None:
         self.noted: dict[str, dict[str, str]] = {}  # "student/assignment" -> exercise -> key of the result
-        for name, noted in _rows(self.folder / JOURNAL, 2):
-            with suppress(ValueError, TypeError):  # it is no row of ours
-                self.noted.setdefault(str(name), {}).update(noted)
+        for row in rows_of(self.folder / JOURNAL):
+            match row:
+                case [str(name), dict(noted)]:  # else it is no row of ours
+                    self.noted.setdefault(name, {}).update(noted)
 
     @property
     def in_part(self) -> int:
@@ -180,7 +179,7 @@ class Record:
         graded = {each.id: each for each in result.exercises if each.is_graded and each.id in keys}
         exercises = (exercise for exercise in submission.assignment.exercises if exercise.id in graded)
         noted = {e.id: self.keys.of_result(keys[e.id], e, graded[e.id]) for e in exercises}
-        _append(self.folder / JOURNAL, _name(submission), noted)
+        append(self.folder / JOURNAL, [_name(submission), noted])
 
     def _write(
         self, submission: Submission, result: Result, before: Result | None, kept: Collection[str] | None = None
@@ -227,7 +226,7 @@ def note_points(folder: Path, before: Result, after: Result) -> None:
     old, new = (total_of(e.score for e in r.exercises if e.id in both and not e.excused) for r in (before, after))
     is_by_hand = any(each.rule == "score" for each in after.adjustments)  # a total, which no run changes
     if old != new and not is_by_hand:
-        _append(folder / CHANGING, after.student, after.assignment, old, new)
+        append(folder / CHANGING, [after.student, after.assignment, old, new])
 
 
 def finish_changed_points(folder: Path) -> list[ChangedPoints]:
@@ -242,26 +241,9 @@ def finish_changed_points(folder: Path) -> list[ChangedPoints]:
 def read_changed_points(folder: Path) -> list[ChangedPoints]:
     """Return whose points the last run changed, ordered by student."""
     points: dict[tuple[str, str], tuple[float | None, float | None]] = {}
-    for student, assignment, before, after in _rows(folder / CHANGED, 4):
-        before, _ = points.get((student, assignment), (before, after))  # noted twice where the run was stopped
-        points[student, assignment] = before, after
+    for row in rows_of(folder / CHANGED):
+        match row:
+            case [str(student), str(assignment), float() | int() | None as before, float() | int() | None as after]:
+                before, _ = points.get((student, assignment), (before, after))  # noted twice where the run was stopped
+                points[student, assignment] = before, after
     return [ChangedPoints(*key, *pair) for key, pair in sorted(points.items()) if pair[0] != pair[1]]
-
-
-def _append(path: Path, *row: object) -> None:
-    """Write a row at the end of a file, and wait for the disk."""
-    with naming(path), path.open("a", encoding="utf-8") as file:
-        file.write(f"\n{json.dumps(row)}\n")  # the leading newline ends a line that a power cut left incomplete
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _rows(path: Path, length: int) -> Iterator[list[Any]]:
-    """Yield the rows of a file, without what is incomplete; none where there is no file."""
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(row, list) and len(row) == length:
-            yield row

@@ -42,7 +42,7 @@ def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Col
         for said, _, next_ in told
     ]
     counts = "is not graded: another file is of the same exercise"
-    done.not_taken += [f"{e.origin.path} {counts}" for e in done.laid if e.state in (State.OTHER, State.OLDER)]
+    done.not_taken += [f"{e.origin.path} {counts}" for e in done.laid if e.state is State.OLDER]
     return done
 
 

@@ -33,8 +33,7 @@ from ..errors import CourseFault
 from ..judge.judge_process import GradePlan, SteadyJudge
 from ..result import ExerciseResult, HandedIn, Result, total_of
 from ..submission import Submission, find_submissions
-from ..submission.lay_out import read_memory
-from ..submission.to_grade import handed_in
+from ..submission.lay_out import handed_in, read_memory
 from .nbgrader_feedback import comment, group_report
 from .nbgrader_writer import GradebookWriter, KnownCell, NotebookCells, leave_to_a_human, notebook_cells
 

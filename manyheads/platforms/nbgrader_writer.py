@@ -22,7 +22,7 @@ from ..course.decisions import dates_of
 from ..errors import CourseFault
 from ..report.adjustments import own
 from ..result import ExerciseResult, Result
-from ..submission.notebook import METADATA_KEY
+from ..submission.read import METADATA_KEY
 from .nbgrader_database import demand_points, one_transaction, open_gradebook, reason
 from .nbgrader_feedback import comment
 

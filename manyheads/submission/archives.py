@@ -6,8 +6,6 @@ Students make archives: nothing that one claims is believed, and nothing within 
 from __future__ import annotations
 
 import bz2
-import calendar
-import errno
 import gzip
 import io
 import lzma
@@ -21,9 +19,10 @@ import time
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
@@ -33,14 +32,14 @@ from . import ENDINGS, Unreadable, is_archive, read_bytes, shown
 from .find import is_noise
 
 MIB = 1024 * 1024
+PERSONS = 25  # whose archives a download may be as large as
 METADATA = "submission_metadata.yml"  # of Gradescope: whose each folder is
 LONGEST, DEEPEST = 255, 40  # characters of a name; folders within folders
-_NESTED = 2  # archives within archives: a student's in the download's
 _TOO_LARGE, _TOO_MANY = "it unpacks to more than is read here", "it has more files than are read here"
 _ASK = "Next: ask for the file itself"
 _FAULTS = (
-    *(zipfile.BadZipFile, tarfile.TarError, struct.error, zlib.error, lzma.LZMAError),
-    *(EOFError, OSError, ValueError, OverflowError, RuntimeError),  # among these NotImplementedError, RecursionError
+    *(zipfile.BadZipFile, tarfile.TarError, struct.error, zlib.error, lzma.LZMAError, EOFError),
+    *(OSError, ValueError, OverflowError, RuntimeError),  # among these NotImplementedError, RecursionError
 )
 # What browsers and mail programs put behind an ending that they do not know, and platforms before it: 04_x.py.txt, 04_x.ipynb-1.json.
 _WRAPPED = re.compile(
@@ -56,18 +55,34 @@ def _unopened(why: str) -> Closed:
     return Closed(f"is not opened: {why}. Next: unpack it by hand, look at it, then course collect that folder")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Limits:
-    """How much is read: of one file; in the archives of one person; of all downloads together."""
+    """How much may still be read: of one file, and in one person's archives, or a download. until: by the monotonic clock."""
 
     attempt: int = 16 * MIB
-    archive: int = 256 * MIB
-    person: int = 128 * MIB
+    size: int = 128 * MIB
     members: int = 5_000  # without what is noise, such as a virtual environment
     listed: int = 40_000  # with it
     seconds: float = 30
-    total: int = 2048 * MIB
-    total_members: int = 500_000
+    code: int = 1_500_000  # characters, parsed in 5 s at most; 640 files in 60 KB of one student's zip took 6 minutes
+    until: float = float("inf")
+
+    def of(self, persons: int = 1) -> Limits:
+        """Return what archives of so many may take, from now on."""
+        until, sizes = time.monotonic() + self.seconds * persons, (self.size * persons, self.members * persons)
+        return replace(self, size=sizes[0], members=sizes[1], listed=self.listed * persons, until=until)
+
+    @property
+    def spent(self) -> str:
+        """Why nothing more is read; "" where something may be."""
+        why = _TOO_LARGE if self.size < 0 else _TOO_MANY if self.members < 0 else ""
+        return why or "it takes longer than is read here" * (time.monotonic() > self.until)
+
+    def take(self, size: int = 0, members: int = 0) -> None:
+        """Count bytes and members. Raises Closed where there are too many."""
+        self.size, self.members = self.size - size, self.members - members
+        if self.spent:
+            raise _unopened(self.spent)
 
 
 @dataclass(frozen=True)
@@ -85,34 +100,16 @@ class Member:
         return self.path[-1]
 
 
+_Refused = list[tuple[tuple[str, ...], str]]
+
+
 @dataclass
-class Budget:
-    """What may still be read for one person, or of all downloads. until: by the monotonic clock."""
-
-    size: int
-    members: int
-    until: float = float("inf")
-    is_of_all: bool = False
-
-    def take(self, size: int = 0, members: int = 0) -> None:
-        """Count bytes and members. Raises Closed, or CourseFault where it is of all downloads."""
-        self.size -= size
-        self.members -= members
-        why = _TOO_LARGE if self.size < 0 else _TOO_MANY if self.members < 0 else ""
-        if why and self.is_of_all:
-            next_ = "Next: course collect them one by one, or a folder at a time"
-            raise CourseFault(f"the downloads are not read to their end: {why}. {next_}")
-        if why or time.monotonic() > self.until:
-            raise _unopened(why or "it takes longer than one student's files may take")
-
-
 class Reader:
     """Reads downloads. files: to be closed at the end. refused: what is nobody's, by its path, with why and what comes next."""
 
-    def __init__(self, limits: Limits) -> None:
-        self.limits, self.files = limits, ExitStack()
-        self.refused: list[tuple[tuple[str, ...], str]] = []
-        self._all = Budget(limits.total, limits.total_members, is_of_all=True)
+    limits: Limits
+    files: ExitStack = field(default_factory=ExitStack)
+    refused: _Refused = field(default_factory=list)
 
     def listed(self, download: Path) -> list[Member]:
         """Return every file of a download. Raises CourseFault."""
@@ -122,7 +119,8 @@ class Reader:
                 return list(self._folder(download))
             if not is_archive(name):
                 return list(self._file(download, (name,)))
-            return list(self._members(self.files.enter_context(download.open("rb")), name, (), self._all))
+            file = self.files.enter_context(download.open("rb"))
+            return self._members(file, (), self.limits.of(PERSONS), self.refused)
         except Closed as reason:
             return [Member((name,), closed=str(reason))]
         except FileNotFoundError:
@@ -130,76 +128,64 @@ class Reader:
         except OSError as error:
             raise CourseFault(f"{download} cannot be read ({error.strerror}). Next: download it again") from None
 
-    def budget(self) -> Budget:
-        """Return what one person's archives may take, from now on."""
-        return Budget(self.limits.person, self.limits.members, time.monotonic() + self.limits.seconds)
-
-    def opened(self, member: Member, budget: Budget, depth: int = 1) -> list[tuple[Member, bytes]]:
-        """Return a file with its content; of an archive all files, or none and why. Raises CourseFault where all is too much."""
-        refused, left, found = len(self.refused), self._all.size, list[tuple[Member, bytes]]()
-        try:
-            if member.closed:
-                return [(member, b"")]
-            if not is_archive(member.name):
-                content = content_of(member, self.limits.attempt)
-                self._all.take(len(content))
-                return [(member, content)]
-            if depth > _NESTED:
-                raise _unopened(f"it is within {depth - 1} others")
-            budget.take()
-            file = io.BytesIO(content_of(member, self.limits.archive))
-            for inner in self._members(file, member.name, member.path, budget):
-                for each, content in self.opened(inner, budget, depth + 1):
+    def opened(self, member: Member, budget: Limits) -> list[tuple[Member, bytes]]:
+        """Return a file with its content; of an archive all files, or none and why."""
+        found, refused, left = list[tuple[Member, bytes]](), _Refused(), [member]
+        while left:
+            each = left.pop()
+            try:
+                content = b"" if each.closed else content_of(each, self._most(each.name))
+                if each is not member:
                     budget.take(len(content))
+                if is_archive(each.name) and not each.closed:
+                    left += self._members(io.BytesIO(content), each.path, budget, refused)
+                else:
                     found.append((each, content))
-            return found
-        except Closed as reason:
-            del self.refused[refused:]
-            self._all.size = left  # nothing of it is kept
-            return [(replace(member, closed=str(reason)), b"")]
+            except Closed as reason:
+                if budget.spent:
+                    return [(replace(member, closed=str(reason)), b"")]
+                found.append((replace(each, closed=str(reason)), b""))
+        self.refused += refused
+        return found
 
-    def _folder(self, folder: Path, path: tuple[str, ...] = ()) -> Iterator[Member]:
-        if len(path) > DEEPEST:
-            return self.refused.append((path, "has too many folders within folders. Next: look at it by hand"))
-        try:
-            entries = [(each, each.lstat().st_mode) for each in sorted(folder.iterdir()) if not is_noise(each.name)]
-        except OSError as error:  # it cannot be listed, or not be entered
-            if not path:
-                raise
-            yield Member((*path, ""), closed=f"{_without_rights(error, folder)}. Next: look at it by hand")
-            return
-        for each, mode in entries:
-            self._all.take(members=1)
-            yield from (self._folder if stat.S_ISDIR(mode) else self._file)(each, (*path, each.name))
+    def _most(self, name: str) -> int:
+        return self.limits.size if is_archive(name) else self.limits.attempt
+
+    def _folder(self, folder: Path) -> Iterator[Member]:
+        left: list[tuple[str, ...]] = [()]
+        while left:
+            place = folder.joinpath(*(path := left.pop()))
+            try:
+                entries = [(each, each.lstat()) for each in sorted(place.iterdir()) if not is_noise(each.name)]
+            except OSError:  # it cannot be listed, or not be entered
+                if not path:
+                    raise
+                yield Member((*path, ""), closed=_without_rights(place))
+                continue
+            left += [(*path, each.name) for each, status in entries if stat.S_ISDIR(status.st_mode)]
+            for each, status in entries:
+                if not stat.S_ISDIR(status.st_mode):
+                    yield from self._file(each, (*path, each.name))
 
     def _file(self, file: Path, path: tuple[str, ...]) -> Iterator[Member]:
-        status = file.lstat()
-        kind = "is no regular file" * (not stat.S_ISREG(status.st_mode))
-        kind = "is a link, and links are not followed" if stat.S_ISLNK(status.st_mode) else kind
-        parts, why = _parts("/".join(path))
-        if why := why or kind:
+        status, (parts, why) = file.lstat(), _parts("/".join(path))
+        if why := why or _kind(status.st_mode):
             self.refused.append((path, f"{why}. Next: put the file itself there, under another name"))
         else:
             yield Member(parts, status.st_mtime, partial(self._open, file) if is_wanted(file.name) else None)
 
     def _open(self, file: Path) -> IO[bytes]:
-        most = self.limits.archive if is_archive(file.name) else self.limits.attempt
         try:
-            return io.BytesIO(read_bytes(file, most // 1024))
+            return io.BytesIO(read_bytes(file, self._most(file.name) // 1024))
         except Unreadable as error:
-            why = f"is not read: {error}".rstrip(".")
-            why = why if os.access(file, os.R_OK) else _without_rights(PermissionError(), file)
-            raise Closed(f"{why}. {_ASK}") from None
+            said = f"is not read: {str(error).rstrip('.')}. {_ASK}"
+            raise Closed(said if os.access(file, os.R_OK) else _without_rights(file)) from None
 
-    def _members(self, file: IO[bytes], name: str, above: tuple[str, ...], budget: Budget) -> Iterable[Member]:
+    def _members(self, file: IO[bytes], above: tuple[str, ...], budget: Limits, refused: _Refused) -> list[Member]:
         """Return the files of an archive, of equal names the last. above: what stands before their paths. Raises Closed."""
-        if name.lower().endswith((".rar", ".7z")):
-            raise _unopened("it is of a kind that is not opened here")
         found: dict[tuple[str, ...], Member] = {}
-        most = self.limits.total_members if budget.is_of_all else self.limits.listed
-        for own, modified, start, closed in (
-            _zip(file, most) if zipfile.is_zipfile(file) else _tar(file, self.limits, budget.size)
-        ):
+        for each in _zip(file, budget.listed) if zipfile.is_zipfile(file) else _tar(file, self._most, budget.size):
+            own = each.name
             if any(map(is_noise, own.replace("\\", "/").split("/"))):
                 continue
             budget.take(members=1)
@@ -207,14 +193,15 @@ class Reader:
             inner, ask = (*above, *parts), f", and is not taken. {_ASK}"
             if why:
                 short = own if len(own) <= LONGEST else f"{own[: LONGEST // 2]}…{own[-LONGEST // 4 :]}"
-                self.refused.append(((*above, short), why + ask))
+                refused.append(((*above, short), why + ask))
                 continue
             if inner in found:
-                self.refused.append((inner, f"stands in the archive once more, and the last one counts. {_ASK}"))
-            found[inner] = Member(inner, modified, start if is_wanted(inner[-1]) else None, closed and closed + ask)
+                refused.append((inner, f"stands in the archive once more, and the last one counts. {_ASK}"))
+            start = each.start if is_wanted(inner[-1]) else None
+            found[inner] = replace(each, path=inner, start=start, closed=each.closed and each.closed + ask)
         if not found:
             raise _unopened("there are no files in it")
-        return found.values()
+        return [*found.values()]
 
 
 def own_name(name: str) -> str:
@@ -255,108 +242,94 @@ def content_of(member: Member, most: int) -> bytes:
     return bytes(content)
 
 
-def _without_rights(error: OSError, path: Path) -> str:
-    why = error.strerror or os.strerror(errno.EACCES)
-    return f"is not read: {why}; chmod -R u+rwX {shlex.quote(shown(str(path)))} changes that"
+def _without_rights(path: Path) -> str:
+    changes = f"chmod -R u+rwX {shlex.quote(shown(str(path)))} changes that"
+    return f"is not read: Permission denied; {changes}. Next: the same command again"
 
 
-_Listed = Iterator[tuple[str, float, Callable[[], IO[bytes]], str]]  # name, time, what opens it, why it is closed
-_UTF8, _ENCRYPTED = 0x800, 0x1
-_UNIX = 3  # the system whose file modes the upper half of external_attr holds
-_ENTRY = 400  # bytes of a member in a zip's list, with a long name
+class _ShortList:
+    """A zip whose list of members is no longer than that: zipfile reads it at once, and makes an object for each."""
 
-
-class _Bounded:
-    """A file that gives at most so many bytes at once, and in all; else it raises Closed."""
-
-    def __init__(self, file: Any, at_once: float = float("inf"), in_all: float = float("inf")) -> None:
-        self._file, self._at_once, self._left = file, at_once, in_all
+    def __init__(self, file: IO[bytes], most: int) -> None:
+        self._file, self._most = file, most
 
     def read(self, size: int = -1) -> bytes:
-        if size > self._at_once:  # zipfile reads its list at once, and makes an object for each member
+        if size > self._most:
             raise _unopened(_TOO_MANY)
-        data: bytes = self._file.read(size)
-        self._left -= len(data)
-        if self._left < 0:
-            raise _unopened(_TOO_LARGE)
-        return data
+        return self._file.read(size)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
 
 
-def _zip(file: IO[bytes], most: int) -> _Listed:
+_ENTRY = 400  # bytes of a member in a zip's list, with a long name
+_UTF8, _ENCRYPTED = 0x800, 0x1
+
+
+def _zip(file: IO[bytes], most: int) -> Iterator[Member]:
     try:
-        archive = zipfile.ZipFile(cast(IO[bytes], _Bounded(file, at_once=max(most * _ENTRY, MIB))))
+        archive = zipfile.ZipFile(cast(IO[bytes], _ShortList(file, max(most * _ENTRY, MIB))))
     except _FAULTS:
         raise _unopened("it is damaged, or no zip at all") from None
     for info in archive.infolist():
-        name, modified = info.orig_filename, 0.0
+        name, modified, mode = info.orig_filename, 0.0, info.external_attr >> 16
         if info.filename.endswith("/"):  # is_dir() fails on an empty name
             continue
         with suppress(UnicodeError):  # macOS writes UTF-8 without saying so, and zipfile takes that for cp437
             name = name if info.flag_bits & _UTF8 else name.encode("cp437").decode("utf-8")
         with suppress(ValueError, OverflowError):
-            modified = float(calendar.timegm((*info.date_time, 0, 0, 0)))
-        yield name, modified, partial(archive.open, info), _closed(info)
+            modified = datetime(*info.date_time, tzinfo=UTC).timestamp()
+        is_known = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        closed = _kind(mode) * bool(stat.S_IFMT(mode)) or "is encrypted" * (info.flag_bits & _ENCRYPTED)
+        closed = closed or "is compressed in a way that is not read here" * (not is_known)
+        yield Member((name,), modified, partial(archive.open, info), closed)
 
 
-def _closed(info: zipfile.ZipInfo) -> str:
-    """Return why this is no plain file that can be read; "" where it is one."""
-    kind = stat.S_IFMT(info.external_attr >> 16) if info.create_system == _UNIX else 0
-    if kind and kind != stat.S_IFREG:
-        return "is a link" if kind == stat.S_IFLNK else "is no regular file"
-    if info.flag_bits & _ENCRYPTED:
-        return "is encrypted"
-    is_known = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-    return "" if is_known else "is compressed in a way that is not read here"
+def _kind(mode: int) -> str:
+    """Return why this is no plain file; "" where it is one."""
+    kinds = {stat.S_IFREG: "", stat.S_IFLNK: "is a link"}
+    return kinds.get(stat.S_IFMT(mode), "is no regular file")
 
 
 _LATEST = 2.0**33  # seconds since 1970: in the year 2242
-# tarfile would unpack a stream, too, but 10 KB at once, of which bz2 makes 200 MB.
+_HEADER = 64 * 1024  # bytes of a header about headers: 200,000 names in 424 KB, copied to each member, made 15 GB
+# tarfile would unpack a stream, too, but a block of it at once, and bz2 makes 700 MB of 512 bytes.
 _OPENERS: dict[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b": lambda packed: gzip.GzipFile(fileobj=packed),
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ": lzma.LZMAFile,
 }
-_ABOUT_HEADERS = {tarfile.XGLTYPE: 1024} | dict.fromkeys(
-    (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK), 64 * 1024
-)
 
 
 class _ShortHeader(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _ShortHeader:
-        """Raise Closed for a header about headers that is longer than any that is needed: the library keeps it in memory.
-
-        What one says of every member is copied to each: 200,000 names in 424 KB made 15 GB. `git archive` writes 52 bytes.
-        """
+        """Raise Closed for a header about headers that is longer than any that is needed: the library keeps it in memory."""
         header = super().frombuf(buf, encoding, errors)
-        if header.size > _ABOUT_HEADERS.get(header.type, header.size):
+        if header.type in b"LKxgX" and header.size > _HEADER:
             raise _unopened("its headers are longer than any that are needed")
         return header
 
 
-def _tar(file: IO[bytes], limits: Limits, most: int) -> _Listed:
+def _tar(file: IO[bytes], most: Callable[[str], int], left: int) -> Iterator[Member]:
     """Read it as a stream, from its beginning to its end: a header may claim any size, and lead anywhere."""
     file.seek(0)
     start = file.read(6)
     file.seek(0)
     opened = next((opener(file) for magic, opener in _OPENERS.items() if start.startswith(magic)), file)
     try:
-        stream = cast(Any, _Bounded(opened, in_all=most))
-        with tarfile.open(fileobj=stream, mode="r|", tarinfo=_ShortHeader) as archive:
+        with tarfile.open(fileobj=opened, mode="r|", tarinfo=_ShortHeader) as archive:
             while info := archive.next():
                 archive.members.clear()  # type: ignore[attr-defined]
                 archive.pax_headers.clear()  # type: ignore[attr-defined]
-                if info.isdir():
-                    continue
-                is_file = info.isreg() and not info.issparse()
-                closed = "is a link" if info.issym() or info.islnk() else "" if is_file else "is no regular file"
-                content, largest = b"", limits.archive if is_archive(info.name) else limits.attempt
-                if not closed and is_wanted(info.name.rpartition("/")[2]):
-                    content = cast(IO[bytes], archive.extractfile(info)).read(largest + 1)
+                if (left := left - info.size) < 0:
+                    raise _unopened(_TOO_LARGE)
+                is_file, content = info.isreg() and not info.issparse(), b""
+                if is_file and is_wanted(info.name.rpartition("/")[2]):
+                    content = cast(IO[bytes], archive.extractfile(info)).read(most(info.name) + 1)
+                closed = "is a link" if info.issym() or info.islnk() else "is no regular file"
                 modified = float(info.mtime) if 0 <= info.mtime < _LATEST else 0.0  # it may be no number
-                yield info.name, modified, partial(io.BytesIO, content), closed
+                if not info.isdir():
+                    yield Member((info.name,), modified, partial(io.BytesIO, content), closed * (not is_file))
     except _FAULTS:
         raise _unopened("it is damaged, or neither zip nor tar") from None

@@ -1,11 +1,21 @@
-"""From downloads to submitted/<student>/<assignment>/NN_name.py."""
+"""From downloads to submitted/<student>/<assignment>/NN_name.py.
+
+A clone may be a student's own, and its configuration can name programs for git to start. So git works in an empty repository of
+ours, and is told to look for objects in the clone. The time is what the student's git wrote: it can be set at will.
+"""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 
 from ..course import Assignment, Course
 from ..course.dates import read_moment
@@ -13,16 +23,15 @@ from ..errors import CourseFault
 from . import ENDINGS, is_archive, shown
 from .archives import Limits, Reader, own_name
 from .find import plain
-from .folders import all_ids, commit_time, depth_of, understood
-from .lay_out import Candidate, Memory, Origin, digest_of, digests, held, lay_out, paths_of, read_memory, tell_apart
-from .notebook import without_outputs
-from .platforms import CLONES, FOLDERS, Download, HandIn, Person, unwrapped
+from .lay_out import Candidate, LayingOut, Memory, digest_of, held, is_opened, paths_of, read_memory, refuse_links
+from .platforms import CLONES, FOLDERS, Download, HandIn, Person, all_ids, depth_of, understood, unwrapped
 from .read import largest
 from .roster import NoFolder, People, Roster
-from .to_grade import Unread
-from .which_exercise import Exercises, NotAsked, NotPlaced, Reading, place_of
+from .which_exercise import Exercises, NotPlaced, place_of
 
 LOCK = ".collecting"
+MOST_NAMES = 10  # of one student's files that cannot be read, in what is remembered and said
+SECONDS = 20  # for the times of one clone, however many folders it has
 
 
 @dataclass
@@ -41,20 +50,6 @@ class Collected:
 
 
 _Claims = dict[tuple[str, str], dict[Person, list[Candidate]]]
-
-
-@dataclass
-class _Run:
-    """What one run has found. claims: of each student who claims to be that one."""
-
-    exercises: Exercises
-    people: People
-    reader: Reader
-    unread: Unread
-    done: Collected = field(default_factory=Collected)
-    readings: dict[str, Reading] = field(default_factory=lambda: defaultdict(Reading))
-    claims: dict[str, _Claims] = field(default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
-    elsewhere: int = 0  # files of other assignments
 
 
 def collect(
@@ -76,132 +71,184 @@ def collect(
             raise CourseFault(f"{out} is in {download}, which is read. Next: give --out a folder elsewhere")
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise CourseFault(f"{out} is no folder. Next: give --out another name")
-    exercises, reader = Exercises(course, only), Reader(limits or Limits())
     taken = f"another course collect ({{}}) is writing to {out}. Next: wait for its end"
+    reader = Reader(limits or Limits())
     with held(out / LOCK, taken), reader.files:
         memory = read_memory(out)
-        run = _Run(exercises, People(roster, dict(memory.folders)), reader, Unread(exercises, out, memory))
-        for path, listed in _listed(downloads, course, run, whose):
-            _read(path, listed, run, is_known=bool(whose))
-        return _written(run, out, memory)
+        run = _Run(Exercises(course), only, out, memory, People(roster, dict(memory.folders)), reader)
+        for path, listed in run.listed(downloads, whose):
+            run.read(path, listed, is_known=bool(whose))
+        return run.written()
 
 
-def _listed(downloads: Sequence[Path], course: Course, run: _Run, whose: str) -> list[tuple[Path, Download]]:
-    """List all downloads before any is understood: an archive may be one of several students'. Raises CourseFault."""
-    found = []
-    for path in downloads:
-        members = run.reader.listed(path)
-        if path.is_dir() and len(members) == 1 == len(members[0].path) and is_archive(members[0].name):
-            path /= members[0].name  # a folder around a download
-            members = run.reader.listed(path)
-        found.append((path, Download(whose or path.resolve().name, tuple(members), bool(whose), run.people.is_known)))
-        run.done.tell(path, run.reader.refused)
-        run.reader.refused.clear()
-    archives = [(path, each) for path, each in found if is_archive(path.name)]
-    if len(archives) < 2 or all(_is_of_a_class(each, course) for _, each in archives):
-        return found
-    return [(path, replace(each, is_of_one=is_archive(path.name))) for path, each in found]
+@dataclass
+class _Run:
+    """What one run has found. claims: of each student, who claims to be that one. unread: names, by student and assignment."""
 
+    exercises: Exercises
+    only: Assignment | None
+    out: Path
+    memory: Memory
+    people: People
+    reader: Reader
+    done: Collected = field(default_factory=Collected)
+    claims: dict[str, _Claims] = field(default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
+    unread: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    elsewhere: int = 0  # files of other assignments
 
-def _is_of_a_class(download: Download, course: Course) -> bool:
-    """Return whether an archive looks like a platform's download, or has folders of several students, or an assignment's name."""
-    name = unwrapped(download.name)
-    if plain(name) in all_ids(course) or download.is_known(name):
-        return plain(name) in all_ids(course)
-    depth = depth_of(download.members, course)
-    several = {m.path[depth] for m in download.members if 0 <= depth < len(m.path) - 1}
-    return len(several) > 1 or any(each != FOLDERS for each in understood(download, course).platforms)
+    def listed(self, downloads: Sequence[Path], whose: str) -> list[tuple[Path, Download]]:
+        """List all downloads before any is understood: an archive may be one of several students'. Raises CourseFault."""
+        found = []
+        for path in downloads:
+            members = self.reader.listed(path)
+            if path.is_dir() and len(members) == 1 == len(members[0].path) and is_archive(members[0].name):
+                path /= members[0].name  # a folder around a download
+                members = self.reader.listed(path)
+            name = whose or path.resolve().name
+            found.append((path, Download(name, tuple(members), bool(whose), self.people.is_known)))
+            self._tell_refused(path)
+        archives = [each for path, each in found if is_archive(path.name)]
+        if len(archives) < 2 or all(map(self._is_of_a_class, archives)):
+            return found
+        return [(path, replace(each, is_of_one=is_archive(path.name))) for path, each in found]
 
+    def _is_of_a_class(self, download: Download) -> bool:
+        """Return whether an archive looks like a platform's download, or has folders of several students, or an assignment's name."""
+        name, course = unwrapped(download.name), self.exercises.course
+        if plain(name) in all_ids(course) or download.is_known(name):
+            return plain(name) in all_ids(course)
+        depth = depth_of(download.members, course)
+        several = {m.path[depth] for m in download.members if 0 <= depth < len(m.path) - 1}
+        return len(several) > 1 or any(each != FOLDERS for each in understood(download, course).platforms)
 
-def _read(path: Path, download: Download, run: _Run, *, is_known: bool) -> None:
-    """Read what each person has handed in, person by person, and note whose it would be."""
-    done, closed, beside = run.done, list[tuple[str, HandIn]](), set[Assignment]()
-    whole = [(m.path, m.closed) for m in download.members if m.closed and m.path == (path.name,)]
-    is_ones = run.people.is_known(unwrapped(path.name)) or (download.is_of_one and run.people.roster is None)
-    if whole and not is_ones:  # it may be of a whole class
-        done.tell(path, whole)
-        return
-    made, persons = understood(download, run.exercises.course), defaultdict[Person, list[HandIn]](list)
-    if made.platforms:
-        done.platforms[path.name] = [*dict.fromkeys([*done.platforms.get(path.name, ()), *made.platforms])]
-    done.tell(path, made.others)
-    done.said += [f"{shown(path.name)}: left out as {kind}: {count}" for kind, count in made.left_out.items()]
-    for hand_in in made.handed_in:
-        persons[hand_in.person].append(hand_in)
-    for person, files in persons.items():
-        try:
-            students = run.people.of(person)
-        except NoFolder as error:
-            done.tell(path, [(each.member.path, str(error)) for each in files])
-            continue
-        candidates, unread = _of_person(path, files, run)
-        closed += [(student, each) for each in unread for student in students]
-        if len(persons) == 1 and person.platform == FOLDERS and not is_known:
-            candidates = _surely_of_one(candidates, done)
-        beside |= {each.assignment for each in candidates}
-        group, claimant = ("", replace(person, key=str(path))) if download.is_of_one else (str(path), person)
-        for student in students if candidates else ():
-            own = [replace(each, student=student) for each in candidates]
-            run.claims[student][group, person.platform][claimant] = own
-    done.tell(path, run.reader.refused)
-    run.reader.refused.clear()
-    run.elsewhere += run.unread.add(closed, shown(path.name), beside)
+    def _tell_refused(self, path: Path) -> None:
+        self.done.tell(path, self.reader.refused)
+        self.reader.refused.clear()
 
-
-def _of_person(path: Path, files: Sequence[HandIn], run: _Run) -> tuple[list[Candidate], list[HandIn]]:
-    """Return what may be laid out of a person's files and archives, and what cannot be read."""
-    candidates, closed, budget = list[Candidate](), list[HandIn](), run.reader.budget()
-    for hand_in in sorted(files, key=lambda each: is_archive(each.member.name)):  # plain files take nothing of it
-        found = run.reader.opened(hand_in.member, budget)
-        if hand_in.person.platform == CLONES:
-            found = [each for each in found if run.exercises.is_in_place(each[0].path[:-1])] or found
-        for member, content in found:
-            name = hand_in.name if member.path == hand_in.member.path else member.name
-            own = replace(hand_in, member=member, name=name)
+    def read(self, path: Path, download: Download, *, is_known: bool) -> None:
+        """Read what each person has handed in, person by person, and note whose it would be."""
+        done, closed, beside = self.done, list[tuple[str, HandIn]](), set[Assignment]()
+        whole = [(m.path, m.closed) for m in download.members if m.closed and m.path == (path.name,)]
+        is_ones = self.people.is_known(unwrapped(path.name)) or (download.is_of_one and self.people.roster is None)
+        if whole and not is_ones:  # it may be of a whole class
+            done.tell(path, whole)
+            return
+        made, persons = understood(download, self.exercises.course), defaultdict[Person, list[HandIn]](list)
+        if made.platforms:
+            done.platforms[path.name] = [*dict.fromkeys([*done.platforms.get(path.name, ()), *made.platforms])]
+        done.tell(path, made.others)
+        done.said += [f"{shown(path.name)}: left out as {kind}: {count}" for kind, count in made.left_out.items()]
+        for hand_in in made.handed_in:
+            persons[hand_in.person].append(hand_in)
+        for person, files in persons.items():
             try:
-                if member.closed:
+                students = self.people.of(person)
+            except NoFolder as error:
+                done.tell(path, [(each.member.path, str(error)) for each in files])
+                continue
+            candidates, unread = self._of_person(path, files)
+            closed += [(student, each) for each in unread for student in students]
+            if len(persons) == 1 and person.platform == FOLDERS and not is_known:
+                candidates = _surely_of_one(candidates, done)
+            beside |= {each.assignment for each in candidates}
+            group, claimant = ("", replace(person, key=str(path))) if download.is_of_one else (str(path), person)
+            for student in students if candidates else ():
+                own = [replace(each, student=student) for each in candidates]
+                self.claims[student][group, person.platform][claimant] = own
+        self._tell_refused(path)
+        self._note_unread(closed, shown(path.name), [self.only] if self.only else [*beside])
+
+    def _of_person(self, path: Path, files: Sequence[HandIn]) -> tuple[list[Candidate], list[HandIn]]:
+        """Return what may be laid out of a person's files and archives, and what cannot be read."""
+        candidates, closed, budget = list[Candidate](), list[HandIn](), self.reader.limits.of()
+        until = time.monotonic() + SECONDS
+        committed = cache(lambda folders: commit_time(path, folders, until))
+        for hand_in in sorted(files, key=lambda each: is_archive(each.member.name)):  # plain files take nothing of it
+            found = self.reader.opened(hand_in.member, budget)
+            if hand_in.person.platform == CLONES:
+                found = [each for each in found if self.exercises.is_in_place(each[0].path[:-1])] or found
+            for member, content in found:
+                name = hand_in.name if member.path == hand_in.member.path else member.name
+                own = replace(hand_in, member=member, name=name)
+                most = largest(own_name(name), self.exercises.course.limits.source_kib)
+                if len(content) > most * 1024:
+                    own = replace(own, member=replace(member, closed=f"is larger than {most:,} KiB"))
+                if own.member.closed:
                     closed.append(own)
+                    continue
+                try:
+                    candidate = self._candidate(own, content, path, budget, committed)
+                except NotPlaced as error:
+                    self.done.tell(path, [(member.path, str(error))])
+                    continue
+                if self.only in (None, candidate.assignment):
+                    candidates.append(candidate)
                 else:
-                    candidates.append(_candidate(own, content, path, run))
-            except NotAsked:
-                run.elsewhere += 1
-            except NotPlaced as error:
-                run.done.tell(path, [(member.path, str(error))])
-    return candidates, closed
+                    self.elsewhere += 1
+        return candidates, closed
 
+    def _candidate(
+        self, hand_in: HandIn, content: bytes, download: Path, budget: Limits, committed: Callable[..., str]
+    ) -> Candidate:
+        """Return a file as it may be laid out, still without its student. Raises NotPlaced."""
+        member, person, name = hand_in.member, hand_in.person, own_name(hand_in.name)
+        ending, path = PurePath(name).suffix.lower(), "/".join(map(shown, member.path))
+        if ending not in ENDINGS:
+            raise NotPlaced("is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded")
+        assignment, stem = place_of(self.exercises.of(name, content, budget))
+        changes: dict[str, object] = {"modified": member.modified, "digest": digest_of(content), "path": path}
+        if person.platform == CLONES and (when := read_moment(committed(member.path[:-1]))):
+            changes["handed_in"] = when.isoformat()
+        origin = hand_in.origin.model_copy(update=changes | {"download": shown(download.name)})
+        rank = self.exercises.is_plain(name) * (1 + self.exercises.is_in_place(member.path[:-1]))
+        return Candidate("", assignment, stem, ending, content, origin, rank)
 
-def _candidate(hand_in: HandIn, content: bytes, download: Path, run: _Run) -> Candidate:
-    """Return a file as it may be laid out, still without its student. Raises NotPlaced, NotAsked."""
-    member, person, name, exercises = hand_in.member, hand_in.person, own_name(hand_in.name), run.exercises
-    ending, path = PurePath(name).suffix.lower(), "/".join(map(shown, member.path))
-    if ending not in ENDINGS or member.start is None:
-        raise NotPlaced("is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded")
-    most, before = largest(name, exercises.course.limits.source_kib), len(content)
-    if before > most * 1024 and ending == ".ipynb":
-        content = without_outputs(content)
-    reading = run.readings[f"{person.platform} {person.key}"]
-    assignment, stem = place_of(exercises.of(name, content, reading))
-    if len(content) > most * 1024:
-        reason = f"is laid out and will earn nothing: it has {before // 1024:,} KiB, and at most {most:,} are read"
-        run.done.tell(download, [(member.path, f"{reason}. Next: ask for a smaller file")])
-    elif len(content) < before:
-        said = f"{path} has {before // 1024:,} KiB, and at most {most:,} are read: its outputs are left out"
-        run.done.said.append(f"{shown(download.name)}: {said}")
-    when = read_moment(commit_time(download, member.path)) if person.platform == CLONES else hand_in.when
-    origin = Origin(
-        platform=person.platform,
-        order=hand_in.order,
-        modified=member.modified,
-        digest=digest_of(content),
-        download=shown(download.name),
-        path=path,
-        handed_in=when.isoformat() if when else "",
-        late=hand_in.late,
-        named=hand_in.named,
-    )
-    is_named, is_plain = exercises.named(name) is not None, exercises.is_plain(name)
-    rank = is_named + (is_plain and exercises.is_in_place(member.path[:-1]))
-    return Candidate("", assignment, stem, ending, content, origin, is_plain, rank)
+    def _note_unread(self, files: Iterable[tuple[str, HandIn]], where: str, likely: Sequence[Assignment]) -> None:
+        """Note what cannot be read, each with whose it is, and say so. likely: the assignments that it may be of; none: all."""
+        ids = [each.id for each in self.exercises.course.assignments if each in likely or not likely]
+        for student, each in files:
+            path = "/".join(map(shown, each.member.path))
+            for id_ in ids:
+                self.unread[student, id_].append(path)
+            told = f"{shown(student)}: handed in, not readable: {where}: {path} {each.member.closed.partition('. Next: ')[0]}"
+            if all(is_opened(self.out, student, id_, self.memory) for id_ in ids):
+                self.done.said.append(
+                    f"{told}; what you have laid into {shown(student)}/{ids[0]}/ is graded in its place"
+                )
+            else:
+                into = "/".join([str(self.out / student), *ids[: len(ids) == 1]])
+                next_ = f"Next: open it by hand, and put the files into {into}/; or ask for the files"
+                self.done.not_taken.append(f"{told}. {next_}")
+
+    def written(self) -> Collected:
+        """Lay out what was found, student by student. Raises CourseFault."""
+        done, people, memory = self.done, self.people, self.memory
+        students = sorted({*self.claims, *(student for student, _ in self.unread)})
+        if people.roster is not None and students and not people.is_found:
+            said = "Next: give --roster a file that has their ids, e-mails or names"
+            raise CourseFault(f"{people.roster.knows_nobody(students)}. Nothing is laid out. {said}")
+        memory.note(*(["folder", f, key] for f, key in people.taken.items() if memory.folders.get(f) != key))
+        taken: set[tuple[str, str]] = set()
+        for student in sorted(self.claims):
+            own, laying = _of_one_claimant(self.claims[student], done), LayingOut(self.out, memory)
+            laying.lay_out(own)
+            taken |= {(student, each.assignment.id) for each in own}
+            done.laid += laying.done
+            done.not_taken += laying.unclear
+        for student, id_ in sorted(taken - self.unread.keys()):
+            if before := memory.not_readable.get(student, {}).get(id_):
+                memory.note(["not readable", student, id_, []])
+                said = f"{', '.join(before)} could not be read, and counts no more: there are other files of {id_} now"
+                done.said.append(f"{shown(student)}: {said}")
+        for (student, id_), names in self.unread.items():
+            cut = [*sorted(names)[:MOST_NAMES], *[f"{len(names) - MOST_NAMES} more"] * (len(names) > MOST_NAMES)]
+            refuse_links(self.out, self.out / student / id_)
+            if memory.not_readable.get(student, {}).get(id_) != cut:
+                memory.note(["not readable", student, id_, cut])
+            (self.out / student / id_).mkdir(parents=True, exist_ok=True)
+        done.said += [f"{shown(student)}: {sentence}" for student, sentence in sorted(people.said.items())]
+        done.said += [f"of other assignments, and left out: {self.elsewhere}"] * bool(self.elsewhere)
+        return done
 
 
 def _surely_of_one(candidates: Sequence[Candidate], done: Collected) -> list[Candidate]:
@@ -213,40 +260,12 @@ def _surely_of_one(candidates: Sequence[Candidate], done: Collected) -> list[Can
     for each in candidates:
         groups[each.origin.path.rpartition("/")[0], each.stem, each.ending].append(each)
     for group in groups.values():
-        if len(digests(group)) < 2 or all(each.is_plain for each in group):
+        if len({each.origin.digest for each in group}) < 2 or all(each.rank for each in group):
             sure += group
         else:
             said = "are of the same exercise, and may be of several students. Next: give each student a folder, there"
             done.not_taken.append(f"{group[0].origin.download}: {paths_of(group)} {said}")
     return sure
-
-
-def _written(run: _Run, out: Path, memory: Memory) -> Collected:
-    """Lay out what was found, student by student. Raises CourseFault."""
-    done, people = run.done, run.people
-    students = sorted({*run.claims, *(student for student, _ in run.unread.names)})
-    if people.roster is not None and students and not people.is_found:
-        said = "Next: give --roster a file that has their ids, e-mails or names"
-        raise CourseFault(f"{people.roster.knows_nobody(students)}. Nothing is laid out. {said}")
-    memory.note(*(["folder", f, key] for f, key in people.taken.items() if memory.folders.get(f) != key))
-    taken: set[tuple[str, str]] = set()
-    for student in sorted(run.claims):
-        exercises, clear = defaultdict[str, list[Candidate]](list), list[list[Candidate]]()
-        for candidate in _of_one_claimant(run.claims[student], done):
-            exercises[candidate.stem].append(candidate)
-        for _, candidates in sorted(exercises.items()):
-            counting, laid, unclear = tell_apart(candidates, out, memory, run.readings[f"{student} again"])
-            clear += [counting] * bool(counting)
-            done.laid += laid
-            done.not_taken += unclear
-            taken.add((student, candidates[0].assignment.id))
-        done.laid += lay_out(clear, out, memory)
-    run.unread.record(taken)
-    done.not_taken += run.unread.not_taken
-    done.said += run.unread.said
-    done.said += [f"{shown(student)}: {sentence}" for student, sentence in sorted(people.said.items())]
-    done.said += [f"of other assignments, and left out: {run.elsewhere}"] * bool(run.elsewhere)
-    return done
 
 
 def _of_one_claimant(claims: _Claims, done: Collected) -> list[Candidate]:
@@ -262,3 +281,41 @@ def _of_one_claimant(claims: _Claims, done: Collected) -> list[Candidate]:
         apart = "give --roster a file that tells them apart" if group else "the same without what is not that student's"
         done.not_taken.append(f"{firsts[0].origin.download}: {said}. Next: {apart}")
     return found
+
+
+def commit_time(download: Path, folders: tuple[str, ...], until: float) -> str:
+    """Return the time, in ISO 8601, of the last commit of what lies in these folders; "" where no clone in the download says.
+
+    until: by the monotonic clock.
+    """
+    for i in reversed(range(len(folders) + 1)):
+        clone = download.joinpath(*folders[:i])
+        if (git := clone / ".git").is_dir() and not clone.is_symlink():
+            is_left = git.is_symlink() or time.monotonic() > until
+            return "" if is_left else _last_commit(git, "/".join(folders[i:]), until)
+    return ""
+
+
+def _last_commit(theirs: Path, folder: str, until: float) -> str:
+    with TemporaryDirectory() as own:
+        for name in ("objects", "refs"):
+            Path(own, name).mkdir()
+        Path(own, "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+        variables = {"DIR": own, "OBJECT_DIRECTORY": str(theirs.resolve() / "objects")}
+        if (theirs / "shallow").is_file():  # of a clone without its whole history: where that ends
+            variables["SHALLOW_FILE"] = str(theirs.resolve() / "shallow")
+        # It reads one file of the clone's, and starts nothing.
+        commit = _git(["rev-parse", "--verify", "HEAD"], {"DIR": str(theirs)}, until)
+        command = ["log", "-1", "--format=%cI", "--end-of-options", commit, "--", folder or "."]
+        return _git(command, variables, until) if commit else ""
+
+
+def _git(arguments: list[str], variables: dict[str, str], until: float) -> str:
+    """Return what git says, with no configuration but that of the repository in `variables`; "" where it says nothing."""
+    variables |= {"CONFIG_GLOBAL": os.devnull, "CONFIG_NOSYSTEM": "1", "NO_LAZY_FETCH": "1", "NO_REPLACE_OBJECTS": "1"}
+    environment = {f"GIT_{name}": value for name, value in variables.items()}
+    environment["PATH"] = os.environ.get("PATH", os.defpath)
+    with suppress(OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        run = partial(subprocess.run, env=environment, capture_output=True, text=True, check=True)
+        return run(["git", *arguments], timeout=until - time.monotonic()).stdout.strip()
+    return ""

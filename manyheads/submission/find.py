@@ -35,7 +35,6 @@ _LINK = "is a link, and links are not followed. Next: put the files themselves t
 _ARCHIVE = f"is an archive, and `course grade` opens none. {_COLLECT}"
 _CLOSED = "may not be read by who runs this. Next: chmod -R u+rwX {path}, then the same command again"
 _EMPTY = "is empty. Next: remove it, or put there what was handed in"
-_MISNAMED = "should be named {name}. Next: rename it, then run the same command again"
 _REFUSED = (
     "is not graded, for its name begins with a dot, or could break a page or a log. Next: rename it to the student's id"
 )
@@ -96,17 +95,10 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
             f"{submitted} is not a folder. Next: course grade FOLDER, with FOLDER/<student>/<assignment>/"
         )
     others, submissions, source = _Others(submitted), list[Submission](), course.root / "source"
-    named = (path for path in _entries(submitted) if is_student(path.name) and not path.name.startswith("."))
-    students = [path for path in named if _is_folder(path)]
+    folders = filter(_is_folder, _entries(submitted))
+    students = [path for path in folders if is_student(path.name) and not path.name.startswith(".")]
     others.look(submitted, {path.name for path in students})
-    proper = [(plain(each.id), each.id) for each in course.assignments]
-    known = {
-        a.id: (
-            {*_names_of(a), *(p.name for p in a.exercises_folder.glob("*"))},
-            [(plain(e.id), e.stem) for e in a.exercises],
-        )
-        for a in course.assignments
-    }
+    known = {a.id: {*_names_of(a), *(p.name for p in a.exercises_folder.glob("*"))} for a in course.assignments}
     for folder in students:
         # What is closed may be of any assignment.
         ids = {each.id for each in course.assignments if not _may_enter(folder) or _is_folder(folder / each.id)}
@@ -116,9 +108,9 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
             others.found.extend(others.said(path, _CLOSED) for path in closed)
             continue
         nbgraders = {path.name for path in _entries(folder) if _is_folder(path) and (source / path.name).is_dir()}
-        others.look(folder, ids | nbgraders, proper)
+        others.look(folder, ids | nbgraders)
         for each in found:
-            others.look(each.folder, *known[each.assignment.id])
+            others.look(each.folder, known[each.assignment.id])
     if not submissions and not others.found:
         every = ", ".join(assignment.id for assignment in course.assignments)
         raise CourseFault(
@@ -135,35 +127,26 @@ class _Others:
     submitted: Path
     found: list[NotGraded] = field(default_factory=list)
 
-    def look(self, folder: Path, known: Collection[str], proper: Sequence[tuple[str, str]] = ()) -> None:
-        """Name the first entries of a folder that are not known, each with its reason, and count the rest.
-
-        proper: of each name that may be there, what tells that it is meant, and the name itself; without an ending.
-        """
+    def look(self, folder: Path, known: Collection[str]) -> None:
+        """Name the first entries of a folder that are not known, each with its reason, and count the rest."""
         entries = _entries(folder)
         if not entries and folder != self.submitted:
             self.found.append(self.said(folder, _EMPTY))
-        others, there = [p for p in entries if p.name not in known], {p.stem for p in entries if p.name in known}
-        free = [(sign, name) for sign, name in proper if name not in there]
-        self.found.extend(self._told(path, free) for path in others[:MOST_NAMED])
+        others = [path for path in entries if path.name not in known]
+        self.found.extend(self.said(path, self._why(path)) for path in others[:MOST_NAMED])
         if len(others) > MOST_NAMED:
             self.found.append(self.said(folder, _MORE, more=len(others) - MOST_NAMED))
 
-    def _told(self, path: Path, proper: Sequence[tuple[str, str]]) -> NotGraded:
-        is_folder, ending = _is_folder(path), path.suffix.lower()
-        has_kind = is_folder if path.parent.parent == self.submitted else not is_folder and ending in ENDINGS
-        name = max(((len(sign), name) for sign, name in proper if sign in plain(path.name)), default=(0, ""))[1]
-        reasons = {
-            _LINK: path.is_symlink(),
-            _ARCHIVE: not is_folder and is_archive(path.name),
-            _REFUSED: is_folder and path.parent == self.submitted,
-            _CLOSED: is_folder and not _may_enter(path),
-            _EMPTY: is_folder and _may_enter(path) and not _entries(path),
-            _MISNAMED: bool(name) and has_kind,
-            _OTHER: True,
-        }
-        reason = next(each for each, holds in reasons.items() if holds)
-        return self.said(path, reason, name=name if is_folder else name + ending)
+    def _why(self, path: Path) -> str:
+        if path.is_symlink():
+            return _LINK
+        if not _is_folder(path):
+            return _ARCHIVE if is_archive(path.name) else _OTHER
+        if path.parent == self.submitted:
+            return _REFUSED
+        if not _may_enter(path):
+            return _CLOSED
+        return _OTHER if _entries(path) else _EMPTY
 
     def said(self, path: Path, reason: str, **more: object) -> NotGraded:
         """Return a sentence on a file or folder."""

@@ -1,7 +1,10 @@
-"""Write files to OUT/<student>/<assignment>/, with a journal in that folder of where each came from.
+"""OUT/<student>/<assignment>/: files are written there, with a journal of where each came from, and found there to be graded.
 
 The rows of one student are written to the journal before the files. So a run that is killed at any moment leaves no file that
 the next one does not know for its own, and the next one writes what is missing.
+
+When something was handed in, nbgrader's timestamp.txt says, or what `course collect` remembers. A file's own time is never taken:
+copying, unpacking and mending change it. For what cannot be read nobody loses points.
 """
 
 from __future__ import annotations
@@ -9,123 +12,29 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from ..course import Assignment
+from ..course import Assignment, Course
+from ..course.dates import read_moment
 from ..errors import CourseFault
+from ..result import HandedIn
 from ..whole import naming, write_whole
-from . import ENDINGS
-from .unwritten import is_unwritten
-from .which_exercise import Reading
+from . import ENDINGS, Unreadable, read_text
+from .find import NotGraded, Submission, closed_in, find_submissions, is_student, shown
 
 NAME = ".collected.jsonl"
-_EARLIER = ".collected.json"
 MOST_PATHS = 4  # in one sentence
 APART = 60  # seconds: files whose times are nearer were copied or unpacked together
-
-
-class Origin(BaseModel):
-    """Where a file came from. order: as its platform orders attempts.
-
-    handed_in: when, in ISO 8601, where the platform says. late: whether it says late. named: what the platform called it.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    platform: str
-    order: float
-    modified: float
-    digest: str
-    download: str
-    path: str
-    handed_in: str = ""
-    late: bool = False
-    named: str = ""
-
-    def is_newer_than(self, other: Origin) -> bool:
-        """Return whether this is a later attempt: by the platform's order where both are of one platform, else by time."""
-        if self.platform == other.platform and self.order != other.order:
-            return self.order > other.order
-        return self.modified > other.modified
-
-    def supersedes(self, other: Origin) -> bool:
-        """Return whether a file of the other kind counts no more: a later download holds this one."""
-        return self.download != other.download and self.is_newer_than(other)
-
-
-@dataclass
-class Memory:
-    """What runs of `course collect` have laid out.
-
-    files: by path. earlier: every origin that a path had, by digest. folders: whose each is. not_readable: names of what was
-    handed in and cannot be read, by student and assignment.
-    """
-
-    journal: Path
-    files: dict[str, Origin] = field(default_factory=dict)
-    earlier: dict[str, dict[str, Origin]] = field(default_factory=dict)
-    folders: dict[str, str] = field(default_factory=dict)
-    not_readable: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-
-    def note(self, *rows: Sequence[Any]) -> None:
-        """Remember rows, and write them to the journal before anything else happens.
-
-        A row is ["file", its path, its Origin or None], ["folder", its name, whose it is], or ["not readable", student,
-        assignment, names].
-        """
-        lines = [json.dumps(row, default=lambda origin: origin.model_dump(exclude_defaults=True)) for row in rows]
-        for line in lines:
-            self.remember(json.loads(line))
-        if lines:
-            self.journal.parent.mkdir(parents=True, exist_ok=True)
-            with naming(self.journal), self.journal.open("a", encoding="utf-8") as file:
-                # The first newline ends a line that a kill left incomplete.
-                file.writelines(f"\n{line}\n" for line in lines)
-                file.flush()
-                os.fsync(file.fileno())
-
-    def remember(self, row: object) -> None:
-        """Take in a row of the journal. Raises ValueError."""
-        match row:
-            case ["file", str(path), None]:
-                self.files.pop(path, None)
-            case ["file", str(path), dict(fields)]:
-                origin = self.files[path] = Origin.model_validate(fields)
-                self.earlier.setdefault(path, {})[origin.digest] = origin
-            case ["folder", str(folder), str(key)]:
-                self.folders[folder] = key
-            case ["not readable", str(student), str(assignment), list(names)]:
-                self.not_readable.setdefault(student, {})[assignment] = list(map(str, names))
-            case _:
-                raise ValueError(row)
-
-
-def read_memory(out: Path) -> Memory:
-    """Return what is remembered; nothing in a new folder. Raises CourseFault."""
-    path, memory = out / NAME, Memory(out / NAME)
-    if path.is_symlink():
-        raise CourseFault(f"{path} is a link. Next: give --out another folder")
-    try:
-        if (out / _EARLIER).exists() and not path.exists():
-            raise ValueError(_EARLIER)
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
-            try:
-                row = json.loads(line)
-            except ValueError:
-                continue  # empty, or incomplete
-            memory.remember(row)
-    except (OSError, ValueError, RecursionError):
-        said = f"{path} cannot be read, or is of another version"
-        raise CourseFault(f"{said}. Next: course collect DOWNLOAD --out NEW, a new folder") from None
-    return memory
+TIMESTAMP = "timestamp.txt"
+MARKS_LATE = ("Canvas",)  # what such a platform does not call late was in time
 
 
 @contextmanager
@@ -165,6 +74,107 @@ def _is_held(descriptor: int, path: Path) -> bool:
     return path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
 
 
+def append(path: Path, *rows: object) -> None:
+    """Write rows at the end of a journal, and wait for the disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with naming(path), path.open("a", encoding="utf-8") as file:
+        # The first newline ends a line that a kill or a power cut left incomplete.
+        file.writelines(f"\n{json.dumps(row)}\n" for row in rows)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def rows_of(path: Path) -> Iterator[object]:
+    """Yield the rows of a journal, without what is incomplete; none where there is no file. Raises OSError, RecursionError."""
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
+        with suppress(ValueError):
+            yield json.loads(line)
+
+
+class Origin(BaseModel):
+    """Where a file came from. order: as its platform orders attempts.
+
+    handed_in: when, in ISO 8601, where the platform says. late: whether it says late. named: what the platform called it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    platform: str
+    order: float = 0.0
+    modified: float = 0.0
+    digest: str = ""
+    download: str = ""
+    path: str = ""
+    handed_in: str = ""
+    late: bool = False
+    named: str = ""
+
+    def is_newer_than(self, other: Origin) -> bool:
+        """Return whether this is a later attempt: by the platform's order where both are of one platform, else by time."""
+        if self.platform == other.platform and self.order != other.order:
+            return self.order > other.order
+        return self.modified > other.modified
+
+    def supersedes(self, other: Origin) -> bool:
+        """Return whether a file of the other kind counts no more: a later download holds this one."""
+        return self.download != other.download and self.is_newer_than(other)
+
+
+@dataclass
+class Memory:
+    """What runs of `course collect` have laid out.
+
+    files: by path. earlier: every origin that a path had, by digest. folders: whose each is. not_readable: names of what was
+    handed in and cannot be read, by student and assignment.
+    """
+
+    journal: Path
+    files: dict[str, Origin] = field(default_factory=dict)
+    earlier: dict[str, dict[str, Origin]] = field(default_factory=dict)
+    folders: dict[str, str] = field(default_factory=dict)
+    not_readable: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+
+    def note(self, *rows: object) -> None:
+        """Remember rows, and write them to the journal before anything else happens.
+
+        A row is ["file", its path, the fields of its Origin or None], ["folder", its name, whose it is], or ["not readable",
+        student, assignment, names].
+        """
+        for row in rows:
+            self.remember(row)
+        if rows:
+            append(self.journal, *rows)
+
+    def remember(self, row: object) -> None:
+        """Take in a row of the journal. Raises ValueError."""
+        match row:
+            case ["file", str(path), None]:
+                self.files.pop(path, None)
+            case ["file", str(path), dict(fields)]:
+                origin = self.files[path] = Origin.model_validate(fields)
+                self.earlier.setdefault(path, {})[origin.digest] = origin
+            case ["folder", str(folder), str(key)]:
+                self.folders[folder] = key
+            case ["not readable", str(student), str(assignment), list(names)]:
+                self.not_readable.setdefault(student, {})[assignment] = list(map(str, names))
+            case _:
+                raise ValueError(row)
+
+
+def read_memory(out: Path) -> Memory:
+    """Return what is remembered; nothing in a new folder. Raises CourseFault."""
+    memory = Memory(out / NAME)
+    if memory.journal.is_symlink():
+        raise CourseFault(f"{memory.journal} is a link. Next: give --out another folder")
+    try:
+        for row in rows_of(memory.journal):
+            memory.remember(row)
+    except (OSError, ValueError, RecursionError):
+        said = f"{memory.journal} cannot be read, or is of another version"
+        raise CourseFault(f"{said}. Next: course collect DOWNLOAD --out NEW, a new folder") from None
+    return memory
+
+
 class State(StrEnum):
     """What became of a file."""
 
@@ -173,7 +183,6 @@ class State(StrEnum):
     REPLACED = "replaced, for it is newer"
     OLDER = "not taken: not the newest attempt"
     BY_HAND = "not taken: what is there was not collected, or was changed since"
-    OTHER = "not taken: another file of the same exercise counts"
     SUPERSEDED = "removed: a newer attempt is of the other kind"
 
 
@@ -181,8 +190,8 @@ class State(StrEnum):
 class Candidate:
     """A file that may be laid out, or was.
 
-    is_plain: its name says of which exercise it is, and nothing else. rank: 1 where the name says it, 2 where it also lies where
-    the course's repository has it. state: what became of it.
+    rank: 1 where its name says of which exercise it is, and nothing else; 2 where it also lies where the course's repository
+    has it. state: what became of it.
     """
 
     student: str
@@ -191,7 +200,6 @@ class Candidate:
     ending: str
     content: bytes
     origin: Origin
-    is_plain: bool
     rank: int
     state: State = State.NEW
 
@@ -200,66 +208,97 @@ class Candidate:
         """Where it goes, within OUT."""
         return f"{self.student}/{self.assignment.id}/{self.stem}{self.ending}"
 
-    @property
-    def age(self) -> tuple[float, float, str]:
-        """By which the newest of several attempts is the last."""
-        return (self.origin.order, self.origin.modified, self.origin.path)
 
+@dataclass
+class LayingOut:
+    """What becomes of one student's files. unclear: sentences on those that nothing tells apart, of which none is taken."""
 
-def lay_out(exercises: Iterable[Sequence[Candidate]], out: Path, memory: Memory) -> list[Candidate]:
-    """Lay out one student's attempts, those at each exercise together, and return what became of each. Raises CourseFault.
+    out: Path
+    memory: Memory
+    done: list[Candidate] = field(default_factory=list)
+    unclear: list[str] = field(default_factory=list)
+    _rows: list[object] = field(default_factory=list)
+    _writes: list[Callable[[], object]] = field(default_factory=list)
 
-    The newest attempt wins. Of a script and a notebook both stay where they are of one download; else the newer alone.
-    """
-    done, rows, writes = list[Candidate](), list[list[object]](), list[Callable[[], object]]()
-    for candidates in exercises:
-        ordered = sorted(candidates, key=lambda c: c.age)
-        newest, latest = {each.ending: each for each in ordered}, ordered[-1]
-        for each in ordered:
-            last, known = newest[each.ending], memory.files.get(each.path)
-            is_old = each is not last or latest.origin.supersedes(each.origin)
-            state = State.OLDER if is_old else _state(each, out, memory)
-            if each is last or each.origin.digest != last.origin.digest:
-                done.append(replace(each, state=state))
-            is_known = known and known.digest == each.origin.digest and known.is_newer_than(each.origin)
-            if state in (State.NEW, State.REPLACED):
-                writes.append(partial(write_whole, out / each.path, each.content))
-            elif state is not State.SAME or known == each.origin or is_known:
-                continue
-            rows.append(["file", each.path, each.origin])
-        for other in (replace(latest, ending=ending) for ending in ENDINGS if ending not in newest):
-            known, target = memory.files.get(other.path), out / other.path
-            if known is None or not latest.origin.supersedes(known):
-                continue
-            refuse_links(out, target)
-            if target.is_file() and digest_of(target.read_bytes()) in memory.earlier.get(other.path, {}):
-                rows.append(["file", other.path, None])
-                writes.append(target.unlink)
-                done.append(replace(other, origin=known, state=State.SUPERSEDED))
-    memory.note(*rows)
-    folders = {(out / each.path).parent for each in done}
-    writes += [path.unlink for folder in folders for path in folder.glob("*.partial")]  # of a run that was killed
-    for write in writes:
-        write()
-    return done
+    def lay_out(self, candidates: Iterable[Candidate]) -> None:
+        """Lay out one student's attempts. Raises CourseFault.
 
+        The newest attempt wins. Of a script and a notebook both stay where they are of one download; else the newer alone.
+        """
+        groups = defaultdict[str, list[Candidate]](list)
+        for each in sorted(candidates, key=lambda c: (c.origin.order, c.origin.modified, c.origin.path)):
+            groups[each.stem].append(each)
+        for group in groups.values():
+            for ending in ENDINGS:
+                if own := [each for each in group if each.ending == ending]:
+                    self._newest(own, group[-1])
+                else:
+                    self._other_kind(replace(group[-1], ending=ending))
+        self.memory.note(*self._rows)
+        folders = {(self.out / each.path).parent for each in self.done}
+        # What is partial is of a run that was killed.
+        self._writes += [path.unlink for folder in folders for path in folder.glob("*.partial")]
+        for write in self._writes:
+            write()
 
-def _state(candidate: Candidate, out: Path, memory: Memory) -> State:
-    """Return what is to become of a file, beside what is there. Raises CourseFault for a link."""
-    target, origin = out / candidate.path, candidate.origin
-    refuse_links(out, target)
-    others = (memory.files.get(replace(candidate, ending=e).path) for e in ENDINGS if e != candidate.ending)
-    if any(other and other.supersedes(origin) for other in others):
-        return State.OLDER
-    if not target.exists():
-        return State.NEW
-    there = digest_of(target.read_bytes()) if target.is_file() else ""
-    known = memory.earlier.get(candidate.path, {}).get(there)
-    if there == origin.digest:
-        return State.SAME
-    if known is None:
-        return State.BY_HAND
-    return State.REPLACED if origin.is_newer_than(known) else State.OLDER
+    def _newest(self, own: Sequence[Candidate], latest: Candidate) -> None:
+        newest, path = own[-1].origin, own[-1].path
+        rivals = [each for each in own if (each.origin.platform, each.origin.order) == (newest.platform, newest.order)]
+        rivals = [each for each in rivals if newest.modified - each.origin.modified < APART]
+        best = max(each.rank for each in rivals)
+        rivals = [each for each in rivals if each.rank == best]
+        last = rivals[-1]
+        refuse_links(self.out, self.out / path)
+        there, known = self._digest(path), self.memory.files.get(path)
+        if any(each.origin.digest != last.origin.digest for each in rivals):
+            # What an earlier run put there was chosen by nobody.
+            chosen = [each for each in rivals if each.origin.digest == there not in self.memory.earlier.get(path, {})]
+            if not chosen:
+                said = f"{paths_of(rivals)} are of the same exercise, and nothing says which of them counts"
+                next_ = f"Next: copy that one to {self.out / path}, then the same command again"
+                return self.unclear.append(f"{last.origin.download}: {said}. {next_}")
+            self.done += [replace(each, state=State.SAME if each in chosen else State.BY_HAND) for each in own]
+            return None
+        others = [each for each in own if each.origin.digest != last.origin.digest]
+        state = State.OLDER if latest.origin.supersedes(last.origin) else self._state(last, there)
+        self.done += [replace(each, state=State.OLDER) for each in others] + [replace(last, state=state)]
+        if state in (State.NEW, State.REPLACED):
+            self._writes.append(partial(write_whole, self.out / path, last.content))
+        elif state is not State.SAME or (known and (known == last.origin or known.is_newer_than(last.origin))):
+            return None
+        return self._rows.append(["file", path, last.origin.model_dump(exclude_defaults=True)])
+
+    def _other_kind(self, other: Candidate) -> None:
+        """Remove what an older download had of the other kind."""
+        known = self.memory.files.get(other.path)
+        if (
+            known
+            and other.origin.supersedes(known)
+            and self._digest(other.path) in self.memory.earlier.get(other.path, {})
+        ):
+            refuse_links(self.out, self.out / other.path)
+            self._rows.append(["file", other.path, None])
+            self._writes.append((self.out / other.path).unlink)
+            self.done.append(replace(other, origin=known, state=State.SUPERSEDED))
+
+    def _state(self, last: Candidate, there: str) -> State:
+        """Return what is to become of a file, beside what is there."""
+        others = (self.memory.files.get(replace(last, ending=e).path) for e in ENDINGS if e != last.ending)
+        known = self.memory.earlier.get(last.path, {}).get(there)
+        if any(other and other.supersedes(last.origin) for other in others):
+            return State.OLDER
+        if there == "":
+            return State.NEW
+        if there == last.origin.digest:
+            return State.SAME
+        if known is None:
+            return State.BY_HAND
+        return State.REPLACED if last.origin.is_newer_than(known) else State.OLDER
+
+    def _digest(self, path: str) -> str:
+        """Return the digest of what is there; "" where nothing is."""
+        target = self.out / path
+        return digest_of(target.read_bytes()) if target.is_file() else "no file" * target.exists()
 
 
 def refuse_links(out: Path, target: Path) -> None:
@@ -267,45 +306,6 @@ def refuse_links(out: Path, target: Path) -> None:
     for path in (target, *(path for path in target.parents if path.is_relative_to(out) and path != out)):
         if path.is_symlink():
             raise CourseFault(f"{path} is a link, and nothing is written through it. Next: give --out another folder")
-
-
-def tell_apart(
-    candidates: Sequence[Candidate], out: Path, memory: Memory, reading: Reading
-) -> tuple[list[Candidate], list[Candidate], list[str]]:
-    """Tell one student's files of one exercise apart, scripts and notebooks each for themselves.
-
-    The platform's order is a rule, and so is the time where files were not written at once: what unpacks or copies them writes them
-    all in the same minute. Of the rest, what has nothing written in it does not count, nor does a file without the exercise's
-    name beside one that has it, nor a copy beside the file in exercises/ of a whole repository; then a person's choice counts.
-    Returns what can be laid out, what became of others already, and sentences on those that nothing tells apart.
-    """
-    clear, laid, unclear = list[Candidate](), list[Candidate](), list[str]()
-    for ending in sorted({candidate.ending for candidate in candidates}, reverse=True):
-        ordered = sorted((c for c in candidates if c.ending == ending), key=lambda c: c.age)
-        last = ordered[-1].origin
-        rivals = [c for c in ordered if (c.origin.platform, c.origin.order) == (last.platform, last.order)]
-        rivals = [c for c in rivals if last.modified - c.origin.modified < APART]
-        if len(digests(rivals)) < 2:
-            clear += ordered
-            continue
-        sources = [reading.source(each.ending, each.content) for each in rivals]
-        left = [c for c, text in zip(rivals, sources, strict=True) if text is None or not is_unwritten(text)] or rivals
-        best = max(each.rank for each in left)
-        left = [candidate for candidate in left if candidate.rank == best]
-        target = out / rivals[0].path
-        # What an earlier run put there was chosen by nobody.
-        is_by_hand = not target.is_symlink() and target.is_file() and rivals[0].path not in memory.files
-        there = digest_of(target.read_bytes()) if is_by_hand else ""
-        if len(digests(left)) == 1:
-            clear += [c for c in ordered if c not in rivals or c is left[-1]]
-            laid += [replace(c, state=State.OTHER) for c in rivals if c is not left[-1]]
-        elif chosen := next((rival for rival in rivals if rival.origin.digest == there), None):
-            laid += [replace(c, state=State.SAME if c is chosen else State.OTHER) for c in ordered]
-        else:
-            said = f"{paths_of(rivals)} are of the same exercise, and nothing says which of them counts"
-            next_ = f"Next: copy that one to {target}, then the same command again"
-            unclear.append(f"{last.download}: {said}. {next_}")
-    return clear, laid, unclear
 
 
 def paths_of(candidates: Sequence[Candidate]) -> str:
@@ -319,6 +319,91 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def digests(candidates: Iterable[Candidate]) -> set[str]:
-    """Return the contents that these have, by their digests."""
-    return {candidate.origin.digest for candidate in candidates}
+@dataclass(frozen=True)
+class ToGrade:
+    """What one run grades.
+
+    submissions: ordered by student and assignment. others: what lies there and is not graded.
+    not_readable: names of what was handed in and cannot be read. handed_in: when, as far as anything says.
+    """
+
+    submissions: list[Submission]
+    others: list[NotGraded]
+    not_readable: dict[Submission, tuple[str, ...]]
+    handed_in: dict[Submission, HandedIn]
+
+
+def to_grade(
+    course: Course, submitted: Path, assignments: Sequence[Assignment], exercises: Collection[str], student: str = ""
+) -> ToGrade:
+    """Return what is there of these assignments. Raises CourseFault, also where the student has nothing there.
+
+    exercises: ids of those that are graded; empty: all. student: who alone is graded; "" for everybody.
+    """
+    found, others = find_submissions(course, submitted)
+    if student:
+        found, others = [each for each in found if each.student == student], []
+        if not found:
+            raise CourseFault(
+                f"{submitted} has nothing of {student}. Next: course grade … --only STUDENT/EXERCISE, as in results/"
+            )
+    memory = read_memory(submitted)
+    kept = _kept_unread(course, submitted, memory)
+    closed = {each: tuple(shown(str(path.relative_to(submitted))) for path in closed_in(each)) for each in found}
+    unread = {each: names for each, names in (closed | kept).items() if names and student in ("", each.student)}
+    found = sorted({*found, *unread}, key=lambda each: (each.student, course.assignments.index(each.assignment)))
+    # What cannot be read is told of its exercises, and not once more as an empty folder.
+    told = {f"{each.student}/{each.assignment.id}" for each in unread if not closed.get(each)}
+    elsewhere = {each.id for each in course.assignments if each not in assignments}
+    others = [o for o in others if o.path not in told and not elsewhere.intersection(o.path.split("/")[1:2])]
+    wanted = [each for each in found if each.assignment in assignments]
+    if exercises:
+        wanted = [each for each in wanted if any(one.id in exercises for one in each.assignment.exercises)]
+    return ToGrade(wanted, others, unread, handed_in(found, memory))
+
+
+def _kept_unread(course: Course, submitted: Path, memory: Memory) -> dict[Submission, tuple[str, ...]]:
+    """Return the names of what `course collect` could not read, and nobody has opened since."""
+    found = {}
+    for student, kept in memory.not_readable.items():
+        for each in course.assignments if is_student(student) else ():
+            if (names := kept.get(each.id)) and not is_opened(submitted, student, each.id, memory):
+                found[Submission(student, each, submitted / student / each.id)] = tuple(map(shown, names))
+    return found
+
+
+def is_opened(out: Path, student: str, assignment: str, memory: Memory) -> bool:
+    """Return whether somebody has put an attempt there by hand, in place of what cannot be read."""
+    files = (path for ending in ENDINGS for path in (out / student / assignment).glob(f"*{ending}"))
+    return any(path.relative_to(out).as_posix() not in memory.earlier for path in files)
+
+
+def handed_in(submissions: Sequence[Submission], memory: Memory) -> dict[Submission, HandedIn]:
+    """Return when each was handed in; who is not in it, nobody knows of."""
+    times = {submission: _stamped(submission) or _remembered(submission, memory) for submission in submissions}
+    return {submission: time for submission, time in times.items() if time is not None}
+
+
+def _stamped(submission: Submission) -> HandedIn | None:
+    """Read nbgrader's own file, which means UTC without a zone. None where it is missing or says no time."""
+    path = submission.folder / TIMESTAMP
+    if not os.path.isfile(path) or path.is_symlink():  # False in a folder that may not be entered
+        return None
+    try:
+        time = read_moment(read_text(path, 1), "UTC")
+    except Unreadable:
+        return None
+    return HandedIn(source=TIMESTAMP, time=time) if time else None
+
+
+def _remembered(submission: Submission, memory: Memory) -> HandedIn | None:
+    """Return the latest time of the files that were collected, or what a platform says that marks what is late; else None."""
+    start = f"{submission.student}/{submission.assignment.id}/"
+    origins = [origin for path, origin in memory.files.items() if path.startswith(start)]
+    times = [time for origin in origins if (time := read_moment(origin.handed_in))]
+    if origins and len(times) == len(origins):
+        return HandedIn(source=origins[0].platform, time=max(times))
+    if late := next((origin for origin in origins if origin.late), None):
+        return HandedIn(source=late.platform, late=True)
+    marked = bool(origins) and all(origin.platform in MARKS_LATE for origin in origins)
+    return HandedIn(source=origins[0].platform) if marked else None

@@ -5,9 +5,12 @@ expression is tried from the top of a path on, no deeper than where the paths of
 student's archive.
 
 Groups of an expression, a digit behind a name being another place of the same: `who` it is; `id` and `name` in that;
-`login`, or `ends`, which ends with it after an underscore; `order` or `time`, by which attempts are ordered; `late`; `file`, as the
-student named it; `named`, by which the platform knows a file again. `typed` stands in what was typed and is no file, `feedback`
-in what went back, `beside` in what is nobody's.
+`login`; `order` or `time`, by which attempts are ordered; `late`; `file`, as the student named it; `named`, by which the
+platform knows a file again. `typed` stands in what was typed and is no file, `back` in what went back to the student,
+`beside` in what stands beside hand-ins and is nobody's.
+
+What no expression names comes last: folders of students, however deep; and first an archive that is one student's, and
+Gradescope's list.
 """
 
 from __future__ import annotations
@@ -20,10 +23,36 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from os.path import commonprefix
+from shlex import quote
+from typing import Any
+
+import yaml
 
 from ..course import Course
 from ..course.dates import read_moment
-from .archives import Member, is_wanted
+from . import ENDINGS, is_archive
+from .archives import METADATA, MIB, Closed, Member, content_of, is_wanted, own_name
+from .find import plain, shown
+from .lay_out import Origin
+from .which_exercise import Exercises
+
+_ARCHIVE = r"(?i:\.(?:zip|tgz|7z|rar|tar(?:\.gz|\.bz2|\.xz)?|gz))"
+_TABLE = re.compile(r"(?:[^/]+/)?(?:[^/]+\.(?:xlsx?|csv)|index\.html)")
+CLONES, FOLDERS = "clones", "folders"
+_KINDS = {
+    "typed": "text or a note beside a file that was handed in",
+    "back": "feedback that went back to students",
+    "beside": "nobody's hand-in",
+}
+_GROUPS = ("who", "id", "name", "login", "order", "time", "late", "file", "named", *_KINDS)
+ALONE = " alone in "  # in a person's key, before the archive that holds one folder only
+_GRADESCOPE, _IN_FOLDERS = "Gradescope", Origin(platform=FOLDERS)
+_LIST, _DEEPEST = 16 * MIB, 50  # bytes of a list; brackets within brackets
+_Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # texts alone; libyaml's is faster, and not everywhere
+_NO_NAME = (
+    "says of no student whose it is. Next: mkdir STUDENT && mv {} STUDENT/ where it lies, then: course collect STUDENT"
+)
+_NO_FOLDER = "is in no student's folder. Next: put it into one, then the same command again"
 
 
 @dataclass(frozen=True)
@@ -31,8 +60,7 @@ class Person:
     """Somebody, or a group that hands in as one, as a platform knows them.
 
     key: the platform's own, which nobody else there has. folder: the name of a folder where no roster knows better.
-    ids: what the platform says, by the roster's columns. logins: what may be the whole login, the likeliest first.
-    ends: ends with the login, after an underscore.
+    ids: what the platform says, by the roster's columns. logins: what may be the whole login, the likeliest first, or end with it.
     """
 
     platform: str
@@ -41,24 +69,16 @@ class Person:
     name: str = ""
     ids: tuple[tuple[str, str], ...] = ()
     logins: tuple[str, ...] = ()
-    ends: str = ""
 
 
 @dataclass(frozen=True)
 class HandIn:
-    """A file that somebody handed in.
-
-    name: as the student named it. order: the platform's own of attempts, the newest last; equal where it has none.
-    when: in UTC, where the platform says it. late: whether it says that. named: what it calls the file.
-    """
+    """A file that somebody handed in. name: as the student named it."""
 
     person: Person
     member: Member
     name: str
-    order: float = 0.0
-    when: datetime | None = None
-    late: bool = False
-    named: str = ""
+    origin: Origin
 
 
 @dataclass
@@ -86,21 +106,12 @@ class Download:
 
     @cached_property
     def parting(self) -> int:
-        """How many folders all files have in common."""
-        return _parting([member.path for member in self.members])
-
-
-def _parting(paths: Sequence[tuple[str, ...]]) -> int:
-    if not paths:
-        return 0
-    first = min(paths)
-    most = min(len(path) - 1 for path in paths)
-    # What the first and the last share, all share.
-    shared = (i for i, (one, other) in enumerate(zip(first, max(paths), strict=False)) if one != other)
-    return min(next(shared, most), most)
-
-
-_ARCHIVE = r"(?i:\.(?:zip|tgz|7z|rar|tar(?:\.gz|\.bz2|\.xz)?|gz))"
+        """How many folders all files have in common, but for tables beside the folder of all hand-ins."""
+        tables = [m.path[:-1] for m in self.members if _TABLE.fullmatch("/".join(m.path))]
+        others = [m.path[:-1] for m in self.members if not _TABLE.fullmatch("/".join(m.path))]
+        shared = commonprefix(others or tables)  # noqa: RUF071, of folders
+        is_beside = all(each == shared[: len(each)] for each in tables)  # else they are somebody's
+        return len(shared if is_beside else commonprefix(others + tables))  # noqa: RUF071
 
 
 def unwrapped(name: str) -> str:
@@ -108,22 +119,14 @@ def unwrapped(name: str) -> str:
     return re.sub(rf"{_ARCHIVE}\Z", "", name)
 
 
-CLONES, FOLDERS = "clones", "folders"
-BESIDE = "nobody's hand-in"
-_TABLE = re.compile(r"^(?:[^/]+/)?[^/]+\.(?:xlsx?|csv)$")  # beside the folder of all hand-ins
-_TIME = r"(?:\d{1,2}\.? \w+|\w+ \d{1,2}),? \d{4} \d{1,2}:?\d{2}(?: ?[AaPp]\.?[Mm]\.?)?"
-_MOODLES = r"(?P<who>(?P<name>[^_/]+)(?:_(?P<id>\d{1,18}))?)"
-_SAKAIS = r"(?P<who{0}>(?P<name{0}>[^/]+?) ?\((?P<id{0}>[^()/]+)\)|[^/]+?)"
-
-
 @dataclass(frozen=True)
 class Row:
     """A platform. In its expression ids of assignments stand in place of {ids}.
 
     folder: of a student with an id. columns: the roster's, which `id` may be of. cut: the sign between the login and what all
-    hand-ins of a download begin with. at_parting: `who` stands where paths part ways, and nowhere above. whole: what else lies in
-    the folder of `who` is nobody's. sure: what looks like feedback is that, also of somebody who handed in nothing.
-    accounts: `who` chose that name: it is looked for as a GitHub name alone.
+    hand-ins of a download begin with. at_parting: `who` stands where paths part ways, and nowhere above.
+    repositories: `who` is a repository that is named after an account, which is looked for as a GitHub name alone, and what else
+    lies in its folder is nobody's.
     """
 
     platform: str
@@ -132,72 +135,69 @@ class Row:
     columns: tuple[str, ...] = ()
     cut: str = ""
     at_parting: bool = False
-    whole: bool = False
-    sure: bool = True
-    accounts: bool = False
+    repositories: bool = False
 
     def read(self, download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
         """Take in what this platform knows of some members of a download, and return those that it knows nothing of."""
         expression = _compiled(self.expression, tuple(assignment.id for assignment in course.assignments))
-        within = [m.path for m in download.members if not _TABLE.search("/".join(m.path))] if self.at_parting else []
-        at = 1 + (_parting(within) if self.at_parting else download.parting)
-        found = [(member, self._groups(expression, (download.name, *member.path), at)) for member in members]
-        whose = [groups for _, groups in found if groups and not groups["beside"]]
-        have = {groups["who"]: groups["root"] for groups in whose if not any(map(groups.get, _KINDS))}
-        roots = {*have.values()} if self.whole else set()
-        prefixes = _prefixes([groups["who"] for groups in whose], self.cut, download, course) if self.cut else []
+        found = [(m, self._groups(expression, (download.name, *m.path), 1 + download.parting)) for m in members]
+        have = {each["who"]: each["root"] for _, each in found if each and not any(map(each.get, _KINDS))}
+        roots = {*have.values()} if self.repositories else set()
+        whose = [each["who"] for _, each in found if each]
+        prefixes = _prefixes(whose, self.cut, download, course) if self.cut else []
         left = list[Member]()
         for member, groups in found:
-            kind = next((kind for kind in _KINDS if groups.get(kind)), "")
-            is_sure = {"": True, "typed": True, "feedback": self.sure, "beside": self.sure and bool(have)}[kind]
             above = ("/".join((download.name, *member.path[:i])) for i in range(len(member.path)))
-            if self.whole and not (groups and is_wanted(member.name)) and not roots.isdisjoint(above):
-                done.left_out[BESIDE] += 1
-            elif not groups or not (is_sure or groups["who"] in have):
-                left.append(member)
-            elif kind == "typed" and groups["who"] not in have:
+            kind = next((kind for kind in _KINDS if groups.get(kind)), "")
+            if have and not groups and _TABLE.fullmatch("/".join(member.path)):
+                kind = "beside"
+            if not roots.isdisjoint(above) and not (groups and is_wanted(member.name)):
+                kind = "beside"
+            is_alone = bool(groups) and groups["who"] not in have
+            if kind == "typed" and is_alone:
                 said = f"is text or a link typed into {self.platform}, or a note, and no file. Next: ask for the file"
                 done.others.append((member.path, said))
-            elif kind:
+            elif kind == "beside" and is_alone and have and is_wanted(member.name):
+                said = f"lies where {self.platform} puts tasks and corrections. Next: look whether it was handed in"
+                done.others.append((member.path, said))
+            elif kind and (have or kind == "back"):
                 done.left_out[_KINDS[kind]] += 1
+            elif kind or not groups:
+                left.append(member)
             else:
                 done.handed_in.append(self._hand_in(member, groups, prefixes, course.file.time_zone or ""))
         return left
 
     def _groups(self, expression: re.Pattern[str], path: Sequence[str], at: int) -> dict[str, str]:
         """Return what the expression finds, from the top of a path on; nothing where it does not fit. at: no deeper."""
-        for depth in range(min(at + 1, len(path))):
+        for depth in range(at if self.at_parting else 0, min(at + 1, len(path))):
             if match := expression.fullmatch("/".join(path[depth:])):
                 found = dict.fromkeys(_GROUPS, "")
                 found |= {name.rstrip("0123456789"): text for name, text in match.groupdict().items() if text}
-                if not self.at_parting or depth == at or found["beside"]:
-                    end = depth + 1 + ("all" in found)
-                    return found | {"root": "/".join(path[:end])}
+                return found | {"root": "/".join(path[: depth + 1 + ("all" in found)])}
         return {}
 
     def _hand_in(self, member: Member, found: Mapping[str, str], prefixes: Sequence[int], zone: str) -> HandIn:
         who, id_, time = unwrapped(found["who"]), found["id"], _clock(found["time"])
-        logins = tuple(who[length:] for length in prefixes) or (found["login"],)
-        short = logins[-1] if prefixes else who
+        logins = (*(who[length:] for length in prefixes), *filter(None, [found["login"]]))
+        short = who[prefixes[-1] :] if prefixes else who
         folder = self.folder.format(who=short, id=id_, name=found["name"]) if id_ else short
         ids, called = tuple((column, id_) for column in self.columns if id_), found["name"] or short
-        if self.accounts:
+        if self.repositories:
             ids, logins, called = tuple(("github", login) for login in logins), (), ""
-        person = Person(self.platform, folder if id_ else who, folder, called, ids, logins, found["ends"])
-        in_order = read_moment(time, "UTC")
-        order = float(re.sub(r"\D", "", found["order"]) or (in_order.timestamp() if in_order else 0))
+        person = Person(self.platform, folder if id_ else who, folder, called, ids, logins)
         name = found["file"].rpartition("/")[2]
         if not (name and member.name.endswith(name)):  # it is the name of an archive that was unpacked in place
             name = member.name
-        return HandIn(person, member, name, order, read_moment(time, zone), bool(found["late"]), found["named"])
+        origin = origin_of(self.platform, time, zone, found["order"], late=bool(found["late"]), named=found["named"])
+        return HandIn(person, member, name, origin)
 
 
-_KINDS = {
-    "typed": "text or a note beside a file that was handed in",
-    "feedback": "feedback that went back to students",
-    "beside": BESIDE,
-}
-_GROUPS = ("who", "id", "name", "login", "ends", "order", "time", "late", "file", "named", *_KINDS)
+def origin_of(platform: str, time: str, zone: str = "", order: str = "", **more: Any) -> Origin:
+    """Return what a platform says of a file. order: in digits, its own of attempts; else they are ordered by their times."""
+    in_order, when = read_moment(time, "UTC"), read_moment(time, zone)
+    number = float(re.sub(r"\D", "", order) or (in_order.timestamp() if in_order else 0))
+    return Origin(platform=platform, order=number, handed_in=when.isoformat() if when else "", **more)
 
 
 @cache
@@ -213,7 +213,8 @@ def _prefixes(whole: Sequence[str], sign: str, download: Download, course: Cours
     for slug in named if whole else ():
         if all(text.lower().startswith(slug.lower()) and len(text) > len(slug) for text in whole):
             return [len(slug)]
-    beside = {m.path[download.parting] for m in download.members}  # also of whom this platform knows nothing
+    # Also of whom this platform knows nothing.
+    beside = {m.path[download.parting] for m in download.members if len(m.path) > download.parting}
     names = {*whole, *(beside if beside.issuperset(whole) else ())}
     shared = commonprefix(sorted(names)) if len(names) > 1 else ""  # noqa: RUF071, letter by letter is what is meant
     return [0, *(found.end() for found in re.finditer(re.escape(sign), shared))]
@@ -231,6 +232,8 @@ def _clock(text: str) -> str:
     return text
 
 
+_TIME = r"(?:\d{1,2}\.? \w+|\w+ \d{1,2}),? \d{4} \d{1,2}:?\d{2}(?: ?[AaPp]\.?[Mm]\.?)?"
+_SAKAIS = r"(?P<who{0}>(?P<name{0}>[^/]+?) ?\((?P<id{0}>[^()/]+)\)|[^/]+?)"
 ROWS = (
     Row(  # nbgrader/exchange/default/submit.py: user+assignment+time+random in inbound/
         "nbgrader",
@@ -238,7 +241,8 @@ ROWS = (
     ),
     Row(  # mod/assign/classes/downloader.php; without "Download submissions in folders" all of it stands before a file's name
         "Moodle",
-        rf"(?P<named>{_MOODLES}_assign(?:(?P<feedback>feedback)|submission)_(?:(?P<typed>onlinetext)|[a-z]+)_?)(?P<file>.*)",
+        r"(?P<named>(?P<who>(?P<name>[^_/]+)(?:_(?P<id>\d{1,18}))?)_assign(?:(?P<back>feedback)|submission)"
+        r"_(?:(?P<typed>onlinetext)|[a-z]+)_?)(?P<file>.*)",
     ),
     Row(  # lib/content_zipper.rb takes digits between underscores out of names: the first two numbers are the ids
         "Canvas",
@@ -250,31 +254,26 @@ ROWS = (
     ),
     Row(  # what its numbers count is not documented: they are kept whole, and two students of one name stay two
         "Brightspace",
-        rf"(?P<who>(?P<id>\d{{1,18}}-\d{{1,18}}) ?- (?P<name>[^/]+?)) ?- (?P<time>{_TIME})(?: ?- (?P<file>[^/]+)|{_ARCHIVE})?(?:/.*)?"
-        r"|(?P<who2>(?P<beside>index\.html))",
+        rf"(?P<who>(?P<id>\d{{1,18}}-\d{{1,18}}) ?- (?P<name>[^/]+?)) ?- (?P<time>{_TIME})(?: ?- (?P<file>[^/]+)|{_ARCHIVE})?(?:/.*)?",
         "{name}_{id}",
     ),
     Row(  # of a single name nobody can tell the assignment's from the user's, and it stays whole
         "Blackboard",
-        rf"(?P<who>(?P<ends>[^/]+?))_attempt_(?P<time>\d{{4}}(?:-\d\d){{5}})(?:(?P<typed>\.txt)|(?:_(?P<file>[^/]+)|{_ARCHIVE})?(?:/.*)?)",
+        rf"(?P<who>[^/]+?)_attempt_(?P<time>\d{{4}}(?:-\d\d){{5}})(?:(?P<typed>\.txt)|(?:_(?P<file>[^/]+)|{_ARCHIVE})?(?:/.*)?)",
         cut="_",
     ),
     Row(
         "Sakai",
-        rf"{_SAKAIS.format('')}[/_](?i:(?P<feedback>feedback)|submission)(?i: attachment\(s\))[/_](?P<file>.*)"
-        rf"|{_SAKAIS.format(2)}/(?:(?P<typed>(?i:[^/]*_submissiontext\.html))|(?P<beside>(?i:comments\.txt|feedbacktext\.html)))"
-        r"|(?P<who3>(?P<beside2>grades\.(?:csv|xlsx?)))",
+        rf"{_SAKAIS.format('')}[/_](?i:(?P<back>feedback)|submission)(?i: attachment\(s\))[/_](?P<file>.*)"
+        rf"|{_SAKAIS.format(2)}/(?:(?P<typed>(?i:[^/]*_submissiontext\.html))|(?P<beside>(?i:comments\.txt|feedbacktext\.html)))",
         "{id}",
         ("email", "login", "sis_id"),
     ),
-    Row(  # older ones give two folders for each student: "ada_drop" is what was handed in, "ada_return" what went back
+    Row(
         "OpenOLAT",
-        r"(?P<who>[^/]+)/\d{1,3}_(?:(?P<feedback>corrections)|(?P<beside>task|solutions?))(?:_[^/]*)?/.*"
-        r"|(?P<who2>(?P<ends>(?P<login>[^/]+)))/(?P<order>\d{1,3})_(?:submissions|revisions)(?:_[^/]*)?/(?P<file>.*)"
-        r"|(?P<who3>(?P<ends2>(?P<login2>[^/]+?)))_(?:drop|(?P<feedback2>return))(?:box)?/(?P<file2>.*)",
-        sure=False,
+        r"(?P<who>(?P<login>[^/]+))/(?P<order>\d{1,3})_"
+        r"(?:submissions|revisions|(?P<beside>corrections|task|solutions?))(?:_[^/]*)?/(?P<file>.*)",
     ),
-    Row("OpenOLAT", r"(?P<who>(?P<login>[^/]+))/[^/]+_(?:drop|(?P<feedback>return))(?:box)?/(?P<file>.*)", sure=False),
     Row(  # each time that somebody hands in is a revision; a school that gives no ids has the name alone
         "Schoology",
         r"(?P<who>(?P<name>[^/]*[^/\s]) - (?P<id>[^/\s]+)|[^/]+)/"
@@ -288,14 +287,143 @@ ROWS = (
         rf"|(?P<who2>[^/]+?)-(?:main|master){_ARCHIVE}"
         rf"|(?P<all>[^/]+)-submissions/(?P<who3>(?P=all)-[^/]+?)(?:{_ARCHIVE})?(?:/(?P<file2>.*))?",
         cut="-",
-        whole=True,
-        accounts=True,
+        repositories=True,
     ),
     Row(  # where a student uploads a name again, it keeps both, and counts from 2; teams are folders, and read as folders
         "ILIAS",
-        r"(?P<who>(?P<ends>(?P<name>[^_/]+_[^_/]+)_(?P<login>[^/]+))_\d{1,18})/(?:[^/]+/)*"
-        r"(?:(?P<late>(?i:late submission|versp[^/]{1,2}tete abgabe)) - )?(?P<file>[^/]+?(?: \((?P<order>\d{1,4})\))?(?:\.[^./]*)?)"
-        r"|(?P<who2>(?P<beside>[^/]+\.(?:xlsx?|csv)))",
+        r"(?P<who>(?P<name>[^_/]+_[^_/]+)_(?P<login>[^/]+)_\d{1,18})/(?:[^/]+/)*"
+        r"(?:(?P<late>(?i:late submission|versp[^/]{1,2}tete abgabe)) - )?(?P<file>[^/]+?(?: \((?P<order>\d{1,4})\))?(?:\.[^./]*)?)",
         at_parting=True,
     ),
 )
+
+
+def understood(download: Download, course: Course) -> Understood:
+    """Return what is made of a download. Each way to read takes what is its own from what those before it have left."""
+    done, left = Understood(), [*download.members]
+    ways = (
+        (FOLDERS, _one_students),
+        (_GRADESCOPE, _of_gradescope),
+        *((row.platform, row.read) for row in ROWS),
+        (FOLDERS, _in_folders),
+    )
+    for platform, read in ways:
+        before, left = len(left), read(download, left, course, done) if left else []
+        if len(left) < before and platform not in done.platforms:
+            done.platforms.append(platform)
+    return done
+
+
+def _one_students(download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
+    """Take in all of a download that is one student's, whatever it holds: its own name says so, or a folder with all of it."""
+    names = map(unwrapped, (download.name, *members[0].path[: download.parting]))
+    known = next((name for name in names if download.is_of_one or download.is_known(name)), None)
+    if known is None:
+        return [*members]
+    done.handed_in += [HandIn(person_called(known), member, member.name, _IN_FOLDERS) for member in members]
+    return []
+
+
+def person_called(name: str, alone_in: str = "") -> Person:
+    """Return the person of a folder or an archive that people named: it may be any id of the roster, or a name."""
+    return Person(FOLDERS, f"{name}{ALONE}{alone_in}" if alone_in else name, name, name, logins=(name,))
+
+
+def _in_folders(download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
+    """Take in files that stand at the same depth below their students' folders; a loose one is nobody's."""
+    depth, own = depth_of(download.members, course), unwrapped(download.name)
+    names = {folders[depth] for folders in map(_folders, download.members) if 0 <= depth < len(folders)}
+    whole = depth < 0 and len(members) == len(download.members)  # the download is one student's
+    # The one folder of an archive is all that says whose it is.
+    is_alone = own != download.name and plain(own) not in all_ids(course) and len(names) == 1
+    others = {member.path[:-1] for member in {*download.members} - {*members}}
+    for member in members:
+        folders = _folders(member)
+        if member.path == (download.name,) and not (member.closed and is_archive(download.name)):
+            done.others.append((member.path, _NO_NAME.format(quote(shown(member.name)))))
+        elif folders not in others and (whole or 0 <= depth < len(folders)):
+            person = person_called(own if whole else unwrapped(folders[depth]), download.name * is_alone)
+            done.handed_in.append(HandIn(person, member, member.name, _IN_FOLDERS))
+        else:
+            done.others.append((member.path, _NO_FOLDER))
+    return []
+
+
+def depth_of(members: Sequence[Member], course: Course) -> int:
+    """Return at which depth students' folders stand; -1 if the download is itself a student's.
+
+    Where folders differ, they are students': ada and bela in class/hw1/ada, class/hw1/bela. Only if no student stands beside another,
+    an assignment's folder or an attempt says that the folder above it is the student's; so does a folder for each exercise.
+    An attempt whose name says more than its exercise's does not: it may be another student's than what stands in a folder beside it.
+    """
+    ids, known, depth = {plain(a.id) for a in course.assignments}, Exercises(course), 0
+    while True:
+        folders = {path[depth] for path in map(_folders, members) if depth < len(path)}
+        names = set(map(plain, folders))
+        loose = [own_name(m.name) for m in members if len(m.path) == depth + 1]
+        loose = [name for name in loose if name.lower().endswith(ENDINGS)]
+        if ids & names or (names and names <= all_ids(course)):
+            # <assignment>/<student>/…
+            is_transposed = depth == 0 and all(len(m.path) + is_archive(m.name) > 2 for m in members)
+            return 1 if is_transposed else depth - 1
+        if len(folders) > 1:
+            return depth
+        if loose or not folders:
+            says_more = any(known.named(name) and not known.is_plain(name) for name in loose)
+            return depth if folders and says_more else depth - 1
+        depth += 1
+
+
+def _folders(member: Member) -> tuple[str, ...]:
+    """Return the folders that a file lies in; an archive stands for what is in it."""
+    return member.path if is_archive(member.name) else member.path[:-1]
+
+
+def all_ids(course: Course) -> set[str]:
+    """Return what a folder of an exercise or of an assignment may be called, without what people spell differently."""
+    return {plain(name) for each in course.exercises for name in (each.id, each.stem, each.assignment.id)}
+
+
+def _of_gradescope(download: Download, members: Sequence[Member], course: Course, done: Understood) -> list[Member]:
+    """Take in files by Gradescope's list, if it stands above all of them: one in a student's folder is the student's.
+
+    "Export Submissions" gives folders submission_<number>/, and this list, with Ruby's keys:
+    submission_987654 → :submitters → a list of :name, :sid, :email; :created_at.
+    """
+    lists = [member for member in members if member.name == METADATA and len(member.path) - 1 <= download.parting]
+    listed = _read_list(lists[0]) if lists else {}
+    for member in members if lists else ():
+        entry = _dict(listed.get(member.path[len(lists[0].path) - 1]))
+        submitters, created = entry.get(":submitters"), _text(entry, ":created_at")
+        persons = list[Person]()
+        for each in map(_dict, submitters if isinstance(submitters, list) else ()):
+            name, sid, email = (_text(each, key) for key in (":name", ":sid", ":email"))
+            if folder := sid or email or name:
+                persons.append(Person(_GRADESCOPE, folder, folder, name, (("sis_id", sid), ("email", email))))
+        done.handed_in += [HandIn(each, member, member.name, origin_of(_GRADESCOPE, created)) for each in persons]
+        if member is not lists[0] and not persons:
+            said = f"is of no submission that {METADATA} lists. Next: look whose it is, or export the submissions again"
+            done.others.append((member.path, said))
+    return [] if lists else [*members]
+
+
+def _read_list(member: Member) -> dict[Any, Any]:
+    """Return the list; nothing where it is no YAML, or nested too deeply to be read safely."""
+    try:
+        text, depth = content_of(member, _LIST).decode("utf-8"), 0
+        for event in yaml.parse(text, Loader=_Loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                return {}
+        return _dict(yaml.load(text, Loader=_Loader))
+    except (yaml.YAMLError, Closed, UnicodeDecodeError, RecursionError, ValueError):
+        return {}
+
+
+def _dict(value: object) -> dict[Any, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(entry: dict[Any, Any], key: str) -> str:
+    value = entry.get(key)
+    return value.strip() if isinstance(value, str) and value not in ("null", "~") else ""

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from ..errors import CourseFault
 from .find import is_noise, is_reserved, is_student, plain
-from .folders import ALONE, person_called
-from .platforms import Person
+from .platforms import ALONE, Person, person_called
 
 LARGEST = 8 * 1024 * 1024  # bytes of the file
 FORM = "Its first line names its columns: id, and any of name, section, group, email, login, sis_id, canvas_id, github"
@@ -46,22 +45,21 @@ _IDS = ("id", "canvas_id", "sis_id", "login", "email", "github")  # what one stu
 _FOLDERS = ("login", "sis_id", "email", "canvas_id")  # the first is a student's id where a platform's list has none
 # What platforms call these in the lists that they give: Canvas' gradebook, Moodle's participants and grades, Gradescope's
 # roster, Brightspace's and Blackboard's grades, GitHub Classroom's roster.
-_NAMES = {
-    "name": "student full_name",
-    "sis_id": "sis_user_id sid id_number student_id orgdefinedid",
-    "login": "sis_login_id username",
-    "email": "email_address e-mail e-mail_address",
-    "section": "sections groups",
-    "group": "group_name",
-    "github": "github_username",
-    "first_name": "",
-    "last_name": "surname",
-    "role": "roles",
-}
+_NAMES = """name student full_name
+    sis_id sis_user_id sid id_number student_id orgdefinedid
+    login sis_login_id username
+    email email_address e-mail e-mail_address
+    section sections groups
+    group group_name
+    github github_username
+    first_name
+    last_name surname
+    role roles"""
 _CALLED = {each.name: each.name for each in fields(Student)}
-_CALLED |= {name: column for column, names in _NAMES.items() for name in (column, *names.split())}
+_CALLED |= {name: names.split()[0] for names in _NAMES.splitlines() for name in names.split()}
 _STAFF = re.compile(r"\b(?:teacher|instructor|ta|teaching assistant|reader|observer|grader)\b")
 _MARKED = ("points possible", "student, test")  # rows of Canvas' gradebook that are nobody's
+_NUMBER = re.compile(r"_\d{1,18}$")  # that ILIAS puts behind a login
 _UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
 
 
@@ -85,12 +83,13 @@ class Roster:
         """Return the person's row, where there is one and only one; of a group, those of its members."""
         found = self.with_id(person.ids) or self.with_id([("id", person.folder)])
         found = found or next(filter(None, map(self._with_login, person.logins)), None)
-        # The longest login is tried first. What is before one has to be that student's name: m_al1 is not al1.
-        for at in (i for i, sign in enumerate(person.ends) if sign == "_" and not found):
-            student = self._with_login(person.ends[at + 1 :])
-            if student and _bare(person.ends[:at]) in map(_bare, _spellings(student.name)):
-                found = student
-        if found is None and len(named := self.named(person.name)) == 1:
+        # What ends with a login begins with that student's name, and the longest login is tried first: m_al1 is not al1.
+        for text in [*person.logins, _NUMBER.sub("", person.folder)] * bool(person.logins):
+            for at in (i for i, sign in enumerate(text) if sign == "_" and not found):
+                student = self._with_login(text[at + 1 :])
+                if student and _bare(text[:at]) in map(_bare, _spellings(student.name)):
+                    found = student
+        if found is None and len(named := self._rows.get(("name", letters(person.name)), [])) == 1:
             found = named[0]
         if found is None:
             # A school's id or a login before the name, as Brightspace writes both: 23304308 Lovelace, al1 Ada Lovelace. Students
@@ -109,13 +108,9 @@ class Roster:
     def _with_login(self, login: str) -> Student | None:
         return self.with_id((column, login) for column in _IDS)
 
-    def named(self, name: str) -> list[Student]:
-        """Return the students of this name, in whichever order its parts stand and however they are joined."""
-        return self._rows.get(("name", letters(name)), [])
-
     @cached_property
     def _rows(self) -> dict[tuple[str, str], list[Student]]:
-        """By each id, and by the letters of the name and of the group."""
+        """By each id, by the letters of the group, and by those of the name, in whichever order its parts stand."""
         rows = defaultdict[tuple[str, str], list[Student]](list)
         for student in self.students:
             keys = {(column, folded(getattr(student, column))) for column in _IDS}
@@ -152,20 +147,15 @@ class People:
         except UnicodeEncodeError:
             said = f"is of {called!a}, whose letters the locale here does not know"
             raise NoFolder(f"{said}. Next: PYTHONUTF8=1 course collect …") from None
-        key = f"{person.platform} {person.key}"
         if not rows:
-            self._take(folders[0], key, person.name)
+            self._take(folders[0], f"{person.platform} {person.key}")
             return folders
         self.is_found = True
-        before = next((folder for folder, taken in self.taken.items() if taken == key), None)
-        for id_ in folders:
-            if before not in (None, folded(id_)):
-                self.said[id_] = f"was collected as {before!a} before, without this roster. Next: remove that folder"
-            # The roster says whose it is, whatever an earlier run took it for.
-            self.taken[folded(id_)] = f"roster {id_}"
+        # The roster says whose it is, whatever an earlier run took it for.
+        self.taken |= {folded(id_): f"roster {id_}" for id_ in folders}
         return folders
 
-    def _take(self, name: str, key: str, called: str) -> None:
+    def _take(self, name: str, key: str) -> None:
         """Note that this folder is of somebody whom no roster knows. Raises NoFolder where it is somebody else's."""
         if not is_student(name) or is_noise(name) or is_reserved(name):
             said = "is of somebody whose name cannot be a folder's. Next: give --roster a file with that person"
@@ -175,50 +165,40 @@ class People:
             apart = "Next: give --roster a file that tells them apart, or all archives at once"
             raise NoFolder(f"would go to {name!a}, where the files of somebody else are. {apart}")
         if self.roster is not None:
-            same = ", ".join(row.id for row in self.roster.named(called))
-            several = f"several on the roster have this name ({same}). Next: rename the folder to the right id"
-            nobody = "is not on the roster: no id, e-mail address or name fits. Next: complete the roster"
-            self.said[name] = f"is not known: {several}" if same else nobody
+            nobody = "is not on the roster: no id, e-mail address or name fits one student alone"
+            self.said[name] = f"{nobody}. Next: complete the roster, or rename the folder to the right id"
 
 
 def read_roster(path: Path) -> Roster:
-    """Read the file. Raises CourseFault, which names the line."""
-    rows = _csv_cells(path)
-    header = [name.strip() for name in next(rows, (0, []))[1]]
-    names = [name.casefold().replace(" ", "_") for name in header]
-    called = dict(_CALLED)
-    if "student" in names:  # Canvas' gradebook, whose ID is Canvas' own
-        called["id"] = "canvas_id"
-    if "github_username" in names:  # GitHub Classroom's roster
-        called["identifier"] = "id"
-    columns = [called.get(name, "") for name in names]
-    columns = [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
-    students, read = tuple(_students(rows, columns, path)), list(zip(header, columns, strict=True))
-    said = ", ".join(f"{name!a} as {column}" for name, column in read if column)
-    unread = tuple(name for name, column in read if name and not column)
-    return Roster(students, unread, f"{path}, of which these columns are read: {said}")
-
-
-def _csv_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row's last line and cells, of UTF-8, or UTF-16 with its mark, as spreadsheets write it. Raises CourseFault."""
+    """Read the file, in UTF-8, or in UTF-16 with its mark, as spreadsheets write it. Raises CourseFault, which names the line."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
+        text = data.decode("utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig")
     except OSError as error:
         raise CourseFault(f"{path} cannot be read ({error.strerror}). Next: --roster FILE, or --roster none") from None
-    if len(data) > LARGEST:
-        raise _fault(path, f"is larger than {LARGEST // 1024**2} MiB")
-    is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    try:
-        text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
     except UnicodeDecodeError:
         raise CourseFault(f"{path} is not UTF-8. Next: save it as CSV in UTF-8") from None
+    if len(data) > LARGEST:
+        raise _fault(path, f"is larger than {LARGEST // 1024**2} MiB")
     rows = csv.reader(io.StringIO(text), delimiter=max(",;\t", key=text.partition("\n")[0].count))
     try:
-        for row in rows:
-            yield rows.line_num, row
+        header = [name.strip() for name in next(rows, [])]
+        columns = _columns([name.casefold().replace(" ", "_") for name in header])
+        students = tuple(_students(((rows.line_num, row) for row in rows), columns, path))
     except csv.Error as error:
         raise _fault(path, f"is not CSV ({error})") from None
+    said = ", ".join(f"{name!a} as {column}" for name, column in zip(header, columns, strict=True) if column)
+    unread = tuple(name for name, column in zip(header, columns, strict=True) if name and not column)
+    return Roster(students, unread, f"{path}, of which these columns are read: {said}")
+
+
+def _columns(names: Sequence[str]) -> list[str]:
+    """Return which of our columns each is, the first of several; "" for what says nothing of a student."""
+    # Of Canvas' gradebook, whose ID is Canvas' own, and of GitHub Classroom's roster.
+    own = {"id": "canvas_id"} if "student" in names else {"identifier": "id"} if "github_username" in names else {}
+    columns = [(_CALLED | own).get(name, "") for name in names]
+    return [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
 
 
 def _students(rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str], path: Path) -> Iterator[Student]:
@@ -229,18 +209,15 @@ def _students(rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str],
         # Brightspace writes # before an id, so that no spreadsheet takes it for a number.
         cells = {column: text.strip().removeprefix("#") for column, text in zip(columns, row, strict=False) if column}
         first, last, role = (cells.pop(name, "") for name in ("first_name", "last_name", "role"))
-        if first or last:
-            cells["name"] = f"{first} {last}".strip()
-        is_nobodys = not any(cells.values()) or cells.get("name", "").casefold() in _MARKED
-        if is_nobodys or _STAFF.search(role.casefold()):
+        cells["name"] = f"{first} {last}".strip() or cells.get("name", "")
+        if not any(cells.values()) or cells["name"].casefold() in _MARKED or _STAFF.search(role.casefold()):
             continue
         cells.setdefault("id", next((cells[name] for name in _FOLDERS if cells.get(name)), ""))
         if not is_student(cells["id"]) or cells["id"].startswith("."):
             raise _fault(path, f"{cells['id']!a} cannot be a folder's name", line)
-        for column in _IDS:
-            key = (column, folded(cells.get(column, "")))
+        for key in ((column, folded(cells.get(column, ""))) for column in _IDS):
             if key[1] and taken.setdefault(key, line) != line:
-                said = f"{column} {cells[column]!a} stands in line {taken[key]}, too (case does not count)"
+                said = f"{key[0]} {cells[key[0]]!a} stands in line {taken[key]}, too (case does not count)"
                 raise _fault(path, said, line)
         yield Student(**cells)
 

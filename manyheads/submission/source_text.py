@@ -11,7 +11,7 @@ import tokenize
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..box.worker.messages import Load
@@ -23,14 +23,6 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _TABLES = re.compile(r"iso8859-\d+|cp\d+|koi8-[rtu]|mac-\w+|gbk|gb2312|gb18030|big5\w*|shift_jis\w*|euc_\w+|tis-620")
 
 
-class Aside(NamedTuple):
-    """A cell that is not run as Python, and the functions and classes that it would define."""
-
-    kind: str  # "markdown", "raw", "check" for the cell of a visible check, or the magic that makes it another language
-    after: int  # how many code cells stand above it
-    names: tuple[str, ...]
-
-
 @dataclass(frozen=True)
 class AttemptSource:
     """What a student handed in for one exercise.
@@ -40,7 +32,6 @@ class AttemptSource:
     note: what the student should know about which file was read.
     cells: of a notebook, the line at which each cell begins.
     skipped: the numbers of the parts of it that ended the process that ran them, and are left out since.
-    aside: of a notebook, the cells that would define something if they were code.
     """
 
     name: str
@@ -50,7 +41,6 @@ class AttemptSource:
     note: str = ""
     cells: tuple[int, ...] = ()
     skipped: tuple[int, ...] = ()
-    aside: tuple[Aside, ...] = ()
 
     def load(self) -> Load:
         """Return the message that has a box load it."""
@@ -61,7 +51,7 @@ class AttemptSource:
     @property
     def digest(self) -> str:
         """A hash of everything that the verdict depends on: attempts with the same digest are the same."""
-        parts = (self.name, self.source, self.problem, str(self.missing), *map(str, self.cells), *map(str, self.aside))
+        parts = (self.name, self.source, self.problem, str(self.missing), *map(str, self.cells))
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -124,9 +114,5 @@ tree_of = lru_cache(maxsize=2)(read_statements)  # half a dozen look at each tex
 @lru_cache(maxsize=2)
 def statements_of(source: str) -> tuple[ast.stmt, ...]:
     """Return the statements of the module, but for those below `if __name__ == "__main__"`. Nobody may change them."""
-    return tuple(part for part in tree_of(source) if not (isinstance(part, ast.If) and names_main(part.test)))
-
-
-def names_main(test: ast.expr) -> bool:
-    """Return whether the condition of an `if` is the main guard's."""
-    return any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(test))
+    guard = ((part, ast.walk(part.test) if isinstance(part, ast.If) else ()) for part in tree_of(source))
+    return tuple(p for p, nodes in guard if not any(isinstance(n, ast.Name) and n.id == "__name__" for n in nodes))

@@ -9,40 +9,19 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from itertools import pairwise
 
 from ..result import ExerciseResult, FunctionResult, ProvedLine
-from .source_text import DEFINITIONS, AttemptSource, lines_of, names_main, read_statements, tree_of
+from .source_text import DEFINITIONS, AttemptSource, lines_of, read_statements, tree_of
 from .unwritten import has_no_content
 
 INTERFACE, LOAD_ERROR = "interface", "load_error"  # ids of misconceptions
 _HOLD = (ast.stmt, ast.ExceptHandler, ast.match_case)  # what may hold statements, or is one
-_INSIDE = ("function", "class")
 _NAMED = re.compile(
     r"\b((?:raised [A-Z]\w+|raised an exception of its own|in the loop|written|the stub's raise) on|come back from) line ([1-9]\d{0,6})\b"
 )
 _PLACED = re.compile(rf"{_NAMED.pattern}(?: of code cell ([1-9]\d{{0,6}})\b)?")
-# Why a name is not seen. at: where it is defined. around, a `word`: what that stands in. last: what comes after.
-_WHY = {
-    "class": "stands on {at} inside the class on {around}, where it is a method. Move it to the left margin.",
-    "function": "stands on {at} inside the function on {around}, and nothing outside of that knows it. Move it to the left margin.",
-    "guard": 'stands on {at} below `if __name__ == "__main__":` on {around}, which runs only where you run the file yourself. Move it to the left margin, above that.',
-    "block": "stands on {at} inside the `{word}` on {around}, which did not come to it. Move it to the left margin.",
-    "decorated": "stands on {at}, and what its decorator makes of it is no function or class. Does the decorator return one?",
-    "gone": "stands on {at}, and is not there once all has run. Did something stop above it, or take it away below?",
-    "imported": "is imported on {last}, and no function or class comes from there where attempts run. An attempt is one file: write it here.",
-    "deleted": "stands on {at}, and is deleted on {last}. Take the `del` out.",
-    "replaced": "stands on {at}, and {last} gives its name to something else. Use another name there.",
-    "other": "is no function or class: {last} makes something else of that name.",
-    "string": "stands inside the string that begins on {at}: that is text, not code. Take it out of the quotes.",
-    "cell": "stands in code cell {at}, which Python cannot read. Mend that cell first.",
-    "markdown": "stands in a Markdown cell, {at}: that is text, not code. Make it a code cell.",
-    "raw": "stands in a raw cell, {at}: that is text, not code. Make it a code cell.",
-    "check": "stands in the cell of a visible check, {at}, which is no part of your answer. Write it in a cell of its own.",
-    "language": "stands in the cell that begins with %%{word}, {at}, which is not run as Python. Take that first line out.",
-    "comment": "is commented out on {at}: take the # away, there and on the lines below.",
-}
 
 
 def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:
@@ -98,39 +77,27 @@ def _placed(function: FunctionResult, source: AttemptSource) -> FunctionResult:
 
 def where_it_stands(source: AttemptSource, name: str) -> str:
     """Say where the file has this name and why it is not seen there, as "stands in …"; "" where the file has nothing like it."""
-    statements = _statements(source)
-    places = [place for place in _places(statements) if name in _names_of(place.node)]
-    outside = [place for place in places if place.kind not in _INSIDE]
-    defined = [place for place in outside or places if isinstance(place.node, DEFINITIONS)]
-    if not outside and not defined:
-        return _as_text(source, statements, name)
-    last = outside[-1] if outside else defined[0]  # the last statement about it decides
-    at = defined[-1] if outside and defined else last
-    if isinstance(last.node, ast.Import | ast.ImportFrom):
-        why = "imported"
-    elif not isinstance(at.node, DEFINITIONS):
-        why = "other"
-    elif at is not last:
-        why = "deleted" if isinstance(last.node, ast.Delete) else "replaced"
-    else:
-        why = at.kind or ("decorated" if at.node.decorator_list else "gone")
-    lines = {"at": at.node, "around": at.around, "last": last.node}
-    return _WHY[why].format(word=_word(at.around), **{key: _line(source, node) for key, node in lines.items()})
+    found = _definitions(source, name)
+    if not found:
+        return _as_text(source, name)
+    node, around = next((each for each in reversed(found) if each[1] is None), found[-1])
+    if around is not None:
+        word = re.sub("Async|Def|Star", "", type(around).__name__).lower()
+        inside = f"inside the `{word}` on {_line(source, around)}, which keeps it from being seen"
+        return f"stands on {_line(source, node)} {inside}. Move it to the left margin."
+    why = "Did something stop above it, or give its name to something else below?"
+    return f"stands on {_line(source, node)}, and is no function or class once all has run. {why}"
 
 
 def where_it_is_written(source: AttemptSource, name: str) -> str:
     """Say where a version stands that has content, of a function whose last definition is a stub; "" where none does."""
-    named = (p for p in _places(_statements(source)) if isinstance(p.node, DEFINITIONS) and p.node.name == name)
-    places = list(named)[::-1]
-    stub = next((p.node for p in places if p.kind in ("", "block")), None)
-    written = next((p for p in places if stub not in (None, p.node) and not has_no_content(p.node)), None)
-    if written is None:
+    found = _definitions(source, name)[::-1]
+    stub = next((node for node, around in found if around is None), None)
+    written = next((node for node, _ in found if stub not in (None, node) and not has_no_content(node)), None)
+    if written is None or stub is None:
         return ""
-    at, last = _line(source, written.node), _line(source, stub)
-    if not written.kind:
-        return f"what is written on {at} is replaced by the stub on {last}, for the last one counts. Delete the stub"
-    inside = f"on {at} inside the {_word(written.around)} on {_line(source, written.around)}"
-    return f"the stub on {last} counts, and what is written {inside} is not seen. Write it in the stub's place"
+    at, last = _line(source, written), _line(source, stub)
+    return f"what is written on {at} is not seen, for the stub on {last} counts. Write it in the stub's place"
 
 
 def _statements(source: AttemptSource) -> Sequence[ast.stmt]:
@@ -142,71 +109,42 @@ def _statements(source: AttemptSource) -> Sequence[ast.stmt]:
 
 def _cells(source: AttemptSource) -> list[tuple[int, str]]:
     """Return the line at which each cell begins, and its text."""
-    lines, ends = lines_of(source.source), (*source.cells[1:], None)
-    return [
-        (first, "\n".join(lines[first - 1 : end and end - 1])) for first, end in zip(source.cells, ends, strict=False)
-    ]
+    lines = lines_of(source.source)
+    ends = pairwise((*source.cells, len(lines) + 1))
+    return [(first, "\n".join(lines[first - 1 : end - 1])) for first, end in ends]
 
 
-class _Place(NamedTuple):
-    """A statement, and what it stands in: the innermost function, class or main guard, else the innermost `if`, loop or the like."""
-
-    node: ast.AST
-    around: ast.stmt | None = None
-    kind: str = ""  # of that: "function", "class", "guard" or "block"
-
-
-def _places(statements: Sequence[ast.stmt]) -> Iterator[_Place]:
-    """Yield every statement, in the order of the text."""
-    left = [_Place(part) for part in reversed(statements)]
+def _definitions(source: AttemptSource, name: str) -> list[tuple[ast.stmt, ast.stmt | None]]:
+    """Return each definition of this name, with the innermost statement that it stands in, in the order of the text."""
+    found = list[tuple[ast.stmt, ast.stmt | None]]()
+    left: list[tuple[ast.AST, ast.stmt | None]] = [(part, None) for part in reversed(_statements(source))]
     while left:
-        place = node, around, kind = left.pop()
-        is_definition = isinstance(node, DEFINITIONS)
-        if isinstance(node, ast.stmt):
-            yield place
-            if is_definition or kind in ("", "block"):
-                is_guard = isinstance(node, ast.If) and names_main(node.test)
-                around, kind = node, _word(node) if is_definition else "guard" if is_guard else "block"
+        node, around = left.pop()
+        if isinstance(node, DEFINITIONS) and node.name == name:
+            found.append((node, around))
         inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, _HOLD)]
-        left += [_Place(each, around, kind) for each in reversed(inner)]
+        left += [(each, node if isinstance(node, ast.stmt) else around) for each in reversed(inner)]
+    return found
 
 
-def _names_of(node: ast.AST) -> set[str]:
-    """Return the names that this statement gives something to, or takes away; not those within a block."""
-    match node:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return {node.name}
-        case ast.Import() | ast.ImportFrom():
-            return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
-    fields = [getattr(node, field, None) for field in ("targets", "target", "items")]
-    targets = [each for field in fields for each in (field if isinstance(field, list) else [field]) if each]
-    names = (each for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
-    return {each.id for each in names if not isinstance(each.ctx, ast.Load)}
-
-
-def _as_text(source: AttemptSource, statements: Sequence[ast.stmt], name: str) -> str:
+def _as_text(source: AttemptSource, name: str) -> str:
     """Say where a definition of this name stands that is no code; "" where none does."""
     definition = rf"(?:def|class)[ \t]+{re.escape(name)}\b"
     header = re.compile(rf"^[ \t]*(?:async[ \t]+)?{definition}", re.MULTILINE)
     is_mentioned = re.search(definition, source.source)
-    for node in (node for part in statements if is_mentioned for node in ast.walk(part)):
+    for node in (node for part in _statements(source) if is_mentioned for node in ast.walk(part)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and header.search(node.value):
-            return _WHY["string"].format(at=_line(source, node))
+            at = _line(source, node)
+            return f"stands inside the string that begins on {at}: that is text, not code. Take it out of the quotes."
     for number, (_, text) in enumerate(_cells(source), 1):
         if header.search(text) and not read_statements(text):
-            return _WHY["cell"].format(at=number)
-    for aside in (aside for aside in source.aside if name in aside.names):
-        at = f"below code cell {aside.after}" if aside.after else "above all code cells"
-        return _WHY.get(aside.kind, _WHY["language"]).format(at=at, word=aside.kind)
+            return f"stands in code cell {number}, which Python cannot read. Mend that cell first."
     for number, text in enumerate(lines_of(source.source), 1):
         if text.lstrip().startswith("#") and header.search(text.lstrip(" \t#")):
-            return _WHY["comment"].format(at=proved_line(source, number).place)
+            at = proved_line(source, number).place
+            return f"is commented out on {at}: take the # away, there and on the lines below."
     return ""
 
 
-def _line(source: AttemptSource, node: ast.AST | None) -> str:
+def _line(source: AttemptSource, node: ast.AST) -> str:
     return proved_line(source, getattr(node, "lineno", 1)).place
-
-
-def _word(node: ast.AST | None) -> str:
-    return re.sub("Async|Def|Star", "", type(node).__name__).lower()

@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import PurePath
 
 from ..course import Assignment, Course, Exercise
-from .notebook import NotebookError, read_notebook, without_magics
-from .read import asked_of, defined_in
+from .archives import Limits
+from .read import NotebookError, asked_of, defined_in, read_notebook, without_magics
 from .source_text import decoded
 
 # What browsers, systems, platforms and people put after a name: (1), -2, " - Copy", _final, _v2.
@@ -19,57 +19,41 @@ _SUFFIX = re.compile(
     r"[\s_.-]*(?:\(\d{1,4}\)|[\s_-]\d{1,4}|[\s_-]*(?:copy|kopie)\d*|[\s_-](?:final|neu|new|v\d{1,3}))$"
 )
 _RENAME = "Next: rename it to the exercise that it is, if it was to be graded"
-CODE_OF_ONE = 1_500_000  # characters, parsed in 5 s at most; 640 files in 60 KB of one student's zip took 6 minutes
 
 
 class NotPlaced(Exception):
     """The file is of no exercise, or of several. The text says why, for a sentence that begins with its path."""
 
 
-class NotAsked(Exception):
-    """The file is of another assignment than the one that is asked for."""
-
-
-@dataclass
-class Reading:
-    """What is parsed of one student's files, within a bound. left: characters."""
-
-    left: int = CODE_OF_ONE
-
-    def source(self, name: str, content: bytes) -> str | None:
-        """Return a script's or a notebook's text, "" where it is none; None where enough of this student's is read. name: or its ending."""
-        if self.left < 0:
-            return None
-        try:
-            text = decoded(content)
-            source = read_notebook(text).source if name.lower().endswith(".ipynb") else without_magics(text)
-        except (UnicodeDecodeError, NotebookError):
-            return ""
-        self.left -= len(source)
-        return source
-
-
 @dataclass(frozen=True)
 class Exercises:
-    """The exercises of a course, as files are held against them. only: of which assignment files are taken."""
+    """The exercises of a course, as files are held against them."""
 
     course: Course
-    only: Assignment | None = None
 
-    def of(self, name: str, content: bytes, reading: Reading) -> Exercise | Assignment:
-        """Return the exercise that this file is of, or the assignment where it holds several. Raises NotPlaced, or NotAsked.
+    def of(self, name: str, content: bytes, budget: Limits | None = None) -> Exercise | Assignment:
+        """Return the exercise that this file is of, or the assignment where it holds several. Raises NotPlaced.
 
-        reading: of its student's files.
+        budget: how much of its student's code may still be parsed.
         """
-        try:
-            found = self.named(name) or self._by_content(name, content, reading)
-        except NotPlaced:
-            if self.only is None:
-                raise
-            found = self._whole._by_content(name, content, reading)
-        if self.only not in (None, place_of(found)[0]):
-            raise NotAsked
-        return found
+        if found := self.named(name):
+            return found
+        budget = budget or Limits()
+        is_promising = any(owner.encode() in content for owner in self._owners)  # else it need not be parsed
+        if is_promising and budget.code < 0:
+            raise NotPlaced(f"has no exercise's name, and so much code of one student is not looked into. {_RENAME}")
+        source = _source(name, content) if is_promising else ""
+        budget.code -= len(source)
+        # By functions and classes that no other exercise has; of several exercises, the assignment.
+        owners = {self._owners[each].id: self._owners[each] for each in defined_in(source) & self._owners.keys()}
+        assignments = {each.assignment.id: each.assignment for each in owners.values()}
+        if len(owners) == 1:
+            return next(iter(owners.values()))
+        if len(assignments) == 1:
+            return next(iter(assignments.values()))
+        if owners:
+            raise NotPlaced(f"may be of {', '.join(sorted(owners))}: it defines what each of them asks for. {_RENAME}")
+        raise NotPlaced(f"has no exercise's name, and defines nothing that one exercise alone asks for. {_RENAME}")
 
     def named(self, name: str) -> Exercise | Assignment | None:
         """Return the exercise, or the whole assignment, that the file is of by this name; None where it does not say."""
@@ -96,22 +80,6 @@ class Exercises:
                 return None
         return self._names[stem]
 
-    def _by_content(self, name: str, content: bytes, reading: Reading) -> Exercise | Assignment:
-        """By functions and classes that no other exercise has; of several exercises, the assignment. Raises NotPlaced."""
-        is_promising = any(owner.encode() in content for owner in self._owners)  # else it need not be parsed
-        source = reading.source(name, content) if is_promising else ""
-        if source is None:
-            raise NotPlaced(f"has no exercise's name, and so much code of one student is not looked into. {_RENAME}")
-        owners = {self._owners[each].id: self._owners[each] for each in defined_in(source) & self._owners.keys()}
-        assignments = {each.assignment.id: each.assignment for each in owners.values()}
-        if len(owners) == 1:
-            return next(iter(owners.values()))
-        if len(assignments) == 1:
-            return next(iter(assignments.values()))
-        if owners:
-            raise NotPlaced(f"may be of {', '.join(sorted(owners))}: it defines what each of them asks for. {_RENAME}")
-        raise NotPlaced(f"has no exercise's name, and defines nothing that one exercise alone asks for. {_RENAME}")
-
     @cached_property
     def _names(self) -> dict[str, Exercise | Assignment]:
         """By ids and names of files; an exercise's own come before earlier ones, and these before an assignment's."""
@@ -120,14 +88,9 @@ class Exercises:
         return known | earlier | {key: e for e in self.course.exercises for key in (e.id, e.stem)}
 
     @cached_property
-    def _whole(self) -> Exercises:
-        return Exercises(self.course)
-
-    @cached_property
     def _owners(self) -> dict[str, Exercise]:
-        """Every function and class that one exercise alone asks for, of those whose files are taken."""
-        exercises = self.course.exercises if self.only is None else self.only.exercises
-        asked = [(name, exercise) for exercise in exercises for name in asked_of(exercise)]
+        """Every function and class that one exercise alone asks for."""
+        asked = [(name, exercise) for exercise in self.course.exercises for name in asked_of(exercise)]
         times = Counter(name for name, _ in asked)
         return {name: each for name, each in asked if times[name] == 1}
 
@@ -135,6 +98,14 @@ class Exercises:
 def place_of(found: Exercise | Assignment) -> tuple[Assignment, str]:
     """Return the assignment of a file, and its name there without the ending."""
     return (found, found.id) if isinstance(found, Assignment) else (found.assignment, found.stem)
+
+
+def _source(name: str, content: bytes) -> str:
+    try:
+        text = decoded(content)
+        return read_notebook(text).source if name.lower().endswith(".ipynb") else without_magics(text)
+    except (UnicodeDecodeError, NotebookError):
+        return ""
 
 
 def _plain(stem: str) -> str:

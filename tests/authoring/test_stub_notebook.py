@@ -12,7 +12,7 @@ import pytest
 
 from manyheads.authoring.stub import strip
 from manyheads.authoring.stub_notebook import Group, stub_notebook
-from manyheads.submission.notebook import read_notebook
+from manyheads.submission.read import read_notebook
 from tests.make import REPOSITORY
 
 SOLUTIONS = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("tests/tiny_course/solutions/*/*.py")])

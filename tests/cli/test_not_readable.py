@@ -43,16 +43,6 @@ def canvas(course: Run) -> dict[str, str]:
     return {row[3]: row[-1] for row in rows if row[3]}
 
 
-def test_it_is_told_with_the_students_id_and_kept_in_the_record(course: Run, tmp_path: Path) -> None:
-    done = course("collect", "ZIP", "--out", "IN")
-    assert done.returncode == 1
-    told = f"not taken: bela: handed in, not readable: submissions.zip: {WORK} is not opened: it is of a kind that is not opened here."
-    assert (
-        f"{told} Next: open it by hand, and put the files into {tmp_path / 'in' / 'bela' / 'averages'}/" in done.stdout
-    )
-    assert read_memory(tmp_path / "in").not_readable == {"bela": {"averages": [WORK]}}
-
-
 def test_nobody_who_reads_results_has_a_zero_for_it(course: Run, tmp_path: Path) -> None:
     course("collect", "ZIP", "--out", "IN")
     done = graded(course)

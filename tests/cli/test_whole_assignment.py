@@ -66,20 +66,3 @@ def test_lines_are_those_of_the_notebook_and_what_it_lacks_is_missing(run_course
     said = " ".join(check["evidence"] for check in found["running_mean"]["checks"])
     assert "line 4 of code cell 2" in said
     assert {check["outcome"] for check in found["last_mean"]["checks"]} == {"missing"}
-
-
-def test_a_changed_notebook_is_graded_again(run_course: Run, two_means: Path, tmp_path: Path) -> None:
-    submitted = hand_in(tmp_path, averages__ipynb=notebook(WRONG))
-    assert graded(run_course, two_means, submitted)["running_mean"]["score"] == 0
-    (submitted / "ada" / "averages" / "averages.ipynb").write_text(notebook(FIRST))
-    assert graded(run_course, two_means, submitted)["running_mean"]["score"] == 4
-
-
-def test_a_name_of_no_exercise_is_sent_to_collect(run_course: Run, two_means: Path, tmp_path: Path) -> None:
-    submitted = hand_in(tmp_path, homework__ipynb=notebook(FIRST))
-    done = run_course("grade", submitted, "--out", tmp_path / "out", "--jobs", "1", "--no-lines", cwd=two_means)
-    assert done.returncode == 1
-    assert (
-        "ada/averages/homework.ipynb: is no part of what is graded (STUDENT/ASSIGNMENT/NN_name.py). Next: course collect "
-        in done.stdout
-    )

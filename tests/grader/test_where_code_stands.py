@@ -13,7 +13,7 @@ from manyheads.judge.grade_submission import Judge
 from manyheads.report.words import function_reports
 from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
-from manyheads.submission.notebook import read_notebook
+from manyheads.submission.read import read_notebook
 from tests.grader.changes import NO_SEARCH
 
 ABOVE = """import math
@@ -24,11 +24,11 @@ def attention_weights(scores): return scores.softmax(-1)
 ATTEND = "def attend(q, k, v): return attention_weights(attention_scores(q, k)) @ v\n"
 STANDS = {
     "in a string": (f'"""\n{ATTEND}"""\n', "it stands inside the string that begins on line 5: that is text, not code."),
-    "in a class": (f"class Answers:\n    {ATTEND}", "it stands on line 6 inside the class on line 5, where it is a method."),
-    "below the main guard": (f'if __name__ == "__main__":\n    {ATTEND}', "it stands on line 6 below `if __name__ =="),
-    "overwritten": (f"{ATTEND}attend = attend.__doc__\n", "it stands on line 5, and line 6 gives its name to something else."),
+    "in a class": (f"class Answers:\n    {ATTEND}", "it stands on line 6 inside the `class` on line 5, which keeps it from being seen."),
+    "below the main guard": (f'if __name__ == "__main__":\n    {ATTEND}', "it stands on line 6 inside the `if` on line 5"),
+    "overwritten": (f"{ATTEND}attend = attend.__doc__\n", "it stands on line 5, and is no function or class once all has run."),
     "in capitals": (ATTEND.replace("attend(", "ATTEND(", 1), "the file has no such name; is ATTEND meant? Capital letters count."),
-    "above a stub": (f"{ATTEND}def attend(q, k, v): raise NotImplementedError()\n", "what is written on line 5 is replaced by the stub on line 6"),
+    "above a stub": (f"{ATTEND}def attend(q, k, v): raise NotImplementedError()\n", "what is written on line 5 is not seen, for the stub on line 6 counts."),
 }  # fmt: skip
 KINDS = {
     "async": (f"async {ATTEND}", "It is an `async def`, written on line 5, so that a call gives a coroutine: take `async` away"),
@@ -64,15 +64,6 @@ def test_a_function_where_a_class_is_asked_is_told(course, judge, box) -> None:
     source = "def CausalAttention(d_in, d_out, context_length, dropout=0.0, qkv_bias=False):\n    return d_in\n"
     for told in heads(course, judge, box, AttemptSource("a.py", source), "self_attention"):
         assert "It is a function, written on line 1, and a class is asked for" in told[0]
-
-
-def test_in_a_notebook_the_cell_is_told(course, judge, box) -> None:
-    cells = [("code", ABOVE), ("markdown", ATTEND)]
-    listed = [{"cell_type": kind, "source": text, "metadata": {}} for kind, text in cells]
-    found = read_notebook(json.dumps({"cells": listed}))
-    source = AttemptSource("a.ipynb", found.source, cells=found.cells, aside=found.aside)
-    for told in heads(course, judge, box, source):
-        assert told[3].startswith("attend: it stands in a Markdown cell, below code cell 1: that is text, not code.")
 
 
 def test_a_class_in_place_of_a_function_in_a_notebook_has_its_cell(course, judge, box) -> None:

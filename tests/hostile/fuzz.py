@@ -14,11 +14,9 @@ import sys
 
 import atheris
 
-with atheris.instrument_imports(
-    include=["manyheads.box.replies", "manyheads.submission.notebook", "safetensors", "json"]
-):
+with atheris.instrument_imports(include=["manyheads.box.replies", "manyheads.submission.read", "safetensors", "json"]):
     from manyheads.box.replies import BadReply, read_reply
-    from manyheads.submission.notebook import NotebookError, read_notebook
+    from manyheads.submission.read import NotebookError, read_notebook
 
 import contextlib
 

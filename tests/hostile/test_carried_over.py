@@ -42,9 +42,7 @@ def graded(course: Course, box: Box, exercise: Exercise, secret: bytes) -> Exerc
 
 
 @pytest.mark.parametrize("before", [b"", b"another run"], ids=["alone", "after a run with other inputs"])
-def test_what_a_hidden_call_was_given_is_in_no_message(
-    tiny: Course, box: Box, running_mean: Exercise, before: bytes
-) -> None:
+def test_what_a_hidden_call_was_given_is_in_no_message(tiny, box, running_mean, before):
     if before:
         graded(tiny, box, running_mean, before)
     one, other = (graded(tiny, box, running_mean, secret) for secret in (b"one", b"other"))

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from manyheads.submission import AttemptSource, read_attempt
-from manyheads.submission.notebook import NotebookError, read_notebook
+from manyheads.submission.read import NotebookError, read_notebook
 
 FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 STEM = "01_running_mean"

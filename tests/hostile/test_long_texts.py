@@ -17,8 +17,7 @@ from manyheads.judge.cures import _nodes, cure
 from manyheads.judge.function_states import Seen, function_results, named_in
 from manyheads.lines.candidates import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import AttemptSource
-from manyheads.submission.notebook import without_engine, without_magics
-from manyheads.submission.read import LINE_LIMIT
+from manyheads.submission.read import LINE_LIMIT, without_engine, without_magics
 from manyheads.submission.source_text import CODE_LIMIT, statements_of, tree_of
 from manyheads.submission.standing import where_it_is_written, where_it_stands
 from manyheads.submission.unwritten import (

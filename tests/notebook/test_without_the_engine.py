@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from manyheads.submission.notebook import METADATA_KEY, read_notebook
+from manyheads.submission.read import METADATA_KEY, read_notebook
 from tests.make import REPOSITORY, TINY
 
 NOTEBOOKS = sorted([*REPOSITORY.glob("exercises/*/*.ipynb"), *TINY.glob("exercises/*/*.ipynb")])

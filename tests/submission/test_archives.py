@@ -1,7 +1,5 @@
 """Archives come from students: nothing is written outside OUT, memory is bounded, and what is refused has a sentence."""
 
-from __future__ import annotations
-
 import io
 import os
 import stat
@@ -12,13 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.course import Course
-from manyheads.errors import CourseFault
 from manyheads.submission.archives import Limits
 from manyheads.submission.collect_downloads import collect
 from manyheads.submission.lay_out import State
 
-from .conftest import DANCE, Collect, There, Zipped, zip_bytes
+from .conftest import DANCE, zip_bytes
 
 GOOD = "a_1_2_04_reshape_dance.py"
 PLACED = "a_1/multi_head_attention/04_reshape_dance.py"
@@ -54,7 +50,7 @@ def entry(name: str, mode: int = 0, flags: int = 0) -> zipfile.ZipInfo:
     (entry("\\\\host\\b_1_2_04_reshape_dance.py"), "has an absolute path"),
     (entry("b_1_2_04_\x1b[2Jreshape_dance.py"), "cannot be shown"),
     (entry("b_1_2_04_\u202ereshape_dance.py"), "cannot be shown"),
-    (entry("b_1_2_" + "x" * 300 + ".py"), "too long"),
+    (entry("b_1_2_" + "x" * 60_000 + ".py"), "too long"),
     (entry("./."), "too long or empty"),
     (entry("x/" * 50 + "b_1_2_04_reshape_dance.py"), "too long"),
     (entry("b_1_2_04_reshape_dance.py", stat.S_IFLNK | 0o777), "is a link"),
@@ -68,9 +64,7 @@ def entry(name: str, mode: int = 0, flags: int = 0) -> zipfile.ZipInfo:
     (tar_entry("b_1_2_04_reshape_dance.py", tarfile.FIFOTYPE), "is no regular file"),
     (tar_entry("b_1_2_04_reshape_dance.py", tarfile.GNUTYPE_SPARSE), "is no regular file"),
 ])  # fmt: skip
-def test_a_hostile_member_is_refused_and_the_others_are_taken(
-    run: Collect, tmp_path: Path, there: There, info: zipfile.ZipInfo | tarfile.TarInfo, reason: str
-) -> None:
+def test_a_hostile_member_is_refused_and_the_others_are_taken(run, tmp_path, there, info, reason):
     path = tmp_path / "download.zip"
     if isinstance(info, tarfile.TarInfo):
         path = tar_of(tmp_path / "download.tar.gz", tar_entry(GOOD), info)
@@ -81,13 +75,14 @@ def test_a_hostile_member_is_refused_and_the_others_are_taken(
     before = {each for each in tmp_path.rglob("*") if "submitted" not in each.parts}
     (said,) = run(path).not_taken
     assert reason in said
+    assert len(said) < 500
     assert said.isprintable()
     assert "Next: " in said
     assert there() == [PLACED]
     assert {each for each in tmp_path.rglob("*") if "submitted" not in each.parts} == before
 
 
-def test_an_encrypted_member_is_refused(run: Collect, zipped: Zipped, there: There) -> None:
+def test_an_encrypted_member_is_refused(run, zipped, there):
     path = zipped([GOOD])
     data = bytearray(path.read_bytes())
     for signature, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
@@ -97,7 +92,7 @@ def test_an_encrypted_member_is_refused(run: Collect, zipped: Zipped, there: The
     assert there() == []
 
 
-def test_of_equal_names_the_last_counts(run: Collect, tmp_path: Path, out: Path) -> None:
+def test_of_equal_names_the_last_counts(run, tmp_path, out):
     path = tmp_path / "download.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(GOOD, "def split_heads(): ...  # first")
@@ -107,13 +102,13 @@ def test_of_equal_names_the_last_counts(run: Collect, tmp_path: Path, out: Path)
     assert "last" in (out / PLACED).read_text()
 
 
-def test_names_that_differ_in_case_alone_overwrite_nobody(run: Collect, zipped: Zipped, there: There) -> None:
+def test_names_that_differ_in_case_alone_overwrite_nobody(run, zipped, there):
     done = run(zipped(["Ada/04_reshape_dance.py", "ada/04_reshape_dance.py", "x/04_reshape_dance.py"]))
     assert len(there()) == 2
     assert "where the files of somebody else are" in done.not_taken[0]
 
 
-def test_names_that_differ_in_their_unicode_form_are_one(run: Collect, zipped: Zipped, there: There) -> None:
+def test_names_that_differ_in_their_unicode_form_are_one(run, zipped, there):
     run(zipped(["Zoe\u0308/04_reshape_dance.py", "Zo\u00eb/05_weight_split.py", "x/04_reshape_dance.py"]))
     assert {path.split("/")[0] for path in there()} == {"Zo\u00eb", "x"}
 
@@ -122,9 +117,7 @@ def test_names_that_differ_in_their_unicode_form_are_one(run: Collect, zipped: Z
     "name",
     ["=1+2", "+1", "-rf", "@x", "\uff1dcmd", "report", "[bold]x", "%s", "O'Brien; rm -rf ~", "ab::c", "CON", "..."],
 )
-def test_an_odd_name_is_a_folder_or_refused_in_a_sentence(
-    run: Collect, zipped: Zipped, there: There, name: str
-) -> None:
+def test_an_odd_name_is_a_folder_or_refused_in_a_sentence(run, zipped, there, name):
     done = run(zipped([f"{name}/04_reshape_dance.py", "x/04_reshape_dance.py"]))
     students = {path.split("/")[0] for path in there()}
     assert name.replace(":", "_") in students or "cannot be a folder's" in done.not_taken[0]
@@ -132,9 +125,7 @@ def test_an_odd_name_is_a_folder_or_refused_in_a_sentence(
 
 
 @pytest.mark.parametrize(("name", "code"), [("Zß", "utf-8"), ("Jörg Müßig", "cp437"), ("René", "cp437")])
-def test_names_without_a_flag_are_read_as_macs_or_the_format_write_them(
-    run: Collect, tmp_path: Path, there: There, name: str, code: str
-) -> None:
+def test_names_without_a_flag_are_read_as_macs_or_the_format_write_them(run, tmp_path, there, name, code):
     path, stands = tmp_path / "download.zip", "X" * len(name.encode(code))
     data = zip_bytes({f"{stands}/04_reshape_dance.py": DANCE, "bo/04_reshape_dance.py": DANCE})
     path.write_bytes(data.replace(stands.encode(), name.encode(code)))
@@ -142,7 +133,7 @@ def test_names_without_a_flag_are_read_as_macs_or_the_format_write_them(
     assert f"{name}/multi_head_attention/04_reshape_dance.py" in there()
 
 
-SMALL = Limits(attempt=10_000, archive=200_000, person=50_000, members=20, listed=30, total=80_000, total_members=60)
+SMALL = Limits(attempt=10_000, size=50_000, members=20, listed=30)
 
 
 @pytest.mark.parametrize(("inner", "reason"), [
@@ -152,11 +143,8 @@ SMALL = Limits(attempt=10_000, archive=200_000, person=50_000, members=20, liste
     pytest.param(zip_bytes({f"{i:0200}": b"" for i in range(60)}), "more files than are read", id="many long names"),
     pytest.param(b"PK\3\4 nothing", "damaged", id="no zip"),
     pytest.param(b"", "damaged, or neither zip nor tar", id="empty"),
-    pytest.param(zip_bytes({"a.zip": zip_bytes({"b.zip": zip_bytes({"04_reshape_dance.py": b""})})}), "it is within 2 others", id="deep"),
 ])  # fmt: skip
-def test_a_students_archive_that_is_too_much_is_not_opened_and_the_others_are(
-    course: Course, zipped: Zipped, out: Path, there: There, inner: bytes, reason: str
-) -> None:
+def test_a_students_archive_that_is_too_much_is_not_opened(course, zipped, out, there, inner, reason):
     download = zipped({GOOD: DANCE, "b_1_3_work.zip": inner})
     done = collect(course, [download], out, limits=SMALL)
     assert len(done.not_taken) == 1
@@ -165,9 +153,7 @@ def test_a_students_archive_that_is_too_much_is_not_opened_and_the_others_are(
 
 
 @pytest.mark.parametrize("environment", [".venv/lib", "venv/lib/python3.11/site-packages", "env/Lib/site-packages"])
-def test_a_virtual_environment_in_a_students_archive_is_left_out_and_counts_for_no_limit(
-    course: Course, zipped: Zipped, out: Path, there: There, environment: str
-) -> None:
+def test_a_virtual_environment_counts_for_no_limit(course, zipped, out, there, environment):
     modules = {f"work/{environment}/torch/{i}.py": "import os" for i in range(60)}
     work = zip_bytes({f"work/exercises/{PLACED.partition('/')[2]}": DANCE, **modules})
     done = collect(course, [zipped({"b_1_3_work.zip": work, "c_1_4_04_reshape_dance.py": DANCE})], out, limits=SMALL)
@@ -175,20 +161,14 @@ def test_a_virtual_environment_in_a_students_archive_is_left_out_and_counts_for_
     assert there() == [PLACED.replace("a", "b", 1), PLACED.replace("a", "c", 1)]
 
 
-def test_a_download_that_is_too_much_is_an_error_and_nothing_is_written(
-    course: Course, zipped: Zipped, out: Path
-) -> None:
-    many = {f"s{i}_{i}_{i}_04_reshape_dance.py": "#" * 9_000 for i in range(20)}
-    with pytest.raises(
-        CourseFault, match=r"are not read to their end: it unpacks to more .* Next: course collect them one by one"
-    ):
-        collect(course, [zipped(many)], out, limits=SMALL)
-    assert not out.exists()
+def test_an_archive_that_is_too_much_stops_nobody_else(course, zipped, out, there):
+    many = zipped({f"{i}.txt": "" for i in range(600)}, "mallory.zip")
+    done = collect(course, [zipped([PLACED], "ada.zip"), many], out, limits=SMALL)
+    assert "mallory.zip is not opened: it has more files than are read here" in done.not_taken[0]
+    assert there() == [PLACED.replace("a_1", "ada")]
 
 
-def test_many_archives_of_one_student_leave_room_for_everybody_elses_files(
-    course: Course, zipped: Zipped, out: Path, there: There
-) -> None:
+def test_many_archives_of_one_student_leave_room_for_everybody_elses_files(course, zipped, out, there):
     two = zip_bytes({f"{i}/04_reshape_dance.py": "#" * 9_000 for i in range(2)})
     members = zip_bytes({f"{i}.txt": "" for i in range(9)})
     many = {f"b_1_{i}_work{i}.zip": inner for i, inner in enumerate([two] * 8 + [members] * 8)}
@@ -198,7 +178,7 @@ def test_many_archives_of_one_student_leave_room_for_everybody_elses_files(
 
 
 @pytest.mark.parametrize("where", [28, 10])
-def test_a_damaged_member_is_refused(run: Collect, zipped: Zipped, where: int) -> None:
+def test_a_damaged_member_is_refused(run, zipped, where):
     path = zipped({GOOD: DANCE * 9, "c_1_2_04_reshape_dance.py": DANCE})
     data = bytearray(path.read_bytes())
     data[data.find(GOOD.encode()) + len(GOOD) + where] ^= 0xFF
@@ -207,9 +187,7 @@ def test_a_damaged_member_is_refused(run: Collect, zipped: Zipped, where: int) -
 
 
 @pytest.mark.parametrize("mtime", ["nan", "inf", "-1e300", "1e300"])
-def test_a_tar_whose_time_is_no_time_leaves_the_next_run_its_memory(
-    run: Collect, tmp_path: Path, there: There, mtime: str
-) -> None:
+def test_a_tar_whose_time_is_no_time_leaves_the_next_run_its_memory(run, tmp_path, there, mtime):
     info = tar_entry(GOOD)
     info.pax_headers = {"mtime": mtime}
     download = tar_of(tmp_path / "download.tar", info, mode="w")
@@ -219,22 +197,15 @@ def test_a_tar_whose_time_is_no_time_leaves_the_next_run_its_memory(
     assert there() == [PLACED]
 
 
-def test_a_name_without_end_is_shortened_where_it_is_said(run: Collect, zipped: Zipped) -> None:
-    [said] = run(zipped({GOOD: DANCE, f"{'b' * 60_000}/04_reshape_dance.py": DANCE})).not_taken
-    assert "has a path that is too long or empty" in said
-    assert "04_reshape_dance.py" in said
-    assert len(said) < 500
-
-
 @pytest.mark.parametrize(
     ("suffix", "mode"), [("tar.gz", "w:gz"), ("tgz", "w:gz"), ("tar.bz2", "w:bz2"), ("tar.xz", "w:xz"), ("tar", "w")]
 )
-def test_tar_archives_are_read(run: Collect, tmp_path: Path, there: There, suffix: str, mode: str) -> None:
+def test_tar_archives_are_read(run, tmp_path, there, suffix, mode):
     assert run(tar_of(tmp_path / f"download.{suffix}", tar_entry(GOOD), mode=mode)).not_taken == []
     assert there() == [PLACED]
 
 
-def test_a_tar_that_leads_back_to_its_beginning_ends(run: Collect, tmp_path: Path, there: There) -> None:
+def test_a_tar_that_leads_back_to_its_beginning_ends(run, tmp_path, there):
     path = tar_of(tmp_path / "download.tar", tar_entry(GOOD), tar_entry("x.txt"), mode="w")
     data = bytearray(path.read_bytes())
     data[1024 + 124 : 1024 + 136] = b"\xff" * 10 + struct.pack(">h", -1536)  # the second member's size
@@ -245,16 +216,12 @@ def test_a_tar_that_leads_back_to_its_beginning_ends(run: Collect, tmp_path: Pat
     assert there() == [PLACED]
 
 
-def test_a_tar_bomb_is_not_unpacked(course: Course, tmp_path: Path, out: Path) -> None:
-    import gzip
-
-    plain = io.BytesIO()
-    with tarfile.open(fileobj=plain, mode="w") as archive:
-        info = tarfile.TarInfo("a.bin")
-        info.size = 30_000_000
-        archive.addfile(info, io.BytesIO(bytes(30_000_000)))
+def test_a_tar_bomb_is_not_unpacked(course, tmp_path, out):
     (tmp_path / "all" / "ada").mkdir(parents=True)
-    (tmp_path / "all" / "b.tar.gz").write_bytes(gzip.compress(plain.getvalue()))
+    info = tar_entry("a.bin")
+    info.size = 30_000_000
+    with tarfile.open(tmp_path / "all" / "b.tar.gz", "w:gz") as archive:
+        archive.addfile(info, io.BytesIO(bytes(info.size)))
     done = collect(course, [tmp_path / "all"], out, limits=SMALL)
     assert "unpacks to more than is read here" in done.not_taken[0]
 
@@ -276,9 +243,7 @@ def tar_with(path: Path, kind: bytes, header: str) -> None:
     pytest.param(tarfile.XHDTYPE, 200_000, True, id="of one member"),
     pytest.param(tarfile.XGLTYPE, 5, False, id="as git archive writes it"),
 ])  # fmt: skip
-def test_a_header_about_headers_may_not_be_long(
-    run: Collect, tmp_path: Path, there: There, kind: bytes, keys: int, refused: bool
-) -> None:
+def test_a_header_about_headers_may_not_be_long(run, tmp_path, there, kind, keys, refused):
     """The library reads it into memory, and copies what it says of every member to each: megabytes a file."""
     (tmp_path / "all").mkdir()
     tar_with(tmp_path / "all" / "ada.tar", kind, "".join(f"15 key{i:06d}=v\n" for i in range(keys)))
@@ -287,15 +252,13 @@ def test_a_header_about_headers_may_not_be_long(
     assert bool(there()) is not refused
 
 
-def test_links_and_devices_in_a_folder_are_named_and_not_followed(run: Collect, tmp_path: Path, there: There) -> None:
+def test_links_and_devices_in_a_folder_are_named_and_not_followed(run, tmp_path, there):
     folder = tmp_path / "all" / "ada"
     folder.mkdir(parents=True)
     (tmp_path / "secret.py").write_text("secret")
     (folder / "04_reshape_dance.py").symlink_to(tmp_path / "secret.py")
     os.mkfifo(folder / "05_weight_split.py")
     (tmp_path / "all" / "bela").symlink_to(tmp_path)
-    said = run(tmp_path / "all").not_taken
-    assert [sentence.split(" ", 2)[2].split(".")[0].split(",")[0] for sentence in said] == [
-        "is a link", "is no regular file", "is a link",
-    ]  # fmt: skip
+    said = [sentence.split(" ", 2)[2].partition(".")[0] for sentence in run(tmp_path / "all").not_taken]
+    assert sorted(said) == ["is a link", "is a link", "is no regular file"]
     assert there() == []

@@ -1,70 +1,32 @@
 """Nobody hands in for somebody else, and nothing stops the class: downloads of twelve platforms, students' archives, and chance."""
 
-from __future__ import annotations
-
 import io
 import random
 import tarfile
 import zipfile
-from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
-from manyheads.course import Course
 from manyheads.errors import CourseFault
 from manyheads.submission.collect_downloads import collect
+from manyheads.submission.lay_out import to_grade
 from manyheads.submission.roster import Roster, Student, read_roster
-from manyheads.submission.to_grade import to_grade
 
-from .conftest import DANCE, Collect, There, Zipped, zip_bytes
+from .conftest import ADA, BEN, CLASS, DANCE, DANCED, EVE, FILE, PLATFORMS, download, zip_bytes
 
-FILE = "04_reshape_dance.py"
-DANCED = f"multi_head_attention/{FILE}"
-Path_ = Callable[[int, str, str], str]
-
-# Where a platform puts a file of somebody: by a number, a login, and a name.
-PLATFORMS: dict[str, Path_] = {
-    "Canvas": lambda i, login, name: f"{name.replace(' ', '').lower()}_{i}_{900 + i}_{FILE}",
-    "Moodle": lambda i, login, name: f"{name}_{i}_assignsubmission_file_/{FILE}",
-    "Blackboard": lambda i, login, name: f"hw_{login}_attempt_2026-11-20-10-11-12_{FILE}",
-    "Brightspace": lambda i, login, name: f"{i}-9 - {name} - Nov 20, 2026 1102 AM - {FILE}",
-    "ILIAS": lambda i, login, name: f"HW1/Submissions/{'_'.join(reversed(name.split()))}_{login}_{i}/{FILE}",
-    "OpenOLAT": lambda i, login, name: f"{login}/2_submissions/{FILE}",
-    "Sakai": lambda i, login, name: f"HW 1/{name}({login})/Submission attachment(s)/{FILE}",
-    "Schoology": lambda i, login, name: f"HW1/{name} - s{i}/Revision 1 - On time/{FILE}",
-    "folders": lambda i, login, name: f"{login}/{FILE}" if i > 2 else f"{name}/{FILE}",
-    "nbgrader": lambda i, login, name: f"{login}+multi_head_attention+2026-11-20 10:11:12.5 UTC+{i}/{FILE}",
-    "clones": lambda i, login, name: f"hw1-{login}/exercises/{DANCED}",
-    "Gradescope": lambda i, login, name: f"submission_{i}/{FILE}",
-}
-ADA, BEN, EVE = (1, "al1", "Ada Lovelace"), (2, "bo2", "Ben Okri"), (3, "m_al1", "Eve Mallory")
-ROWS = ("ada", "Ada Lovelace", "al1"), ("ben", "Ben Okri", "bo2")
-CLASS = Roster(tuple(Student(id_, name, login=login, github=login) for id_, name, login in ROWS))
 platforms = pytest.mark.parametrize("platform", PLATFORMS)
 
 
-def download(platform: str, *people: tuple[int, str, str], **more: str | bytes) -> dict[str, str | bytes]:
-    """What a platform gives of people; each file says whose it is."""
-    files: dict[str, str | bytes] = {PLATFORMS[platform](*who): f"{DANCE}# {who[0]}" for who in people}
-    if platform == "Gradescope":
-        rows = (f"submission_{i}:\n  :submitters:\n  - :name: {name}\n    :sid: {login}\n" for i, login, name in people)
-        files["submission_metadata.yml"] = "".join(rows)
-    return files | more
-
-
 @platforms
-def test_who_is_on_the_roster_is_found(run: Collect, zipped: Zipped, there: There, out: Path, platform: str) -> None:
+def test_who_is_on_the_roster_is_found(run, zipped, there, out, platform):
     done = run(zipped(download(platform, ADA, BEN)), roster=CLASS)
     assert (done.platforms, done.not_taken) == ({"download.zip": [platform]}, [])
     assert {path: (out / path).read_text()[-1] for path in there()} == {f"ada/{DANCED}": "1", f"ben/{DANCED}": "2"}
 
 
 @platforms
-def test_of_two_whom_the_roster_takes_for_one_none_is_taken(
-    run: Collect, zipped: Zipped, there: There, platform: str
-) -> None:
+def test_of_two_whom_the_roster_takes_for_one_none_is_taken(run, zipped, there, platform):
     """Where the platform shows a login, two ids of one row; else somebody who has taken the name."""
     rows = (Student("ada", "Ada Lovelace", login="al1", sis_id="x3", github="al1"), CLASS.students[1])
     other = (3, "ada" if platform == "clones" else "x3", "Ada Lovelace")
@@ -76,7 +38,7 @@ def test_of_two_whom_the_roster_takes_for_one_none_is_taken(
 
 
 @platforms
-def test_a_login_that_ends_in_another_is_another(run: Collect, zipped: Zipped, there: There, platform: str) -> None:
+def test_a_login_that_ends_in_another_is_another(run, zipped, there, platform):
     done = run(zipped(download(platform, (3, "m_al1", "Eve Mallory"), (4, "x-al1", "Max Mallory"), BEN)), roster=CLASS)
     assert f"ben/{DANCED}" in there()
     assert not [path for path in there() if path.startswith("ada/")]
@@ -86,9 +48,7 @@ def test_a_login_that_ends_in_another_is_another(run: Collect, zipped: Zipped, t
 
 @platforms
 @pytest.mark.parametrize("within", ["an archive", "a folder"])
-def test_what_a_hand_in_holds_is_its_owners(
-    run: Collect, zipped: Zipped, out: Path, platform: str, within: str
-) -> None:
+def test_what_a_hand_in_holds_is_its_owners(run, zipped, out, platform, within):
     """Eve hands in what looks like a newer download of the same platform, with Ada's and Ben's files."""
     forged = {f"x/{name}": text for name, text in download(platform, ADA, BEN).items()} | download(platform, ADA, BEN)
     mine = PLATFORMS[platform](*EVE)
@@ -104,9 +64,7 @@ def test_what_a_hand_in_holds_is_its_owners(
 
 @platforms
 @pytest.mark.parametrize("roster", [None, CLASS], ids=["no roster", "a roster"])
-def test_an_archive_among_several_is_its_senders_whatever_it_holds(
-    run: Collect, zipped: Zipped, there: There, out: Path, platform: str, roster: Roster | None
-) -> None:
+def test_an_archive_among_several_is_its_senders_whatever_it_holds(run, zipped, there, out, platform, roster):
     """mallory.zip is laid out like a download of the platform, and newer."""
     honest = [zipped({f"hw/{FILE}": f"{DANCE}# {name}"}, f"{name}.zip") for name in ("ada", "ben")]
     run(*honest, zipped(download(platform, ADA, BEN), "mallory.zip", year=2030), roster=roster)
@@ -115,9 +73,15 @@ def test_an_archive_among_several_is_its_senders_whatever_it_holds(
 
 
 @platforms
-def test_one_archive_whose_name_the_roster_knows_is_that_students(
-    run: Collect, zipped: Zipped, out: Path, platform: str
-) -> None:
+def test_who_stands_beside_tables_alone_is_no_class(run, zipped, out, platform):
+    """All but Eve handed in a table, and beside those no folder is the first in which paths part."""
+    forged = {f"m_al1/{name}": text for name, text in download(platform, ADA).items()}
+    run(zipped({**forged, "al1/data.csv": "1", "bo2/data.csv": "2"}), roster=CLASS)
+    assert not list(out.glob("ada/*/*.py"))
+
+
+@platforms
+def test_one_archive_whose_name_the_roster_knows_is_that_students(run, zipped, out, platform):
     run(zipped(download(platform, ADA, EVE), "bo2.zip"), roster=CLASS)
     assert {path.name for path in out.iterdir() if path.is_dir()} <= {"ben"}
 
@@ -130,9 +94,7 @@ def text(value: int) -> str:
 
 
 @pytest.mark.parametrize("folder", ["homework", "homework/multi_head_attention", "a/b"])
-def test_several_archives_with_the_same_folder_are_of_the_students_that_they_are_named_after(
-    run: Collect, zipped: Zipped, there: There, out: Path, folder: str
-) -> None:
+def test_several_archives_with_one_folder_are_of_whom_they_are_named_after(run, zipped, there, out, folder):
     names = ["ada", "bela", "cleo"]
     zips = [zipped({f"{folder}/{FILE}": text(i)}, f"{name}.zip") for i, name in enumerate(names)]
     done = run(*zips)
@@ -142,9 +104,7 @@ def test_several_archives_with_the_same_folder_are_of_the_students_that_they_are
     assert {each.state.name for each in run(*zips).laid} == {"SAME"}
 
 
-def test_an_archive_of_somebody_else_with_the_same_folder_takes_nobodys_place(
-    run: Collect, zipped: Zipped, there: There, out: Path
-) -> None:
+def test_an_archive_of_somebody_else_with_the_same_folder_takes_nobodys_place(run, zipped, there, out):
     first, second = (zipped({f"homework/{FILE}": text(i)}, f"{name}.zip") for i, name in enumerate(("ada", "bela")))
     run(first)
     (said,) = run(second).not_taken
@@ -154,7 +114,7 @@ def test_an_archive_of_somebody_else_with_the_same_folder_takes_nobodys_place(
     assert there() == [f"{name}/{DANCED}" for name in ("ada", "bela", "homework")]
 
 
-def test_downloads_of_classes_stay_the_students_that_are_in_them(run: Collect, zipped: Zipped, there: There) -> None:
+def test_downloads_of_classes_stay_the_students_that_are_in_them(run, zipped, there):
     zips = [zipped({f"{hw}/{name}/{FILE}": text(0) for name in ("ada", "bela")}, f"{hw}.zip") for hw in ("hw1", "hw2")]
     run(*zips)
     assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
@@ -163,9 +123,7 @@ def test_downloads_of_classes_stay_the_students_that_are_in_them(run: Collect, z
 @pytest.mark.parametrize(
     "names", [("ada.zip", "late/ada.zip"), ("s1.zip", "Ada Lovelace.zip")], ids=["one name", "both on the roster"]
 )
-def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(
-    run: Collect, zipped: Zipped, there: There, out: Path, tmp_path: Path, names: tuple[str, str]
-) -> None:
+def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(run, zipped, there, out, tmp_path, names):
     (tmp_path / "late").mkdir()
     first = zipped({f"homework/{FILE}": text(0)}, names[0], year=2025)
     second = zipped({f"homework/{FILE}": text(1)}, names[1], year=2026)
@@ -178,18 +136,14 @@ def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(
     assert run(second, roster=roster).not_taken == []
 
 
-def test_archives_that_are_named_after_assignments_are_of_whom_their_folders_say(
-    run: Collect, zipped: Zipped, there: There
-) -> None:
+def test_archives_that_are_named_after_assignments_are_of_whom_their_folders_say(run, zipped, there):
     other = "01_cross_attention.py"
     zips = [zipped([f"ada/{FILE}"], "multi-head-attention.zip"), zipped([f"ada/{other}"], "attention_in_practice.zip")]
     assert run(*zips).not_taken == []
     assert there() == [f"ada/attention_in_practice/{other}", f"ada/{DANCED}"]
 
 
-def test_a_folder_around_a_download_is_seen_through_and_what_comes_after_it_is_read(
-    run: Collect, zipped: Zipped, there: There, tmp_path: Path
-) -> None:
+def test_a_folder_around_a_download_is_seen_through_and_what_comes_after_it_is_read(run, zipped, there, tmp_path):
     (tmp_path / "hw1").mkdir()
     zipped([f"ada_1_10_{FILE}", f"ben_2_11_{FILE}"], "hw1/submissions.zip")
     run(tmp_path / "hw1", zipped([f"cat_3_12_{FILE}", f"dan_4_13_{FILE}"], "more.zip"))
@@ -235,15 +189,15 @@ def archive(r: random.Random, depth: int = 2) -> bytes:
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("seed", range(150))
-def test_whatever_is_handed_out_is_laid_out_or_told(course: Course, tmp_path: Path, seed: int) -> None:
+def test_whatever_is_handed_out_is_laid_out_or_told(course, tmp_path, seed):
     r = random.Random(seed)
     columns = r.sample(["id", "name", "email", "login", "group", "Student", "ID", "role"], r.randint(1, 5))
     rows = [columns, *([r.choice([*NAMES, "1", "7"]) for _ in columns] for _ in range(r.randint(0, 5)))]
     text, names = "\n".join(map(",".join, rows)), ["ada.zip", "al1.tar", "all.zip", "ada1.zip"]
     (tmp_path / "roster.csv").write_bytes(text.encode(r.choice(["utf-8", "utf-16", "latin-1"]), "replace"))
     downloads = [tmp_path / name for name in r.sample(names, r.randint(1, 3))]
-    for download in downloads:
-        download.write_bytes(archive(r))
+    for path in downloads:
+        path.write_bytes(archive(r))
     try:
         known = read_roster(tmp_path / "roster.csv") if r.random() < 0.6 else None
         done = collect(course, downloads, tmp_path / "out", known)

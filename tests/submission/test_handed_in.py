@@ -1,7 +1,5 @@
 """When a submission was handed in: what says so counts, in its order, and a file's own time never does."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re
@@ -17,14 +15,12 @@ import pytest
 
 from manyheads.course import Course
 from manyheads.result import HandedIn
-from manyheads.submission import find_submissions, folders
+from manyheads.submission import collect_downloads, find_submissions
 from manyheads.submission.collect_downloads import collect
-from manyheads.submission.lay_out import read_memory
-from manyheads.submission.to_grade import handed_in
+from manyheads.submission.lay_out import handed_in, read_memory
 
-from .conftest import DANCE, Collect, Zipped
+from .conftest import DANCE
 
-WHEN = Callable[..., dict[str, tuple[str, str]]]
 TIMES = ("2026-11-20 10:11:12.345678000 -08:00", "2026-11-20 10:11:12", "2026-11-20 18:11:12.345678000 Z")
 GRADESCOPE = "".join(
     f"submission_{i}:\n  :submitters:\n  - :sid: {who}\n  :created_at: {time}\n"
@@ -40,7 +36,7 @@ def course(course: Course) -> Course:
 
 
 @pytest.fixture
-def when(course: Course, out: Path) -> WHEN:
+def when(course: Course, out: Path) -> Callable[..., dict[str, tuple[str, str]]]:
     """The time of each student's submission, and who says so."""
 
     def look() -> dict[str, tuple[str, str]]:
@@ -63,7 +59,7 @@ def hand_in(out: Path, student: str, stamp: str = "") -> Path:
     return folder
 
 
-def test_a_files_own_time_is_never_taken(out: Path, when: WHEN) -> None:
+def test_a_files_own_time_is_never_taken(out, when):
     os.utime(hand_in(out, "ada") / "04_reshape_dance.py", (0, 0))
     assert when() == {}
 
@@ -77,21 +73,19 @@ def test_a_files_own_time_is_never_taken(out: Path, when: WHEN) -> None:
     ("2026-12-01 18:00:00 CEST", None),  # which zone that is, nobody can tell
     ("9999-99-99", None),
 ])  # fmt: skip
-def test_nbgraders_timestamp_counts(out: Path, when: WHEN, stamp: str, time: str | None) -> None:
+def test_nbgraders_timestamp_counts(out, when, stamp, time):
     hand_in(out, "ada", stamp)
     assert when() == ({} if time is None else {"ada": (time, "timestamp.txt")})
 
 
-def test_gradescopes_time_counts_where_it_has_a_zone(run: Collect, zipped: Zipped, when: WHEN) -> None:
+def test_gradescopes_time_counts_where_it_has_a_zone(run, zipped, when):
     files = {f"submission_{i}/04_reshape_dance.py": DANCE for i in (1, 2, 3)}
     run(zipped({"submission_metadata.yml": GRADESCOPE, **files}))
     same = ("2026-11-20T18:11:12", "Gradescope")
     assert when() == {"ada": same, "chen": same}, "Ruby writes UTC as a Z after a blank"
 
 
-def test_canvas_says_late_and_not_when_and_of_all_others_that_they_are_in_time(
-    run: Collect, zipped: Zipped, when: WHEN
-) -> None:
+def test_canvas_says_late_and_not_when_and_of_all_others_that_they_are_in_time(run, zipped, when):
     run(zipped(["ada_LATE_1_10_04_reshape_dance.py", "bela_2_11_04_reshape_dance.py"]))
     assert when() == {"ada_1": ("late", "Canvas"), "bela_2": ("in time", "Canvas")}
 
@@ -135,9 +129,7 @@ def clone(tmp_path: Path) -> Path:
 
 @needs_git
 @pytest.mark.parametrize("packed", [False, True])
-def test_of_a_clone_the_last_commit_of_the_attempts_counts(
-    run: Collect, clone: Path, tmp_path: Path, when: WHEN, packed: bool
-) -> None:
+def test_of_a_clone_the_last_commit_of_the_attempts_counts(run, clone, tmp_path, when, packed):
     if packed:
         git(clone, "gc")
         git(clone, "pack-refs", "--all")
@@ -146,9 +138,7 @@ def test_of_a_clone_the_last_commit_of_the_attempts_counts(
 
 
 @needs_git
-def test_of_a_clone_without_its_history_the_commit_that_there_is_counts(
-    run: Collect, clone: Path, tmp_path: Path, when: WHEN
-) -> None:
+def test_of_a_clone_without_its_history_the_commit_that_there_is_counts(run, clone, tmp_path, when):
     (tmp_path / "shallow").mkdir()
     git(tmp_path, "clone", "--depth", "1", f"file://{clone}", str(tmp_path / "shallow" / "hw-ada"))
     run(tmp_path / "shallow")
@@ -156,9 +146,7 @@ def test_of_a_clone_without_its_history_the_commit_that_there_is_counts(
 
 
 @needs_git
-def test_what_a_clones_configuration_tells_git_to_start_is_not_started(
-    run: Collect, clone: Path, tmp_path: Path, when: WHEN
-) -> None:
+def test_what_a_clones_configuration_tells_git_to_start_is_not_started(run, clone, tmp_path, when):
     witness, program = tmp_path / "witness", tmp_path / "program"
     program.write_text(f"#!/bin/sh\ntouch {witness}\n")
     program.chmod(0o755)
@@ -177,7 +165,7 @@ def test_what_a_clones_configuration_tells_git_to_start_is_not_started(
 
 
 @pytest.mark.parametrize("head", ["", "ref: refs/heads/../../../secret", "ref: refs/heads/none", "0" * 40, "x" * 5000])
-def test_of_what_is_no_clone_no_time_is_known(run: Collect, tmp_path: Path, when: WHEN, head: str) -> None:
+def test_of_what_is_no_clone_no_time_is_known(run, tmp_path, when, head):
     folder = tmp_path / "all" / "hw-ada"
     (folder / "exercises" / "multi_head_attention").mkdir(parents=True)
     (folder / "exercises" / "multi_head_attention" / "04_reshape_dance.py").write_text(DANCE)
@@ -188,9 +176,7 @@ def test_of_what_is_no_clone_no_time_is_known(run: Collect, tmp_path: Path, when
 
 
 @needs_git
-def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(
-    clone: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(clone, monkeypatch):
     asked, clock = list[str](), itertools.count(0, 8)  # each look takes 8 seconds
 
     def run_git(command: Sequence[str], **_: object) -> SimpleNamespace:
@@ -198,9 +184,9 @@ def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(
         return SimpleNamespace(stdout="2026-11-20T10:00:00+01:00\n", returncode=0)
 
     monkeypatch.setattr(subprocess, "run", run_git)
-    monkeypatch.setattr(folders, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    times = [folders.commit_time(clone.parent, ("hw-ada", str(i), "04_reshape_dance.py")) for i in range(9)]
-    assert asked == ["0", "1", "2"]
+    monkeypatch.setattr(collect_downloads, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    times = [collect_downloads.commit_time(clone.parent, ("hw-ada", str(i)), 60) for i in range(9)]
+    assert asked == ["HEAD", "0", "HEAD", "1", "HEAD", "2"]
     assert times[2:4] == ["2026-11-20T10:00:00+01:00", ""]
 
 
@@ -211,9 +197,7 @@ def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(
      "2026-11-20T10:11:12"),
     (["hw_ada_attempt_9999-11-20-10-11-12_{}", "hw_bo_attempt_2026-99-99-10-00-00_{}"], None),
 ], ids=["Blackboard", "Brightspace", "nbgrader", "no time"])  # fmt: skip
-def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(
-    course: Course, zipped: Zipped, out: Path, when: WHEN, names: list[str], time: str | None
-) -> None:
+def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(course, zipped, out, when, names, time):
     here = replace(course, file=course.file.model_copy(update={"time_zone": "Europe/Berlin"}))
     done = collect(here, [zipped([name.format("04_reshape_dance.py") for name in names])], out)
     found = {who[:3]: said[0] for who, said in when().items()}
@@ -223,7 +207,7 @@ def test_a_time_that_stands_in_a_name_counts_in_the_courses_zone(
 
 @needs_git
 @pytest.mark.parametrize("date", ["253402300800 +0000", "1795175000 +9999", "-1 +0000", "99999999999999 +0000"])
-def test_a_committers_date_that_is_none_stops_nobody(run: Collect, clone: Path, when: WHEN, date: str) -> None:
+def test_a_committers_date_that_is_none_stops_nobody(run, clone, when, date):
     forged(clone, "HEAD~", lambda text: re.sub(r"(?m)^(committer .*>) .*$", rf"\1 {date}", text))
     assert run(clone.parent).not_taken == []
     assert when() == {}

@@ -1,19 +1,14 @@
 """A notebook's code cells as one Python source: what IPython would not run as Python is skipped."""
 
-from __future__ import annotations
-
 import ast
 import json
 from typing import Any
 
 import pytest
 
-from manyheads.submission.notebook import CELL_LIMIT, NotebookError, read_notebook, without_engine
+from manyheads.submission.read import CELL_LIMIT, NotebookError, read_notebook, without_engine
 from manyheads.submission.source_text import CODE_LIMIT
-
-
-def notebook(*sources: object) -> str:
-    return json.dumps({"cells": [{"cell_type": "code", "source": source} for source in sources]})
+from tests.make import notebook
 
 
 def names_of(source: str) -> dict[str, Any]:
@@ -30,9 +25,7 @@ def names_of(source: str) -> dict[str, Any]:
     pytest.param([("code", ["x = 1\n", "y = 2"])], "x = 1\ny = 2\n", id="a list of lines"),
     pytest.param([], "\n", id="nothing"),
 ])  # fmt: skip
-def test_code_cells_are_joined_in_their_order_and_text_is_left_out(
-    cells: list[tuple[str, object]], source: str
-) -> None:
+def test_code_cells_are_joined_in_their_order_and_text_is_left_out(cells, source):
     text = json.dumps({"cells": [{"cell_type": kind, "source": text} for kind, text in cells]})
     assert read_notebook(text).source == source
 
@@ -66,17 +59,17 @@ def test_code_cells_are_joined_in_their_order_and_text_is_left_out(
     pytest.param("", {}, id="an empty cell"),
     pytest.param("%%time", {}, id="nothing but a cell magic"),
 ])  # fmt: skip
-def test_magics_are_skipped_and_python_is_kept(cell: str, defines: dict[str, object]) -> None:
+def test_magics_are_skipped_and_python_is_kept(cell, defines):
     assert names_of(read_notebook(notebook(cell)).source) == defines
 
 
 @pytest.mark.parametrize("cell", ["%matplotlib inline\n!ls\nx = 1\nraise ValueError", "%%time\n\n\nraise ValueError"])
-def test_line_numbers_stay_what_the_student_sees(cell: str) -> None:
+def test_line_numbers_stay_what_the_student_sees(cell):
     tree = ast.parse(read_notebook(notebook(cell)).source)
     assert tree.body[-1].lineno == 4
 
 
-def test_a_cell_that_is_no_python_spoils_the_source_where_the_student_left_it() -> None:
+def test_a_cell_that_is_no_python_spoils_the_source_where_the_student_left_it():
     with pytest.raises(SyntaxError) as error:
         ast.parse(read_notebook(notebook("x = 1", "def f(:\n    pass")).source)
     assert error.value.lineno == 3
@@ -95,18 +88,18 @@ NO_NOTEBOOKS = {
 
 
 @pytest.mark.parametrize("text", NO_NOTEBOOKS.values(), ids=NO_NOTEBOOKS)
-def test_what_is_no_notebook_is_refused_in_one_sentence(text: str) -> None:
+def test_what_is_no_notebook_is_refused_in_one_sentence(text):
     with pytest.raises(NotebookError, match=r"^This is not a notebook that can be read: save it again from Jupyter\.$"):
         read_notebook(text)
 
 
-def test_there_may_be_so_many_cells_and_no_more() -> None:
+def test_there_may_be_so_many_cells_and_no_more():
     assert read_notebook(notebook(*["x = 1"] * CELL_LIMIT)).source.count("x = 1") == CELL_LIMIT
     with pytest.raises(NotebookError, match=f"has {CELL_LIMIT + 1} cells; at most {CELL_LIMIT} are read"):
         read_notebook(notebook(*["x = 1"] * (CELL_LIMIT + 1)))
 
 
-def test_more_code_than_anybody_writes_is_refused_before_it_is_parsed() -> None:
+def test_more_code_than_anybody_writes_is_refused_before_it_is_parsed():
     """A megabyte of names and commas takes the parser a gigabyte."""
     line = "a," * 49 + "a\n"
     assert line in read_notebook(notebook(line * (CODE_LIMIT // 100 - 1), "%timeit x")).source
@@ -122,10 +115,10 @@ def test_more_code_than_anybody_writes_is_refused_before_it_is_parsed() -> None:
     "!\\\n" * 60_000,
     "'''" + "\\\n" * 90_000,
 ], ids=["brackets", "signs", "dots", "magics", "a magic that goes on", "a text that never ends"])  # fmt: skip
-def test_a_hostile_cell_does_not_break_the_reader(cell: str) -> None:
+def test_a_hostile_cell_does_not_break_the_reader(cell):
     assert read_notebook(notebook(cell)).source.endswith("\n")
 
 
-def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_checks() -> None:
+def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_checks():
     picture = "# ![](data:image/png;base64," + "A" * CODE_LIMIT + ")\n"
     assert without_engine(picture + "import manyheads\nx = 1\n") == picture + "\nx = 1\n"

@@ -1,7 +1,5 @@
 """One attempt's file: a plain file of bounded size is read as text, anything else becomes one sentence."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -13,6 +11,7 @@ import pytest
 
 from manyheads.submission import AttemptSource, code_digest, largest, read_attempt, source_text
 from manyheads.submission.read import LINE_LIMIT
+from tests.make import notebook
 
 STEM = "01_running_mean"
 STUB = "def running_mean(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()\n"
@@ -24,12 +23,7 @@ def read(folder: Path, stub: str | None = STUB) -> AttemptSource:
     return read_attempt(folder, STEM, None if stub is None else code_digest(stub), KIB)
 
 
-def notebook(*sources: str | list[str]) -> str:
-    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": source} for source in sources]
-    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-
-
-def test_a_file_that_is_not_there_is_missing_and_no_fault(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_missing_and_no_fault(tmp_path):
     assert read(tmp_path) == AttemptSource(f"{STEM}.py", missing=True)
 
 
@@ -55,12 +49,12 @@ SCRIPTS = {
 
 
 @pytest.mark.parametrize(("data", "source"), SCRIPTS.values(), ids=SCRIPTS)
-def test_a_script_is_read(tmp_path: Path, data: bytes, source: str) -> None:
+def test_a_script_is_read(tmp_path, data, source):
     (tmp_path / f"{STEM}.py").write_bytes(data)
     assert read(tmp_path) == AttemptSource(f"{STEM}.py", source)
 
 
-def test_a_script_is_the_same_attempt_as_the_notebook_that_it_was_made_of(tmp_path: Path) -> None:
+def test_a_script_is_the_same_attempt_as_the_notebook_that_it_was_made_of(tmp_path):
     text = f"!pip install einops\n%load_ext autoreload\n{RIGHT}"
     (tmp_path / f"{STEM}.ipynb").write_text(notebook(text))
     from_notebook = read(tmp_path)
@@ -92,7 +86,7 @@ NO_PYTHON = {
 
 
 @pytest.mark.parametrize(("ending", "text", "says"), NO_PYTHON.values(), ids=NO_PYTHON)
-def test_what_is_no_python_at_all_has_a_sentence_of_its_own(tmp_path: Path, ending: str, text: str, says: str) -> None:
+def test_what_is_no_python_at_all_has_a_sentence_of_its_own(tmp_path, ending, text, says):
     (tmp_path / f"{STEM}{ending}").write_text(text)
     assert re.search(says, read(tmp_path).problem), read(tmp_path).problem
 
@@ -121,9 +115,7 @@ NO_FILES: dict[str, tuple[Callable[[Path], object] | bytes, str]] = {
 
 @pytest.mark.parametrize("ending", [".py", ".ipynb"])
 @pytest.mark.parametrize(("make", "says"), NO_FILES.values(), ids=NO_FILES)
-def test_what_is_not_a_plain_text_file_is_refused_in_one_sentence(
-    tmp_path: Path, make: Callable[[Path], object] | bytes, says: str, ending: str
-) -> None:
+def test_what_is_not_a_plain_text_file_is_refused_in_one_sentence(tmp_path, make, says, ending):
     path = tmp_path / f"{STEM}{ending}"
     path.write_bytes(make) if isinstance(make, bytes) else make(path)
     attempt = read(tmp_path)
@@ -149,16 +141,14 @@ WHICH = {
 
 
 @pytest.mark.parametrize(("script", "other", "counts", "note"), WHICH.values(), ids=WHICH)
-def test_of_a_script_and_a_notebook_the_script_counts_unless_it_is_the_stub(
-    tmp_path: Path, script: str, other: str, counts: str, note: str
-) -> None:
+def test_of_a_script_and_a_notebook_the_script_counts_unless_it_is_the_stub(tmp_path, script, other, counts, note):
     (tmp_path / f"{STEM}.py").write_bytes(script.encode())
     (tmp_path / f"{STEM}.ipynb").write_text(notebook(other))
     assert (read(tmp_path).name, read(tmp_path).note) == (f"{STEM}{counts}", note)
     assert read(tmp_path, stub=None).note == BOTH, "where the stub is not known"
 
 
-def test_a_notebook_may_be_larger_than_a_script_and_has_bounded_cells(tmp_path: Path) -> None:
+def test_a_notebook_may_be_larger_than_a_script_and_has_bounded_cells(tmp_path):
     whole = json.loads(notebook("x = 1"))
     whole["cells"][0]["outputs"] = [{"output_type": "display_data", "data": {"image/png": "A" * 4 * 1024 * KIB}}]
     (tmp_path / f"{STEM}.ipynb").write_text(json.dumps(whole))
@@ -170,7 +160,7 @@ def test_a_notebook_may_be_larger_than_a_script_and_has_bounded_cells(tmp_path: 
     assert read_attempt(tmp_path, STEM, None, 1024).problem == "This notebook has 30000 cells; at most 2000 are read."
 
 
-def test_the_digest_tells_attempts_apart_and_nothing_else() -> None:
+def test_the_digest_tells_attempts_apart_and_nothing_else():
     attempt = AttemptSource("a.py", "x = 1\n")
     assert attempt.digest == AttemptSource("a.py", "x = 1\n", note="another note").digest
     others = [AttemptSource("b.py", "x = 1\n"), AttemptSource("a.py", "x = 2\n"), AttemptSource("a.py", problem="x")]
@@ -179,7 +169,7 @@ def test_the_digest_tells_attempts_apart_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("ending", [".py", ".ipynb"])
-def test_a_line_beyond_any_honest_one_is_not_read_and_the_student_is_told_why(tmp_path: Path, ending: str) -> None:
+def test_a_line_beyond_any_honest_one_is_not_read_and_the_student_is_told_why(tmp_path, ending):
     """A line number is told: over 90,000 lines an attempt could choose one that spells a hidden input."""
     for lines, says in ((LINE_LIMIT - 10, ""), (LINE_LIMIT, f"{STEM}{ending} has 5,0")):
         text = "x = 1\n" + "\n" * lines + "raise LookupError\n"
@@ -189,7 +179,7 @@ def test_a_line_beyond_any_honest_one_is_not_read_and_the_student_is_told_why(tm
         assert bool(attempt.source) != bool(says) == ("feedback tells the line of a mistake" in attempt.problem)
 
 
-def test_who_loses_a_race_of_two_parsers_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_loses_a_race_of_two_parsers_asks_again(monkeypatch):
     """The fault of Python 3.11 that a second try mends, played by a parser that has it once."""
     parse, faults = ast.parse, [SystemError("AST constructor recursion depth mismatch (before=147, after=86)")]
 

@@ -1,9 +1,5 @@
 """A file in which nothing is written is known by its text, in whatever way it says nothing."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from manyheads.submission.source_text import CODE_LIMIT
@@ -45,25 +41,25 @@ SOMETHING = {
 @pytest.mark.parametrize(
     "source", [*(f"def mean(x):\n    {body}\n" for body in NOTHING), *EMPTY.values()], ids=[*NOTHING, *EMPTY]
 )
-def test_a_file_without_content_is_nothing(source: str) -> None:
+def test_a_file_without_content_is_nothing(source):
     assert is_unwritten(source)
 
 
 @pytest.mark.parametrize("source", SOMETHING.values(), ids=SOMETHING)
-def test_whoever_has_begun_has_written_something(source: str) -> None:
+def test_whoever_has_begun_has_written_something(source):
     assert not is_unwritten(source)
 
 
 @pytest.mark.parametrize("stub", STUBS, ids=lambda path: path.stem)
-def test_every_stub_is_nothing(stub: Path) -> None:
+def test_every_stub_is_nothing(stub):
     assert is_unwritten(stub.read_text(encoding="utf-8"))
 
 
-def test_no_attempt_of_the_graders_is_nothing() -> None:
+def test_no_attempt_of_the_graders_is_nothing():
     assert [path.name for path in WRITTEN if is_unwritten(path.read_text(encoding="utf-8"))] == []
 
 
-def test_what_is_not_written_is_told_apart_from_what_is() -> None:
+def test_what_is_not_written_is_told_apart_from_what_is():
     of_two = "class {}(nn.Module):\n    def __init__(self):\n        super().__init__()\n\n    def forward(self, x):\n        {}\n"
     written = "def mean(x):\n    return x.mean()\n\ndef again(x):\n    pass\n\ndef again(x):\n    return x\n"
     source = f"{written}def total(x):\n    pass\n{of_two.format('Head', 'raise NotImplementedError')}{of_two.format('Body', 'return x')}"
@@ -79,5 +75,5 @@ def test_what_is_not_written_is_told_apart_from_what_is() -> None:
     pytest.param("def mean(x):\n    if not x.numel():\n        raise NotImplementedError\n    return total(x)\n", None, id="a refusal"),
     pytest.param("def total(x):\n    raise NotImplementedError\n    return x.sum()\n", None, id="elsewhere"),
 ])  # fmt: skip
-def test_a_stub_that_still_ends_what_is_written_is_told_apart(source: str, left: LeftOver | None) -> None:
+def test_a_stub_that_still_ends_what_is_written_is_told_apart(source, left):
     assert left_over_raise(source, "mean") == left

@@ -1,18 +1,14 @@
 """A file finds its exercise by its name, else by what it defines; where that is not clear, it is named."""
 
-from __future__ import annotations
-
-import json
-from pathlib import Path
-
 import pytest
 
-from manyheads.course import Course
 from manyheads.submission import which_exercise
+from manyheads.submission.archives import Limits
 from manyheads.submission.source_text import decoded
-from manyheads.submission.which_exercise import CODE_OF_ONE, Exercises, NotAsked, NotPlaced, Reading, place_of
+from manyheads.submission.which_exercise import Exercises, NotPlaced, place_of
+from tests.make import notebook
 
-from .conftest import DANCE, Collect, Zipped, zip_bytes
+from .conftest import DANCE, zip_bytes
 
 
 @pytest.mark.parametrize("name", [
@@ -21,24 +17,19 @@ from .conftest import DANCE, Collect, Zipped, zip_bytes
     "04_reshape_dance - Kopie (2).py", "04_reshape_dance_final_v2.py", "reshape_dance-3.ipynb", "ada_lovelace_04_reshape_dance.py",
     "hw reshape dance ada.py",
 ])  # fmt: skip
-def test_by_its_name(course: Course, name: str) -> None:
-    assert Exercises(course).of(name, b"", Reading()).id == "reshape_dance"
-
-
-def notebook(source: str) -> bytes:
-    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": source}
-    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
+def test_by_its_name(course, name):
+    assert Exercises(course).of(name, b"").id == "reshape_dance"
 
 
 @pytest.mark.parametrize(("name", "content", "exercise"), [
     ("homework.py", b"def split_heads(x, n): ...\ndef merge_heads(y): ...\n", "reshape_dance"),
     ("colab.py", b"!pip install einops\ndef split_heads(x, n): ...\n", "reshape_dance"),
     ("homework.py", b"class CausalSelfAttention: ...\ndef gpt2_attention(size): ...\n", "fused_qkv"),
-    ("Untitled3.ipynb", notebook("%matplotlib inline\nclass CausalAttention:\n    pass"), "self_attention"),
+    ("Untitled3.ipynb", notebook("%matplotlib inline\nclass CausalAttention:\n    pass").encode(), "self_attention"),
     ("attention.py", "# ä\ndef mha_by_loop(mha, x): ...\n".encode("utf-8-sig"), "mha_by_loop"),
 ])  # fmt: skip
-def test_by_what_it_defines(course: Course, name: str, content: bytes, exercise: str) -> None:
-    assert Exercises(course).of(name, content, Reading()).id == exercise
+def test_by_what_it_defines(course, name, content, exercise):
+    assert Exercises(course).of(name, content).id == exercise
 
 
 @pytest.mark.parametrize(("name", "content", "reason"), [
@@ -51,27 +42,20 @@ def test_by_what_it_defines(course: Course, name: str, content: bytes, exercise:
     ("deep.py", b"(" * 100_000, "defines nothing"),
     ("main.py", b"if __name__ == '__main__':\n    def split_heads(): ...\n", "nothing"),
 ])  # fmt: skip
-def test_else_it_is_named(course: Course, name: str, content: bytes, reason: str) -> None:
+def test_else_it_is_named(course, name, content, reason):
     with pytest.raises(NotPlaced, match=reason) as caught:
-        Exercises(course).of(name, content, Reading())
+        Exercises(course).of(name, content)
     assert str(caught.value).endswith("Next: rename it to the exercise that it is, if it was to be graded")
 
 
-def test_what_another_assignments_file_defines_is_not_asked_for(course: Course) -> None:
-    with pytest.raises(NotAsked):
-        Exercises(course, course.assignments[1]).of("homework.py", b"def split_heads(): ...\n", Reading())
-
-
-def test_nothing_of_it_is_run(course: Course, tmp_path: Path) -> None:
+def test_nothing_of_it_is_run(course, tmp_path):
     source = f"open({str(tmp_path / 'ran')!r}, 'w')\ndef split_heads(): ...\n"
-    assert Exercises(course).of("x.py", source.encode(), Reading()).id == "reshape_dance"
+    assert Exercises(course).of("x.py", source.encode()).id == "reshape_dance"
     assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("name", ["04_reshape_dance.py", "homework.py"])
-def test_of_one_student_so_much_code_is_parsed_and_no_more(
-    run: Collect, zipped: Zipped, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_of_one_student_so_much_code_is_parsed_and_no_more(run, zipped, monkeypatch, name):
     parsed = list[int]()
 
     def counted(data: bytes) -> str:
@@ -82,17 +66,15 @@ def test_of_one_student_so_much_code_is_parsed_and_no_more(
     many = {f"{i}/{name}": f"{DANCE}# {i}{'x' * 150_000}\n" for i in range(40)}
     download = zipped({"lovelaceada_1_2_all.zip": zip_bytes(many), "hopperbela_3_4_homework.py": DANCE})
     done = run(download)
-    assert sum(parsed) < 2 * CODE_OF_ONE + 400_000
+    assert sum(parsed) < 2 * Limits().code + 400_000
     assert [each.student for each in done.laid] == ["hopperbela_3"]
-    assert "0/homework.py" in done.not_taken[0] or "are of the same exercise" in done.not_taken[0]
+    assert "/homework.py has no exercise's name" in done.not_taken[0] or "are of the same exercise" in done.not_taken[0]
 
 
-def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(
-    course: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(course, monkeypatch):
     monkeypatch.setattr(which_exercise, "decoded", lambda data: pytest.fail("parsed"))
     with pytest.raises(NotPlaced, match="defines nothing"):
-        Exercises(course).of("model.py", b"def helper(): ...\n", Reading())
+        Exercises(course).of("model.py", b"def helper(): ...\n")
 
 
 @pytest.mark.parametrize(("name", "content"), [
@@ -100,6 +82,6 @@ def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(
     ("multi_head_attention.py", b"def split_heads(): ...\n"),
     ("Multi-Head-Attention (1).py", b""),
 ], ids=["by what it defines", "by its name", "by its name with more behind it"])  # fmt: skip
-def test_a_file_of_several_exercises_is_of_their_assignment(course: Course, name: str, content: bytes) -> None:
-    found = Exercises(course).of(name, content, Reading())
+def test_a_file_of_several_exercises_is_of_their_assignment(course, name, content):
+    found = Exercises(course).of(name, content)
     assert place_of(found) == (course.assignments[0], "multi_head_attention")
