@@ -30,9 +30,7 @@ def graded(judge: Judge, course: Course, exercise: str, changes: Changes) -> Exe
         "        mask = torch.ones": "        self.more = nn.Linear(2, 2)\n        mask = torch.ones"}, "params_extra",
         id="a layer too many"),
 ])  # fmt: skip
-def test_a_fault_beside_one_that_nobody_listed_is_told_apart(
-    judge: Judge, course: Course, changes: Changes, also: str
-) -> None:
+def test_a_fault_beside_one_that_nobody_listed_is_told_apart(judge, course, changes, also):
     result = graded(judge, course, "self_attention", changes)
     assert ([d.id for d in result.diagnosis], [d.id for d in result.also]) == ([], [also])
 

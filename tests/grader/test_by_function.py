@@ -13,7 +13,7 @@ from manyheads.judge.grade_submission import Judge
 from manyheads.result import ExerciseResult
 from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
-from tests.grader.changes import NO_SEARCH, Changes, changed
+from tests.grader.changes import NO_SEARCH, changed
 
 EXERCISES = {e.id: e for e in load_course(Path(__file__).parents[2]).exercises}
 SCORES, WEIGHTS = "return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])", "return torch.softmax(scores, dim=-1)"
@@ -65,15 +65,7 @@ def places(result: ExerciseResult) -> set[tuple[str, str]]:
             ["wrong", "right"], set(), id="NaN from the first of two that a check asks"),
     ],
 )  # fmt: skip
-def test_each_function_has_its_verdict_when_graded_and_at_home(
-    judge: Judge,
-    box: Box,
-    course: Course,
-    exercise: str,
-    changes: Changes,
-    told: list[str],
-    found: set[tuple[str, str]],
-) -> None:
+def test_each_function_has_its_verdict_when_graded_and_at_home(judge, box, course, exercise, changes, told, found):
     wanted = EXERCISES[exercise]
     source = AttemptSource("attempt.py", changed(wanted, changes))
     graded = judge.grade_attempt("somebody", wanted, source)

@@ -123,9 +123,7 @@ def masked(scores: torch.Tensor, fill: float = -math.inf) -> torch.Tensor:
         id="more than float16 rounds",
     ),
 ])  # fmt: skip
-def test_what_half_precision_breaks_is_seen(
-    course: Course, exercise: Exercise, attempt: Mapping[str, object], evidence: str
-) -> None:
+def test_what_half_precision_breaks_is_seen(course, exercise, attempt, evidence):
     with pytest.raises(CheckFailed, match=evidence):
         half_precision(course, exercise, attempt)
 
@@ -157,9 +155,7 @@ class Holding:
 
 @pytest.mark.parametrize(("fused", "named"), [(False, "delegated"), (True, "materialised")])
 @pytest.mark.parametrize("exercise", ["sdpa_equivalence"], indirect=True)
-def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(
-    course: Course, exercise: Exercise, fused: bool, named: str
-) -> None:
+def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(course, exercise, fused, named):
     check = checks_of(course, exercise).test_memory
     check(Implementation(frugal := Holding(0.2)), Draw(0))
     assert frugal.asked is not None
@@ -201,9 +197,7 @@ def test_the_reference_passes_what_a_gpu_adds_and_it_is_worth_no_points(course: 
 @pytest.mark.parametrize(
     "exercise", [*MODULES, "attention_scores", "causal_mask", "reshape_dance", "mha_by_loop"], indirect=True
 )
-def test_on_a_gpu_the_reference_passes_every_check_against_itself_on_the_cpu(
-    course: Course, exercise: Exercise
-) -> None:
+def test_on_a_gpu_the_reference_passes_every_check_against_itself_on_the_cpu(course, exercise):
     assert {o.outcome for o in outcomes_on("cuda", course, exercise).values()} == {"passed"}
 
 

@@ -309,9 +309,7 @@ def test_cross_attention_that_keeps(course: Course, checks: Catalogue, lines: tu
 
 
 @pytest.mark.parametrize("exercise", CAUSAL)
-def test_a_mask_is_kept_rightly_that_is_made_anew_for_another_length(
-    course: Course, checks: Catalogue, exercise: str
-) -> None:
+def test_a_mask_is_kept_rightly_that_is_made_anew_for_another_length(course, checks, exercise):
     start, mask, _ = CAUSAL[exercise]
     other = "len(self.kept) != T or self.kept.device != x.device"
     condition = f"if getattr(self, 'kept', None) is None or {other}: self.kept = {NEW_MASK}"

@@ -128,9 +128,7 @@ NEITHER = [
 
 
 @pytest.mark.parametrize(("exercise", "changes"), NEITHER)
-def test_a_dropout_with_neither_the_rate_nor_the_mode_has_two_faults(
-    judge: Judge, course: Course, exercise: str, changes: Changes
-) -> None:
+def test_a_dropout_with_neither_the_rate_nor_the_mode_has_two_faults(judge, course, exercise, changes):
     assert named(judge, course, exercise, changes) == [("dropout_always_on",), ("dropout_rate_fixed",)]
 
 
@@ -240,9 +238,7 @@ IN_ONE_LINE = [
 
 
 @pytest.mark.parametrize(("exercise", "changes", "expected"), IN_ONE_LINE)
-def test_one_mistake_written_in_another_way(
-    judge: Judge, course: Course, exercise: str, changes: Changes, expected: list[str]
-) -> None:
+def test_one_mistake_written_in_another_way(judge, course, exercise, changes, expected):
     assert sorted(name[0] for name in named(judge, course, exercise, changes)) == sorted(expected)
 
 
@@ -320,18 +316,14 @@ WILD = [
 
 
 @pytest.mark.parametrize(("exercise", "changes", "expected"), WILD)
-def test_what_real_code_gets_wrong(
-    judge: Judge, course: Course, exercise: str, changes: Changes, expected: list[str]
-) -> None:
+def test_what_real_code_gets_wrong(judge, course, exercise, changes, expected):
     assert sorted(name[0] for name in named(judge, course, exercise, changes)) == expected
 
 
 HALF_WRITTEN = {"if n_embd % n_head != 0:": "if False:", "B, T, C = x.shape\n": "raise NotImplementedError\n"}
 
 
-def test_of_a_half_written_class_what_is_wrong_is_told_and_not_that_a_method_is_not_written(
-    judge: Judge, course: Course
-) -> None:
+def test_of_a_half_written_class_what_is_wrong_is_told_and_not_that_a_method_is_not_written(judge, course):
     result = graded(judge, course, "fused_qkv", HALF_WRITTEN)
     assert result.diagnosis[0].id == "divisibility_unchecked"
     assert result.functions[0].check.startswith("refuses an n_embd that n_head does not divide")
@@ -349,9 +341,7 @@ SKIPPED = {BODY: "raise NotImplementedError"}
         pytest.param({"return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"}, "hard_coded_dtype", id="float32"),
     ],
 )  # fmt: skip
-def test_a_check_that_stops_at_what_is_not_written_yet_proves_what_is_wrong_beside_it(
-    judge: Judge, course: Course, changes: Changes, named: str
-) -> None:
+def test_a_check_that_stops_at_what_is_not_written_yet_proves_what_is_wrong_beside_it(judge, course, changes, named):
     result = graded(judge, course, "attention_scores", {**SKIPPED, **changes})
     assert [each.id for each in result.diagnosis] == [named, "stub_untouched"]
 
@@ -370,7 +360,5 @@ def test_a_check_that_stops_at_what_is_not_written_yet_proves_what_is_wrong_besi
     pytest.param("causal_mask", {"device=device).tril()": "device=device).tril()[None]"}, [("interface",)],
         id="a mask with an axis more"),
 ])  # fmt: skip
-def test_forms_that_others_wrote(
-    judge: Judge, course: Course, exercise: str, changes: Changes, names: list[tuple[str, ...]]
-) -> None:
+def test_forms_that_others_wrote(judge, course, exercise, changes, names):
     assert named(judge, course, exercise, changes) == names

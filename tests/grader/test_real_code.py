@@ -14,7 +14,7 @@ from manyheads.lines.find_lines import Bounds
 from manyheads.result import ExerciseResult
 from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
-from tests.grader.changes import NO_SEARCH, Changes, changed
+from tests.grader.changes import NO_SEARCH, changed
 
 BY_COUNT = Bounds(seconds=60.0)  # a slow machine finds as much as a fast one
 
@@ -77,18 +77,14 @@ UNNAMED = [
 
 
 @pytest.mark.parametrize(("exercise", "changes", "names"), NAMED)
-def test_one_mistake_has_its_name_on_both_sides(
-    course: Course, box: Box, exercise: str, changes: Changes, names: list[str]
-) -> None:
+def test_one_mistake_has_its_name_on_both_sides(course, box, exercise, changes, names):
     wanted = next(e for e in course.exercises if e.id == exercise)
     source = AttemptSource("attempt.py", changed(wanted, changes))
     assert [ids(result) for result in told(course, box, wanted, source, NO_SEARCH)] == [names, names]
 
 
 @pytest.mark.parametrize(("exercise", "changes"), UNNAMED)
-def test_an_exception_that_many_mistakes_end_in_names_none(
-    course: Course, box: Box, exercise: str, changes: Changes
-) -> None:
+def test_an_exception_that_many_mistakes_end_in_names_none(course, box, exercise, changes):
     wanted = next(e for e in course.exercises if e.id == exercise)
     source = AttemptSource("attempt.py", changed(wanted, changes))
     assert [ids(result) for result in told(course, box, wanted, source, NO_SEARCH)] == [[], []]

@@ -14,7 +14,7 @@ from manyheads.judge.grade_submission import Judge
 from manyheads.result import ExerciseResult
 from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
-from tests.grader.changes import NO_SEARCH, Changes, changed
+from tests.grader.changes import NO_SEARCH, changed
 
 EXERCISES = {e.id: e for e in load_course(Path(__file__).parents[2]).exercises}
 UNFINISHED = {
@@ -59,9 +59,7 @@ def names_of(result: ExerciseResult) -> list[set[str]]:
 
 @pytest.mark.parametrize("way", UNFINISHED)
 @pytest.mark.parametrize(("exercise", "id_", "changes", "first"), MISTAKES)
-def test_it_is_the_only_name_when_graded_and_at_home(
-    judge: Judge, box: Box, course: Course, exercise: str, id_: str, changes: Changes, first: str, way: str
-) -> None:
+def test_it_is_the_only_name_when_graded_and_at_home(judge, box, course, exercise, id_, changes, first, way):
     wanted = EXERCISES[exercise]
     source = AttemptSource("attempt.py", unfinished(changed(wanted, changes), first, UNFINISHED[way]))
     limits = course.limits.for_worker()
@@ -114,9 +112,7 @@ def test_no_name_is_said_twice(course: Course, box: Box) -> None:
     assert len(ids) == len(set(ids)) > 1
 
 
-def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(
-    judge: Judge, box: Box, course: Course
-) -> None:
+def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(judge, box, course):
     """The wrong view in, with nothing written to lead out: that it leads straight back, too, nobody can know."""
     exercise = EXERCISES["reshape_dance"]
     split, merge = exercise.script.read_text(encoding="utf-8").split("raise NotImplementedError()")[:2]

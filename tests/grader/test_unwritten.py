@@ -28,9 +28,7 @@ def emptied(exercise: Exercise, classes: bool) -> AttemptSource:
 
 @pytest.mark.parametrize("classes", [True, False], ids=["empty classes", "empty methods"])
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.id)
-def test_nothing_written_is_named_and_nothing_else_is(
-    judge: Judge, box: Box, course: Course, exercise: Exercise, classes: bool
-) -> None:
+def test_nothing_written_is_named_and_nothing_else_is(judge, box, course, exercise, classes):
     source = emptied(exercise, classes)
     graded = judge.grade_attempt("somebody", exercise, source)
     assert (graded.score, [d.id for d in graded.diagnosis]) == (0, ["stub_untouched"])

@@ -180,19 +180,6 @@ def row(id_: str) -> dict[str, object]:
     return {"id": id_, "title": id_.replace("_", " "), "points": 4, "hint": "?"}
 
 
-def test_a_torn_line_costs_one_submission(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
-    course = load_course(tiny_copy)
-    submissions, _ = find_submissions(course, submitted)
-    keys = keys_of(course, GradePlan(b"secret", course=tiny_copy))
-    record = Record(tmp_path, keys)
-    for submission in submissions[:2]:
-        record.note(submission, {"running_mean": "a key"}, result_of(submission))
-    path = tmp_path / JOURNAL
-    path.write_bytes(path.read_bytes()[:-20])
-    record.note(submissions[2], {"running_mean": "a key"}, result_of(submissions[2]))
-    assert set(Record(tmp_path, keys).noted) == {"ada/averages", "cat/averages"}
-
-
 def test_an_entry_is_good_for_the_result_that_it_was_written_with(tiny_copy, submitted, tmp_path):
     course = load_course(tiny_copy)
     (submission, *_), _ = find_submissions(course, submitted)

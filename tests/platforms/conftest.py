@@ -28,6 +28,21 @@ STEM = "01_running_mean"
 RIGHT = "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
 WRONG = RIGHT.replace("x.new_ones(len(x)).cumsum(0)", "len(x)")
 
+RULE = '''
+from nbgrader.plugins import BasePlugin
+
+
+class TenthPerDay(BasePlugin):
+    """A tenth of the score for each day that has begun; nothing is left after ten."""
+
+    def late_submission_penalty(self, student_id, score, total_seconds_late):
+        days = -(-total_seconds_late // 86400)
+        return score * min(1.0, days / 10)
+
+
+c.AssignLatePenalties.plugin_class = TenthPerDay
+'''
+
 Done = subprocess.CompletedProcess[str]
 Nbgrader = Callable[..., Done]
 
@@ -57,10 +72,11 @@ def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
         before = digest_of(folder / "submitted")
         (folder / "released").mkdir()
         shutil.copytree(folder / "exercises", folder / "released", dirs_exist_ok=True)
+        with (folder / "nbgrader_config.py").open("a") as config:
+            config.write(RULE)
         nbgrader(folder, "generate_assignment", "averages", "--force")
         nbgrader(folder, "db", "assignment", "add", "averages", "--duedate", "2026-01-01 12:00:00 UTC")
-        late = "--LateSubmissionPlugin.penalty_method=zero"
-        (folder / "autograde.log").write_text(nbgrader(folder, "autograde", "averages", late).stderr)
+        (folder / "autograde.log").write_text(nbgrader(folder, "autograde", "averages").stderr)
         comment_by_hand(folder, "wrong_notebook", "See me **today**.")
         nbgrader(folder, "generate_feedback", "averages")
         assert digest_of(folder / "submitted") == before  # what students handed in is theirs

@@ -73,13 +73,9 @@ def test_the_line_that_is_proved_to_be_wrong_comes_before_the_one_that_the_evide
     assert found.line == 5
     assert "Not right yet (line 5)." in found.message
     assert "secret" not in found.message
-
-
-def test_a_line_beyond_the_end_of_the_file_is_not_believed(tiny, make_result, hand_in):
-    result = make_result("error", evidence="raised NameError on line 9")
     exercise = result.exercises[0].model_copy(update={"lines": (ProvedLine(line=4000),)})
     (found,) = annotate(tiny, [result.model_copy(update={"exercises": (exercise,)})], STARTED, hand_in(py=SOURCE))
-    assert found.line == 9
+    assert found.line == 9, "a line beyond the end of the file is not believed"
 
 
 @pytest.mark.parametrize("evidence", [

@@ -42,13 +42,12 @@ def with_lines(result: Result, *lines: ProvedLine) -> Result:
     return result.model_copy(update={"exercises": exercises})
 
 
-def test_what_is_not_graded_is_read_as_that(tiny, collected, make_result, tmp_path):
+def test_what_is_not_graded_is_read_as_that_and_nothing_started_is_an_artifact_too(
+    tiny, collected, make_result, tmp_path
+):
     write_artifact(tmp_path / "results", collected, Device.CPU, [make_result("skipped")], STARTED)
     (read,) = read_artifact(tmp_path / "results", tiny, collected).results
     assert (read.score, read.not_graded) == (None, ("running_mean",))
-
-
-def test_nothing_started_is_an_artifact_too(tiny: Course, collected: Collected, tmp_path: Path) -> None:
     write_artifact(tmp_path / "results", collected, Device.CPU, [], {})
     assert read_artifact(tmp_path / "results", tiny, collected) == Artifact([], {})
 

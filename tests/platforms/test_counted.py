@@ -39,8 +39,5 @@ def test_cells_add_up_to_what_counts(own: ExerciseResult, scores: list[float], l
     of = result(own, 5, 10) if own.excused else result(own, own.score, 4)
     assert cell_scores(own, of, CELLS) == pytest.approx(scores)
     assert late_share(own) == pytest.approx(late)
-
-
-def test_of_what_is_excused_as_a_whole_the_cells_stay_as_found() -> None:
-    own = exercise(2, excused=True)
-    assert cell_scores(own, result(own, 0, 0), CELLS) == [1, 1, 0]
+    whole = exercise(2, excused=True)  # its cells stay as found
+    assert cell_scores(whole, result(whole, 0, 0), CELLS) == [1, 1, 0]

@@ -162,12 +162,9 @@ def test_the_page_for_grading_by_hand_shows_the_diagnosis(autograded: Formgrader
     assert "You divided by the length of x everywhere." in str(said)
 
 
-def test_nothing_that_a_student_wrote_runs_or_loads_on_the_page_for_grading_by_hand(autograded: Formgrader) -> None:
-    autograded.open_submission("mallory")
-    assert_inert(autograded.browser, "#notebook-container")
-
-
-def test_nothing_that_a_student_wrote_runs_or_loads_on_the_feedback_page(feedback: Formgrader) -> None:
+def test_nothing_that_a_student_wrote_runs_or_loads_where_it_is_shown(feedback: Formgrader) -> None:
+    feedback.open_submission("mallory")
+    assert_inert(feedback.browser, "#notebook-container")
     feedback.browser.open(feedback_page(feedback, "mallory"))
     assert_inert(feedback.browser, "body")
 

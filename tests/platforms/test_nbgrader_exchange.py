@@ -71,15 +71,12 @@ def test_a_link_in_the_exchange_hands_in_nothing_of_the_course(collected: tuple[
 
 
 @pytest.mark.journey
-def test_what_is_no_submission_is_named_and_stops_nobody(collected: tuple[Path, str]) -> None:
+def test_what_is_no_submission_is_named_and_so_is_whose_feedback_cannot_be_and_the_others_get_theirs(
+    collected: tuple[Path, str],
+) -> None:
     course, said = collected
     assert {path.name for path in (course / "submitted").iterdir()} == {"linking", "nameless", "zoe"}
     assert said.count("is not what nbgrader submit writes, and is not collected") == 2
-
-
-@pytest.mark.journey
-def test_whose_feedback_cannot_be_named_is_told_and_the_others_get_theirs(collected: tuple[Path, str]) -> None:
-    _, said = collected
     assert "nameless/averages has no timestamp.txt and submission_secret.txt that can be read" in said
     assert said.count("Feedback released to") == 2
     assert "Traceback" not in said

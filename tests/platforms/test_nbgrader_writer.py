@@ -130,16 +130,12 @@ def test_scores_and_comments_stand_where_nbgrader_looks_for_them(tiny, url, book
     assert found.find_comment(*COMMENT, "ada").comment.strip() == "All checks passed.\n    (isolation: namespaces)"
 
 
-def test_writing_twice_changes_nothing_and_doubles_nothing(tiny, url, book):
+def test_writing_twice_doubles_nothing_and_a_better_attempt_takes_the_place_of_the_one_before(tiny, url, book):
     write(tiny, url, result("ada"), result("ben"))
     before = counts(book())
     write(tiny, url, result("ada"), result("ben"), result("ada"))
     assert counts(book()) == before
     assert before["student"] == before["submitted_assignment"] == 2
-
-
-def test_a_better_attempt_takes_the_place_of_the_one_before(tiny, url, book):
-    write(tiny, url, result("ada"))
     write(tiny, url, result("ada", 1))
     assert book().find_submission("averages", "ada").score == 4
     assert "All checks passed." in book().find_comment(*COMMENT, "ada").comment

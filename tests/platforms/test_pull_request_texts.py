@@ -97,10 +97,6 @@ def why(outcome: str, label: str, cpu: Run, refused: tuple[str, ...] = ()) -> st
     return run.instead
 
 
-def test_without_a_runner_the_reason_names_the_variable(make_result: MakeResult) -> None:
-    assert "the repository variable GPU_RUNNER is empty" in why("skipped", "", Run([make_result()]))
-
-
 @pytest.mark.parametrize(("outcomes", "refused", "says"), [
     pytest.param(("crashed",), (), "Not run. An attempt (running_mean) crashed on the CPU.", id="a crash"),
     pytest.param(("passed", "timeout"), (), "Not run. An attempt (running_mean) ran out of time on the CPU.", id="an endless loop"),
@@ -113,20 +109,15 @@ def test_an_attempt_that_does_not_behave_on_the_cpu_is_not_run_on_the_gpu(make_r
     assert why_not_on_a_gpu(results, refused) == says.removeprefix("Not run. ")
 
 
-def test_one_that_is_wrong_and_behaves_is_run(make_result: MakeResult) -> None:
+def test_one_that_is_wrong_and_behaves_is_run_and_nothing_started_is_not(make_result: MakeResult) -> None:
     assert why_not_on_a_gpu([make_result("failed", "error", "skipped")], ()) == ""
-
-
-def test_nothing_started_is_not_run_on_the_gpu() -> None:
     assert why_not_on_a_gpu([], ()) == "Nothing is started."
 
 
-def test_who_was_not_approved_is_told(make_result: MakeResult) -> None:
-    assert why("skipped", "gpu-box", Run([make_result()])) == "Not run. Nobody approved it."
-
-
-def test_a_run_that_broke_off_says_so(make_result: MakeResult) -> None:
+def test_who_has_no_runner_or_was_not_approved_and_a_run_that_broke_off_are_told(make_result: MakeResult) -> None:
     cpu = Run([make_result()])
+    assert "the repository variable GPU_RUNNER is empty" in why("skipped", "", cpu)
+    assert why("skipped", "gpu-box", cpu) == "Not run. Nobody approved it."
     assert why("failure", "gpu-box", cpu) == f"The run {ENDINGS['failure']}"
     assert why("success", "gpu-box", cpu) == f"The run {ENDINGS['failure']}"  # and its results were not believed
     assert why("skipped", "gpu-box", Run(None)) == "Not run: grading on a CPU comes first."
