@@ -117,7 +117,7 @@ def _unexplained(
 ) -> tuple[str, str, Sequence[str]]:
     """Return the steps to a mistake that has no name. Another exception is another mistake, wherever it stands."""
     raised = seen.startswith("raised ")
-    kind = "unexplained" if not raised or _OF_SHAPES.search(seen) else "raised"
+    kind = "unexplained" if not raised or _OF_SHAPES.search(seen.partition(" Python says")[0]) else "raised"
     about = f"{wrong.name}: " if wrong and len(result.functions) > 1 else ""
     steps = tuple(step.format(exercise=result.id, where=_where(result, seen)) for step in steps_to(kind))
     known = f"{check}: {re.sub(r'[0-9]+', '', seen)}" if raised else check
