@@ -172,7 +172,6 @@ def _read(path: Path) -> dict[str, _TextFile]:
 
 
 def _in_words(error: ValidationError, path: Path) -> str:
-    """Return the first problem as a sentence, with the line of the misconception that has it."""
     first = error.errors()[0]
     keys = [str(key) for key in first["loc"]]
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -189,7 +188,6 @@ def _in_words(error: ValidationError, path: Path) -> str:
 
 
 def _text(*sources: _Words) -> MisconceptionText:
-    """Return each field from the first source that has it."""
     title, explanation = (
         next((found for words in sources if (found := getattr(words, field))), "") for field in ("title", "explanation")
     )

@@ -71,7 +71,6 @@ def _of_plain_numbers(recording: Recording, ask: Ask, calls: Sequence[Observed])
 
 
 def _added(calls: Sequence[Observed]) -> list[Pair]:
-    """Return what the answers add to the first argument of the call."""
     return [
         (expected - given, found - given)
         for call in calls

@@ -132,7 +132,6 @@ def _bits(numbers: Tensor) -> list[int]:
 
 
 def _joined(runs: Iterator[_Run]) -> list[_Run]:
-    """Return the runs, as one where one continues the other."""
     joined: list[_Run] = []
     for run in runs:
         last = joined[-1] if joined else _Run(0, 0, 0)

@@ -72,7 +72,6 @@ def _vary(numbers: Sequence[float | None]) -> bool | None:
 
 
 def _number(curve: Curve, place: int, reply: ReplyFingerprint) -> float | None:
-    """Return the logarithm of the number that one call tells, from the first one on; None where it tells none."""
     path = _path(curve, place, reply)
     distance, part, along = _nearest([path])
     return (part + along) / PARTS * curve.step if distance <= CLOSE and path.tells(curve, part) else None

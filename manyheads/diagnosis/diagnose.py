@@ -183,7 +183,6 @@ def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
 
 
 def _refused_by_guards(written: Mapping[int, Observed], source: str) -> dict[int, Guard]:
-    """Return the calls that the reference answers, and a guard of the attempt refuses."""
     raised = {i: (target_of(e.call), e.reply.raised) for i, e in written.items() if e.right.raised is None}
     return guards_of(source, {i: (target, each) for i, (target, each) in raised.items() if each is not None})
 

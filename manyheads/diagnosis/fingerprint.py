@@ -63,7 +63,6 @@ def _dtypes(reply: Reply) -> tuple[str | None, ...]:
 
 
 def _parameters(reply: Reply) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the first module's parameters, by name."""
     return {name: entry.shape for name, entry in reply.modules[0].parameters.items()} if reply.modules else {}
 
 
@@ -84,7 +83,6 @@ def _is_fused(reply: Reply) -> bool:
 
 
 def _has_softmax(reply: Reply) -> bool:
-    """Return whether a kernel of softmax, or of its logarithm, did the work."""
     return bool(reply.operations and any("softmax" in name for name in reply.operations.kernels))
 
 

@@ -63,7 +63,6 @@ def proven_by_size(row: Row, source: str) -> dict[int, str]:
 
 
 def _told(seen: Observed) -> list[int]:
-    """Return the sizes that an exception tells of."""
     return [*map(int, SIZES.findall(seen.reply.raised.message[:_READ]))] if seen.reply.raised else []
 
 
@@ -111,7 +110,6 @@ def proven_by_rank(written: Mapping[int, Observed], unexplained: Collection[int]
 
 
 def _has_no_answer(seen: Observed) -> bool:
-    """Return whether it raises, or answers with another number of axes."""
     if seen.reply.raised is not None:
         return seen.right.raised is None and not is_refusal(seen.reply.raised)
     return any(

@@ -64,7 +64,6 @@ def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
 
 
 def _guard(function: ast.FunctionDef, line: int) -> Guard | None:
-    """Return the guard of this function on this line."""
     if not function.lineno <= line <= (function.end_lineno or 0):
         return None
     tests = _tests(function.body, line)
@@ -178,7 +177,6 @@ def _size_of(made_of: int) -> int:
 
 
 def _in_order(body: Sequence[ast.stmt], line: int) -> Iterator[ast.Assign | ast.AnnAssign | ast.AugAssign]:
-    """Return the assignments above this line, in the order of the text."""
     found = (node for part in body for node in ast.walk(part))
     assignments = (n for n in found if isinstance(n, ast.Assign | ast.AnnAssign | ast.AugAssign) and n.lineno < line)
     return iter(sorted(assignments, key=lambda node: node.lineno))

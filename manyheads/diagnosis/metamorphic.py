@@ -216,7 +216,6 @@ def left_otherwise(answers: Sequence[Pair]) -> str:
 
 
 def _factor(right: Tensor, extremes: Tensor) -> float | None:
-    """Return what every number that is not struck out is scaled by; None if there is no such factor."""
     if len(right) != 1 or not bool(right.any()):
         return None
     factor = float(extremes[2].norm() / right.norm())

@@ -77,7 +77,6 @@ def _unlike_its_twin(recording: Recording, index: int) -> str:
 
 
 def _has_other_sizes(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
-    """Return whether a module has the parameters that are due, and some have other sizes: then no weights that are given fit it."""
     return (
         fingerprint.raised is None
         and fingerprint.parameters.keys() == right.parameters.keys()

@@ -174,7 +174,6 @@ def _call(value: object) -> Call:
 
 
 def _stored(call: Call, columns: TensorColumns) -> object:
-    """Return the body of a call, whose tensors are put into the columns."""
     tensors: list[Tensor] = []
     body = wire.to_body(call, tensors)
     places = [columns.add(tensor) for tensor in tensors]
@@ -288,7 +287,6 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
         return self._made[call]
 
     def _numbers_of(self, row: Sequence[int]) -> int:
-        """Return how many tensors of a structure have numbers."""
         outputs, gradients = (self._values[name][row[_FACETS.index(name)]] for name in ("outputs", "gradients"))
         return sum(each is not None and each[3] == PROJECTIONS for each in (*outputs, *gradients.values()))
 
@@ -306,7 +304,6 @@ def _tensor(structure: Any, known: Iterator[tuple[tuple[float, ...], float]]) ->
 
 
 def _frozen(value: Any) -> Any:
-    """Return the value with tuples for lists."""
     if isinstance(value, list):
         return tuple(map(_frozen, value))
     return {name: _frozen(each) for name, each in value.items()} if isinstance(value, dict) else value

@@ -121,7 +121,6 @@ def _is_about(recording: Recording, name: str, calls: Collection[int]) -> bool:
 
 
 def _stops(recording: Recording, name: str, calls: Collection[int]) -> bool:
-    """Return whether a mutant of a misconception raises in these calls: who stops there accepts nothing."""
     answers = (recording.answer(mutant, i) for mutant in recording.mutants if mutant.id == name for i in calls)
     return any(answer is not None and answer.raised for answer in answers)
 
@@ -162,7 +161,6 @@ def _way_of_outputs(right: ReplyFingerprint, fingerprint: ReplyFingerprint, size
 
 
 def _way_of_parameters(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> str:
-    """Return whether some are missing, others too many, and of these what a name tells."""
     extra = fingerprint.parameters.keys() - right.parameters.keys()
     missing = "missing, " if right.parameters.keys() - fingerprint.parameters.keys() else ""
     if extra and all(name.endswith(".bias") and f"{name[:-4]}weight" in right.parameters for name in extra):
@@ -183,6 +181,5 @@ def _squares(rights: Mapping[int, ReplyFingerprint], replies: Mapping[int, Reply
 
 
 def _is_cut(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
-    """Return whether no gradient arrives somewhere where one is due."""
     due = (name for name, each in right.gradients.items() if each is not None and each.norm)
     return any((mine := fingerprint.gradients.get(name)) is None or not mine.norm for name in due)

@@ -71,7 +71,6 @@ def _drops(seen: Observed) -> bool:
 
 
 def _is_multiple(seen: Observed) -> bool:
-    """Return whether all numbers are the reference's times one number."""
     expected, outputs = first_of(seen.expected), _outputs(seen)
     if expected is None or not outputs or outputs[0].shape != expected.shape:
         return False
@@ -79,7 +78,6 @@ def _is_multiple(seen: Observed) -> bool:
 
 
 def _is_constant(numbers: Tensor) -> Tensor:
-    """Return whether numbers that are not 0 are the same, along the last axis."""
     return (numbers.amax(-1) - numbers.amin(-1)) <= WIDTH * numbers.amin(-1)
 
 
@@ -121,20 +119,17 @@ def _varies(comparison: Observed) -> bool:
 
 
 def _outputs(comparison: Observed) -> list[Tensor]:
-    """Return the numbers that came; none where something raised, or a part has none."""
     found = [output.tensor for output in comparison.reply.outputs if output.tensor is not None]
     return found if comparison.reply.raised is None and len(found) == len(comparison.reply.outputs) else []
 
 
 def _are_apart(some: list[Tensor], others: list[Tensor]) -> bool:
-    """Return whether finite numbers of the same shapes differ."""
     pairs = [(a, b) for a, b in zip(some, others, strict=False) if a.shape == b.shape and a.is_floating_point()]
     comparable = ((a, b) for a, b in pairs if a.numel() and bool((a.isfinite() & b.isfinite()).all()))
     return any(bool(((a - b).abs() > SAME * a.abs().max()).any()) for a, b in comparable)
 
 
 def _is_asked_again(one: Call, other: Call) -> bool:
-    """Return whether two calls are the same but for the seed."""
     same = (one.runs, one.planted, one.dtype) == (other.runs, other.planted, other.dtype)
     given = zip(one.given, other.given, strict=False)
     return same and len(one.given) == len(other.given) and all(are_alike(a, b) for a, b in given)
