@@ -238,7 +238,7 @@ _LEFT_BEHIND = {
 
 def _attributes(comparison: Observed) -> None:
     mine, right = comparison.found.attributes, comparison.right.attributes
-    for name in (name for name in right | mine if mine.get(name) != right.get(name)):
+    for name in (name for name in {**right, **mine} if mine.get(name) != right.get(name)):
         due, came = right.get(name), mine.get(name, "not there")
         came = came if came in ("True", "False", "None", "not there") else "another value"
         raise CheckFailed(_LEFT_BEHIND.get(name, f"the attribute {name} should be {due}; yours is {came}"))
