@@ -111,7 +111,8 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Family, .
     families = []
     for id_, change, (low, high) in listed:
         if isinstance(change(low), Edit):
-            families.append(Family(id_, partial(_edited_by, change), low, high, partial(_edited, bank.reference)))
+            make = partial(_edited, bank.reference)
+            families.append(Family(id_, partial(_edited_by, change), low, high, make))
         elif bank.make is None:
             said = f"{path}: FAMILIES have knobs, so a function make(**knobs) is needed. Next: add it, {again}"
             raise CourseError(said)
@@ -125,8 +126,7 @@ def _edited_by(change: Callable[[float], Edit], number: float) -> Mapping[str, o
 
 
 def _edited(reference: tuple[Path, str], edit: Edit) -> Namespace:
-    path, source = reference
-    return namespace_of_source(edit.apply(source), path)
+    return namespace_of_source(edit.apply(reference[1]), reference[0])
 
 
 def _mutant(exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str, object]) -> Mutant:

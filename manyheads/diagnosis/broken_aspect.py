@@ -38,7 +38,9 @@ def proven_by_aspect(recording: Recording, seen: Mapping[int, Observed]) -> dict
             continue
         ask, calls = broken.ask, [seen[i] for i in broken.calls]
         name, tells = _BY_NUMBERS.get(ask.aspect, ("", bool))
-        name = ask.means or (name if _have_numbers(calls) and tells(calls) else "")
+        name = ask.means or (
+            name if all(e.found.outputs and e.found.outputs[0].projections for e in calls) and tells(calls) else ""
+        )
         of_numbers = "" if name else _of_plain_numbers(recording, ask, calls)
         name = name or of_numbers
         of_another_kind = any([o.kind for o in e.found.outputs] != [o.kind for o in e.right.outputs] for e in calls)
@@ -48,11 +50,6 @@ def proven_by_aspect(recording: Recording, seen: Mapping[int, Observed]) -> dict
         if of_numbers:
             found |= {i: name for (i,) in ask.calls if i in seen and is_broken(ask.aspect, [seen[i]])}
     return {i: name for i, name in found.items() if name}
-
-
-def _have_numbers(calls: Sequence[Observed]) -> bool:
-    first = (e.found.outputs[0] if e.found.outputs else None for e in calls)
-    return all(output is not None and bool(output.projections) for output in first)
 
 
 def _of_plain_numbers(recording: Recording, ask: Ask, calls: Sequence[Observed]) -> str:

@@ -33,13 +33,11 @@ def on_a_curve(row: Row, *, listed: bool = False) -> list[Fault]:
 
     listed: also a number of a mutant. That one's answers to all other calls are known, too, and are no explanation.
     """
-    curves = (c for c in row.recording.curves if _explains(c, row) and (listed or not _is_listed(c, row)))
-    return next(([Fault(curve.id)] for curve in curves), [])
-
-
-def _is_listed(curve: Curve, row: Row) -> bool:
-    calls = [i for i in curve.calls if i in row.asked and i in row.written]
-    return any(all(row.is_as(m, i) for i in calls) for m in range(len(row.recording.mutants)))
+    for curve in (curve for curve in row.recording.curves if _explains(curve, row)):
+        calls = [i for i in curve.calls if i in row.asked and i in row.written]
+        if listed or not any(all(row.is_as(m, i) for i in calls) for m in range(len(row.recording.mutants))):
+            return [Fault(curve.id)]
+    return []
 
 
 def of_one_number(recording: Recording) -> set[str]:

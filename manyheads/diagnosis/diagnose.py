@@ -63,7 +63,9 @@ class _Case:
         self.fingerprints, self.source = recording, source
         self.empty = unwritten_names(source)
         self.mutates = any(comparison.reply.mutated for comparison in seen.values())
-        self.unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or target_of(e.call) in self.empty}
+        raised = {i: e.reply.raised for i, e in seen.items() if e.reply.raised and e.right.raised is None}
+        unfinished = {i for i, each in raised.items() if is_unfinished(each)}
+        self.unfinished = {i: e for i, e in seen.items() if i in unfinished or target_of(e.call) in self.empty}
         written = {i: e for i, e in seen.items() if i not in self.unfinished}
         idle = {i for i, e in written.items() if _says_no_more(e, written.values())}
         written = {i: e for i, e in written.items() if i not in idle}
@@ -109,7 +111,9 @@ def _dropped_otherwise(row: Row) -> Set[int]:
 def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
     """Return what explains the calls that a guard lets through, where it refuses allowed inputs and no name says more."""
     written, wrong = case.row.written, case.row.wrong
-    refused = _refused_by_guards(written, case.source)
+    allowed = {i: e for i, e in written.items() if e.right.raised is None}
+    raised = {i: (target_of(e.call), each) for i, e in allowed.items() if (each := e.reply.raised) is not None}
+    refused = guards_of(case.source, raised)
     follows = any(i not in case.raised and written[i].right.raised is None for i in case.proven)
     if not refused or follows:
         return explained
@@ -182,11 +186,6 @@ def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:
     return in_order(words, causes, faults, ids, filter(None, unwritten), is_cause)
 
 
-def _refused_by_guards(written: Mapping[int, Observed], source: str) -> dict[int, Guard]:
-    raised = {i: (target_of(e.call), e.reply.raised) for i, e in written.items() if e.right.raised is None}
-    return guards_of(source, {i: (target, each) for i, (target, each) in raised.items() if each is not None})
-
-
 def _is_of_more(
     explained: Sequence[Fault],
     refused: Mapping[int, Guard],
@@ -221,10 +220,6 @@ def _differing(row: Row) -> dict[str, list[set[int]]]:
 def _proven(seen: Observed, mutates: bool) -> str:
     """Return the misconception that an exception proves by itself, or ""; mutates: whether an argument was seen to change."""
     return proven_by(seen.reply.raised, mutates) if seen.right.raised is None else ""
-
-
-def _is_unfinished(seen: Observed) -> bool:
-    return seen.reply.raised is not None and seen.right.raised is None and is_unfinished(seen.reply.raised)
 
 
 def _says_no_more(seen: Observed, others: Collection[Observed]) -> bool:

@@ -58,10 +58,6 @@ def _is_near(a: float, b: float, bound: float) -> bool:
     return a == b or (math.isnan(a) and math.isnan(b))
 
 
-def _dtypes(reply: Reply) -> tuple[str | None, ...]:
-    return tuple(output.dtype for output in reply.outputs)
-
-
 def _parameters(reply: Reply) -> dict[str, tuple[int, ...]]:
     return {name: entry.shape for name, entry in reply.modules[0].parameters.items()} if reply.modules else {}
 
@@ -76,10 +72,6 @@ def _attributes(reply: Reply) -> dict[str, str]:
         found |= {"its mode": f"training={facts.training}", "its weights": f"changed={facts.changed}"}
         found["gradients"] = f"recorded={bool(seen and seen.recorded)}"
     return found | ({TWIN: "alike"} if facts.alike else {})
-
-
-def _is_fused(reply: Reply) -> bool:
-    return bool(reply.operations and reply.operations.fused)
 
 
 def _has_softmax(reply: Reply) -> bool:
@@ -131,12 +123,12 @@ class ReplyFingerprint:
     outputs: tuple[TensorFingerprint, ...] = ()
     gradients: Mapping[str, TensorFingerprint | None] = field(default_factory=dict)
     undefined: bool = False
-    dtype: tuple[str | None, ...] = _plain(_dtypes, ())
+    dtype: tuple[str | None, ...] = _plain(lambda reply: tuple(output.dtype for output in reply.outputs), ())
     mutated: tuple[str, ...] = _plain(lambda reply: reply.mutated, ())
     parameters: Mapping[str, tuple[int, ...]] = _plain(_parameters)
     attributes: Mapping[str, str] = _plain(_attributes)
     fused: bool = _plain(
-        _is_fused,
+        lambda reply: bool(reply.operations and reply.operations.fused),
         False,
         (
             "PyTorch's fused attention is used where the math should be written out",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import compress
 from pathlib import Path
@@ -118,7 +118,9 @@ def loaded(data: bytes) -> Recording:
         raise ValueError("another format")
     drawn = tuple(Drawn(*each) for each in body["drawn"])
     tensors = read_tensors(named, drawn, body["tensors"])
-    calls = tuple(_call(wire.from_body(each, tensors)) for each in body["calls"])
+    calls = [call for each in body["calls"] if isinstance(call := wire.from_body(each, tensors), Call)]
+    if len(calls) < len(body["calls"]):
+        raise ValueError("not a recorded call")
     answers: list[list[int]] = named["answers"].T.tolist()
     expected: tuple[Expected, ...] = tuple(
         tuple(None if index is None else tensors[index] for index in each) for each in body["expected"]
@@ -127,7 +129,7 @@ def loaded(data: bytes) -> Recording:
         exercise=body["exercise"],
         stub=body["stub"],
         checks=tuple(map(PublicCheck.model_validate, body["checks"])),
-        calls=calls,
+        calls=tuple(calls),
         expected=expected,
         replies=_Replies(body["replies"], named),
         mutants=tuple(
@@ -165,12 +167,6 @@ def current(exercise: Exercise) -> Recording | None:
     except UNREADABLE:
         return None
     return recording if recording.key == key_of(exercise) else None
-
-
-def _call(value: object) -> Call:
-    if not isinstance(value, Call):
-        raise ValueError("not a recorded call")
-    return value
 
 
 def _stored(call: Call, columns: TensorColumns) -> object:
@@ -220,9 +216,10 @@ def _replies_body(replies: Sequence[Sequence[ReplyFingerprint]]) -> tuple[dict[s
         gradients = {name: reply.gradients[name] for name in sorted(reply.gradients)}
         facets["gradients"] = {name: each and _structure(each) for name, each in gradients.items()}
         structures.append(rows.number([values[name].number(facets[name]) for name in _FACETS]))
-        for each in _with_numbers((*reply.outputs, *gradients.values())):
-            numbers.append(each.projections)
-            norms.append(each.norm)
+        for each in (*reply.outputs, *gradients.values()):
+            if each is not None and len(each.projections) == PROJECTIONS:
+                numbers.append(each.projections)
+                norms.append(each.norm)
     whole, sizes = to_rows(torch.tensor(numbers, dtype=torch.float64).view(-1, PROJECTIONS))
     body: dict[str, object] = {
         "counts": [len(of_call) for of_call in replies],
@@ -236,12 +233,6 @@ def _replies_body(replies: Sequence[Sequence[ReplyFingerprint]]) -> tuple[dict[s
         "replies.norms": to_sizes(torch.tensor(norms, dtype=torch.float64)),
     }
     return body, columns
-
-
-def _with_numbers(tensors: Iterable[TensorFingerprint | None]) -> Iterator[TensorFingerprint]:
-    for tensor in tensors:
-        if tensor is not None and len(tensor.projections) == PROJECTIONS:
-            yield tensor
 
 
 def _structure(tensor: TensorFingerprint) -> list[object]:

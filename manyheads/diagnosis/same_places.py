@@ -103,26 +103,18 @@ def proven_by_place(recording: Recording, seen: Mapping[int, Observed], shown: S
         return _squares(rights, {i: answers[i] for i in found}) == squares
 
     names = {mutant.id for mutant in recording.mutants if is_alike(mutant)} if found else set()
-    # Who refuses by an exception of another type does less than is asked, and not what else may be wrong there.
+    # Who refuses by an exception of another type does less than is asked; who stops there accepts nothing.
     refused = [i for i, way in found.items() if way == NOT_REFUSED and seen[i].reply.raised is not None]
-    names = {n for n in names if not refused or (_is_about(recording, n, refused) and _stops(recording, n, refused))}
+    stops = {m.id for m in recording.mutants for i in refused if (reply := recording.answer(m, i)) and reply.raised}
+    names = {name for name in names if not refused or (name in stops and _is_about(recording, name, refused))}
     return dict.fromkeys(found, names.pop()) if len(names) == 1 else {}
 
 
 def _is_about(recording: Recording, name: str, calls: Collection[int]) -> bool:
     """Return whether more than a few mutants of a misconception are wrong in these calls."""
-    mutants = [each for each in recording.mutants if each.id == name]
-    here = [
-        mutant
-        for mutant in mutants
-        if all((p := mutant.answers[i]) is not None and not recording.silent_replies(i)[p] for i in calls)
-    ]
-    return len(here) > FEW * len(mutants)
-
-
-def _stops(recording: Recording, name: str, calls: Collection[int]) -> bool:
-    answers = (recording.answer(mutant, i) for mutant in recording.mutants if mutant.id == name for i in calls)
-    return any(answer is not None and answer.raised for answer in answers)
+    rows = [each.answers for each in recording.mutants if each.id == name]
+    speaks = [all((p := row[i]) is not None and not recording.silent_replies(i)[p] for i in calls) for row in rows]
+    return sum(speaks) > FEW * len(rows)
 
 
 def _of_parameters(way: Way) -> Way:
