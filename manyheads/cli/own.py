@@ -61,7 +61,7 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
     """Run the visible checks of one attempt in a process of its own, and keep the result. `box`: an open box, if there is one."""
     from ..box.forked import open_own_box
     from ..diagnosis.recording_file import read
-    from ..student.consistent import refuse_what_does_not_fit
+    from ..student.check_attempt import refuse_what_does_not_fit
     from ..student.run_attempt import check_source
 
     if box is None:

@@ -9,7 +9,7 @@ import torch
 from manyheads.course import CourseError
 from manyheads.diagnosis.recording import Recording
 from manyheads.diagnosis.recording_file import read
-from manyheads.student.consistent import refuse_what_does_not_fit
+from manyheads.student.check_attempt import refuse_what_does_not_fit
 
 from .test_check_attempt import FILE
 
