@@ -45,7 +45,7 @@ class CrossAttention(nn.Module):
             ValueError: num_heads does not divide d_out; the message names both numbers.
         """
         # YOUR CODE HERE
-        raise NotImplementedError()
+        raise NotImplementedError("write this part")
 
     def forward(self, x: torch.Tensor, context: torch.Tensor, keep: torch.Tensor | None = None) -> torch.Tensor:
         """Let every token of x gather from all real tokens of its context.
@@ -60,7 +60,7 @@ class CrossAttention(nn.Module):
             (B, T_q, d_out), in the dtype and on the device of x.
         """
         # YOUR CODE HERE
-        raise NotImplementedError()
+        raise NotImplementedError("write this part")
 
 
 # %% [markdown]

@@ -43,7 +43,7 @@ class GroupedQueryAttention(nn.Module):
             ValueError: n_head does not divide n_embd, or n_kv_head does not divide n_head; the message names both.
         """
         # YOUR CODE HERE
-        raise NotImplementedError()
+        raise NotImplementedError("write this part")
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Let every token gather from itself and its past; query head h reads head h // (n_head / n_kv_head).
@@ -58,7 +58,7 @@ class GroupedQueryAttention(nn.Module):
             ValueError: T exceeds block_size; the message names both numbers.
         """
         # YOUR CODE HERE
-        raise NotImplementedError()
+        raise NotImplementedError("write this part")
 
 
 # %% [markdown]
@@ -229,7 +229,7 @@ def kv_cache_bytes(n_layer: int, n_head: int, n_kv_head: int, head_dim: int, T: 
         The number of bytes, a Python int.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]

@@ -91,7 +91,7 @@ def rotate(x: torch.Tensor, positions: torch.Tensor, base: float = 10000.0) -> t
         ValueError: hd is odd; it names the number.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]
@@ -158,7 +158,7 @@ def rotary_scores(
         Scores, (..., T_q, T_k), which depend on differences of positions alone.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]
@@ -215,7 +215,7 @@ def pairs_to_halves(weight: torch.Tensor, n_head: int) -> torch.Tensor:
         A tensor of the same shape and dtype: in each head the first channels of all pairs, then the second ones.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]

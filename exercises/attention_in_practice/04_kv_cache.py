@@ -96,7 +96,7 @@ class CachedSelfAttention(nn.Module):
             ValueError: n_head does not divide n_embd; the message names both numbers.
         """
         # YOUR CODE HERE
-        raise NotImplementedError()
+        raise NotImplementedError("write this part")
 
     def forward(self, x: torch.Tensor, cache=None):
         """Let each new token gather from itself and all tokens before it.
@@ -115,7 +115,7 @@ class CachedSelfAttention(nn.Module):
             ValueError: there are more than block_size tokens in all; the message names both numbers.
         """
         # YOUR CODE HERE
-        raise NotImplementedError()
+        raise NotImplementedError("write this part")
 
 
 # %% [markdown]

@@ -84,7 +84,7 @@ def window_mask(T_q: int, T_k: int, window: int, device: torch.device | str | No
         ValueError: window is below 1, or there are more queries than keys; it names the numbers.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]
@@ -142,7 +142,7 @@ def local_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, window: i
         Answers, (..., T_q, hd_v), in the dtype and on the device of q.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]

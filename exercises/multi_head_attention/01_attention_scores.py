@@ -88,7 +88,7 @@ def simplified_attention(x: torch.Tensor) -> torch.Tensor:
         One context vector for each token, (..., T, C), in the dtype and on the device of x.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]
@@ -180,7 +180,7 @@ def attention_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
         Scaled scores, (..., T_q, T_k): row i holds query i against each key.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]
@@ -224,7 +224,7 @@ def attention_weights(scores: torch.Tensor) -> torch.Tensor:
         Weights of the same shape and dtype, each in [0, 1]: the shares of one query sum to 1.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]
@@ -288,7 +288,7 @@ def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         Answers, (..., T_q, hd_v).
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]

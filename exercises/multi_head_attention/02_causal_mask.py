@@ -87,7 +87,7 @@ def causal_mask(T: int, device: torch.device | str | None = None) -> torch.Tenso
         attend to itself.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]
@@ -133,7 +133,7 @@ def mask_scores(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         A new tensor of the shape and dtype of the scores.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]
@@ -177,7 +177,7 @@ def causal_weights(scores: torch.Tensor) -> torch.Tensor:
         Weights of the same shape and dtype: rows sum to 1, and above the diagonal stands 0.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]

@@ -109,7 +109,7 @@ class CausalAttention(nn.Module):
             qkv_bias: whether the three projections have a bias.
         """
         # YOUR CODE HERE
-        raise NotImplementedError()
+        raise NotImplementedError("write this part")
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Mix, for each token, the values of itself and the tokens before it.
@@ -124,7 +124,7 @@ class CausalAttention(nn.Module):
             ValueError: if T is larger than context_length; the message names both numbers.
         """
         # YOUR CODE HERE
-        raise NotImplementedError()
+        raise NotImplementedError("write this part")
 
 
 # %% [markdown]

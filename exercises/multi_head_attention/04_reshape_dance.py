@@ -116,7 +116,7 @@ def split_heads(x: torch.Tensor, n_head: int) -> torch.Tensor:
         ValueError: if n_head does not divide C; the message names both numbers.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]
@@ -199,7 +199,7 @@ def merge_heads(y: torch.Tensor) -> torch.Tensor:
         (B, T, nh·hd): channels h·hd … (h+1)·hd − 1 of every position come from head h.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]

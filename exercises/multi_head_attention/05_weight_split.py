@@ -157,7 +157,7 @@ class MultiHeadAttention(nn.Module):
             ValueError: num_heads does not divide d_out; the message names both numbers.
         """
         # YOUR CODE HERE
-        raise NotImplementedError()
+        raise NotImplementedError("write this part")
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Let every token gather from itself and its past, once for each head.
@@ -172,7 +172,7 @@ class MultiHeadAttention(nn.Module):
             ValueError: T exceeds context_length; the message names both numbers.
         """
         # YOUR CODE HERE
-        raise NotImplementedError()
+        raise NotImplementedError("write this part")
 
 
 # %% [markdown]

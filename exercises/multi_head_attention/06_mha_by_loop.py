@@ -115,7 +115,7 @@ def mha_by_loop(mha: nn.Module, x: torch.Tensor) -> torch.Tensor:
         (B, T, C): the heads' answers side by side, in order, then projected. No dropout.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]

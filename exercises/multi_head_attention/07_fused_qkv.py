@@ -152,7 +152,7 @@ class CausalSelfAttention(nn.Module):
             ValueError: n_head does not divide n_embd; the message names both numbers.
         """
         # YOUR CODE HERE
-        raise NotImplementedError()
+        raise NotImplementedError("write this part")
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Let every token gather from itself and its past, all heads at once, the arithmetic written out.
@@ -167,7 +167,7 @@ class CausalSelfAttention(nn.Module):
             ValueError: T exceeds block_size; the message names both numbers.
         """
         # YOUR CODE HERE
-        raise NotImplementedError()
+        raise NotImplementedError("write this part")
 
 
 # %% [markdown]
@@ -278,7 +278,7 @@ def gpt2_attention(size: str) -> CausalSelfAttention:
         ValueError: size is none of the four; the message lists them.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]

@@ -134,7 +134,7 @@ class CausalSelfAttention(nn.Module):
             ValueError: n_head does not divide n_embd; the message names both numbers.
         """
         # YOUR CODE HERE
-        raise NotImplementedError()
+        raise NotImplementedError("write this part")
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Let every token gather from itself and its past, on the path that flash names.
@@ -151,7 +151,7 @@ class CausalSelfAttention(nn.Module):
             ValueError: T exceeds block_size, on either path; the message names both numbers.
         """
         # YOUR CODE HERE
-        raise NotImplementedError()
+        raise NotImplementedError("write this part")
 
 
 # %% [markdown]
@@ -224,7 +224,7 @@ def max_path_difference(module: CausalSelfAttention, x: torch.Tensor) -> float:
         The largest absolute difference between the two outputs, as a Python float.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% [markdown]

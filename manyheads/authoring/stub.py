@@ -11,7 +11,10 @@ from ..errors import CourseFault
 # give the same text.
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
-STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")  # as nbgrader writes it
+STUB = (
+    "# YOUR CODE HERE",
+    'raise NotImplementedError("write this part")',
+)  # nbgrader's, but for what it says when it is run
 
 
 def strip(source: str, name: str) -> str:

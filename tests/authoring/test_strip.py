@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.stub import solution_parts, strip
+from manyheads.authoring.stub import STUB, solution_parts, strip
 from manyheads.errors import CourseFault
 from tests.make import REPOSITORY
 
@@ -13,20 +13,20 @@ SOLUTIONS = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("test
 
 @pytest.mark.parametrize(("source", "stub"), [
     pytest.param("def f(x):\n    ### BEGIN SOLUTION\n    return x\n    ### END SOLUTION\n",
-        "def f(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()\n", id="one part, in its indent"),
+        "def f(x):\n    # YOUR CODE HERE\n    raise NotImplementedError(\"write this part\")\n", id="one part, in its indent"),
     pytest.param("### BEGIN SOLUTION\nx = 1\n### END SOLUTION\ny = 2\n",
-        "# YOUR CODE HERE\nraise NotImplementedError()\ny = 2\n", id="a part without indent"),
+        "# YOUR CODE HERE\nraise NotImplementedError(\"write this part\")\ny = 2\n", id="a part without indent"),
     pytest.param("a\n  ### BEGIN SOLUTION\n  b\n  ### END SOLUTION\n"
         "c\n    ### BEGIN SOLUTION\n    d\n    ### END SOLUTION\n",
-        "a\n  # YOUR CODE HERE\n  raise NotImplementedError()\n"
-        "c\n    # YOUR CODE HERE\n    raise NotImplementedError()\n", id="two parts, each in its own indent"),
+        "a\n  # YOUR CODE HERE\n  raise NotImplementedError(\"write this part\")\n"
+        "c\n    # YOUR CODE HERE\n    raise NotImplementedError(\"write this part\")\n", id="two parts, each in its own indent"),
     pytest.param("def f():\n    ### BEGIN SOLUTION\n    ### END SOLUTION\n",
-        "def f():\n    # YOUR CODE HERE\n    raise NotImplementedError()\n", id="a part with nothing in it"),
+        "def f():\n    # YOUR CODE HERE\n    raise NotImplementedError(\"write this part\")\n", id="a part with nothing in it"),
     pytest.param("def f():\n\t### BEGIN SOLUTION\n\n\treturn 1\n\n\t### END SOLUTION",
-        "def f():\n\t# YOUR CODE HERE\n\traise NotImplementedError()\n",
+        "def f():\n\t# YOUR CODE HERE\n\traise NotImplementedError(\"write this part\")\n",
         id="a tab as indent, and no line end at the end"),
     pytest.param("x = 0   \n    ### BEGIN SOLUTION   \n    x\n    ### END SOLUTION   \n",
-        "x = 0   \n    # YOUR CODE HERE\n    raise NotImplementedError()\n", id="blanks after the markers"),
+        "x = 0   \n    # YOUR CODE HERE\n    raise NotImplementedError(\"write this part\")\n", id="blanks after the markers"),
 ])  # fmt: skip
 def test_each_part_gives_way_to_the_stub(source: str, stub: str) -> None:
     assert strip(source, "01_f.py") == stub
@@ -74,7 +74,7 @@ def test_no_line_of_a_real_solution_stands_in_its_stub(path: Path) -> None:
     kept = [line.strip() for line in stub.splitlines()]
     told = [line for line in solution_parts(source) if len(line) > 12 and kept.count(line)]
     assert told == []
-    assert stub.count("raise NotImplementedError()") == source.count(BEGIN)
+    assert stub.count(STUB[1]) == source.count(BEGIN)
     compile(stub, path.name, "exec")
 
 
@@ -87,7 +87,7 @@ def test_nbgrader_strips_a_real_solution_to_the_same_cells(path: Path) -> None:
 
     source = path.read_text(encoding="utf-8")
     solution = nbformat.reads(stub_notebook(source, "exercise", []), as_version=4)
-    stripped, _ = preprocessors.ClearSolutions().preprocess(solution, {})
+    stripped, _ = preprocessors.ClearSolutions(code_stub={"python": "\n".join(STUB)}).preprocess(solution, {})
     stripped, _ = preprocessors.ComputeChecksums().preprocess(stripped, {})
     ours = nbformat.reads(stub_notebook(strip(source, path.name), "exercise", []), as_version=4)
     assert [(c.cell_type, c.source) for c in ours.cells] == [(c.cell_type, c.source) for c in stripped.cells]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.authoring.stub import STUB
 from manyheads.cli.options import exercise_named, exercises_named
 from manyheads.course import CourseError, load_course
 
@@ -62,9 +63,7 @@ def test_check_takes_of_a_number_of_two_assignments_the_exercise_that_is_begun(r
         return re.findall("^. 01 (.*?)  ", run_course("check", name, cwd=tmp_path).stdout, re.MULTILINE)
 
     assert checked("1") == ["Attention scores", "Cross-attention"]
-    begun.write_text(
-        begun.read_text(encoding="utf-8").replace("raise NotImplementedError()", "pass", 1), encoding="utf-8"
-    )
+    begun.write_text(begun.read_text(encoding="utf-8").replace(STUB[1], "pass", 1), encoding="utf-8")
     assert checked("1") == ["Cross-attention"]
     assert checked("attention_scores") == ["Attention scores"]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.authoring.stub import STUB
 from manyheads.box.level import Box
 from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import read
@@ -115,8 +116,8 @@ def test_no_name_is_said_twice(course: Course, box: Box) -> None:
 def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(judge, box, course):
     """The wrong view in, with nothing written to lead out: that it leads straight back, too, nobody can know."""
     exercise = EXERCISES["reshape_dance"]
-    split, merge = exercise.script.read_text(encoding="utf-8").split("raise NotImplementedError()")[:2]
-    rest = exercise.script.read_text(encoding="utf-8")[len(split) + len("raise NotImplementedError()") :]
+    split, merge = exercise.script.read_text(encoding="utf-8").split(STUB[1])[:2]
+    rest = exercise.script.read_text(encoding="utf-8")[len(split) + len(STUB[1]) :]
     assert "merge_heads" in merge
     view = "if x.shape[-1] % n_head:\n        raise ValueError(f'{x.shape[-1]} into {n_head}')\n    B, T, C = x.shape\n"
     source = AttemptSource("attempt.py", f"{split}{view}    return x.view(B, n_head, T, C // n_head){rest}")

@@ -21,7 +21,7 @@ def running_mean(x: torch.Tensor) -> torch.Tensor:
         ValueError: if x has no numbers.
     """
     # YOUR CODE HERE
-    raise NotImplementedError()
+    raise NotImplementedError("write this part")
 
 
 # %% tags=["check"]
