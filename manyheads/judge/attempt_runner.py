@@ -192,7 +192,6 @@ class AttemptRunner:
         return reply
 
     def _is_doubtful(self, call: Call, reply: Reply) -> bool:
-        """Return whether the exception may be caused by float64 alone."""
         raised = reply.raised
         return call.dtype is None and self.dtype == "float64" and raised is not None and not is_refusal(raised)
 

@@ -168,5 +168,4 @@ class _Equations:
 
 
 def _product(axis: Axis, sizes: Mapping[str, int]) -> int:
-    """Return the product of the factors, without those that are unknown."""
     return math.prod(sizes.get(factor, 1) if isinstance(factor, str) else factor for factor in axis.factors)

@@ -259,7 +259,6 @@ def _told(
 def _failures(
     recording: Recording, seen: Mapping[int, Observed], checks: Sequence[CheckResult], name: str, describe: Describe
 ) -> Iterator[_Failure]:
-    """Yield the checks that the function fails, in the order of their layers."""
     told = {check.id: check for check in checks}
     for check in sorted((c for c in recording.visible if c.id in told), key=lambda c: c.layer):
         result = told[check.id]

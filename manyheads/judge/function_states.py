@@ -138,14 +138,12 @@ def _undefined_name(seen: Seen) -> str:
 
 
 def _raised_in(seen: Seen, source: str) -> str:
-    """Return the function or class of the file in which it stopped, as one does that is given a module; "" where there is none."""
     line = (seen.raised and seen.raised.line) or 0
     parts = (part for part in statements_of(source) if isinstance(part, DEFINITIONS))
     return next((part.name for part in parts if part.lineno <= line <= (part.end_lineno or 0)), "")
 
 
 def _near(name: str, source: str, asked: Sequence[str]) -> str:
-    """Return a function of the file that may be meant, "" where none is called nearly so."""
     others = [each for each in named_in(source) if each not in asked]
     same = [other for other in others if other.lower() == name.lower()]
     return next(iter(same), "") or next(iter(get_close_matches(name, others, 1)), "")

@@ -170,7 +170,6 @@ class SteadyJudge:
 
 
 def _serve(line: Connection, plan: GradePlan, cpu: int | None) -> None:
-    """Grade one submission after another, until the caller closes the pipe."""
     if cpu is not None:
         os.sched_setaffinity(0, {cpu})
     box = ExitStack()

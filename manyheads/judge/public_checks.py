@@ -91,7 +91,6 @@ def visible_results(
 
 
 def _check(recording: Recording, check: PublicCheck, attempt: Attempt, seen: dict[int, Observed]) -> CheckResult:
-    """Return one visible check, aspect by aspect."""
     attempt.check = check.id
     targets = list(dict.fromkeys(target_of(recording.calls[index]) for index in check.calls))
     asked = {}

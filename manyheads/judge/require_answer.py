@@ -104,7 +104,6 @@ def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
 
 
 def _of_another_kind(exchange: Exchange, wanted: Kinds) -> CheckFailed | None:
-    """Say which output is of another kind than the reference's."""
     call, outputs = exchange.call, exchange.reply.outputs
     try:
         if outputs:
@@ -123,7 +122,6 @@ def _of_another_kind(exchange: Exchange, wanted: Kinds) -> CheckFailed | None:
 
 
 def _parts(call: Call, mine: Reply, right: Reply) -> Iterator[tuple[Output, Output, str]]:
-    """Yield each output of the attempt, with the reference's and what it is called."""
     for got, wanted, answer in zip(mine.outputs, right.outputs, answers_of(call, mine), strict=False):
         yield got, wanted, answer.label
 

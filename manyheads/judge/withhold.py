@@ -83,7 +83,6 @@ def _factors(sizes: Sequence[int]) -> set[float]:
 
 
 def _given(value: object) -> Iterator[tuple[int, ...]]:
-    """Yield the shapes and the whole numbers in what a call gives to the attempt."""
     match value:
         case Tensor():
             yield tuple(value.shape)
@@ -101,7 +100,6 @@ def _given(value: object) -> Iterator[tuple[int, ...]]:
 
 
 def _returned(reply: Reply) -> Iterator[tuple[int, ...]]:
-    """Yield the shapes and the whole numbers that a check can read from a reply."""
     yield from (output.shape for output in reply.outputs if output.shape is not None)
     yield from (tuple(gradient.shape) for gradient in reply.gradients.values() if gradient is not None)
     for facts in reply.modules:
