@@ -8,13 +8,13 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3727,
+    "authoring": 3730,
     "box": 5940,
     "checks": 1598,
     "cli": 3041,
     "course": 999,
     "diagnosis": 4023,
-    "judge": 4172,
+    "judge": 4161,
     "lines": 642,
     "notebook": 228,
     "platforms": 2525,
@@ -22,7 +22,7 @@ LIMITS = {
     "student": 2907,
     "submission": 2782,
     "the engine's top": 399,
-    "tests": 38042,
+    "tests": 37994,
     "bench": 1438,
 }
 

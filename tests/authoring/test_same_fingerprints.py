@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+import torch
+from torch import Tensor
 
-from manyheads.authoring.compare_recordings import MOST_UNDECIDED, same_fingerprints
+from manyheads.authoring.compare_recordings import MOST_UNDECIDED, same_fingerprints, same_numbers
 from manyheads.course import load_course
 from manyheads.diagnosis.recording import RecordedMutant, Recording
 from manyheads.diagnosis.recording_file import loaded, save
@@ -98,3 +100,21 @@ def test_another_output_of_the_reference_is_not(known: Recording) -> None:
 def test_a_file_that_cannot_be_read_is_not(known: Recording) -> None:
     assert not same_fingerprints(b"", save(known))
     assert not same_fingerprints(save(known)[:-1], save(known))
+
+
+X, ODD = torch.tensor([1.0, -250.0, 0.0, 3e-9]), [torch.inf, -torch.inf, torch.nan]
+
+
+@pytest.mark.parametrize(("one", "other", "same"), [
+    pytest.param(X, X * (1 + 1e-7), True, id="other last bits"), pytest.param(X, X + 1e-7, True, id="noise around zero"),
+    pytest.param(X, X + torch.tensor([0.01, 0, 0, 0]), False, id="another number"),
+    pytest.param(X, X.double(), False, id="another dtype"), pytest.param(X, X.view(2, 2), False, id="another shape"),
+    pytest.param(X, X.long(), False, id="integers in place of floats"),
+    pytest.param(torch.tensor([10_000_000]), torch.tensor([10_000_001]), False, id="integers are compared exactly"),
+    *(pytest.param(torch.tensor([1.0, a]), torch.tensor([1.0, b]), str(a) == str(b), id=f"{a} and {b}")
+        for a in ODD for b in (*ODD, 0.0, 1e30)),
+])  # fmt: skip
+def test_numbers_are_the_same_to_rounding_and_what_is_not_finite_is_itself_alone(
+    one: Tensor, other: Tensor, same: bool
+):
+    assert same_numbers(one, other) is same_numbers(other, one) is same

@@ -250,16 +250,11 @@ def test_a_fault_breaks_its_claim_and_no_other(verify, tiny_copy, fault, claims)
         {USED: ["shape is failed by no mutant"]}, id="a check that no mutant fails"),
     pytest.param(write(BANK, KNOBS.replace("        seen = ", f"{TANGLED}        seen = ")),
         {PAIRS: ["and empty_unchecked (empty='accepted') are named"]}, id="faults that change when they meet"),
-    pytest.param(
-        edit(
-            SOLUTION,
-            "    ### BEGIN SOLUTION\n    if x.numel() == 0:\n"
-            '        raise ValueError("x has 0 numbers; at least 1 is needed")\n',
-            "    if len(x) == 7:\n        return torch.stack([x[: i + 1].sum() / (i + 1) for i in range(7)])\n    ### BEGIN SOLUTION\n    if x.numel() == 0:\n        raise ValueError(len(x))\n",
-        ),
-        {STUB: ["scores 2 / 4"], USED: ["shape is failed by no mutant"]},
-        id="a stub that has a check done already",
-    ),
+    pytest.param(edit(SOLUTION,
+        "    ### BEGIN SOLUTION\n    if x.numel() == 0:\n        raise ValueError(\"x has 0 numbers; at least 1 is needed\")\n",
+        "    if len(x) == 7:\n        return torch.stack([x[: i + 1].sum() / (i + 1) for i in range(7)])\n"
+        "    ### BEGIN SOLUTION\n    if x.numel() == 0:\n        raise ValueError(len(x))\n"),
+        {STUB: ["scores 2 / 4"], USED: ["shape is failed by no mutant"]}, id="a stub that has a check done already"),
     pytest.param(both(add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
         {USED: ["anything is failed by no mutant"]}, id="a check that asks for anything"),
 ])  # fmt: skip
@@ -307,24 +302,12 @@ def assert_broken(found: list[Claim], expected: dict[str, list[str]]) -> None:
 
 
 @pytest.mark.parametrize(("fault", "error", "says"), [
-    pytest.param(
-        edit(SOLUTION, "    if x.numel() == 0:\n", "    x = x + 1\n    if x.numel() == 0:\n"),
-        CourseError,
-        "the reference of running_mean fails values: ",
-        id="a reference that is wrong",
-    ),
-    pytest.param(
-        both(add(CHECKS, ASKS_NOTHING), edit(YAML, "points: 4", "points: 5")),
-        CourseError,
-        "it asks the attempt nothing",
-        id="a check that asks nothing",
-    ),
-    pytest.param(
-        edit(CHECKS, "    attempt.call(\"running_mean\", draw(3)).must_return()", "    #"),
-        CourseError,
-        "it asks running_mean for nothing that the reference answers: let it ask an allowed input, too",
-        id="a check that asks for refusals alone",
-    ),
+    pytest.param(edit(SOLUTION, "    if x.numel() == 0:\n", "    x = x + 1\n    if x.numel() == 0:\n"), CourseError,
+        "the reference of running_mean fails values: ", id="a reference that is wrong"),
+    pytest.param(both(add(CHECKS, ASKS_NOTHING), edit(YAML, "points: 4", "points: 5")), CourseError, "it asks the attempt nothing",
+        id="a check that asks nothing"),
+    pytest.param(edit(CHECKS, "    attempt.call(\"running_mean\", draw(3)).must_return()", "    #"), CourseError,
+        "it asks running_mean for nothing that the reference answers: let it ask an allowed input, too", id="refusals alone"),
     pytest.param(edit(SOLUTION, "import torch\n", "import torhc\n"), BrokenReference, "torhc", id="one that fails"),
     pytest.param(edit(BANK, "MUTANTS = (", "CHANGES = ("), CourseError, "needs a tuple MUTANTS", id="a bank without mutants"),
     pytest.param(edit(BANK, "edit(COUNTS, ", "edit('x', "), CourseError,

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,7 +11,8 @@ from manyheads.box.connection import AttemptEnded, End
 from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.transcript import Exchange
-from manyheads.judge.run_checks import CheckRun, GraderFault, HiddenChecks
+from manyheads.course import load_course
+from manyheads.judge.run_checks import CheckRun, GraderFault, HiddenChecks, collect_checks
 from tests.make import run
 
 CHECKS = '''
@@ -195,3 +197,12 @@ def test_by_hand_pytest_timeout_ends_a_check_that_hangs(tiny_copy):
     byhand = run(sys.executable, *alone, checks, "--attempt", attempt, cwd=tiny_copy)
     assert byhand.returncode == 1
     assert "Timeout" in byhand.stdout + byhand.stderr
+
+
+def test_a_missing_file_of_checks_is_named_with_what_asks_for_it(tiny_copy: Path, capfd) -> None:
+    """pytest would say it in words of its own, and find nothing wrong with the other files."""
+    (exercise,) = load_course(tiny_copy).exercises
+    exercise.checks.unlink()
+    with pytest.raises(GraderFault, match=f"{exercise.checks} is missing, which course.yaml requires. Next: write it"):
+        collect_checks([exercise.checks])
+    assert capfd.readouterr() == ("", "")
