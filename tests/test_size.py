@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3730,
+    "authoring": 3727,
     "box": 5940,
     "checks": 1598,
     "cli": 3041,

@@ -11,10 +11,7 @@ from ..errors import CourseFault
 # give the same text.
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
-STUB = (
-    "# YOUR CODE HERE",
-    'raise NotImplementedError("write this part")',
-)  # nbgrader's, but for what it says when it is run
+STUB = ("# YOUR CODE HERE", 'raise NotImplementedError("write this part")')  # nbgrader's, with a message
 
 
 def strip(source: str, name: str) -> str:
