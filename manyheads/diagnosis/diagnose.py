@@ -16,8 +16,17 @@ from .fingerprint import has_no_numbers
 from .fixed_sizes import HARD_CODED, has_written_size, lines_that_turn_all_axes, proven_by_rank, proven_by_size
 from .guards import REFUSES, UNDIVIDED, Guard, guards_of
 from .observe import Observed, is_of_copies, looks_at_no_numbers, on_another_device
-from .parameters import UNREGISTERED, proven_by_parameters, without_more
-from .proofs import MUTATED, ROUNDED, are_rounded, can_cause, proven_by, proven_by_answer
+from .proofs import (
+    MUTATED,
+    ROUNDED,
+    UNREGISTERED,
+    are_rounded,
+    can_cause,
+    proven_by,
+    proven_by_answer,
+    proven_by_parameters,
+    without_more,
+)
 from .recording import Recording, differs
 from .row import Row
 from .same_places import proven_by_place
