@@ -87,7 +87,8 @@ def _steps(recording: Recording, result: ExerciseResult, start: str) -> tuple[st
     """Return what the mistake is known by, its title and its steps: of a misconception, of what has no name, or of a start."""
     begun = next((f for f in result.functions if f.state == "unwritten" and f.evidence), None)
     to_begin = recording.words[UNTOUCHED].hints
-    if result.functions and len(result.unwritten) == len(result.functions) and not begun:
+    gone = next((f for f in result.functions if f.state == "undefined"), None)
+    if result.functions and len(result.unwritten) == len(result.functions) and not begun and not gone:
         return UNTOUCHED, "Nothing is written here yet.", (start or to_begin[0], *to_begin[1:])
     wrong = next((function for function in result.functions if function.state == "wrong"), None)
     first = next((c for c in result.checks if c.outcome != "passed" and (not wrong or c.function == wrong.name)), None)
@@ -108,6 +109,10 @@ def _steps(recording: Recording, result: ExerciseResult, start: str) -> tuple[st
 
         stub = begun.evidence.startswith(STUB_ENDS)
         return begun.evidence, f"{begun.name}: {begun.evidence}", steps_to("stub_ends") if stub else to_begin
+    if gone:
+        meant = f"; is {gone.near} meant?" if gone.near else "."
+        steps = tuple(step.format(name=gone.name) for step in steps_to("undefined"))
+        return f"undefined {gone.name}", f"{gone.name}: the file has no such name{meant}", steps
     name = next((function.name for function in result.functions if function.state == "unwritten"), result.unwritten[0])
     return f"{UNTOUCHED} {name}", f"{name} is not written yet.", to_begin
 

@@ -37,6 +37,7 @@ METADATA = "submission_metadata.yml"  # of Gradescope: whose each folder is
 LONGEST, DEEPEST = 255, 40  # characters of a name; folders within folders
 _TOO_LARGE, _TOO_MANY = "it unpacks to more than is read here", "it has more files than are read here"
 _ASK = "Next: ask for the file itself"
+_NOISE = f"holds nothing but what editors and systems leave. {_ASK}"
 _FAULTS = (
     *(zipfile.BadZipFile, tarfile.TarError, struct.error, zlib.error, lzma.LZMAError, EOFError),
     *(OSError, ValueError, OverflowError, RuntimeError),  # among these NotImplementedError, RecursionError
@@ -156,12 +157,15 @@ class Reader:
         while left:
             place = folder.joinpath(*(path := left.pop()))
             try:
-                entries = [(each, each.lstat()) for each in sorted(place.iterdir()) if not is_noise(each.name)]
+                every = sorted(place.iterdir())
+                entries = [(each, each.lstat()) for each in every if not is_noise(each.name)]
             except OSError:  # it cannot be listed, or not be entered
                 if not path:
                     raise
                 yield Member((*path, ""), closed=_without_rights(place))
                 continue
+            if every and len(path) == 1 and not entries:
+                self.refused.append((path, _NOISE))
             left += [(*path, each.name) for each, status in entries if stat.S_ISDIR(status.st_mode)]
             for each, status in entries:
                 if not stat.S_ISDIR(status.st_mode):
@@ -183,10 +187,14 @@ class Reader:
 
     def _members(self, file: IO[bytes], above: tuple[str, ...], budget: Limits, refused: _Refused) -> list[Member]:
         """Return the files of an archive, of equal names the last. above: what stands before their paths. Raises Closed."""
-        found: dict[tuple[str, ...], Member] = {}
+        found, around = dict[tuple[str, ...], Member](), set[tuple[str, ...]]()
         for each in _zip(file, budget.listed) if zipfile.is_zipfile(file) else _tar(file, self._most, budget.size):
             own = each.name
-            if any(map(is_noise, own.replace("\\", "/").split("/"))):
+            names = own.replace("\\", "/").split("/")
+            if (noise := next((place for place, name in enumerate(names) if is_noise(name)), None)) is not None:
+                top = (*above, *names[: noise > 0])
+                budget.take(members=top not in around)
+                around.add(top)
                 continue
             budget.take(members=1)
             parts, why = _parts(own)
@@ -199,6 +207,8 @@ class Reader:
                 refused.append((inner, f"stands in the archive once more, and the last one counts. {_ASK}"))
             start = each.start if is_wanted(inner[-1]) else None
             found[inner] = replace(each, path=inner, start=start, closed=each.closed and each.closed + ask)
+        others = around - {above, *(path[: len(above) + 1] for path in found)}
+        refused += [(path, _NOISE) for path in sorted(others) if found]
         if not found:
             raise _unopened("there are no files in it")
         return [*found.values()]
@@ -216,7 +226,6 @@ def is_wanted(name: str) -> bool:
 
 
 def _parts(name: str) -> tuple[tuple[str, ...], str]:
-    """Return the parts of a path, and why it is not taken; "" where it is."""
     text = unicodedata.normalize("NFC", name.replace("\\", "/"))
     parts = tuple(part for part in text.split("/") if part not in ("", "."))
     rules = {
@@ -286,7 +295,6 @@ def _zip(file: IO[bytes], most: int) -> Iterator[Member]:
 
 
 def _kind(mode: int) -> str:
-    """Return why this is no plain file; "" where it is one."""
     kinds = {stat.S_IFREG: "", stat.S_IFLNK: "is a link"}
     return kinds.get(stat.S_IFMT(mode), "is no regular file")
 

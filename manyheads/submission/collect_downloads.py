@@ -108,7 +108,8 @@ class _Run:
             found.append((path, Download(name, tuple(members), bool(whose), self.people.is_known)))
             self._tell_refused(path)
         archives = [each for path, each in found if is_archive(path.name)]
-        if len(archives) < 2 or all(map(self._is_of_a_class, archives)):
+        opened = [each for each in archives if not all(member.closed for member in each.members)]  # others say nothing
+        if len(archives) < 2 or all(map(self._is_of_a_class, opened)):
             return found
         return [(path, replace(each, is_of_one=is_archive(path.name))) for path, each in found]
 
@@ -159,7 +160,6 @@ class _Run:
         self._note_unread(closed, shown(path.name), [self.only] if self.only else [*beside])
 
     def _of_person(self, path: Path, files: Sequence[HandIn]) -> tuple[list[Candidate], list[HandIn]]:
-        """Return what may be laid out of a person's files and archives, and what cannot be read."""
         candidates, closed, budget = list[Candidate](), list[HandIn](), self.reader.limits.of()
         until = time.monotonic() + SECONDS
         committed = cache(lambda folders: commit_time(path, folders, until))

@@ -269,7 +269,6 @@ class LayingOut:
         return self._rows.append(["file", path, last.origin.model_dump(exclude_defaults=True)])
 
     def _other_kind(self, other: Candidate) -> None:
-        """Remove what an older download had of the other kind."""
         known = self.memory.files.get(other.path)
         if (
             known
@@ -282,7 +281,6 @@ class LayingOut:
             self.done.append(replace(other, origin=known, state=State.SUPERSEDED))
 
     def _state(self, last: Candidate, there: str) -> State:
-        """Return what is to become of a file, beside what is there."""
         others = (self.memory.files.get(replace(last, ending=e).path) for e in ENDINGS if e != last.ending)
         known = self.memory.earlier.get(last.path, {}).get(there)
         if any(other and other.supersedes(last.origin) for other in others):
@@ -296,7 +294,6 @@ class LayingOut:
         return State.REPLACED if last.origin.is_newer_than(known) else State.OLDER
 
     def _digest(self, path: str) -> str:
-        """Return the digest of what is there; "" where nothing is."""
         target = self.out / path
         return digest_of(target.read_bytes()) if target.is_file() else "no file" * target.exists()
 

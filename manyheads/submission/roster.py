@@ -194,7 +194,6 @@ def read_roster(path: Path) -> Roster:
 
 
 def _columns(names: Sequence[str]) -> list[str]:
-    """Return which of our columns each is, the first of several; "" for what says nothing of a student."""
     # Of Canvas' gradebook, whose ID is Canvas' own, and of GitHub Classroom's roster.
     own = {"id": "canvas_id"} if "student" in names else {"identifier": "id"} if "github_username" in names else {}
     columns = [(_CALLED | own).get(name, "") for name in names]

@@ -108,7 +108,6 @@ def _statements(source: AttemptSource) -> Sequence[ast.stmt]:
 
 
 def _cells(source: AttemptSource) -> list[tuple[int, str]]:
-    """Return the line at which each cell begins, and its text."""
     lines = lines_of(source.source)
     ends = pairwise((*source.cells, len(lines) + 1))
     return [(first, "\n".join(lines[first - 1 : end - 1])) for first, end in ends]
@@ -128,7 +127,6 @@ def _definitions(source: AttemptSource, name: str) -> list[tuple[ast.stmt, ast.s
 
 
 def _as_text(source: AttemptSource, name: str) -> str:
-    """Say where a definition of this name stands that is no code; "" where none does."""
     definition = rf"(?:def|class)[ \t]+{re.escape(name)}\b"
     header = re.compile(rf"^[ \t]*(?:async[ \t]+)?{definition}", re.MULTILINE)
     is_mentioned = re.search(definition, source.source)

@@ -91,7 +91,6 @@ def _nodes(source: str, name: str = "") -> Iterator[ast.AST]:
 
 
 def _is_empty(node: ast.AST) -> bool:
-    """Return whether this is no function or class that has content, methods and functions within left aside."""
     match node:
         case ast.Lambda():
             return False

@@ -89,7 +89,6 @@ class Exercises:
 
     @cached_property
     def _owners(self) -> dict[str, Exercise]:
-        """Every function and class that one exercise alone asks for."""
         asked = [(name, exercise) for exercise in self.course.exercises for name in asked_of(exercise)]
         times = Counter(name for name, _ in asked)
         return {name: each for name, each in asked if times[name] == 1}
@@ -109,5 +108,4 @@ def _source(name: str, content: bytes) -> str:
 
 
 def _plain(stem: str) -> str:
-    """Return a name in lower case, its words joined with underscores."""
     return re.sub(r"[\s_-]+", "_", stem.casefold()).strip("_")

@@ -55,6 +55,12 @@ def test_it_is_of_the_function_that_check_shows_first(tmp_path: Path) -> None:
     assert hint_on(two_functions(), tmp_path) == Hint("split: reversed.", "Hint 1 of 3: reversed?", False)
 
 
+def test_of_a_function_under_another_name_it_asks_for_the_name(tmp_path: Path) -> None:
+    gone = FunctionResult(name="split", state="undefined", near="splits")
+    result = make.exercise("dance", make.check("split", outcome="error", function="split"), functions=(gone,))
+    assert hint_on(result, tmp_path).title == "split: the file has no such name; is splits meant?"
+
+
 def test_of_a_function_that_runs_on_for_ever_it_is_about_the_loop(tmp_path: Path) -> None:
     hint = hint_on(two_functions(split="timeout"), tmp_path)
     assert (hint.title, hint.sentence[:36]) == ("split timeout.", "Hint 1 of 2: Which loop has no end? ")

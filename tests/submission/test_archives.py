@@ -161,6 +161,24 @@ def test_a_virtual_environment_counts_for_no_limit(course, zipped, out, there, e
     assert there() == [PLACED.replace("a", "b", 1), PLACED.replace("a", "c", 1)]
 
 
+@pytest.mark.parametrize("is_zip", [True, False])
+def test_whoever_handed_in_what_an_editor_left_alone_is_named(run, zipped, tmp_path, there, is_zip):
+    files = {"ada/04_reshape_dance.py": DANCE, "ben/.ipynb_checkpoints/04_reshape_dance-checkpoint.ipynb": "{}"}
+    download = zipped(files)
+    if not is_zip:
+        zipfile.ZipFile(download).extractall(download := tmp_path / "class")
+    assert [said for said in run(download).not_taken if "ben holds nothing but what editors" in said]
+    assert there() == [PLACED.replace("a_1", "ada")]
+
+
+@pytest.mark.parametrize("names", ["late.zip", "late.tgz"])
+def test_an_archive_that_cannot_be_opened_makes_no_student_of_a_class(run, zipped, tmp_path, there, names):
+    (damaged := tmp_path / names).write_bytes(b"PKbroken")
+    whole = zipped({GOOD: DANCE, GOOD.replace("a_1", "b_1"): DANCE}, "canvas.zip")
+    assert "is not opened" in run(damaged, whole).not_taken[0]
+    assert there() == [PLACED, PLACED.replace("a_1", "b_1")]
+
+
 def test_an_archive_that_is_too_much_stops_nobody_else(course, zipped, out, there):
     many = zipped({f"{i}.txt": "" for i in range(600)}, "mallory.zip")
     done = collect(course, [zipped([PLACED], "ada.zip"), many], out, limits=SMALL)
