@@ -80,7 +80,6 @@ class _ChangedLine:
 
 
 def _nodes_of(text: str) -> list[ast.AST]:
-    """Return the nodes of the definitions in a text."""
     return [node for part in tree_of(text) if isinstance(part, DEFINITIONS) for node in ast.walk(part)]
 
 

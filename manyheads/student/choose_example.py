@@ -123,7 +123,6 @@ def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Exampl
 
 
 def _example(call: Call, expected: Expected, compares_values: bool, signature: Signature | None, axes: Axes) -> Example:
-    """Return the example of a call, with those of its other outputs."""
     several = returns_several(call)
     found = [
         Example(call, each, compares_values, signature, axes, place=answer.place, label=answer.label if several else "")

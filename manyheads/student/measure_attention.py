@@ -231,7 +231,6 @@ _sdpa: Attention = partial(F.scaled_dot_product_attention, is_causal=True)
 
 
 def _run(path: Attention, inputs: tuple[Tensor, ...], upstream: Tensor, backward: bool) -> Callable[[], Tensor]:
-    """Return a function that runs a path once and returns its output."""
     inputs = tuple(each.detach().requires_grad_(backward) for each in inputs)
 
     def run() -> Tensor:
@@ -272,7 +271,6 @@ def _cuda_clock(run: Callable[[], Tensor]) -> Iterator[float]:
 
 
 def _processor() -> str:
-    """Return the processor's name from Linux, or from Python."""
     with contextlib.suppress(OSError):
         found = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.M)
         if found:
@@ -324,7 +322,6 @@ def remarks(bench: Bench) -> Iterator[str]:
 
 
 def _cells(title: str, row: BenchRow) -> list[str]:
-    """Return a row: times in ms, then memory in MB."""
     by_hand, sdpa = row.by_hand, row.sdpa
     times = (NONE if each is None else three_digits(each.time) for each in (by_hand, sdpa))
     faster = NONE if row.faster is None else f"{row.faster:.1f}×"

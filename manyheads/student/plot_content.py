@@ -187,7 +187,6 @@ def _tables(values: Tensor) -> Tensor:
 
 
 def _names(example: Example) -> tuple[str, str]:
-    """Return the names of the row and the column axis."""
     row, column = (["", "", *(str(axis.factors[0]) for axis in example.returns)])[-2:]
     return _SIDES if row == column != "" else (_AXES.get(row, row and "row"), _AXES.get(column, "channel"))
 

@@ -334,13 +334,10 @@ BODY = """weights = torch.softmax(x @ x.transpose(-2, -1), dim=-1)  # (..., T, T
 SKIPPED = {BODY: "raise NotImplementedError"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        pytest.param({"return torch.softmax(scores, dim=-1)": "return (scores - scores.logsumexp(-1, keepdim=True).detach()).exp()"}, "gradient_cut", id="a sum that is detached"),
-        pytest.param({"return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"}, "hard_coded_dtype", id="float32"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changes", "named"), [
+    pytest.param({"return torch.softmax(scores, dim=-1)": "return (scores - scores.logsumexp(-1, keepdim=True).detach()).exp()"}, "gradient_cut", id="a sum that is detached"),
+    pytest.param({"return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"}, "hard_coded_dtype", id="float32"),
+])  # fmt: skip
 def test_a_check_that_stops_at_what_is_not_written_yet_proves_what_is_wrong_beside_it(judge, course, changes, named):
     result = graded(judge, course, "attention_scores", {**SKIPPED, **changes})
     assert [each.id for each in result.diagnosis] == [named, "stub_untouched"]

@@ -1,10 +1,13 @@
 """The ladder: how far, how many points, and what is left to do in the next exercise."""
 
 import io
+from pathlib import Path
 
 from rich.console import Console
 
-from manyheads.report.ladder import Rung, ladder
+from manyheads.course import Course
+from manyheads.course.file import CourseFile
+from manyheads.report.ladder import Rung, after_done, following, how_far, ladder
 
 DONE = Rung("Heads", "01 Scores", "done", 5, 5, (("scales", True),))
 STARTED = Rung("Heads", "02 The mask", "in progress", 1.5, 4, (("masks", True), ("gives no NaN", False)))
@@ -69,3 +72,30 @@ def test_what_grading_asks_more_is_no_promise() -> None:
     lines = text(DONE, Rung("Heads", "02 The mask", "in progress", 1.5, 4, unseen=0.5))
     assert lines[2:4] == ["…  02 The mask  1.5 / 4  0 of 0 checks",
                           "1 of 2 done, 6.5 of 9 points by the visible checks; only grading can give 0.5 of"]  # fmt: skip
+
+
+TRAIN = {"module": "Heads", "arguments": {"n_embd": "C"}}
+
+
+def course_with(*changes: dict[str, object]) -> Course:
+    """A course with an exercise for each of these."""
+    rows = [{"id": f"e{n}", "title": "E", "points": 1, "hint": "h", **each} for n, each in enumerate(changes)]
+    file = {"title": "T", "assignments": [{"id": "a", "title": "A", "exercises": rows}]}
+    return Course(Path(), CourseFile.model_validate(file))
+
+
+def test_it_says_why_it_works_and_offers_to_train_as_far_as_the_course_has_that() -> None:
+    plain, told, trained = course_with({}, {"why": "Rows sum to 1."}, {"train": TRAIN}).exercises
+    asks = "Five questions on your own code: course ask"
+    assert after_done(plain) == [f"{asks} e0"]
+    assert after_done(told) == ["Why it works: Rows sum to 1.", f"{asks} e1"]
+    assert after_done(trained) == ["It can learn to write now, in about a minute: course train e2", f"{asks} e2"]
+
+
+def test_the_next_one_is_the_first_below_that_is_not_done_and_then_what_was_left_out() -> None:
+    course = course_with({}, {}, {}, {})
+    first, second, third, fourth = course.exercises
+    assert how_far(course, {second, third}) == "2 of 4 done."
+    assert following(course, {second, third}, after=second) == fourth
+    assert following(course, {second, third, fourth}, after=fourth) == first
+    assert following(course, set(course.exercises), after=first) is None
