@@ -15,7 +15,6 @@ import yaml
 
 from ..course.load import FOLDER
 from ..result import Diagnosed, ExerciseResult, FunctionResult
-from ..submission.standing import INTERFACE
 from ..submission.unwritten import UNTOUCHED
 
 if TYPE_CHECKING:  # check and status show hints and do not load torch
@@ -179,11 +178,9 @@ def hints_to(named: Diagnosed, result: ExerciseResult) -> tuple[str, ...]:
 
 
 def _row(named: Diagnosed, result: ExerciseResult) -> Any:
-    if named.id != INTERFACE:
-        return {}
     own = [f.evidence for f in result.functions if named.function and named.function in (f.name, f.waits_for)]
     seen = " ".join(own or [check.evidence for check in result.checks])
-    return next((row for row in _texts()["interface"] if re.search(row["seen"], seen)), {})
+    return next((row for row in _texts()["kinds"].get(named.id, ()) if re.search(row["seen"], seen)), {})
 
 
 def steps_to(what: str) -> tuple[str, ...]:
