@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from pathlib import Path
@@ -16,13 +16,14 @@ from pathlib import Path
 import torch
 
 from ..box.worker.answers import Raised
-from ..submission.source_text import lines_of, statements_of
+from ..submission.source_text import DEFINITIONS, lines_of, statements_of
 from ..submission.unwritten import has_no_content
 
 LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000  # characters that are looked at, of a name and so on
 _NAME = rf"'(\w{{1,{LONGEST}}})'"
 _LACKS = re.compile(rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}")
 _OWNERS: dict[str, object] = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
+_ALIKE = str.maketrans("kvKV123456789", "qqQQ000000000")  # names that differ in these alone are meant to differ
 _OWNERS |= {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter}
 
 
@@ -39,14 +40,13 @@ def cure(source: str, raised: Raised) -> str:
     said = _unbound(file, message) if raised.type == "UnboundLocalError" else ""
     if raised.type in ("TypeError", "AttributeError"):
         said = _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
-    if said:
-        return said
-    text, defined = f"{raised.type}: {message}\n{file.code}\n{file.around}", {*file.defined()}
-    for pattern, sentence in table().items():
-        found = pattern.match(text)
-        if found and (name := found.groupdict().get("name", "")) not in defined:
-            return sentence.replace("{name}", name)
-    return _misspelt(file, message, defined)
+    text = f"{raised.type}: {message}\n{file.code}\n{file.around}"
+    for pattern, sentence in () if said else table().items():
+        if found := pattern.match(text):
+            names = {"name": "", "method": None, **found.groupdict()}
+            if names["name"] not in file.defined and names["method"] in {None, *file.selfless}:
+                return sentence.replace("{name}", names["name"] or "")
+    return said or _misspelt(file, message)
 
 
 @lru_cache(maxsize=2)  # a text that fails has many exceptions
@@ -58,7 +58,13 @@ class _File:
     def __init__(self, source: str, line: int) -> None:
         self.line, self.parts, self.nodes = line, statements_of(source), _nodes(source)
         self.here = [n for n in self.nodes if isinstance(n, ast.expr) and self.covers(n)]
-        self.functions = [node for node in self.nodes if isinstance(node, ast.FunctionDef)]
+        self.functions = [n for n in self.nodes if isinstance(n, ast.FunctionDef) and len(n.name) <= LONGEST]
+        inner = {id(each) for node in self.nodes if isinstance(node, ast.ClassDef) for each in node.body}
+        methods = [(n, [*n.args.posonlyargs, *n.args.args][:1]) for n in self.functions if id(n) in inner]
+        self.selfless = {n.name for n, me in methods if not n.decorator_list and [arg.arg for arg in me] != ["self"]}
+        self.imported = {(n.asname or n.name).partition(".")[0] for n in self.nodes if isinstance(n, ast.alias)}
+        own = {getattr(n, "arg", getattr(n, "name", "")) for n in self.nodes if isinstance(n, (ast.arg, *DEFINITIONS))}
+        self.defined = self.imported | _names(self.nodes, ast.Store) | own
         around = [each for each in self.functions if self.covers(each)][-1:]  # the innermost
         self.inside = [node for each in around for node in ast.walk(each)]
         lines, first = lines_of(source), next((part.lineno for part in self.parts if self.covers(part)), line)
@@ -69,17 +75,9 @@ class _File:
     def covers(self, node: ast.stmt | ast.expr, line: int = 0) -> bool:
         return node.lineno <= (line or self.line) <= (node.end_lineno or 0)
 
-    def defined(self) -> Iterator[str]:
-        for node in self.nodes:
-            match node:
-                case ast.Name(name, ast.Store()) | ast.arg(name) | ast.FunctionDef(name) | ast.ClassDef(name):
-                    yield name
-                case ast.alias():
-                    yield (node.asname or node.name).partition(".")[0]
 
-
-def _names(nodes: Iterable[ast.AST]) -> set[str]:
-    return {node.id for node in nodes if isinstance(node, ast.Name)}
+def _names(nodes: Iterable[ast.AST], kind: type[ast.expr_context] = ast.Load) -> set[str]:
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, kind)}
 
 
 def _unbound(file: _File, message: str) -> str:
@@ -89,7 +87,7 @@ def _unbound(file: _File, message: str) -> str:
     if not found or not lines or not any(map(file.covers, own)) or any(isinstance(n.ctx, ast.Del) for n in own):
         return ""
     name, line = found[1], max((line for line in lines if line < file.line), default=0)
-    if not line and name in {getattr(part, "name", "") for part in file.parts}:
+    if not line and name in {*(getattr(part, "name", "") for part in file.parts), *file.imported, *dir(builtins)}:
         return f"A value, written on line {lines[0]}, takes the name of {name}: give the value another."
     if not line:
         return f"Its first value is written on line {lines[0]}: is a line missing above, or another name meant?"
@@ -114,46 +112,53 @@ def _without_return(file: _File) -> str:
 
 
 def _not_given(file: _File) -> str:
-    written, tests = _names(file.here), [node for node in file.inside if isinstance(node, ast.If | ast.IfExp)]
-    for given in (node for node in file.inside if isinstance(node, ast.arguments)):
-        pairs = zip(reversed(given.args), reversed(given.defaults), strict=False)
-        for name in (arg.arg for arg, value in pairs if getattr(value, "value", 0) is None and arg.arg in written):
-            asking = [node for node in tests if name in _names(ast.walk(node.test))]
-            for node in (node for node in asking if isinstance(node, ast.If) and any(map(file.covers, node.body))):
-                if ast.unparse(node.test) in (f"{name} is None", f"{name} == None", f"not {name}"):
+    asked = [(n, _names(ast.walk(n.test))) for n in file.inside if isinstance(n, ast.If | ast.IfExp)]
+    above = [node for node in file.inside if getattr(node, "lineno", file.line) < file.line]
+    written = _names(file.here) - _names(above, ast.Store)
+    lists = (zip(n.args[::-1], n.defaults[::-1], strict=False) for n in file.inside if isinstance(n, ast.arguments))
+    names = [a.arg for each in lists for a, value in each if getattr(value, "value", 0) is None and a.arg in written]
+    for name in [name for name in names if len(name) <= LONGEST][:50]:
+        asking = [node for node, words in asked if name in words]
+        for node in (node for node in asking if isinstance(node, ast.If) and any(map(file.covers, node.body))):
+            match node.test:
+                case ast.Compare(ast.Name(left), [ast.Is() | ast.Eq()], [ast.Constant(None)]) | ast.UnaryOp(
+                    ast.Not(), ast.Name(left)
+                ) if left == name:
                     return f"The condition written on line {node.lineno} is the wrong way round: `{name} is not None` is meant."
-            if not asking:
-                return f"`{name}` is None where it is not given: ask `if {name} is not None` first."
+        if not asking:
+            return f"`{name}` is None where it is not given: ask `if {name} is not None` first."
     return ""
 
 
 def _not_called(file: _File, message: str) -> str:
-    names = {each.name for each in file.functions}
-    called = {id(node.func) for node in file.nodes if isinstance(node, ast.Call)}
-    if re.search(r"\b(function|method|builtin_function_or_method)\b", message):
-        for node in (node for node in (*file.here, *file.nodes) if id(node) not in called):
-            if isinstance(node, ast.Name) and node.id in names:
-                return f"`{node.id}`, written on line {node.lineno}, is not called there: write {node.id}(…)."
-            attr = getattr(node, "attr", "")
-            method = None if isinstance(getattr(torch, attr, 0), torch.dtype) else getattr(torch.Tensor, attr, None)
-            if isinstance(node, ast.Attribute) and file.covers(node) and callable(method):
-                return f"`.{node.attr}`, written on line {node.lineno}, is not called there: write .{node.attr}(…)."
+    names, called = {n.name for n in file.functions}, {id(n.func) for n in file.nodes if isinstance(n, ast.Call)}
+    kept = [n.value for n in file.nodes if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name)]
+    due = "__index__" not in message and re.search(r"\b(function|method|builtin_function_or_method)\b", message)
+    for node in (node for node in (*file.here, *kept) if due and id(node) not in called):
+        attr = getattr(node, "attr", "")
+        method = None if isinstance(getattr(torch, attr, 0), torch.dtype) else getattr(torch.Tensor, attr, None)
+        said = node.id if isinstance(node, ast.Name) and node.id in names else f".{attr}" if callable(method) else ""
+        if said:
+            return f"`{said}`, written on line {node.lineno}, is not called there: write {said}(…)."
     return ""
 
 
-def _misspelt(file: _File, message: str, defined: Set[str]) -> str:
+def _misspelt(file: _File, message: str) -> str:
     """Return which name is meant, looked up in the text and in torch: nothing that an attempt computes can choose the word."""
-    written = {getattr(node, "attr", "") for node in file.here}
+    written, near = {getattr(node, "attr", "") for node in file.here}, ""
+    stored = {n.attr for n in file.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
     if found := _LACKS.match(message):
         kind, module, wrong = found.groups()
-        stored = {n.attr for n in file.nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
         # Of a module that is not torch's nothing is known.
         known = {*dir(_OWNERS[module or kind])} if (module or kind) in _OWNERS else set() if module else stored
     elif found := re.match(rf"name {_NAME} is not defined", message):
-        wrong, known, written = found[1], {*defined, *dir(builtins)}, _names(file.here)
-    if not found or wrong not in written or (wrong in defined and found.re is not _LACKS):
+        wrong, known, written = found[1], {*file.defined, *dir(builtins)}, _names(file.here)
+        other = wrong in stored or isinstance(getattr(torch, wrong, torch), type | type(torch))
+        near = "" if other else f"torch.{wrong}"
+    if not found or wrong not in written or (wrong in file.defined and found.re is not _LACKS):
         return ""
-    names = sorted(name for name in known if len(name) <= LONGEST and name != wrong and not name.startswith("_"))
-    same = [name for name in names if name.lower() == wrong.lower()]
-    near = next(iter(same or get_close_matches(wrong, names, 1, 0.75)), "")
-    return f"Did you mean {near}, where it says {wrong}?" if near else ""
+    known = {n for n in known if abs(len(n) - len(wrong)) < 3 and n.translate(_ALIKE) != wrong.translate(_ALIKE)}
+    names = sorted(known, key=lambda name: (name[0] != wrong[0], name))[:300]
+    same = [near] if near else [name for name in names if name.lower() == wrong.lower()]
+    near = next(iter(same or get_close_matches(wrong, names, 1, 0.75 if len(wrong) > 4 else 1)), "_")
+    return "" if near.startswith("_") else f"Did you mean {near}, where it says {wrong}?"

@@ -33,12 +33,7 @@ IsRight = Callable[[Exchange], bool]
 
 
 def ask_public_calls(
-    recording: Recording,
-    box: Box,
-    limits: Limits,
-    source: AttemptSource,
-    exercise: Exercise,
-    memory: Memory,
+    recording: Recording, box: Box, limits: Limits, source: AttemptSource, exercise: Exercise, memory: Memory
 ) -> Functions | None:
     """Return what the attempt's answers to the public calls show; None where it does not answer them.
 

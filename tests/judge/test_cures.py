@@ -34,9 +34,8 @@ def raised(source: str) -> Raised:
 
 def of_lines(lines: str) -> str:
     *before, last = lines.split("\n")
-    names = "def f(x=x, s=s, m=m, w=w):"
     last = last if last.startswith(("for", "if")) or "=" in last.split("(")[0] else f"return {last}"
-    return "\n    ".join([names, *before, last])
+    return "\n    ".join(["def f(x=x, s=s, m=m, w=w):", *before, last])
 
 
 ROWS = [(said, of_lines(each)) for said, every in TABLE["lines"].items() for each in every]
@@ -78,21 +77,8 @@ def test_an_attempt_does_not_choose_the_word() -> None:
     assert cure(f"def f(): x.{'x' * LONGEST}xe\n", lacks("x" * LONGEST + "x", 1)) == ""
 
 
-LONG = (
-    "a",
-    " ",
-    "'",
-    "x - ",
-    "@ k",
-    ".T",
-    "s/x.sum(",
-    "'tuple' and ",
-    "'NoneType' self.m",
-    "\n",
-    "\nm = x.max(",
-    "[",
-    "self.m = ",
-)
+LONG = ["a", " ", "'", "x - ", "@ k", ".T", "s/x.sum(", "'tuple' and ", "'NoneType' self.m", "\n", "\nm = x.max(", "["]
+LONG += ["self.m = ", "register_buffer((", "B, "]
 
 
 @pytest.mark.parametrize("repeated", LONG)
@@ -103,3 +89,23 @@ def test_a_long_text_takes_no_long_time(repeated: str) -> None:
         for said in ("", "The size of tensor a ", "Boolean value of Tensor ", "mat1 and mat2 sh", "only integers, "):
             cure(source, Raised(type_, (type_,), f"{said}{repeated * 2000}", "call", source.count("\n") - 1))
     assert time.process_time() - started < 4
+
+
+NONE, WORD, A = "'NoneType' object is not", "x" * 13_000, ", ".join(f"a{n}" for n in range(1000))
+GIVEN_NONE = f"def f({A.replace(',', '=None,')}=None):\n" + f" if ({A}): pass\n" * 26 + f" return ({A})"
+NEAR = "\n".join(f"self.{n * 40503 % 2**32:036b} = 1" for n in range(4000)).translate({48: "a", 49: "b"})
+BOUNDS = {
+    "arguments": (GIVEN_NONE, 28, NONE),
+    "depth": (f"def f(a=None):\n    if a{'.a' * 900}:\n        return a.b\n", 3, NONE),
+    "near": (f"{NEAR}\ng.{'ba' * 18}", 4001, f"'A' object has no attribute '{'ba' * 18}'"),
+    "return": (f"def {WORD}():\n    x = 1\nb = {WORD}().T", 3, NONE),
+    "given": (f"def f({WORD}=None):\n    return ~{WORD}", 2, NONE),
+    "called": (f"def {WORD}():\n    return 1\ny = {WORD}.T", 3, "'function' object is not"),
+}
+
+
+@pytest.mark.parametrize(("source", "line", "said"), BOUNDS.values(), ids=BOUNDS)
+def test_a_file_within_its_limit_takes_no_long_time_or_sentence(source: str, line: int, said: str) -> None:
+    started = time.process_time()
+    assert max(len(cure(source, Raised("AttributeError", (), said, "call", line))) for _ in range(9)) < 200
+    assert time.process_time() - started < 2
