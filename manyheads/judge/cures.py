@@ -153,7 +153,7 @@ def _misspelt(file: _File, message: str) -> str:
         known = {*dir(_OWNERS[module or kind])} if (module or kind) in _OWNERS else set() if module else stored
     elif found := re.match(rf"name {_NAME} is not defined", message):
         wrong, known, written = found[1], {*file.defined, *dir(builtins)}, _names(file.here)
-        other = wrong in stored or isinstance(getattr(torch, wrong, torch), type | type(torch))
+        other = len(wrong) < 2 or wrong in stored or isinstance(getattr(torch, wrong, torch), type | type(torch))
         near = "" if other else f"torch.{wrong}"
     if not found or wrong not in written or (wrong in file.defined and found.re is not _LACKS):
         return ""
