@@ -45,7 +45,6 @@ def refuses_nothing(source: str, name: str) -> str:
 
 
 def _yields_in(function: ast.FunctionDef) -> int:
-    """Return the line of the first `yield` that is the function's own, 0 where it has none."""
     left: list[ast.AST] = list(function.body)
     lines = []
     while left:

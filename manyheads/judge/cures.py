@@ -153,12 +153,16 @@ def _misspelt(file: _File, message: str) -> str:
         known = {*dir(_OWNERS[module or kind])} if (module or kind) in _OWNERS else set() if module else stored
     elif found := re.match(rf"name {_NAME} is not defined", message):
         wrong, known, written = found[1], {*file.defined, *dir(builtins)}, _names(file.here)
-        other = len(wrong) < 2 or wrong in stored or isinstance(getattr(torch, wrong, torch), type | type(torch))
-        near = "" if other else f"torch.{wrong}"
+        other = len(wrong) < 2 or isinstance(getattr(torch, wrong, torch), type | type(torch))
+        near = f"self.{wrong}" if wrong in stored else "" if other else f"torch.{wrong}"
     if not found or wrong not in written or (wrong in file.defined and found.re is not _LACKS):
         return ""
     known = {n for n in known if abs(len(n) - len(wrong)) < 3 and n.translate(_ALIKE) != wrong.translate(_ALIKE)}
     names = sorted(known, key=lambda name: (name[0] != wrong[0], name))[:300]
     same = [near] if near else [name for name in names if name.lower() == wrong.lower()]
     near = next(iter(same or get_close_matches(wrong, names, 1, 0.75 if len(wrong) > 4 else 1)), "_")
-    return "" if near.startswith("_") else f"Did you mean {near}, where it says {wrong}?"
+    own = found.re is _LACKS and any(isinstance(n, ast.ClassDef) and n.name == kind for n in file.nodes)
+    unset = (
+        f"Is self.{wrong} set in __init__, before it is used?" if own and wrong not in {*stored, *file.defined} else ""
+    )
+    return unset if near.startswith("_") else f"Did you mean {near}, where it says {wrong}?"

@@ -218,7 +218,6 @@ def _placed(diagnosis: Diagnosis, functions: Sequence[Seen], source: str, shown:
 
 
 def _place(id_: str, wrong: Sequence[str], shown: _Shown) -> str:
-    """Return the function in which a misconception was found, "" where it is about the whole file."""
     places = shown.proven.get(id_, set())
     if id_ == UNTOUCHED:
         return ""

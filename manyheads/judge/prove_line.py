@@ -153,7 +153,6 @@ class EditedAttempts:
             attempt.close()
 
     def _left(self) -> float:
-        """Return the seconds that are left. Raises OutOfTime."""
         if (left := self._deadline - time.monotonic()) <= 0:
             raise OutOfTime
         return left

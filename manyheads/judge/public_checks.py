@@ -125,9 +125,8 @@ def _right_by_name(
 
 
 def _by_name(attempt: Attempt, seen: Observed, names: Sequence[str]) -> Observed:
-    """Return the call with its arguments passed by name, without gradients, which are reported by position."""
     kwargs = {**dict(zip(names, seen.call.args, strict=False)), **seen.call.kwargs}
-    call = replace(seen.call, args=(), kwargs=kwargs, cotangent=None, second=False)
+    call = replace(seen.call, args=(), kwargs=kwargs, cotangent=None, second=False)  # gradients have positions
     return observed(call, seen.right, seen.expected, settled(call, attempt.execute(call)))
 
 

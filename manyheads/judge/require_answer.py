@@ -288,7 +288,6 @@ class _Contrast:
 
 
 def _contrast(target: str, calls: Sequence[Call], reference: Runner) -> _Contrast | None:
-    """Return a contrast for this function, if these calls hold one."""
     plain = [
         replace(call, cotangent=None, second=False, watch=False, memory=False, most_operations=None, runs=1)
         for call in calls
