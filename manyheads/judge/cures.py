@@ -132,7 +132,8 @@ def _not_given(file: _File) -> str:
 
 def _not_called(file: _File, message: str) -> str:
     names, called = {n.name for n in file.functions}, {id(n.func) for n in file.nodes if isinstance(n, ast.Call)}
-    kept = [n.value for n in file.nodes if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name)]
+    given = [a for n in file.nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") in names for a in n.args]
+    kept = [n for n in (*(n.value for n in file.nodes if isinstance(n, ast.Assign)), *given) if isinstance(n, ast.Name)]
     due = "__index__" not in message and re.search(r"\b(function|method|builtin_function_or_method)\b", message)
     for node in (node for node in (*file.here, *kept) if due and id(node) not in called):
         attr = getattr(node, "attr", "")

@@ -168,7 +168,6 @@ class Keys:
         return _hash_of([*map(self.of_exercise, self.course.exercises), repr(self.texts)])
 
     def _words(self, id_: str, exercise: str) -> object:
-        """Return the texts of a misconception, without those that other exercises have in place of them."""
         row = self.texts.get(id_) if isinstance(self.texts, Mapping) else self.texts
         if not isinstance(row, Mapping):
             return row

@@ -79,7 +79,7 @@ def test_every_save_is_checked(folder: Path) -> None:
     assert "checking 01 the running mean" in told  # which takes its time where a loop has no end
     assert "divided by" in told
     save(folder, "def running_mean(x:\n")
-    assert "cannot be imported" in terminal.read_until("Ctrl-C ends this")
+    assert "Python cannot read your file" in terminal.read_until("Ctrl-C ends this")
     save(folder, RIGHT)
     assert "✓ 01 The running mean" in terminal.read_until(DONE)
     save(folder, WRONG)
