@@ -13,6 +13,7 @@ from pathlib import Path
 
 root = Path(__file__).parent
 try:
+    from manyheads.authoring.stub import STUB
     from manyheads.course import load_course
     from manyheads.platforms.nbgrader_commands import prepare
     from manyheads.platforms.nbgrader_names import COURSE_ID, SOURCE, companions
@@ -32,6 +33,9 @@ c.CourseDirectory.course_id = COURSE_ID
 c.CourseDirectory.source_directory = str(SOURCE)
 c.CourseDirectory.release_directory = "exercises"
 c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", ".pytest_cache", ".gitignore"]
+
+# A stub is the same in what nbgrader releases: run untouched, it says which part to write.
+c.ClearSolutions.code_stub = {"python": "\n".join(STUB)}
 
 # A student's .py stays the student's, and nobody's feedback carries a copy of the fingerprints.
 c.Autograde.exclude_overwriting = {assignment.id: companions(assignment) for assignment in course.assignments}

@@ -239,6 +239,7 @@ def test_release_of_one_exercise_goes_on_with_that_one(run_course: Run, tiny_cop
 @pytest.mark.journey
 def test_verify_shows_every_claim_and_then_the_one_that_broke(run_course: Run, tiny_copy: Path) -> None:
     elsewhere = {"PATH": os.defpath}  # where the shell does not find the command
+    assert run_course("release", cwd=tiny_copy).returncode == 0
     sound = run_course("verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy, env=elsewhere)
     assert (sound.returncode, sound.stderr) == (0, "")
     assert {line[0] for line in sound.stdout.splitlines()[:-1]} == {"✓"}

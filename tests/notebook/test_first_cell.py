@@ -64,4 +64,4 @@ def test_when_all_has_run_it_says_why_it_works_and_which_notebook_is_next(shown:
     done = " ".join(shown[2].split())
     assert done.startswith(f"✓ {exercise.stem[:2]} {exercise.row.title} ")
     assert exercise.why in done
-    assert done.endswith("Next: The causal mask, in 02_causal_mask.ipynb")
+    assert done.endswith("Go on with The causal mask, in 02_causal_mask.ipynb.")

@@ -124,7 +124,7 @@ def test_scores_and_comments_stand_where_nbgrader_looks_for_them(tiny, url, book
     assert {g.needs_manual_grade for g in found.find_submission_notebook(*NOTEBOOK, "ben").grades} == {False}
     said = found.find_comment(*COMMENT, "ben").comment
     assert [line.strip() for line in said.splitlines()] == [
-        "The .py counts.", "You counted all.", "the values: 4 of 5 values differ", "hint: How many?",
+        "The .py counts.", "You counted all.", "the values", "4 of 5 values differ", "hint: How many?",
         "(isolation: namespaces)",
     ]  # fmt: skip
     assert found.find_comment(*COMMENT, "ada").comment.strip() == "All checks passed.\n    (isolation: namespaces)"
