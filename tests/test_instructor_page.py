@@ -39,9 +39,8 @@ def course(tmp_path: Path) -> Path:
 
 
 def test_every_command_for_an_instructor_runs_in_its_order(run_course, course):
-    every = [["release"], *commands()]  # what this engine has made
-    assert len(every) > 15
-    for command in every:
+    assert len(commands()) >= 15
+    for command in [["release"], *commands()]:  # what this engine has made comes first
         if command == ["verify"]:
             command = ["verify", "--seeds", "1", "--pairs", "1"]  # the same, with less to try
         done = run_course(*command, cwd=course)
