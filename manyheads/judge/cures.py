@@ -34,6 +34,12 @@ def table() -> dict[re.Pattern[str], str]:
     return {re.compile(each): said.strip() for *patterns, said in map(str.splitlines, rows) for each in patterns}
 
 
+def joined(*sentences: str) -> str:
+    """Return sentences in a line, those that are not empty, each with one mark between it and the next."""
+    *before, last = [*filter(None, sentences)] or [""]
+    return "".join(f"{said.removesuffix('.')}{'' if said.endswith('?') else '.'} " for said in before) + last
+
+
 def cure(source: str, raised: Raised) -> str:
     """Return what usually mends this, "" where nothing is known."""
     file, message = _File(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")

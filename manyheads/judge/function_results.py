@@ -22,7 +22,7 @@ from ..result import CheckResult, Diagnosed, FunctionResult
 from ..submission.standing import INTERFACE
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .axes import Signatures, axes_of
-from .cures import cure
+from .cures import cure, joined
 from .function_states import Seen, function_results, seen_in, uses
 
 Describe = Callable[[Raised, str], str]
@@ -35,8 +35,7 @@ def describe_exception(raised: Raised, due: str = "", *, is_shown: bool = True) 
     """
     says_nothing = says_unwritten(raised) or raised.type == "SystemExit"  # whose message is a number, or None
     own = sanitize(raised.message) if is_shown and not says_nothing else ""
-    said = ". ".join(filter(None, (explain(raised), own and f"Python says: {own}".removesuffix("."), due)))
-    return said.replace("?. ", "? ")
+    return joined(explain(raised), own and f"Python says: {own}".removesuffix("."), due)
 
 
 def evidence_of(error: CheckFailed, describe: Describe = describe_exception) -> tuple[str, Raised | None]:
@@ -65,11 +64,12 @@ class _Failure:
     """Why a function fails a check: what was seen, in which calls, the exception, if there was one, and what it means."""
 
     check: PublicCheck
-    evidence: str
+    seen: str
     raised: Raised | None = None
     calls: tuple[int, ...] = ()
     means: str = ""
     besides: bool = False  # the check is about an edit, which does move what it should
+    mends: str = ""  # what usually cures the exception
 
 
 def functions_of(
@@ -88,12 +88,10 @@ def functions_of(
     signatures: of each function, where they are known. describe: says what an exception is.
     """
     names = dict.fromkeys(map(target_of, recording.calls))  # in the order of their definitions
-
-    def described(raised: Raised, due: str) -> str:
-        said, mends = describe(raised, due), cure(source, raised)
-        return f"{said.removesuffix('.')}. {mends}".replace("?. ", "? ") if mends else said
-
-    failures = {name: [*_failures(recording, seen, checks, name, described)] for name in names}
+    failures = {
+        name: [replace(each, mends=cure(source, each.raised)) if each.raised else each for each in found]
+        for name, found in ((name, _failures(recording, seen, checks, name, describe)) for name in names)
+    }
     shown = _Shown(recording, seen, in_single)
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
     first = {next((name for name in names if shown.is_seen(each.id, name)), "") for each in diagnosis.named}
@@ -111,7 +109,7 @@ def functions_of(
     later = {target_of(recording.calls[group[-1]]) for ask in asks for group in ask.calls}
     found = [replace(each, stopped_at=stopped if each.name in later else "") for each in found]
     placed = _placed(diagnosis, found, source, shown)
-    found = [_told(each, failures[each.name], placed, shown, signatures, source) for each in found]
+    found = [_told(each, failures[each.name], placed, shown, signatures) for each in found]
     functions = function_results(found, source, {part.function for part in placed.every})
     wrong = [function.name for function in functions if function.state == "wrong"]
     return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), placed)
@@ -228,7 +226,7 @@ def _place(id_: str, wrong: Sequence[str], shown: _Shown) -> str:
 
 
 def _told(
-    function: Seen, failures: Sequence[_Failure], diagnosis: Diagnosis, shown: _Shown, signatures: Signatures, text: str
+    function: Seen, failures: Sequence[_Failure], diagnosis: Diagnosis, shown: _Shown, signatures: Signatures
 ) -> Seen:
     """Return the same with what is told of it, which is read between its first misconception's name and its hint.
 
@@ -244,14 +242,13 @@ def _told(
         return 1 if not ids else 2 * (named[0] not in ids), failure.check.layer, failure.besides
 
     failure = min(failures, key=place) if failures[0].calls else failures[0]
-    raised, evidence = failure.raised, failure.evidence
+    raised, said = failure.raised, ""
     if raised and failure.calls and (is_shape_fault(raised) or "is invalid for input of size" in raised.message):
         at = next(shown.seen[i] for i in failure.calls if shown.seen[i].reply.raised is not None)
         returned = next((tensor.shape for tensor in at.expected if tensor is not None), ())
         every = (axes_of(each, at.call, returned, signatures) for each in signatures.get(function.name, ()))
         said = next((axes.said(raised.message) for axes in every if axes is not None), "")
-        mends = cure(text, raised)
-        evidence = f"{evidence.removesuffix(mends).rstrip('. ')}. {said}. {mends}".rstrip() if said else evidence
+    evidence = joined(failure.seen, said and f"{said}.", failure.mends)
     return replace(function, check=failure.check.title, evidence=evidence, raised=raised)
 
 
@@ -278,7 +275,7 @@ def _with_cause(check: CheckResult, wrong: Sequence[str], failures: Mapping[str,
     found = ((name, each) for name in wrong for each in failures[name] if each.check.id == check.id)
     for name, failure in found:
         if check.function not in wrong or (name == check.function and failure.raised):
-            return check.model_copy(update={"function": name, "evidence": failure.evidence})
+            return check.model_copy(update={"function": name, "evidence": joined(failure.seen, failure.mends)})
     return check
 
 

@@ -19,6 +19,7 @@ from ..result import FunctionResult, State
 from ..submission.source_text import DEFINITIONS, statements_of
 from ..submission.unwritten import left_over_raise, unwritten_methods, unwritten_names
 from .advice import in_another_order, of_another_kind, refuses_nothing
+from .cures import joined
 
 STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so
 FINE = ("right", "unseen", "so_far")
@@ -119,11 +120,10 @@ def _evidence(seen: Seen, source: str, state: State) -> str:
     said = of_another_kind(source, seen.name, seen.is_class) if makes_none or not seen.is_class else ""
     said = said or in_another_order(source, seen.name, seen.arguments) or refuses_nothing(source, seen.name)
     evidence = sanitize(seen.evidence, 2 * LIMIT)  # of which a message may take one
-    return f"{evidence.removesuffix('.')}. {said}".replace("?. ", "? ") if said else evidence
+    return joined(evidence, said)
 
 
 def _of_the_stub(name: str, source: str) -> str:
-    """Return what the stub has left of a function or class that is begun; "" where nothing is."""
     if left := left_over_raise(source, name):
         where = f"on line {left.line} still stands {'below' if left.is_below else 'above'} code of yours"
         return f"{STUB_ENDS} {where}: take that line out once the rest is written"
@@ -132,7 +132,6 @@ def _of_the_stub(name: str, source: str) -> str:
 
 
 def _undefined_name(seen: Seen) -> str:
-    """Return the name that it used and that the file does not define, "" where it did not stop at one."""
     found = seen.raised and re.fullmatch(r"name '(\w+)' is not defined", seen.raised.message)
     return found[1] if found else ""
 

@@ -176,7 +176,6 @@ class Judge:
         return self._verdicts[key]
 
     def _judge(self, exercise: Exercise, source: AttemptSource, seed: int) -> Verdict:
-        """Return the outcomes, the diagnosis, and what the student should know about parts of the file."""
         path = exercise.checks
         unattempted = self._checks.unattempted(path)
         if source.missing:

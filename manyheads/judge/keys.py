@@ -117,7 +117,6 @@ def _is_beyond(node: ast.AST, path: Path) -> bool:
 
 
 def _is_outside(module: str, path: Path) -> bool:
-    """Return whether no file of the course is this module, nor one with which to read files."""
     name = module.split(".")[0]
     above = path.parents[:3]  # the folder, the one that holds it, and the course's, from which commands are run
     in_course = any((folder / name).is_dir() or (folder / f"{name}.py").exists() for folder in above)

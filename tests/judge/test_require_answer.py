@@ -39,5 +39,4 @@ def test_a_call_that_the_reference_refuses_is_a_fault_of_the_check_only_where_no
     mine = LocalRunner({"f": lambda x: x}).execute(call)  # a size of the attempt's own makes a call like this one
     assert unanswered([Exchange("check", call, mine)], reference) is None
     why = unanswered([Exchange("check", call, reference.execute(call))], reference)
-    assert why is not None
-    assert isinstance(why[0], AsksNothingError)
+    assert isinstance((why or ["counts"])[0], AsksNothingError)
