@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +12,10 @@ from ..diagnosis.bank import load_bank
 from ..errors import CourseFault
 from ..judge.run_checks import Catalogue
 from ..whole import write_whole
-from .files import Released
 from .index import Index
 from .record_calls import right_answers
 from .stub import stub_of
-from .workers import made_anew, make_all
+from .workers import make_all
 
 Exercises = Sequence[Exercise]
 # Of how many exercises there are, to be called after each.
@@ -29,12 +28,6 @@ class Written:
 
     files: list[Path]
     written: list[Path]
-
-
-def released_files(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Released]:
-    """Yield the files of all exercises, or of these exercises, made anew. Raises CourseFault."""
-    for exercise in exercises or course.exercises:
-        yield from made_anew(catalogue, exercise)
 
 
 def write_release(

@@ -1,8 +1,8 @@
-"""What the repository holds is what this processor records: recording, heads, tables. `make processors` imitates others."""
+"""What the repository holds is what this processor records: one exercise, and by `make soak` two more; the index knows all."""
 
 import pytest
 
-from manyheads.authoring.release_exercises import released_files
+from manyheads.authoring.workers import made_anew
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.recording_file import current
 from manyheads.judge.run_checks import Catalogue
@@ -11,13 +11,12 @@ from tests.make import REPOSITORY
 pytestmark = pytest.mark.recorded
 
 COURSE = load_course(REPOSITORY)
-# In the suite one that is recorded quickly; two more by `make soak`. Of the others `grader/released.json` is asked.
 RECORDED = {"reshape_dance": [], "attention_scores": pytest.mark.soak, "causal_mask": pytest.mark.soak}
 
 
 @pytest.mark.parametrize("id_", [pytest.param(id_, marks=marks) for id_, marks in RECORDED.items()])
 def test_every_file_that_a_release_writes_is_in_step(id_: str) -> None:
-    files = released_files(COURSE, Catalogue(COURSE), [e for e in COURSE.exercises if e.id == id_])
+    files = made_anew(Catalogue(COURSE), next(e for e in COURSE.exercises if e.id == id_))
     assert [file.path.name for file in files if not file.is_in_step()] == []
 
 

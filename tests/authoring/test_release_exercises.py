@@ -5,7 +5,8 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from manyheads.authoring.release_exercises import released_files, stray_files, write_release
+from manyheads.authoring.release_exercises import stray_files, write_release
+from manyheads.authoring.workers import made_anew
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis.recording_file import current
 from manyheads.errors import CourseFault
@@ -57,7 +58,7 @@ def test_stray_files_are_found_and_caches_are_not(tiny_copy: Path) -> None:
     for name in ("__pycache__/01_running_mean.cpython-311.pyc", "notes.md", "fingerprints/02.safetensors"):
         (folder / name).touch()
     catalogue = Catalogue(course)
-    strays = stray_files(course, [file.path for file in released_files(course, catalogue)])
+    strays = stray_files(course, [file.path for e in course.exercises for file in made_anew(catalogue, e)])
     assert {str(path.relative_to(folder)) for path in strays} == {"notes.md", "fingerprints/02.safetensors"}
 
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from manyheads.authoring import files
-from manyheads.authoring.release_exercises import released_files, stray_files
+from manyheads.authoring.release_exercises import stray_files
+from manyheads.authoring.workers import made_anew
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.run_checks import Catalogue
 from manyheads.student.sentence import SENTENCE, read_blocks, save_blocks
@@ -39,7 +40,7 @@ def with_module(tiny_copy: Path) -> Course:
 def test_what_is_trained_is_kept_by_the_next_release(with_module: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "trained_blocks", partial(files.trained_blocks, steps=2))
     path = with_module.exercises[0].trained
-    made = {file.path: file.content for file in released_files(with_module, Catalogue(with_module))}
+    made = {file.path: file.content for file in made_anew(Catalogue(with_module), with_module.exercises[0])}
     path.parent.mkdir()
     path.write_bytes(made[path])
     for block in (blocks := read_blocks(path)):
@@ -48,7 +49,7 @@ def test_what_is_trained_is_kept_by_the_next_release(with_module: Course, monkey
         torch.testing.assert_close(block.given, (block.taken.cumsum(1) / (len(SENTENCE) + 1)) @ weight.mT + bias)
     assert save_blocks(blocks) == made[path]
     monkeypatch.undo()
-    again = list(released_files(with_module, Catalogue(with_module)))
+    again = list(made_anew(Catalogue(with_module), with_module.exercises[0]))
     assert {file.path: file.content for file in again}[path] == made[path]
     assert stray_files(with_module, [file.path for file in again]) == []
     assert stray_files(with_module, [file.path for file in again if file.path != path]) == [path]

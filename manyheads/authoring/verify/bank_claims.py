@@ -98,10 +98,10 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
     add = f"add one that fails it to {bank_file}, or take the check out"
     yield Claim.but_for(idle, exercise.id, "every check is failed by a mutant", len(hidden), add)
     trial = TrialRun(catalogue, exercise, bank, recording)
-    known = dict[
-        tuple[str, tuple[int | None, ...]], Told
-    ]()  # of mutants that answer alike by the record, the first is asked
-    alone = dict[int, Told]()
+    known, alone = (
+        dict[object, Told](),
+        dict[int, Told](),
+    )  # of mutants that answer alike by the record, the first is asked
     for mutant, recorded in zip(bank.mutants, recording.mutants, strict=True):
         if (key := (mutant.id, recorded.answers)) not in known:
             known[key] = trial.told(mutant.namespace)

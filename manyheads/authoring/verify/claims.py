@@ -47,15 +47,14 @@ def verify_course(course: Course, exercises: Sequence[Exercise], effort: VerifyE
     Where points do not add up, nothing is graded, so no other claim is tested. Raises what a broken course raises
     (CourseError, GraderFault, …).
     """
-    every = len(exercises) == len(course.exercises)
-    for claim in verify_sources(course, Catalogue(course), exercises):
+    every, catalogue = len(exercises) == len(course.exercises), Catalogue(course)
+    for claim in verify_sources(course, catalogue, exercises):
         yield claim
         if claim.about == POINTS and not claim.kept:
             return
-    tasks: list[tuple[Task, str]] = [
-        (task, e.id) for task in (_of_the_bank, _of_attempts) for e in exercises
-    ]  # the longest first
-    yield from verify_released(course, Catalogue(course), None if every else exercises)
+    yield from verify_released(course, catalogue, None if every else exercises)
+    # The longest first.
+    tasks: list[tuple[Task, str]] = [(task, e.id) for task in (_of_the_bank, _of_attempts) for e in exercises]
     found = list[Claim]()
     with _results(course.root, tasks, effort) as results:
         for claims in results:
