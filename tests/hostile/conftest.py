@@ -22,12 +22,11 @@ from filelock import FileLock, Timeout
 
 from manyheads.course import load_course
 from manyheads.diagnosis.recording_file import key_of, read, save
-from tests.make import TINY, copy_course
+from tests.hostile.one_line import sources
+from tests.make import REPOSITORY, RIGHT, TINY, copy_course
 
 HERE = Path(__file__).parent
-REPOSITORY = HERE.parents[1]
-RIGHT = TINY / "grader" / "right" / "running_mean" / "loop.py"
-PRELUDE = HERE / "attempts" / "wire_prelude.py"
+PRELUDE = (HERE / "attempts" / "wire_prelude.py").read_text(encoding="utf-8")
 FILE = "01_running_mean.py"
 
 LIMITS = {
@@ -47,10 +46,7 @@ SECRETS = {  # planted where no attempt may read; none may stand in any output
     "a token of .git/config": "manyheads_marker_of_git",
     "a line of a neighbour's attempt": "manyheads_marker_of_a_neighbour",
 }
-KERNEL = [
-    Path("/proc/sys/kernel", name)
-    for name in ("core_pattern", "hostname", "modprobe", "randomize_va_space", "shmmax", "pid_max", "printk")
-]
+KERNEL = "core_pattern hostname modprobe randomize_va_space shmmax pid_max printk".split()
 SECTIONS = [
     "exhausting",
     "wire",
@@ -95,25 +91,16 @@ class Run:
         assert not lost or any(re.search(says, check["evidence"]) for check in lost), [c["evidence"] for c in lost]
 
 
-def source(path: Path) -> str:
-    """A hostile attempt as it is handed in."""
-    text = path.read_text(encoding="utf-8")
-    return PRELUDE.read_text(encoding="utf-8") + text if path.parent.name == "wire" else text
-
-
-def hands_in(text: str, name: str = FILE) -> Place:
-    """Put one file with this text into the submission."""
-
-    def place(folder: Path) -> None:
-        (folder / name).write_text(text, encoding="utf-8")
-
-    return place
+def hands_in(content: str | bytes, name: str = FILE) -> Place:
+    """Put one file with this content into the submission."""
+    data = content if isinstance(content, bytes) else content.encode()
+    return lambda folder: (folder / name).write_bytes(data) and None
 
 
 def honest() -> Place:
     """A right attempt, with a secret of its own."""
     secret = SECRETS["a line of a neighbour's attempt"]
-    return hands_in(f"# {secret}\n{RIGHT.read_text(encoding='utf-8')}")
+    return hands_in(f"# {secret}\n{RIGHT}")
 
 
 def plant_tiny_course(root: Path) -> None:
@@ -156,7 +143,8 @@ def digest(folder: Path) -> dict[str, str]:
 
 def outside() -> dict[str, str]:
     """The machine, as far as an attempt might have changed it."""
-    found = {str(path): path.read_text() for path in KERNEL if path.exists()}
+    kernel = (Path("/proc/sys/kernel", name) for name in KERNEL)
+    found = {str(path): path.read_text() for path in kernel if path.exists()}
     for folder in OPEN_TO_ALL:
         for path in Path(folder).glob("*") if os.access(folder, os.R_OK) else ():
             if MARK in path.name:
@@ -282,22 +270,6 @@ class Classes:
         """All attempts of a section, each with an honest student before and after it."""
         return self.get(section, lambda root: grade(root, attempts_of(section)))
 
-    def on_another_course(
-        self,
-        name: str,
-        students: Mapping[str | bytes, Place],
-        plant: Callable[[Path], None],
-        assignment: str,
-        exercise: str,
-    ) -> Run:
-        """These students at one exercise of a course that `plant` puts into a folder, under that course's own limits.
-
-        No line is searched for: on a real exercise that takes longer than all else.
-        """
-        options = ("--exercise", exercise, "--no-lines")
-        make = {"plant": plant, "assignment": assignment, "options": options, "seconds": 120.0}
-        return self.get(name, lambda root: grade(root, students, **make))
-
     def tricks(self, name: str, tricks: Mapping[str | bytes, Place], *, jobs: int = 1, neighbours: bool = True) -> Run:
         """These students among honest ones."""
         return self.get(name, lambda root: grade(root, among_honest(tricks, int(neighbours)), jobs=jobs))
@@ -307,25 +279,26 @@ class Classes:
         assert run.changed == []
         assert run.left_running == []
         assert run.left_behind == []
-        alone = self.alone()
+        alone = self.tricks("nobody_hostile", {})
         for name in ("aaa_honest", "zzz_honest"):
             assert run.results[name] == alone.results[name]
         for name in run.results:
             if name.endswith("~honest"):
                 assert run.results[name].replace(name, "aaa_honest") == alone.results["aaa_honest"], name
 
-    def alone(self) -> Run:
-        """The honest students, with nobody else."""
-        return self.tricks("nobody_hostile", {})
-
 
 def attempts_of(section: str) -> dict[str | bytes, Place]:
     """All attempts of a section among honest ones: after each where machine or memory is attacked, else after some."""
     parts = section.split("+")
-    paths = [path for part in parts for path in sorted((HERE / "attempts" / part).glob("*.py"))]
-    tricks: dict[str | bytes, Place] = {path.stem: hands_in(source(path)) for path in paths}
-    assert len(tricks) == len(paths), "two tricks of one class with the same name"
-    return among_honest(tricks, 1 if REACHING_OUT & set(parts) else 8)
+    texts = [each for part in parts for each in sorted(texts_of(part).items())]
+    assert len(dict(texts)) == len(texts), "two tricks of one class with the same name"
+    return among_honest({name: hands_in(text) for name, text in texts}, 1 if REACHING_OUT & set(parts) else 8)
+
+
+def texts_of(part: str) -> dict[str, str]:
+    """The hostile attempts of a part as they are handed in: a file each, or a line."""
+    files = {path.stem: path.read_text(encoding="utf-8") for path in (HERE / "attempts" / part).glob("*.py")}
+    return {name: (PRELUDE if part == "wire" else "") + text for name, text in (files | sources(part)).items()}
 
 
 def among_honest(tricks: Mapping[str | bytes, Place], every: int = 1) -> dict[str | bytes, Place]:
@@ -336,12 +309,6 @@ def among_honest(tricks: Mapping[str | bytes, Place], every: int = 1) -> dict[st
         if every and number % every == 0:
             students[os.fsencode(name) + b"~honest"] = honest()
     return students
-
-
-@pytest.fixture(scope="session")
-def secrets() -> dict[str, str]:
-    """What was planted where no attempt may read: its name, and the text itself."""
-    return SECRETS
 
 
 @pytest.fixture(scope="session")

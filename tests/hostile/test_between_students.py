@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.hostile.conftest import hands_in
+
 ATTEMPTS = Path(__file__).parent / "attempts" / "between"
 LEAVES = (ATTEMPTS / "leaves_everything_behind.py").read_text(encoding="utf-8")
 LOOKS = (ATTEMPTS / "looks_for_what_is_left.py").read_text(encoding="utf-8")
@@ -13,13 +15,8 @@ PAIRS = 2
 @pytest.fixture(scope="module", params=[1, 2], ids=["one judge after the other", "two judges at once"])
 def run(request, classes):
     """Those who leave and those who look, in turns: with two judges, one of each at any time."""
-    names = [f"{i}_{what}" for i in range(PAIRS) for what in ("leaves", "looks")]
-
-    def place(text: str):
-        return lambda folder: (folder / "01_running_mean.py").write_text(text, encoding="utf-8") and None
-
-    texts = {name: LEAVES if name.endswith("leaves") else LOOKS for name in names}
-    students = {name: place(f"{text}# {name}\n") for name, text in texts.items()}  # the same text would be judged once
+    texts = {f"{i}_{what}": text for i in range(PAIRS) for what, text in (("leaves", LEAVES), ("looks", LOOKS))}
+    students = {name: hands_in(f"{text}# {name}\n") for name, text in texts.items()}  # the same would be judged once
     return classes.tricks(f"between_{request.param}_judges", students, jobs=request.param, neighbours=False)
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.hostile.conftest import SECRETS, hands_in
 from tests.make import TINY
 
 SOLUTION = TINY / "solutions" / "averages" / "01_running_mean.py"
@@ -12,13 +13,9 @@ MUTANTS = TINY / "grader" / "misconceptions" / "running_mean.py"
 RELEASED = TINY / "exercises" / "averages" / "01_running_mean.py"
 WRONG = TINY / "grader" / "wrong" / "running_mean"
 
-SECTIONS = [
-    "stealing+forging",
-    pytest.param("exhausting", marks=pytest.mark.journey),  # graded there, in a minute
-    "wire",
-    "tensors+cheats",
-    "wrong",
-]
+EXHAUSTING = pytest.param("exhausting", marks=pytest.mark.journey)  # graded there, in a minute
+SECTIONS = ["stealing+forging", EXHAUSTING, "wire", "tensors+cheats", "wrong"]
+BROKEN = ("", "raise ValueError('x')", "import manyheads", "x = 1 / 0", "def running_mean(")
 LEAK = "manyheads_leak"  # what attempts put beside the hidden inputs, wherever a word of theirs might come out
 
 
@@ -38,41 +35,26 @@ def output(request, classes):
     if request.param == "wrong":
         released = RELEASED.read_text(encoding="utf-8")
         wrong = {path.stem: path.read_text(encoding="utf-8") for path in WRONG.glob("*.py")} | {"stub": released}
-        for number, empty in enumerate(
-            ("", "raise ValueError('x')", "import manyheads", "x = 1 / 0", "def running_mean(")
-        ):
-            wrong[f"broken_{number}"] = empty
-
-        def place(text: str):
-            return lambda folder: (folder / "01_running_mean.py").write_text(text, encoding="utf-8") and None
-
-        run = classes.tricks("wrong", {name: place(text) for name, text in wrong.items()}, neighbours=False)
+        wrong |= {f"broken_{number}": text for number, text in enumerate(BROKEN)}
+        run = classes.tricks("wrong", {name: hands_in(text) for name, text in wrong.items()}, neighbours=False)
     else:
         run = classes.section(request.param)
     return run, "\n".join([run.text, *run.results.values()])
 
 
-def test_no_planted_secret_comes_out(output, secrets):
-    _, said = output
-    assert [name for name, secret in secrets.items() if secret in said] == []
-
-
-def test_no_path_of_the_machine_comes_out(output):
+def test_no_planted_secret_no_path_of_the_machine_and_no_hidden_input_comes_out(output):
     run, said = output
+    assert [name for name, secret in SECRETS.items() if secret in said] == []
     assert [path for path in run.paths if path in said] == []
-
-
-def test_no_hidden_input_comes_out(output):
-    _, said = output
     assert LEAK not in said
 
 
-@pytest.mark.parametrize("path", [SOLUTION, CHECKS, MUTANTS], ids=["the solution", "the hidden checks", "the mutants"])
-def test_no_line_of_hidden_code_comes_out(output, path):
+def test_no_line_of_the_solution_the_hidden_checks_or_the_mutants_comes_out(output):
     _, said = output
-    hidden = lines_of(path) - lines_of(RELEASED) - titles()
-    assert hidden
-    assert [line for line in hidden if line in said] == []
+    for path in (SOLUTION, CHECKS, MUTANTS):
+        hidden = lines_of(path) - lines_of(RELEASED) - titles()
+        assert hidden
+        assert [line for line in hidden if line in said] == []
 
 
 def test_no_command_for_a_ci_and_no_control_character_comes_out(output):
@@ -81,12 +63,8 @@ def test_no_command_for_a_ci_and_no_control_character_comes_out(output):
     assert not [c for c in said if c != "\n" and not c.isprintable()]
 
 
-def test_the_secrets_were_there_to_be_found(classes, secrets):
-    course = classes.folder_of("stealing+forging") / "course"
-    planted = "".join(
-        path.read_text(encoding="utf-8")
-        for path in course.rglob("*")
-        if path.suffix != ".safetensors" and path.is_file()
-    )
-    missing = {name for name, secret in secrets.items() if secret not in planted}
+def test_the_secrets_were_there_to_be_found(classes):
+    files = (path for path in (classes.folder_of("stealing+forging") / "course").rglob("*") if path.is_file())
+    planted = "".join(path.read_text(encoding="utf-8") for path in files if path.suffix != ".safetensors")
+    missing = {name for name, secret in SECRETS.items() if secret not in planted}
     assert missing == {"a token of the environment", "a line of a neighbour's attempt"}

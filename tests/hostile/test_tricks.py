@@ -1,16 +1,15 @@
 """Tricks of students: what each earns, what a lost check says of it, and that nobody else is touched.
 
-The folder attempts/ has the tricks by what they try: to exhaust the machine or whoever waits for an answer; to write to
-the wire, where the judge reads every byte as if an enemy had sent it; to steal answers, inputs or secrets (most of these
-answer rightly if, and only if, they find what they look for); to forge a score; to pass off tensors that are not what
-they seem; and the cheats that machine learning code invites, the right answer to another question.
+The folder attempts/ and one_line.py have the tricks by what they try: to exhaust the machine or whoever waits for an
+answer; to write to the wire, where the judge reads every byte as if an enemy had sent it; to steal answers, inputs or
+secrets (most of these answer rightly if, and only if, they find what they look for); to forge a score; to pass off
+tensors that are not what they seem; and the cheats that machine learning code invites, the right answer to another
+question.
 """
-
-from pathlib import Path
 
 import pytest
 
-from tests.hostile.conftest import SECTIONS
+from tests.hostile.conftest import SECTIONS, texts_of
 
 LOOKUP = "raised LookupError on line"
 NUMBERS = "should have shape|values differ"
@@ -24,7 +23,7 @@ EARNS["exhausting"] = {
     "aborts": (0, "ended by SIG", "the process is gone"),
     "closes_every_descriptor": (0, "ended", "the process cannot answer"),
     "daemon_with_setsid": (0, r"ended its own process \(exit status 3\)", "its daemon dies with it"),
-    "deep_recursion": (0, "raised RecursionError on line 5: a function calls itself without end", "an exception"),
+    "deep_recursion": (0, "raised RecursionError on line 4: a function calls itself without end", "an exception"),
     "deep_recursion_in_native_code": (0, "ended by SIGSEGV|raised RecursionError on line",
         "the process is gone; Python 3.12 bounds such calls apart"),
     "descriptors": (0, "raised OSError on line 7", "an exception"),
@@ -127,7 +126,7 @@ EARNS["stealing"] = {
     "inputs_in_a_fields_name": (0, r"not an answer: it has a field that is not agreed\.$",
         "no answer; of a reply's place only words of ours are told"),
     "inputs_in_the_exceptions_name": (0, "raised Exception on line 6", "only names that Python itself has are shown"),
-    "inputs_in_the_exceptions_text": (0, "raised RuntimeError on line 5",
+    "inputs_in_the_exceptions_text": (0, "raised RuntimeError on line 4",
         "the text is matched with known ones and not shown"),
     "inputs_in_the_line_number": (0, "raised RuntimeError$", "a line beyond the file's end is not shown"),
     "inputs_in_sizes_of_four_digits": (0, r"yours has \(0, another size, another size\)",
@@ -154,10 +153,10 @@ EARNS["forging"] = {
     "patched_worker": (0, "should have shape", "the part that patches is left out"),
     "prints_a_report": (0, NUMBERS, "a number alone; nobody reads what it prints"),
     "pytest_internals": (0, NUMBERS, "a number alone; pytest is in another process"),
-    "refuses_everything": (0, "raised ValueError on line 5",
+    "refuses_everything": (0, "raised ValueError on line 4",
         "a refusal counts beside an allowed input that is answered"),
     "subclass_that_lies_about_its_shape": (0, "should have shape", "a number alone, whatever its class says"),
-    "sys_exit_0_in_a_call": (0, "raised SystemExit on line 6: the code asked Python to exit",
+    "sys_exit_0_in_a_call": (0, "raised SystemExit on line 4: the code asked Python to exit",
         "an exception like any other"),
     "sys_exit_0_while_importing": (0, "raised SystemExit", "defines nothing"),
     "torch_function_that_agrees": (0, "should have shape", "a number alone, whatever its class answers"),
@@ -224,7 +223,7 @@ def run(request, classes):
 
 @pytest.mark.parametrize("kind", EARNS)
 def test_every_trick_stands_in_the_table(kind):
-    assert {path.stem for path in (Path(__file__).parent / "attempts" / kind).glob("*.py")} == set(EARNS[kind])
+    assert texts_of(kind).keys() == EARNS[kind].keys()
 
 
 @pytest.mark.parametrize(("run", "trick", "most", "says"), [

@@ -1,6 +1,0 @@
-"""Lets the C library abort."""
-import os
-
-
-def running_mean(x):
-    os.abort()

@@ -1,2 +1,0 @@
-"""Answers that all went well, with no output at all."""
-answer_with(reply())
