@@ -61,9 +61,8 @@ def answer(box: Box, body: str, limits: Limits = LIMITS) -> float:
 
 
 @pytest.mark.parametrize(("body", "least", "most"), [
-    pytest.param(
-        "    kept = []\n    return count(lambda i: kept.append(take(32)), 64) * 32", 256, 512, id="memory, in MiB"
-    ),
+    pytest.param("    kept = []\n    return count(lambda i: kept.append(take(32)), 64) * 32", 256, 512,
+        id="memory, in MiB"),
     pytest.param("    return count(child, 64)", 8, 15, id="processes"),
     pytest.param(
         "    done = threading.Event()\n"
@@ -82,9 +81,8 @@ def answer(box: Box, body: str, limits: Limits = LIMITS) -> float:
     pytest.param("    return count(fill('/tmp'), 64)", 3, 4, id="MiB in /tmp"),
     pytest.param("    return count(fill('/dev/shm'), 64)", 3, 4, id="MiB in /dev/shm"),
     pytest.param("    return count(lambda i: open(f'/tmp/{i}', 'w').close(), 5000)", 900, 1024, id="files in /tmp"),
-    pytest.param(
-        "    return count(lambda i: open(f'/dev/shm/{i}', 'w').close(), 5000)", 900, 1024, id="files in /dev/shm"
-    ),
+    pytest.param("    return count(lambda i: open(f'/dev/shm/{i}', 'w').close(), 5000)", 900, 1024,
+        id="files in /dev/shm"),
     pytest.param("    print('x' * (64 << 20), flush=True)\n    return 1.0", 1, 1, id="stdout goes nowhere"),
 ])  # fmt: skip
 def test_an_attempt_gets_so_much_and_no_more(box, body, least, most):

@@ -31,10 +31,8 @@ def user_box() -> Iterator[Box]:
 @pytest.mark.parametrize(("body", "expected"), [
     pytest.param("    return float(os.getuid() >= 61184 and os.getgroups() == [])", 1.0, id="it owns nothing"),
     pytest.param("    os.setuid(0)", "PermissionError", id="it cannot become root"),
-    pytest.param(
-        "    import ctypes\n    return float(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))", 1.0,
-        id="no program gives it rights",
-    ),
+    pytest.param("    import ctypes\n    return float(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))", 1.0,
+        id="no program gives it rights"),
     pytest.param("    open('/etc/shadow')", "PermissionError", id="it cannot read what others may not"),
     pytest.param("    return float('PATH' in os.environ)", 0.0, id="it has no environment of ours"),
     pytest.param("    import numpy, einops\n    return 1.0", 1.0, id="it can import numpy and einops"),

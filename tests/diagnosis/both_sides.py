@@ -1,5 +1,6 @@
 """What a student's machine and the grading say of a text."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import chain
 
@@ -11,9 +12,12 @@ from manyheads.lines.find_lines import Bounds
 from manyheads.result import ExerciseResult
 from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
-from tests.make import REPOSITORY
+from tests.make import REPOSITORY, edited
 
-NO_LINES = Bounds(edits=0)
+NO_LINES = Bounds(edits=0)  # searching for them takes longer than all else
+Attempt = (
+    Mapping[str, str] | str | AttemptSource
+)  # a mapping: what stands in the solution, and what stands there instead
 
 
 class Sides:
@@ -31,15 +35,28 @@ class Sides:
         """The exercise of this id, of the course or the tiny one."""
         return next(each for each in chain(*(c.exercises for c in self._courses)) if each.id == id_)
 
-    def home(self, exercise: Exercise, text: str) -> ExerciseResult:
-        """What `course check` says of it."""
-        limits = self._courses[0].limits.for_worker()
-        source = AttemptSource(f"{exercise.stem}.py", text)
-        return check_source(read(exercise.fingerprints), source, self._box, limits, NO_LINES, exercise)
+    def source(self, id_: str, attempt: Attempt) -> AttemptSource:
+        """The attempt at this exercise as it is handed in."""
+        if isinstance(attempt, Mapping):
+            attempt = edited(self.exercise(id_).solution.read_text(encoding="utf-8"), *attempt.items())
+        return AttemptSource(f"{self.exercise(id_).stem}.py", attempt) if isinstance(attempt, str) else attempt
 
-    def graded(self, exercise: Exercise, text: str) -> ExerciseResult:
+    def home(self, id_: str, attempt: Attempt, bounds: Bounds = NO_LINES) -> ExerciseResult:
+        """What `course check` says of it."""
+        exercise, limits = self.exercise(id_), self._courses[0].limits.for_worker()
+        return check_source(read(exercise.fingerprints), self.source(id_, attempt), self._box, limits, bounds, exercise)
+
+    def graded(self, id_: str, attempt: Attempt) -> ExerciseResult:
         """What `course grade` says of it."""
-        return self._judges[exercise.id].grade_attempt("ada", exercise, AttemptSource(f"{exercise.stem}.py", text))
+        return self._judges[id_].grade_attempt("ada", self.exercise(id_), self.source(id_, attempt))
+
+    def faults(self, id_: str) -> list[str]:
+        """What went wrong with the grader itself."""
+        return self._judges[id_].faults
+
+    def told(self, id_: str, attempt: Attempt) -> tuple[ExerciseResult, ExerciseResult]:
+        """What `course grade` says of it, and what `course check` says."""
+        return self.graded(id_, attempt), self.home(id_, attempt)
 
 
 def names(result: ExerciseResult) -> list[str]:

@@ -43,10 +43,8 @@ NO_ZERO = torch.tensor([0.0, 0.3]) + AFTER
 @pytest.mark.parametrize(("before", "after", "said"), [
     pytest.param(BEFORE, AFTER, "", id="right"),
     pytest.param(BEFORE * 9, AFTER * 9, "", id="scaled"),
-    pytest.param(BEFORE * 9, PEEKS * 9, "{edit} changes 1 of the 5 numbers that should stay",
-        id="peeks"),
-    pytest.param(BEFORE, BEFORE, "{edit} leaves numbers as they were that it should change",
-        id="does not see"),
+    pytest.param(BEFORE * 9, PEEKS * 9, "{edit} changes 1 of the 5 numbers that should stay", id="peeks"),
+    pytest.param(BEFORE, BEFORE, "{edit} leaves numbers as they were that it should change", id="does not see"),
     pytest.param(BEFORE, NO_ZERO, "the number that should be 0 has another value", id="not 0"),
 ])  # fmt: skip
 def test_what_an_edit_reaches(before: torch.Tensor, after: torch.Tensor, said: str) -> None:

@@ -281,9 +281,7 @@ CASES = {
 # What is due, and is not said today.
 @pytest.mark.parametrize("case", [pytest.param(case, id=title) for title, case in CASES.items()])
 def test_it_is_named_at_home_and_graded(sides: Sides, case: Case) -> None:
-    exercise = sides.exercise(case.exercise)
-    text = case.text(exercise)
-    home, graded = sides.home(exercise, text), sides.graded(exercise, text)
+    graded, home = sides.told(case.exercise, case.text(sides.exercise(case.exercise)))
     assert apart(graded, home) == []
     assert (names(home), names(graded)) == (case.named.split(), [*case.named.split(), *case.hidden.split()])
     if case.states:

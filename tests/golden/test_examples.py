@@ -6,8 +6,6 @@ After a change that is meant: `python tests/golden/test_examples.py FOLDER` befo
 folders, and `diff -r` shows what has changed. It also writes `examples.json` and `written.json` anew.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

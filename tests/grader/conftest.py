@@ -1,6 +1,4 @@
-"""What the tests of the real course share: the course, and one judge, for each loads the tables that it needs."""
-
-from __future__ import annotations
+"""What the tests of the real course share: the course, and what both sides say of attempts at it."""
 
 from pathlib import Path
 
@@ -8,7 +6,7 @@ import pytest
 
 from manyheads.box.level import Box
 from manyheads.course import Course, load_course
-from manyheads.judge.grade_submission import Judge, Settings
+from tests.diagnosis.both_sides import Sides
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +16,6 @@ def course(repository: Path) -> Course:
 
 
 @pytest.fixture(scope="session")
-def judge(course: Course, box: Box) -> Judge:
-    """A judge of the real course, which does not search for the line that is wrong: that takes longer than all else."""
-    return Judge(course, box, Settings(b"names", lines=False))
+def sides(box: Box, tiny: Course) -> Sides:
+    """What a student's machine and the grading say of a text, without a search for the line that is wrong."""
+    return Sides(box, tiny)

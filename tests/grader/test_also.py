@@ -1,25 +1,13 @@
 """What is proved of an attempt, and is not why its values are wrong, is told apart from what is."""
 
-from __future__ import annotations
-
 import pytest
 
-from manyheads.box.level import Box
-from manyheads.course import Course
 from manyheads.diagnosis.recording_file import read
-from manyheads.judge.grade_submission import Judge
-from manyheads.result import ExerciseResult
-from manyheads.student.run_attempt import check_source
-from manyheads.submission import AttemptSource
-from tests.grader.changes import Changes, changed
+from tests.diagnosis.both_sides import Sides, names
 
+Changes = dict[str, str]
 UNLISTED = {"torch.softmax(scores, dim=-1)": "torch.softmax(scores.clamp(max=0.3), dim=-1)"}
 PLAIN_DROPOUT = "self.dropout(torch.softmax(scores, dim=-1))"
-
-
-def graded(judge: Judge, course: Course, exercise: str, changes: Changes) -> ExerciseResult:
-    wanted = next(e for e in course.exercises if e.id == exercise)
-    return judge.grade_attempt("somebody", wanted, AttemptSource("attempt.py", changed(wanted, changes)))
 
 
 @pytest.mark.parametrize(("changes", "also"), [
@@ -27,11 +15,11 @@ def graded(judge: Judge, course: Course, exercise: str, changes: Changes) -> Exe
         id="a dropout never used"),
     pytest.param({**UNLISTED, "weights @ v ": "weights @ v.detach() "}, "gradient_cut", id="a cut gradient"),
     pytest.param({**UNLISTED,
-        "        mask = torch.ones": "        self.more = nn.Linear(2, 2)\n        mask = torch.ones"}, "params_extra",
-        id="a layer too many"),
+        "        mask = torch.ones": "        self.more = nn.Linear(2, 2)\n        mask = torch.ones"},
+        "params_extra", id="a layer too many"),
 ])  # fmt: skip
-def test_a_fault_beside_one_that_nobody_listed_is_told_apart(judge, course, changes, also):
-    result = graded(judge, course, "self_attention", changes)
+def test_a_fault_beside_one_that_nobody_listed_is_told_apart(sides: Sides, changes: Changes, also: str) -> None:
+    result = sides.graded("self_attention", changes)
     assert ([d.id for d in result.diagnosis], [d.id for d in result.also]) == ([], [also])
 
 
@@ -42,49 +30,39 @@ def test_a_fault_beside_one_that_nobody_listed_is_told_apart(judge, course, chan
         id="the argument is scaled"),
     pytest.param({PLAIN_DROPOUT: "torch.softmax(scores, dim=-1)"}, ["dropout_missing"], id="nothing else is wrong"),
 ])  # fmt: skip
-def test_what_explains_the_values_is_named(judge: Judge, course: Course, changes: Changes, names: list[str]) -> None:
-    result = graded(judge, course, "self_attention", changes)
+def test_what_explains_the_values_is_named(sides: Sides, changes: Changes, names: list[str]) -> None:
+    result = sides.graded("self_attention", changes)
     assert ([d.id for d in result.diagnosis], result.also) == (names, ()), [c.id for c in result.checks if c.score == 0]
 
 
-def test_a_change_in_place_of_a_tensor_of_ones_own_is_no_changed_argument(judge: Judge, course: Course) -> None:
+def test_a_change_in_place_of_a_tensor_of_ones_own_is_no_changed_argument(sides: Sides) -> None:
     changes = {"    return torch.softmax(scores, dim=-1)": "    return torch.softmax(scores, dim=-1).mul_(1.0)"}
-    result = graded(judge, course, "attention_scores", changes)
+    result = sides.graded("attention_scores", changes)
     assert [c.outcome for c in result.checks if c.outcome != "passed"] == ["error"]
     assert (result.diagnosis, result.also) == ((), ())
 
 
-def test_at_home_it_is_told_apart_where_a_recorded_call_is_asked_by_no_visible_check(box: Box, course: Course) -> None:
-    wanted = next(e for e in course.exercises if e.id == "sdpa_equivalence")
-    recorded = read(wanted.fingerprints)
+def test_at_home_it_is_told_apart_where_a_recorded_call_is_asked_by_no_visible_check(sides: Sides) -> None:
+    recorded = read(sides.exercise("sdpa_equivalence").fingerprints)
     assert len({call for check in recorded.checks for call in check.calls}) < len(recorded.calls)
     changes = {
         "        q, k, v = self.qkv(x)": "        x.mul_(1.5)\n        q, k, v = self.qkv(x)",
         "        y = y.transpose(1, 2)": "        y = y.clamp(max=0.01).transpose(1, 2)",
     }
-    source = AttemptSource("attempt.py", changed(wanted, changes))
-    result = check_source(recorded, source, box, course.limits.for_worker(), exercise=wanted)
+    result = sides.home("sdpa_equivalence", changes)
     assert "input_mutated" in [d.id for d in (*result.diagnosis, *result.also)]
 
 
-def test_at_home_the_order_of_a_students_own_layers_changes_no_name(box: Box, course: Course) -> None:
-    wanted = next(e for e in course.exercises if e.id == "sdpa_equivalence")
-    first, second = (
-        "self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)",
-        "self.proj = nn.Linear(n_embd, n_embd, bias=False)",
-    )
+def test_at_home_the_order_of_a_students_own_layers_changes_no_name(sides: Sides) -> None:
+    first = "self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)"
+    second = "self.proj = nn.Linear(n_embd, n_embd, bias=False)"
     changes = {"self.proj(y)": "y", first: "self.first = 0", second: f"{second}\n        {first}"}
-    source = AttemptSource("attempt.py", changed(wanted, changes))
-    result = check_source(read(wanted.fingerprints), source, box, course.limits.for_worker(), exercise=wanted)
-    assert [d.id for d in result.diagnosis] == ["proj_missing"]
+    assert names(sides.home("sdpa_equivalence", changes)) == ["proj_missing"]
 
 
 @pytest.mark.parametrize("changes", [
     pytest.param({"return weights @ v": "return (weights @ v).cpu()"}, id="what is returned is on the CPU"),
     pytest.param({"~self.mask[:T, :T]": "~self.mask[:T, :T].cpu()"}, id="a mask is taken there"),
 ])  # fmt: skip
-def test_at_home_a_fixed_device_is_proved_by_what_meets(box: Box, course: Course, changes: Changes) -> None:
-    wanted = next(e for e in course.exercises if e.id == "self_attention")
-    source = AttemptSource("attempt.py", changed(wanted, changes))
-    result = check_source(read(wanted.fingerprints), source, box, course.limits.for_worker(), exercise=wanted)
-    assert [(d.id, d.alternatives) for d in result.diagnosis] == [("hard_coded_device", ())]
+def test_at_home_a_fixed_device_is_proved_by_what_meets(sides: Sides, changes: Changes) -> None:
+    assert names(sides.home("self_attention", changes)) == ["hard_coded_device"]

@@ -1,21 +1,10 @@
 """At the real course: every function has its own verdict, and a misconception stands where it was found."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
-from manyheads.box.level import Box
-from manyheads.course import Course, load_course
-from manyheads.diagnosis.recording_file import read
-from manyheads.judge.grade_submission import Judge
 from manyheads.result import ExerciseResult
-from manyheads.student.run_attempt import check_source
-from manyheads.submission import AttemptSource
-from tests.grader.changes import NO_SEARCH, changed
+from tests.diagnosis.both_sides import Sides
 
-EXERCISES = {e.id: e for e in load_course(Path(__file__).parents[2]).exercises}
 SCORES, WEIGHTS = "return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])", "return torch.softmax(scores, dim=-1)"
 ATTEND = "return attention_weights(attention_scores(q, k)) @ v"
 SIMPLE = "weights = torch.softmax(x @ x.transpose(-2, -1), dim=-1)  # (..., T, T)\n    return weights @ x"
@@ -62,30 +51,20 @@ def places(result: ExerciseResult) -> set[tuple[str, str]]:
     pytest.param("tiled_attention", {"return torch.cat(parts, dim=-1)": "return torch.cat(parts, dim=-1) * math.nan"},
         ["wrong", "right"], set(), id="NaN from the first of two that a check asks"),
 ])  # fmt: skip
-def test_each_function_has_its_verdict_when_graded_and_at_home(judge, box, course, exercise, changes, told, found):
-    wanted = EXERCISES[exercise]
-    source = AttemptSource("attempt.py", changed(wanted, changes))
-    graded = judge.grade_attempt("somebody", wanted, source)
-    limits = course.limits.for_worker()
-    at_home = check_source(read(wanted.fingerprints), source, box, limits, NO_SEARCH, exercise=wanted)
+def test_each_function_has_its_verdict_when_graded_and_at_home(sides: Sides, exercise, changes, told, found):
+    graded, at_home = sides.told(exercise, changes)
     assert list(states(graded).values()) == told
-    assert places(graded) == found
     assert states(at_home) == states(graded)
-    assert places(at_home) == found
-    assert not judge.faults
+    assert places(at_home) == places(graded) == found
+    assert not sides.faults(exercise)
 
 
-def test_a_factory_whose_sizes_the_class_refuses_is_wrong_and_not_the_class(judge: Judge) -> None:
-    wanted = EXERCISES["fused_qkv"]
-    changes = {"(1024, 16)": "(1024, 24)", "if size not in sizes:": "if False:"}
-    graded = judge.grade_attempt("somebody", wanted, AttemptSource("attempt.py", changed(wanted, changes)))
+def test_a_factory_whose_sizes_the_class_refuses_is_wrong_and_not_the_class(sides: Sides) -> None:
+    graded = sides.graded("fused_qkv", {"(1024, 16)": "(1024, 24)", "if size not in sizes:": "if False:"})
     assert list(states(graded).values()) == ["right", "wrong"]
     assert places(graded) == {("gpt2_sizes", "gpt2_attention")}
 
 
-def test_points_at_home_are_out_of_the_same_total(judge: Judge, box: Box, course: Course) -> None:
-    wanted = EXERCISES["mha_by_loop"]
-    source = AttemptSource("attempt.py", wanted.solution.read_text(encoding="utf-8"))
-    limits = course.limits.for_worker()
-    result = check_source(read(wanted.fingerprints), source, box, limits, NO_SEARCH, exercise=wanted)
+def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
+    result = sides.home("mha_by_loop", {})
     assert (result.score, result.unseen, result.max_score, result.is_done) == (3.75, 0.25, 4, True)

@@ -1,35 +1,25 @@
 """What others write, with one mistake: both sides give it the same name, or none where a name would be false."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
 
 from manyheads.box.level import Box
-from manyheads.course import Course, Exercise
-from manyheads.diagnosis.recording_file import read
+from manyheads.course import Course
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.lines.find_lines import Bounds
 from manyheads.result import ExerciseResult
-from manyheads.student.run_attempt import check_source
-from manyheads.submission import AttemptSource
-from tests.grader.changes import NO_SEARCH, changed
+from tests.diagnosis.both_sides import Sides
 
 BY_COUNT = Bounds(seconds=60.0)  # a slow machine finds as much as a fast one
 
 
-def told(
-    course: Course, box: Box, wanted: Exercise, source: AttemptSource, bounds: Bounds
-) -> tuple[ExerciseResult, ...]:
-    """What grading says, and what the student's machine says."""
-    judge = Judge(course, box, Settings(b"real code", exercises=(wanted.id,), bounds=bounds))
-    home = check_source(read(wanted.fingerprints), source, box, course.limits.for_worker(), bounds, wanted)
-    return judge.grade_attempt("somebody", wanted, source), home
-
-
 def ids(result: ExerciseResult) -> list[str]:
     return [diagnosed.id for diagnosed in result.diagnosis]
+
+
+def evidence(result: ExerciseResult, function: str) -> str:
+    return next(each.evidence for each in result.functions if each.name == function)
 
 
 SWAPPED = {"self.num_heads, self.head_dim).transpose(1, 2)": "self.head_dim, self.num_heads).transpose(1, 2)"}
@@ -40,16 +30,18 @@ ON_THE_MODULE = {
     "query = torch.arange": "self.kept = (k.detach(), v.detach())\n        query = torch.arange",
 }
 NAMED = [
-    pytest.param("attention_scores", {"attend(q: torch.Tensor, k: torch.Tensor, v": "attend(q: torch.Tensor, v: torch.Tensor, k"}, ["interface"],
-                 id="the arguments in another order"),
+    pytest.param("attention_scores",
+        {"attend(q: torch.Tensor, k: torch.Tensor, v": "attend(q: torch.Tensor, v: torch.Tensor, k"}, ["interface"],
+        id="the arguments in another order"),
     pytest.param("cross_attention", {"keep[:, None, None, :]": "keep[:, None, :, None]"}, ["keep_on_queries"],
                  id="keep along the rows of the scores"),
     pytest.param("grouped_query_attention",
                  {"2 * n_layer * n_kv_head * head_dim * T  #": "2 * n_layer * n_head * (n_head // head_dim) * T  #"},
                  ["cache_bytes"], id="a count that is right where two sizes happen to fit"),
     pytest.param("kv_cache", ON_THE_MODULE, ["cache_shared"], id="keys and values kept on the module"),
-    pytest.param("weight_split", {"scores.softmax(": "(scores * 0).masked_fill(self.future[:T, :T], float('-inf')).softmax("},
-                 ["scores_ignored"], id="weights that are the same whatever the scores are"),
+    pytest.param("weight_split",
+        {"scores.softmax(": "(scores * 0).masked_fill(self.future[:T, :T], float('-inf')).softmax("},
+        ["scores_ignored"], id="weights that are the same whatever the scores are"),
     pytest.param("weight_split", SWAPPED, ["heads_and_width_swapped"], id="the count of heads taken for their width"),
     pytest.param("kv_cache", {"v = torch.cat([cache[1], v], dim=2)": "v = torch.cat([cache[0], v], dim=2)"},
                  ["values_wrong_source"], id="past keys as past values"),
@@ -57,71 +49,48 @@ NAMED = [
                  id="a refusal the wrong way round"),
     pytest.param("self_attention", {"T = x.shape[1]\n": "T = x.shape[1]\n        x = x.to('cuda')\n"},
                  ["hard_coded_device"], id="a device that this machine has not"),
-    pytest.param("attention_scores", {"return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"},
-                 ["hard_coded_dtype"], id="weights in float32 alone"),
-    pytest.param("attention_scores", {"q @ k.transpose(-2, -1)": "q @ k.T", "x @ x.transpose(-2, -1)": "x @ x.T"}, ["axes_turned"],
-                 id="`.T` of three axes"),
-    pytest.param("grouped_query_attention", {"q @ k.transpose(-2, -1)": "q @ k"}, ["keys_not_transposed"], id="no transpose"),
+    pytest.param("attention_scores",
+        {"return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"}, ["hard_coded_dtype"],
+        id="weights in float32 alone"),
+    pytest.param("attention_scores", {"q @ k.transpose(-2, -1)": "q @ k.T", "x @ x.transpose(-2, -1)": "x @ x.T"},
+        ["axes_turned"], id="`.T` of three axes"),
+    pytest.param("grouped_query_attention", {"q @ k.transpose(-2, -1)": "q @ k"}, ["keys_not_transposed"],
+        id="no transpose"),
     pytest.param("self_attention", {"nn.Dropout(dropout)": "nn.Dropout(dropout, inplace=True)"}, ["dropout_in_place"],
                  id="weights that are dropped in place"),
-    pytest.param("mha_by_loop", {"    return mha.proj": "        return mha.proj"}, ["heads_not_joined"], id="a return inside the loop"),
-    pytest.param("sliding_window", {"key > query - window)": "key >= query - window // 2)"}, ["window_halved"], id="half a window"),
-]  # fmt: skip
-UNNAMED = [
-    pytest.param("causal_mask", {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"},
+    pytest.param("mha_by_loop", {"    return mha.proj": "        return mha.proj"}, ["heads_not_joined"],
+        id="a return inside the loop"),
+    pytest.param("sliding_window", {"key > query - window)": "key >= query - window // 2)"}, ["window_halved"],
+        id="half a window"),
+    # An exception that many mistakes end in names none.
+    pytest.param("causal_mask", {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"}, [],
                  id="a function that is not called"),
-    pytest.param("weight_split",
-                 {"return self.out_proj(context)": "return nn.functional.layer_norm(self.out_proj(context), (self.out_proj.out_features,))"},
+    pytest.param("weight_split", {"return self.out_proj(context)":
+                 "return nn.functional.layer_norm(self.out_proj(context), (self.out_proj.out_features,))"}, [],
                  id="a norm without parameters of its own"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("exercise", "changes", "names"), NAMED)
-def test_one_mistake_has_its_name_on_both_sides(course, box, exercise, changes, names):
-    wanted = next(e for e in course.exercises if e.id == exercise)
-    source = AttemptSource("attempt.py", changed(wanted, changes))
-    assert [ids(result) for result in told(course, box, wanted, source, NO_SEARCH)] == [names, names]
+def test_one_mistake_has_its_name_on_both_sides(sides: Sides, exercise: str, changes: dict[str, str], names: list[str]):
+    assert [ids(result) for result in sides.told(exercise, changes)] == [names, names]
 
 
-@pytest.mark.parametrize(("exercise", "changes"), UNNAMED)
-def test_an_exception_that_many_mistakes_end_in_names_none(course, box, exercise, changes):
-    wanted = next(e for e in course.exercises if e.id == exercise)
-    source = AttemptSource("attempt.py", changed(wanted, changes))
-    assert [ids(result) for result in told(course, box, wanted, source, NO_SEARCH)] == [[], []]
-
-
-def test_a_line_that_mends_all_speaks_against_two_names(course: Course, box: Box) -> None:
+def test_a_line_that_mends_all_speaks_against_two_names(sides: Sides, course: Course, box: Box) -> None:
     """Queries meet values in place of keys: two mutants together give the same numbers, and one edit makes all right."""
-    wanted = next(e for e in course.exercises if e.id == "cross_attention")
-    source = AttemptSource("attempt.py", changed(wanted, {"q @ k.transpose": "q @ v.transpose"}))
-    for without, result in zip(
-        told(course, box, wanted, source, NO_SEARCH), told(course, box, wanted, source, BY_COUNT), strict=True
-    ):
-        assert len(without.diagnosis) == 2
+    source = sides.source("cross_attention", {"q @ k.transpose": "q @ v.transpose"})
+    judge = Judge(course, box, Settings(b"real code", exercises=("cross_attention",), bounds=BY_COUNT))
+    assert [len(result.diagnosis) for result in sides.told("cross_attention", source)] == [2, 2]
+    graded = judge.grade_attempt("somebody", sides.exercise("cross_attention"), source)
+    for result in (graded, sides.home("cross_attention", source, BY_COUNT)):
         assert (ids(result), len(result.lines)) == ([], 1)
 
 
-def test_a_function_that_needs_float32_is_not_blamed_on_another(course: Course, box: Box) -> None:
+def test_a_function_that_needs_float32_is_not_blamed_on_another(sides: Sides) -> None:
     """The attempt is asked in float32 from then on; what others answered in float64 stays right."""
-    wanted = next(e for e in course.exercises if e.id == "attention_scores")
     weights = {"return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"}
-    source = AttemptSource("attempt.py", changed(wanted, weights))
-    for result in told(course, box, wanted, source, NO_SEARCH):
-        assert {f.name: f.state for f in result.functions} == {
-            "simplified_attention": "right",
-            "attention_scores": "right",
-            "attention_weights": "wrong",
-            "attend": "waiting",
-        }
-
-
-def test_a_function_that_is_not_called_is_told_with_its_line(course: Course, box: Box) -> None:
-    wanted = next(e for e in course.exercises if e.id == "causal_mask")
-    text = changed(wanted, {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"})
-    line = next(n for n, each in enumerate(text.splitlines(), 1) if "mask_scores(scores, causal_mask)" in each)
-    said = f"`causal_mask`, written on line {line}, is not called there: write causal_mask(…)."
-    for result in told(course, box, wanted, AttemptSource("attempt.py", text), NO_SEARCH):
-        assert said in next(f.evidence for f in result.functions if f.name == "causal_weights")
+    for result in sides.told("attention_scores", weights):
+        assert [f.state for f in result.functions] == ["right", "right", "wrong", "waiting"]
 
 
 LAYERS_IN_A_LIST = """
@@ -154,45 +123,34 @@ class MultiHeadAttention(nn.Module):
 """
 
 
-def test_layers_in_a_plain_list_come_first_on_both_sides(course: Course, box: Box) -> None:
+def test_layers_in_a_plain_list_come_first_on_both_sides(sides: Sides) -> None:
     """No `.to` reaches them, so that dtypes and devices differ, too: that only follows."""
-    wanted = next(e for e in course.exercises if e.id == "weight_split")
-    for result in told(course, box, wanted, AttemptSource("attempt.py", LAYERS_IN_A_LIST), NO_SEARCH):
+    for result in sides.told("weight_split", LAYERS_IN_A_LIST):
         assert ids(result)[0] == "params_not_registered"
         assert not {*ids(result)} & {"hard_coded_dtype", "hard_coded_device"}
 
 
-def test_a_wrong_order_of_arguments_is_told_with_both_orders(course: Course, box: Box) -> None:
-    wanted = next(e for e in course.exercises if e.id == "attention_scores")
-    source = AttemptSource(
-        "attempt.py",
-        changed(wanted, {"attend(q: torch.Tensor, k: torch.Tensor, v": "attend(q: torch.Tensor, v: torch.Tensor, k"}),
-    )
-    for result in told(course, box, wanted, source, NO_SEARCH):
-        evidence = next(f.evidence for f in result.functions if f.name == "attend")
-        assert "written as attend(q, v, k), and called as attend(q, k, v)" in evidence
+@pytest.mark.parametrize(("exercise", "changes", "function", "says"), [
+    pytest.param("causal_mask", {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"}, "causal_weights",
+        "`causal_mask`, written on line {}, is not called there: write causal_mask(…).",
+        id="a function that is not called"),
+    pytest.param("attention_scores",
+        {"attend(q: torch.Tensor, k: torch.Tensor, v": "attend(q: torch.Tensor, v: torch.Tensor, k"},
+        "attend", "written as attend(q, v, k), and called as attend(q, k, v)", id="a wrong order of arguments"),
+    pytest.param("fused_qkv", {"if size not in sizes:": "if False:"}, "gpt2_attention",
+        "raised KeyError on … What is due here is a refusal: a ValueError that says why",
+        id="an exception of another type"),
+    pytest.param("reshape_dance", {"if C % n_head != 0:": "assert (C % n_head == 0, 'does not divide')\n    if False:"},
+        "split_heads", "The assert on line {} refuses nothing", id="an assert of a pair"),
+])  # fmt: skip
+def test_a_function_is_told(sides: Sides, exercise: str, changes: dict[str, str], function: str, says: str) -> None:
+    (new,) = changes.values()
+    lines = sides.source(exercise, changes).source.splitlines()
+    line = next(number for number, each in enumerate(lines, 1) if new.split("\n")[0] in each)
+    for result in sides.told(exercise, changes):
+        assert all(part in evidence(result, function) for part in says.format(line).split(" … "))
 
 
-def test_an_exception_of_another_type_is_no_refusal(course: Course, box: Box) -> None:
-    wanted = next(e for e in course.exercises if e.id == "fused_qkv")
-    source = AttemptSource("attempt.py", changed(wanted, {"if size not in sizes:": "if False:"}))
-    for result in told(course, box, wanted, source, NO_SEARCH):
-        evidence = next(f.evidence for f in result.functions if f.name == "gpt2_attention")
-        assert "KeyError" in evidence
-        assert "What is due here is a refusal: a ValueError that says why" in evidence
-
-
-def test_an_assert_of_a_pair_is_told_to_refuse_nothing(course: Course, box: Box) -> None:
-    wanted = next(e for e in course.exercises if e.id == "reshape_dance")
-    text = changed(wanted, {"if C % n_head != 0:": "assert (C % n_head == 0, 'does not divide')\n    if False:"})
-    line = next(n for n, each in enumerate(text.splitlines(), 1) if "assert (" in each)
-    for result in told(course, box, wanted, AttemptSource("attempt.py", text), NO_SEARCH):
-        evidence = next(f.evidence for f in result.functions if f.name == "split_heads")
-        assert f"The assert on line {line} refuses nothing" in evidence
-
-
-def test_sizes_in_an_exception_have_the_names_of_the_lesson(course: Course, box: Box) -> None:
-    wanted = next(e for e in course.exercises if e.id == "cross_attention")
-    source = AttemptSource("attempt.py", changed(wanted, {"keep[:, None, None, :]": "keep[:, None, :, None]"}))
-    _, home = told(course, box, wanted, source, NO_SEARCH)
+def test_sizes_in_an_exception_have_the_names_of_the_lesson(sides: Sides) -> None:
+    home = sides.home("cross_attention", {"keep[:, None, None, :]": "keep[:, None, :, None]"})
     assert re.search(r"size of tensor a \((\d+)\).* Here \1 is T_k, \d+ is T_q\. Axes meet", home.functions[0].evidence)

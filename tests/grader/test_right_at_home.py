@@ -1,7 +1,5 @@
 """Every right attempt passes `course check`: what a student sees at home is no stricter than what grades."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.level import Box

@@ -3,8 +3,6 @@
 A soak: compiling the device takes most of a minute.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,35 +1,15 @@
 """At the real course: what a student reads is true, says which, and speaks of nothing that is not there."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 
-from manyheads.box.level import Box
-from manyheads.course import Course, load_course
 from manyheads.diagnosis.bank import load_bank
-from manyheads.diagnosis.recording_file import read
 from manyheads.report.words import attempt_words
-from manyheads.student.run_attempt import check_source
-from manyheads.submission import AttemptSource
-from tests.grader.changes import NO_SEARCH, Changes, changed
+from tests.diagnosis.both_sides import Sides
 
-EXERCISES = {e.id: e for e in load_course(Path(__file__).parents[2]).exercises}
 STUB = "raise NotImplementedError"
 SCORES = "return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])"
-
-
-def said(course: Course, box: Box, exercise: str, changes: Changes) -> str:
-    """What `course check` says of a solution with these changes, a line each."""
-    wanted = EXERCISES[exercise]
-    source = AttemptSource("attempt.py", changed(wanted, changes))
-    result = check_source(
-        read(wanted.fingerprints), source, box, course.limits.for_worker(), NO_SEARCH, exercise=wanted
-    )
-    functions = attempt_words(result).functions
-    return "\n".join(text for f in functions for text in (f"{f.mark} {f.head}", *(each for _, each, _ in f.told)))
 
 
 @pytest.mark.parametrize(("exercise", "changes", "says", "never"), [
@@ -76,8 +56,9 @@ def said(course: Course, box: Box, exercise: str, changes: Changes) -> str:
     pytest.param("attention_scores", {"return weights @ x": "return None[0]"},
         "does every function return its result? Python says", r"\?\.", id="a question has one mark at its end"),
 ])  # fmt: skip
-def test_it_says(course: Course, box: Box, exercise: str, changes: Changes, says: str, never: str) -> None:
-    text = said(course, box, exercise, changes)
+def test_it_says(sides: Sides, exercise: str, changes: dict[str, str], says: str, never: str) -> None:
+    functions = attempt_words(sides.home(exercise, changes)).functions
+    text = "\n".join(text for f in functions for text in (f"{f.mark} {f.head}", *(each for _, each, _ in f.told)))
     assert says in text
     assert not re.search(never, text)
 
@@ -89,7 +70,7 @@ def test_it_says(course: Course, box: Box, exercise: str, changes: Changes, says
     ("sliding_window", r"\bheads?\b|n_head|dropout|padding"),
     ("reshape_dance", r"softmax|dropout|scores"),
 ])  # fmt: skip
-def test_no_name_and_no_hint_speaks_of_what_an_exercise_does_not_have(exercise: str, absent: str) -> None:
-    bank = load_bank(EXERCISES[exercise])
+def test_no_name_and_no_hint_speaks_of_what_an_exercise_does_not_have(sides: Sides, exercise: str, absent: str) -> None:
+    bank = load_bank(sides.exercise(exercise))
     texts = {mutant.id: bank.texts[mutant.id] for mutant in bank.mutants}
     assert not [(id_, say) for id_, t in texts.items() for say in (t.title, *t.hints) if re.search(absent, say)]

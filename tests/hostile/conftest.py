@@ -1,7 +1,5 @@
 """Grade hostile students with the real `course grade`, among honest ones, and note all that changed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -8,8 +8,6 @@ It starts from the folders that it is given, and crashes on what it finds. Keep 
 where test_fuzz_replies.py reads it for ever after.
 """
 
-from __future__ import annotations
-
 import sys
 
 import atheris

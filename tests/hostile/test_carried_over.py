@@ -1,7 +1,5 @@
 """An attempt that keeps what it is asked, and puts it into the message of a later exception: no hidden number comes out."""
 
-from __future__ import annotations
-
 import pytest
 
 from manyheads.box.level import Box

@@ -1,7 +1,5 @@
 """Any bytes at all: `read_reply` gives a valid Reply or raises BadReply, and nothing else."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

@@ -1,7 +1,5 @@
 """Any file at all: reading an attempt gives text, or one plain sentence, and never an exception."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import unicodedata

@@ -1,7 +1,5 @@
 """Texts that are as long as is read, made so that an analysis of them grows faster than they do. Work is counted, not timed."""
 
-from __future__ import annotations
-
 import sys
 import tracemalloc
 from collections.abc import Callable

@@ -15,16 +15,10 @@ def raised(kind: str, message: str, line: int | None = 12, base: str = "Exceptio
 
 
 @pytest.mark.parametrize(("what", "says"), [
-    pytest.param(
-        raised("RuntimeError", "view size is not compatible with input tensor's size and stride"),
-        "raised RuntimeError on line 12: a .view of a tensor",
-        id="a view that is not contiguous",
-    ),
-    pytest.param(
-        raised("RuntimeError", "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"),
-        "shapes cannot be multiplied",
-        id="shapes that cannot be multiplied",
-    ),
+    pytest.param(raised("RuntimeError", "view size is not compatible with input tensor's size and stride"),
+        "raised RuntimeError on line 12: a .view of a tensor", id="a view that is not contiguous"),
+    pytest.param(raised("RuntimeError", "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"),
+        "shapes cannot be multiplied", id="shapes that cannot be multiplied"),
     *(
         pytest.param(raised(kind, message), "a layer is used where a tensor is due", id=message)
         for kind, message in (
@@ -36,22 +30,16 @@ def raised(kind: str, message: str, line: int | None = 12, base: str = "Exceptio
             ("RuntimeError", "Tensor type unknown to einops <class 'torch.nn.modules.linear.Linear'>"),
         )
     ),
-    pytest.param(
-        raised("AttributeError", "cannot assign module before Module.__init__() call"),
-        "before super",
-        id="a missing super().__init__()",
-    ),
+    pytest.param(raised("AttributeError", "cannot assign module before Module.__init__() call"), "before super",
+        id="a missing super().__init__()"),
     pytest.param(
         raised("RuntimeError", "The size of tensor a (5) must match the size of tensor b (8) at dimension 3"),
         "two tensors whose shapes do not fit each other",
         id="shapes that do not fit, of a mask or of anything else",
     ),
-    pytest.param(
-        raised("NotImplementedError", "", base="RuntimeError"), "nothing is written here yet", id="a stub"
-    ),
-    pytest.param(
-        raised("Sneaky", "0.123 0.456"), "raised Exception on line 12", id="an exception of the student's own"
-    ),
+    pytest.param(raised("NotImplementedError", "", base="RuntimeError"), "nothing is written here yet", id="a stub"),
+    pytest.param(raised("Sneaky", "0.123 0.456"), "raised Exception on line 12",
+        id="an exception of the student's own"),
 ])  # fmt: skip
 def test_an_exception_is_explained_with_the_students_line(what, says):
     assert says in explain(what)
