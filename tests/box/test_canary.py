@@ -4,7 +4,7 @@ import dataclasses
 import socket
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -26,13 +26,21 @@ LIMITS = Limits(files_mib=4, processes=16)
 def canary_in_a_box_with(monkeypatch: pytest.MonkeyPatch, root: Path, change) -> tuple[str, ...]:
     """What the canary reports from a box whose launch request has been weakened."""
     honest = namespaces.launch_request
-
-    def weakened(*args):
-        return change(honest(*args))
-
-    monkeypatch.setattr(namespaces, "launch_request", weakened)
+    monkeypatch.setattr(namespaces, "launch_request", lambda *args: change(honest(*args)))
     with open_box(Level.NAMESPACES, LIMITS, root) as box:
         return run_canary(box, LIMITS, root).leaks
+
+
+def binding(source: str, target: str) -> Callable[[dict], dict]:
+    """Show a folder to the box."""
+
+    def change(request: dict) -> dict:
+        end = request["arguments"].index("--remount-ro")
+        request["arguments"][end:end] = ["--ro-bind", f"{{{len(request['sources'])}}}", target]
+        request["sources"].append(source)
+        return request
+
+    return change
 
 
 def test_the_box_as_it_is_holds(box, tmp_path):
@@ -49,14 +57,8 @@ def folder_outside_tmp() -> Iterator[Path]:
 
 
 def test_a_box_that_binds_the_course_lets_a_secret_be_read(monkeypatch, folder_outside_tmp):
-    def bind_the_course(request):
-        source = f"{{{len(request['sources'])}}}"
-        end = request["arguments"].index("--remount-ro")
-        request["arguments"][end:end] = ["--ro-bind", source, str(folder_outside_tmp)]
-        request["sources"].append(str(folder_outside_tmp))
-        return request
-
-    leaks = canary_in_a_box_with(monkeypatch, folder_outside_tmp, bind_the_course)
+    course = str(folder_outside_tmp)
+    leaks = canary_in_a_box_with(monkeypatch, folder_outside_tmp, binding(course, course))
     assert "read a planted secret" in leaks
 
 
@@ -88,10 +90,8 @@ def test_a_file_of_the_course_in_a_folder_that_is_bound_is_found(monkeypatch, fo
     bind = Bind(str(folder_outside_tmp), "/box/site/another")
     more_contents = dataclasses.replace(contents(), binds=(*contents().binds, bind))
     monkeypatch.setattr(namespaces, "contents", lambda: more_contents)
-    with (
-        open_box(Level.NAMESPACES, LIMITS, TINY) as box,
-        pytest.raises(BoxUnavailable, match="found a file of the course"),
-    ):
+    found = pytest.raises(BoxUnavailable, match="found a file of the course")
+    with open_box(Level.NAMESPACES, LIMITS, TINY) as box, found:
         prove(box, course)
 
 
@@ -99,14 +99,8 @@ def test_the_canary_looks_where_a_bind_shows_the_course(monkeypatch, folder_outs
     bind = Bind(str(folder_outside_tmp), "/box/given")
     more = dataclasses.replace(contents(), binds=(*contents().binds, bind))
     monkeypatch.setattr(canary, "contents", lambda: more)
-
-    def bind_it(request):
-        end = request["arguments"].index("--remount-ro")
-        request["arguments"][end:end] = ["--ro-bind", f"{{{len(request['sources'])}}}", bind.target]
-        request["sources"].append(bind.source)
-        return request
-
-    assert "read a planted secret" in canary_in_a_box_with(monkeypatch, folder_outside_tmp, bind_it)
+    leaks = canary_in_a_box_with(monkeypatch, folder_outside_tmp, binding(bind.source, bind.target))
+    assert "read a planted secret" in leaks
 
 
 def test_a_box_with_a_writable_folder_is_found_out(monkeypatch, tmp_path):
@@ -119,17 +113,14 @@ def test_a_box_with_a_writable_folder_is_found_out(monkeypatch, tmp_path):
     assert "wrote outside /tmp" in canary_in_a_box_with(monkeypatch, tmp_path, without_read_only_dev)
 
 
-def test_a_box_without_a_process_limit_is_found_out(monkeypatch, box, tmp_path):
+@pytest.mark.parametrize(("limit", "leak"), [
+    ({"processes": 200}, "started more processes than allowed"), ({"files_mib": 64}, "filled more disk than allowed"),
+], ids=["of processes", "of the size of its files"])  # fmt: skip
+def test_a_box_without_a_limit_is_found_out(monkeypatch, box, tmp_path, limit, leak):
     """The limit that the canary is told is the one that must bind."""
     honest = box.attempt
-    monkeypatch.setattr(box, "attempt", lambda limits: honest(dataclasses.replace(limits, processes=200)))
-    assert "started more processes than allowed" in run_canary(box, LIMITS, tmp_path).leaks
-
-
-def test_a_box_without_a_size_for_its_files_is_found_out(monkeypatch, box, tmp_path):
-    honest = box.attempt
-    monkeypatch.setattr(box, "attempt", lambda limits: honest(dataclasses.replace(limits, files_mib=64)))
-    assert "filled more disk than allowed" in run_canary(box, LIMITS, tmp_path).leaks
+    monkeypatch.setattr(box, "attempt", lambda limits: honest(dataclasses.replace(limits, **limit)))
+    assert leak in run_canary(box, LIMITS, tmp_path).leaks
 
 
 @pytest.mark.parametrize("tricks", ["import nothing_of_the_kind\n", "raise KeyError\n"])
@@ -165,13 +156,12 @@ def test_the_canary_leaves_nothing_behind(monkeypatch, box, tmp_path):
 @pytest.mark.parametrize("kind", ["tcp", "abstract"])
 def test_the_listeners_it_plants_can_be_reached_from_outside(kind):
     """Else the network tricks could not succeed anywhere, and would prove nothing."""
-    listener = (
-        socket.create_server(("127.0.0.1", 0)) if kind == "tcp" else socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    )
+    if kind == "tcp":
+        listener = socket.create_server(("127.0.0.1", 0))
+    else:
+        (listener := socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)).bind("\0canary-test")
+        listener.listen()
     with listener:
-        if kind == "abstract":
-            listener.bind("\0canary-test")
-            listener.listen()
         accepted = threading.Thread(target=listener.accept, daemon=True)
         accepted.start()
         with socket.socket(listener.family, socket.SOCK_STREAM) as client:

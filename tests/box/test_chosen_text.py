@@ -1,6 +1,7 @@
 """Text that an attempt chooses comes out of the box as plain characters, whatever it is: no text ends an attempt."""
 
 import random
+import textwrap
 
 import pytest
 import torch
@@ -67,15 +68,10 @@ OTHERS = {
 }
 
 
-def indented(text: str) -> str:
-    return "".join(f"    {line}\n" for line in text.split("\n"))
-
-
 def raised_in(box: Box, body: str) -> Raised:
     """What `f()` raises; the same process answers another call after that."""
-    raised, after = replies(
-        box, LIMITS, f"def f():\n{indented(body)}\ndef g(x): return x\n", Call("f"), Call("g", (X,))
-    )
+    source = f"def f():\n{textwrap.indent(body, '    ')}\ndef g(x): return x\n"
+    raised, after = replies(box, LIMITS, source, Call("f"), Call("g", (X,)))
     assert after.outputs[0].tensor is not None
     assert raised.raised is not None
     return raised.raised
@@ -109,9 +105,7 @@ def test_what_python_says_of_a_text_names_no_line_of_joined_cells(box):
     assert [(each.message, each.line) for each in reply.stopped] == [("'(' was never closed", 2)]
 
 
-MODULE = (
-    HOSTILE_STR
-    + """
+MODULE = f"""{HOSTILE_STR}
 from torch import nn
 import torch
 
@@ -133,7 +127,6 @@ class Computed(Wide):
     def head_dim(self):
         raise OSError("caf\\udce9")
 """
-)
 
 
 def build(target: str, *report: str) -> Call:
@@ -172,11 +165,8 @@ def test_what_is_printed_costs_nothing_and_can_be_written(box):
 def test_any_text_becomes_one_that_can_be_written_and_is_no_longer_than_agreed():
     letters = random.Random(1)
     for _ in range(2000):
-        points = [
-            letters.choice([letters.randrange(128), letters.randrange(0xD800, 0xE000), letters.randrange(0x110000)])
-            for _ in range(letters.randrange(40))
-        ]
-        said = plain("".join(map(chr, points)), 30)
+        ranges = letters.choices([(128,), (0xD800, 0xE000), (0x110000,)], k=letters.randrange(40))
+        said = plain("".join(chr(letters.randrange(*each)) for each in ranges), 30)
         assert type(said) is str
         assert len(said) <= 30
         said.encode()

@@ -59,29 +59,25 @@ def said() -> dict[str, object]:
     return json.loads(done.stdout)
 
 
-def test_a_command_without_threads_forks(said):
-    assert said["box"] == "ForkedBox"
+@pytest.mark.parametrize(("name", "expected"), [
+    pytest.param("box", "ForkedBox", id="a command without threads forks"),
+    pytest.param("computes", 27.0, id="torch computes in it"),
+    pytest.param("meta", 1.0, id="what the meta device needs is there before an attempt begins"),
+    pytest.param("folder is empty", 0.0, id="an attempt stands in an empty folder"),
+    pytest.param("finds a name", 0.0, id="what one attempt leaves in Python the next does not find"),
+])  # fmt: skip
+def test_inside(said, name, expected):
+    assert said[name] == expected
 
 
-def test_torch_computes_in_it(said):
-    assert said["computes"] == 27.0
-
-
-def test_what_the_meta_device_needs_is_there_before_an_attempt_begins(said):
-    assert said["meta"] == 1.0
-
-
-def test_an_attempt_stands_in_an_empty_folder_of_its_own_which_goes_with_it(said):
-    assert said["folder is empty"] == 0.0
+def test_its_folder_goes_with_it_and_the_commands_environment_stays_outside(said):
     assert not Path(str(said["folder"])).exists()
-
-
-def test_the_commands_environment_stays_outside(said):
     assert "A_TOKEN" not in str(said["environment"]).split()
 
 
-def test_what_one_attempt_leaves_in_python_the_next_does_not_find(said):
-    assert said["finds a name"] == 0.0
+def test_an_exit_is_told_as_one_and_an_endless_loop_ends_at_the_deadline(said):
+    assert "exit status 3" in str(said["exits"])
+    assert "endless loop" in str(said["loops"])
 
 
 @pytest.mark.parametrize("name", ["leaves a process", "zygote"])
@@ -90,14 +86,6 @@ def test_no_process_is_left(said, name):
     while not has_ended(int(said[name])):  # the kernel may need a moment
         assert time.monotonic() < ends
         time.sleep(0.01)
-
-
-def test_an_exit_is_told_as_one(said):
-    assert "exit status 3" in str(said["exits"])
-
-
-def test_an_endless_loop_ends_at_the_deadline(said):
-    assert "endless loop" in str(said["loops"])
 
 
 def test_where_threads_run_every_attempt_is_a_new_interpreter():

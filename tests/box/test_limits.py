@@ -1,5 +1,6 @@
 """Each limit of course.yaml, met by a real attempt that runs into it, and by one that stays just below."""
 
+import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,9 +17,8 @@ from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 from tests.make import replies
 
-LIMITS = Limits(
-    seconds_per_attempt=30.0, memory_mib=512, files_mib=4, processes=16, open_files=100, reply_mib=2, seconds_per_call=10.0
-)  # fmt: skip
+LIMITS = Limits(seconds_per_attempt=30.0, seconds_per_call=10.0, memory_mib=512, files_mib=4, processes=16,
+    open_files=100, reply_mib=2)  # fmt: skip
 COUNTING = """
 import os, sys, threading, time, torch
 
@@ -60,24 +60,17 @@ def answer(box: Box, body: str, limits: Limits = LIMITS) -> float:
     return reply.outputs[0].tensor.item()
 
 
+OPENED = "    most = count(lambda i: os.open('/dev/null', 0), 500)\n    os.closerange(70, 100)\n    return most"
+STARTED = "started = count(lambda i: threading.Thread(target=done.wait).start(), 64)"
+
+
 @pytest.mark.parametrize(("body", "least", "most"), [
     pytest.param("    kept = []\n    return count(lambda i: kept.append(take(32)), 64) * 32", 256, 512,
         id="memory, in MiB"),
     pytest.param("    return count(child, 64)", 8, 15, id="processes"),
-    pytest.param(
-        "    done = threading.Event()\n"
-        "    started = count(lambda i: threading.Thread(target=done.wait).start(), 64)\n"
-        "    done.set()\n    return started",
-        4,  # their stacks and arenas are address space as well
-        15,
-        id="threads",
-    ),
-    pytest.param(
-        "    most = count(lambda i: os.open('/dev/null', 0), 500)\n    os.closerange(70, 100)\n    return most",
-        80,
-        100,
-        id="open files",
-    ),
+    pytest.param(f"    done = threading.Event()\n    {STARTED}\n    done.set()\n    return started", 4, 15,
+        id="threads"),  # whose stacks and arenas are address space as well
+    pytest.param(OPENED, 80, 100, id="open files"),
     pytest.param("    return count(fill('/tmp'), 64)", 3, 4, id="MiB in /tmp"),
     pytest.param("    return count(fill('/dev/shm'), 64)", 3, 4, id="MiB in /dev/shm"),
     pytest.param("    return count(lambda i: open(f'/tmp/{i}', 'w').close(), 5000)", 900, 1024, id="files in /tmp"),
@@ -108,17 +101,15 @@ def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(box):
     assert caught.value.end is End.BAD_REPLY
 
 
-def test_a_call_ends_when_the_judges_clock_says_so(box):
+@pytest.mark.parametrize(("body", "limits", "end"), [
+    pytest.param("    time.sleep(60)", Limits(seconds_per_call=0.3), End.TIMEOUT, id="of a call by the judge's clock"),
+    pytest.param("    while True: pass", Limits(seconds_per_attempt=0.5, seconds_per_call=20.0), End.CRASHED,
+        id="of an attempt by the kernel's, the second belt"),
+])  # fmt: skip
+def test_its_time_ends(box, body, limits, end):
     with pytest.raises(AttemptEnded) as caught:
-        answer(box, "    time.sleep(60)\n    return 1.0", Limits(seconds_per_call=0.3))
-    assert caught.value.end is End.TIMEOUT
-
-
-def test_an_attempt_that_computes_for_longer_than_its_budget_is_ended_by_the_kernel(box):
-    """The second belt: nobody's clock but RLIMIT_CPU."""
-    with pytest.raises(AttemptEnded) as caught:
-        answer(box, "    while True: pass", Limits(seconds_per_attempt=0.5, seconds_per_call=20.0))
-    assert caught.value.end is End.CRASHED
+        answer(box, body, limits)
+    assert caught.value.end is end
 
 
 def test_all_processes_of_an_attempt_share_one_bound_of_memory(box):
@@ -146,15 +137,10 @@ def test_all_processes_of_an_attempt_share_one_bound_of_memory(box):
         time.sleep(0.05)
     return 8.0 - gone
 """
-    assert held_by_survivors(box, body) * 300 <= LIMITS.memory_mib + ZYGOTE_MIB
-
-
-def held_by_survivors(box: Box, body: str) -> float:
-    """None survives where the kernel chose to end the attempt itself."""
-    try:
-        return answer(box, body)
-    except AttemptEnded:
-        return 0.0
+    survivors = 0.0
+    with contextlib.suppress(AttemptEnded):  # where the kernel chose to end the attempt itself
+        survivors = answer(box, body)
+    assert survivors * 300 <= LIMITS.memory_mib + ZYGOTE_MIB
 
 
 def test_what_a_killed_judge_left_is_swept_away():

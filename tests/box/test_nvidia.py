@@ -25,10 +25,7 @@ def machine(tmp_path: Path) -> Machine:
     def make(gpus: int = 1, *, told: int | None = None, cache: str = "", usual: str = "") -> Places:
         dev, proc, sys = tmp_path / "dev", tmp_path / "proc", tmp_path / "sys"
         for name in (
-            "nvidiactl",
-            "nvidia-uvm",
-            "nvidia-uvm-tools",
-            "nvidia-modeset",
+            *"nvidiactl nvidia-uvm nvidia-uvm-tools nvidia-modeset".split(),
             *(f"nvidia{i}" for i in range(gpus)),
         ):
             (dev / name).parent.mkdir(exist_ok=True)
@@ -107,9 +104,8 @@ def test_a_device_file_that_is_not_there_is_named_with_the_command_that_makes_it
 def test_a_device_file_for_a_group_alone_is_named_with_the_command_that_opens_it(machine, folder, name):
     places = machine(usual=str(folder))
     (places.dev / name).chmod(0o660)
-    assert says(find_driver(places, {})) == [
-        (f"the box may not open {places.dev}/{name}", f"sudo chmod a+rw {places.dev}/{name}")
-    ]
+    file = f"{places.dev}/{name}"
+    assert says(find_driver(places, {})) == [(f"the box may not open {file}", f"sudo chmod a+rw {file}")]
 
 
 def test_a_library_that_is_not_found_is_named(machine: Machine) -> None:

@@ -10,6 +10,7 @@ import torch
 from manyheads.box.replies import BadReply
 from manyheads.box.traces import read_traced
 from manyheads.box.worker import wire
+from manyheads.box.worker.answers import Traced
 from manyheads.box.worker.messages import Call, TraceCall
 from manyheads.box.worker.tensor_info import ELEMENTS
 from manyheads.box.worker.tracing import DEPTH, ORDER, SIDES, STEPS, trace
@@ -24,25 +25,25 @@ def sent(body: object, tensors: list[torch.Tensor]) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def honest() -> tuple[Any, list[torch.Tensor]]:
+def traced() -> Traced:
     namespace: dict[str, object] = {}
     exec(compile(SOURCE, "a.py", "exec"), namespace)
-    traced = trace(namespace, TraceCall(Call("f", (torch.ones(2, 3),)), (2, 2), 2), "a.py")
+    return trace(namespace, TraceCall(Call("f", (torch.ones(2, 3),)), (2, 2), 2), "a.py")
+
+
+@pytest.fixture(scope="module")
+def honest(traced: Traced) -> tuple[Any, list[torch.Tensor]]:
     tensors: list[torch.Tensor] = []
     return wire.to_body(traced, tensors), tensors
 
 
-def test_what_is_honest_is_read_as_it_was_sent(honest: tuple[Any, list[torch.Tensor]]) -> None:
-    namespace: dict[str, object] = {}
-    exec(compile(SOURCE, "a.py", "exec"), namespace)
-    traced = trace(namespace, TraceCall(Call("f", (torch.ones(2, 3),)), (2, 2), 2), "a.py")
+def test_what_is_honest_is_read_as_it_was_sent(traced: Traced) -> None:
     read = read_traced(wire.encode(traced)[wire.LENGTH.size :])
     assert (read.order, read.dropped, len(read.steps)) == (traced.order, traced.dropped, len(traced.steps))
     for mine, theirs in zip(read.steps, traced.steps, strict=True):
         assert mine.name == theirs.name
-        assert (mine.lines, mine.sites, mine.inputs, mine.outputs) == (
-            theirs.lines, theirs.sites, theirs.inputs, theirs.outputs,
-        )  # fmt: skip
+        for part in ("lines", "sites", "inputs", "outputs"):
+            assert getattr(mine, part) == getattr(theirs, part)
         assert [torch.equal(a, b) for a, b in zip(mine.crops, theirs.crops, strict=True)] == [True] * len(mine.crops)
 
 
@@ -73,18 +74,16 @@ def test_what_was_not_agreed_is_not_read(honest, path, value):
 
 
 def test_more_than_was_agreed_is_not_read(honest: tuple[Any, list[torch.Tensor]]) -> None:
-    body, tensors = copy.deepcopy(honest[0]), list(honest[1])
-    body["steps"] = body["steps"] * STEPS
-    with pytest.raises(BadReply, match="steps"):
-        read_traced(sent(body, tensors))
-    body = copy.deepcopy(honest[0])
-    body["steps"][0]["inputs"] *= SIDES + 1
-    with pytest.raises(BadReply, match="inputs"):
-        read_traced(sent(body, tensors))
-    body = copy.deepcopy(honest[0])
-    tensors[body["steps"][0]["crops"][0]["index"]] = torch.zeros(ELEMENTS + 1)
-    with pytest.raises(BadReply, match="larger than agreed"):
-        read_traced(sent(body, tensors))
+    many, wide, large = (copy.deepcopy(honest[0]) for _ in range(3))
+    many["steps"] = many["steps"] * STEPS
+    wide["steps"][0]["inputs"] *= SIDES + 1
+    tensors = list(honest[1])
+    tensors[large["steps"][0]["crops"][0]["index"]] = torch.zeros(ELEMENTS + 1)
+    for body, held, says in (
+        (many, honest[1], "steps"), (wide, honest[1], "inputs"), (large, tensors, "larger than agreed")
+    ):  # fmt: skip
+        with pytest.raises(BadReply, match=says):
+            read_traced(sent(body, held))
 
 
 def test_mutated_bytes_are_an_answer_or_a_bad_one(honest: tuple[Any, list[torch.Tensor]]) -> None:

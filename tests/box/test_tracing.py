@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from manyheads.box.worker.answers import Step, Traced
+from manyheads.box.worker.execute import execute
 from manyheads.box.worker.messages import Call, TraceCall
 from manyheads.box.worker.tracing import CROPS, ORDER, STEPS, trace
 
@@ -101,10 +102,8 @@ def test_a_helper_stands_below_the_line_that_called_it(follow: Follow) -> None:
 def test_inside_vmap_shapes_are_those_of_one_example(follow: Follow) -> None:
     traced = follow("def f(x):\n    return torch.vmap(lambda t: t @ t.mT)(x)\n", crop=(2, 2))
     steps = [traced.steps[place] for place in traced.order]
-    assert [(s.name, s.outputs[0].shape, s.storage, s.crops) for s in steps] == [
-        ("mT", (4, 3), "", ()),
-        ("matmul", (3, 3), "", ()),
-    ]
+    assert [(s.name, s.outputs[0].shape) for s in steps] == [("mT", (4, 3)), ("matmul", (3, 3))]
+    assert {(s.storage, s.crops) for s in steps} == {("", ())}
 
 
 def test_an_exception_in_the_middle_leaves_the_steps_before_it(follow: Follow) -> None:
@@ -140,9 +139,8 @@ def test_a_corner_of_what_comes_out_is_kept_of_the_first_times(follow: Follow) -
     traced = follow("def f(x):\n    for n in range(9):\n        x = x + 1\n    return x\n", crop=(2, 3), times=2)
     step = traced.steps[0]
     assert torch.equal(torch.stack(step.crops), torch.stack([X[0, :2, :3] + 1, X[0, :2, :3] + 2]))
-    many = follow(
-        f"def f(x):\n    for n in range({CROPS + 9}):\n        x = x + 1\n    return x\n", crop=(1,), times=999
-    )
+    loop = f"def f(x):\n    for n in range({CROPS + 9}):\n        x = x + 1\n    return x\n"
+    many = follow(loop, crop=(1,), times=999)
     assert len(many.steps[0].crops) == CROPS
 
 
@@ -162,8 +160,6 @@ def test_following_changes_no_answer(follow: Follow) -> None:
     source = "def f(x):\n    x = F.dropout(x, 0.5) * torch.rand_like(x)\n    return x.softmax(-1)\n"
     namespace: dict[str, object] = {"F": torch.nn.functional, "torch": torch}
     exec(source, namespace)
-    from manyheads.box.worker.execute import execute
-
     call = Call("f", (X,), seed=5)
     mine = execute(namespace, call, "a.py").outputs[0].tensor
     followed = trace(namespace, TraceCall(call, (2, 2), 3), "<string>").reply.outputs[0].tensor

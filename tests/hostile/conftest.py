@@ -24,7 +24,6 @@ from tests.hostile.one_line import sources
 from tests.make import REPOSITORY, RIGHT, TINY, copy_course
 
 HERE = Path(__file__).parent
-PRELUDE = (HERE / "attempts" / "wire_prelude.py").read_text(encoding="utf-8")
 FILE = "01_running_mean.py"
 
 LIMITS = {
@@ -294,9 +293,10 @@ def attempts_of(section: str) -> dict[str | bytes, Place]:
 
 
 def texts_of(part: str) -> dict[str, str]:
-    """The hostile attempts of a part as they are handed in: a file each, or a line."""
-    files = {path.stem: path.read_text(encoding="utf-8") for path in (HERE / "attempts" / part).glob("*.py")}
-    return {name: (PRELUDE if part == "wire" else "") + text for name, text in (files | sources(part)).items()}
+    """The hostile attempts of a part as they are handed in: each stands below its name, or is one line."""
+    text = (HERE / "attempts" / f"{part}.py").read_text(encoding="utf-8")
+    head, *found = re.split(r"(?m)^# (\w+): .*\n(?:# .*\n)*", text)
+    return {name: head + body for name, body in zip(found[::2], found[1::2], strict=True)} | sources(part, head)
 
 
 def among_honest(tricks: Mapping[str | bytes, Place], every: int = 1) -> dict[str | bytes, Place]:

@@ -1,7 +1,6 @@
-"""Tricks of one line: what running_mean does with x, or what is answered on the wire, in the words of its prelude."""
+"""Tricks of one line: what running_mean does with x, or what is answered on the wire, in the words of wire.py."""
 
 RIGHT = "(x.cumsum(0) / x.new_ones(len(x)).cumsum(0))"
-RUNNING_MEAN = "import ctypes, itertools, os, sys, time, torch\n\ndef running_mean(x):\n    {}\n"  # on line 4
 ONE_LINE: dict[str, dict[str, str]] = {}
 ONE_LINE["exhausting"] = {
     "aborts": "os.abort()",
@@ -74,7 +73,7 @@ ONE_LINE["tensors"] = {
 }  # fmt: skip
 
 
-def sources(section: str) -> dict[str, str]:
-    """The attempts of a section that are one line each, by their names."""
-    form = "answer_with({})\n" if section == "wire" else RUNNING_MEAN
-    return {name: form.format(line) for name, line in ONE_LINE.get(section, {}).items()}
+def sources(section: str, head: str) -> dict[str, str]:
+    """The attempts of a section that are one line each, by their names; each begins with this head."""
+    form = "answer_with({})\n" if section == "wire" else "def running_mean(x):\n    {}\n"  # its lines 4 and 5
+    return {name: head + form.format(line) for name, line in ONE_LINE.get(section, {}).items()}

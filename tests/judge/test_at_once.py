@@ -24,8 +24,8 @@ GOOD = "def f(x):\n    return x + x\n"
 
 
 @contextmanager
-def attempt(box: Box, source: str, **limits: float) -> Iterator[AttemptRunner]:
-    runner = AttemptRunner(box, AttemptSource("a.py", source), Limits(**limits))  # type: ignore[arg-type]
+def attempt(box: Box, source: str, device: str = "cpu", **limits: float) -> Iterator[AttemptRunner]:
+    runner = AttemptRunner(box, AttemptSource("a.py", source), Limits(**limits), device=device)
     runner.load()
     try:
         yield runner
@@ -111,6 +111,7 @@ def test_who_can_do_only_float32_is_asked_the_rest_in_it(box: Box, sent: list[in
         answers = runner.execute_all(questions("f", "f"))
         assert said(answers) == [3.0, 6.0]
         assert said(runner.execute_all(questions("f", "f"))) == [3.0, 6.0]
+        assert (runner.dtype, answers[0].outputs[0].dtype) == ("float32", "float32")
     assert sent == [2, 2, 2]
 
 

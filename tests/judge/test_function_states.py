@@ -1,4 +1,4 @@
-"""Where a check failed, and what follows for each function."""
+"""Where a check failed, which functions an attempt's function uses, and what follows for each."""
 
 import pytest
 
@@ -7,19 +7,20 @@ from manyheads.box.worker.messages import Call
 from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange
-from manyheads.judge.function_states import Seen, function_results
+from manyheads.judge.function_states import Seen, function_results, named_in, uses
 from manyheads.judge.tell_failed import places_of
 
 RIGHT, WRONG = Reply((Output("right"),)), Reply((Output("wrong"),))
 
 
-def exchange(function: str, reply: Reply) -> Exchange:
-    return Exchange("check", Call(function), reply)
+UNWRITTEN = Raised("NotImplementedError", ("NotImplementedError", "Exception"), "", "call", 3)
 
 
-def failed_in(*exchanges: Exchange, ended: Call | None = None) -> str:
-    """The function at which a check failed that asked this."""
+def failed_in(*asked: tuple[str, Reply], ended: Call | None = None, **more: str) -> str:
+    """The function at which a check failed that asked this. more: of the first call."""
     failed = CheckOutcome("check", "check", Layer.VALUES, 1, "", "failed")
+    calls = [Call(name, **(more if not i else {})) for i, (name, _) in enumerate(asked)]
+    exchanges = [Exchange("check", call, reply) for call, (_, reply) in zip(calls, asked, strict=True)]
     last = {"check": ended} if ended else {}
     return places_of([failed], exchanges, last, lambda each: each.reply.outputs == RIGHT.outputs)["check"]
 
@@ -32,19 +33,17 @@ def failed_in(*exchanges: Exchange, ended: Call | None = None) -> str:
     pytest.param([("split", RIGHT), ("merge", RIGHT)], "merge", id="what was asked is no number"),
 ])  # fmt: skip
 def test_a_check_fails_where_it_stops_or_where_that_comes_from(exchanges: list[tuple[str, Reply]], place: str) -> None:
-    assert failed_in(*(exchange(*each) for each in exchanges)) == place
+    assert failed_in(*exchanges) == place
 
 
 def test_whoever_raises_where_numbers_cannot_be_compared_is_where_its_check_failed() -> None:
-    in_float32 = Call("make", dtype="float32")
     raised = Reply(raised=Raised("ValueError", ("ValueError", "Exception"), "no", "call", 4))
-    made = Exchange("check", in_float32, raised)
-    assert failed_in(made, exchange("layer", RIGHT)) == "make"
-    assert failed_in(Exchange("check", in_float32, WRONG), exchange("layer", RIGHT)) == "layer"
+    assert failed_in(("make", raised), ("layer", RIGHT), dtype="float32") == "make"
+    assert failed_in(("make", WRONG), ("layer", RIGHT), dtype="float32") == "layer"
 
 
 def test_a_call_that_ended_the_process_is_where_its_check_failed() -> None:
-    assert failed_in(exchange("split", WRONG), ended=Call("merge")) == "merge"
+    assert failed_in(("split", WRONG), ended=Call("merge")) == "merge"
 
 
 BEFORE = """
@@ -116,12 +115,31 @@ def test_a_name_that_is_not_there_is_told_with_one_that_may_be_meant() -> None:
     assert (found.state, found.near) == ("undefined", "scores")
 
 
-def test_what_could_not_be_asked_to_the_end_is_right_so_far() -> None:
+def test_what_could_not_be_asked_to_the_end_is_right_so_far_and_what_nothing_has_asked_is_unseen() -> None:
     assert states(Seen("scores", True, stopped_at="attend")) == ["so_far attend"]
-
-
-def test_what_nothing_has_asked_is_neither_right_nor_wrong() -> None:
     assert states(Seen("scores")) == ["unseen"]
 
 
-UNWRITTEN = Raised("NotImplementedError", ("NotImplementedError", "Exception"), "", "call", 3)
+USING = """
+def scores(q, k): return q @ k.mT
+def helper(q, k): return scores(q, k)
+def attend(q, k, v): return helper(q, k) @ v
+class Head(Module):
+    def forward(self, x): return attend(x, x, x) + Head.size
+if __name__ == "__main__":
+    def scores(): return attend
+"""
+
+
+def test_what_is_used_by_way_of_another_is_used() -> None:
+    assert {name: uses(USING, name) for name in named_in(USING)} == {
+        "scores": frozenset(),
+        "helper": {"scores"},
+        "attend": {"helper", "scores"},
+        "Head": {"attend", "helper", "scores"},
+    }
+
+
+def test_of_a_text_that_is_no_python_nothing_is_known() -> None:
+    assert named_in("def f(:") == {}
+    assert uses("def f(:", "f") == frozenset()

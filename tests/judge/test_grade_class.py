@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
 from tests import make
 from tests.make import BY_SUMS as RIGHT
-from tests.make import TINY, copy_course, hand_in
+from tests.make import TINY, copy_course, hand_in, replace
 from tests.warm import fork_judges
 
 pytestmark = pytest.mark.usefixtures("warm_judges")
@@ -57,7 +57,7 @@ class Together:
 @pytest.fixture(scope="module")
 def together(tmp_path_factory: pytest.TempPathFactory, submitted: Path) -> Together:
     course = copy_course(TINY, tmp_path_factory.mktemp("course") / "tiny")
-    edit("course.yaml", "seconds_per_call: 2", "seconds_per_call: 0.5")(course)
+    replace(course / "course.yaml", "seconds_per_call: 2", "seconds_per_call: 0.5")
     submissions, _ = find_submissions(load_course(course), submitted)
     with pytest.MonkeyPatch.context() as patched:
         fork_judges(patched)
@@ -97,33 +97,23 @@ def test_a_judge_collects_garbage_though_not_while_it_starts(tmp_path: Path) -> 
         assert pool.submit(collects_after_it_has_failed_to_start, GradePlan(SECRET, course=tmp_path)).result()
 
 
-def edit(name: str, old: str, new: str) -> Callable[[Path], None]:
-    def fault(folder: Path) -> None:
-        text = (folder / name).read_text(encoding="utf-8")
-        assert old in text
-        (folder / name).write_text(text.replace(old, new), encoding="utf-8")
-
-    return fault
-
-
 CHECKS = "grader/checks/test_running_mean.py"
 
 
-@pytest.mark.parametrize(("fault", "error", "says"), [
-    pytest.param(edit(CHECKS, "import torch", "import torhc"), GraderFault, "torhc", id="checks that do not import"),
-    pytest.param(edit(CHECKS, "import torch", "import os\n\nos._exit(3)"), WorkerLost, "a judge process ended",
-        id="a judge that cannot be started"),
+@pytest.mark.parametrize(("instead", "error", "says"), [
+    pytest.param("import torhc", GraderFault, "torhc", id="checks that do not import"),
+    pytest.param("import os\n\nos._exit(3)", WorkerLost, "a judge process ended", id="a judge that cannot be started"),
 ])  # fmt: skip
-def test_a_judges_fault_surfaces_with_what_to_do_next(tiny_copy, submitted, fault, error, says):
+def test_a_judges_fault_surfaces_with_what_to_do_next(tiny_copy, submitted, instead, error, says):
     submissions, _ = find_submissions(load_course(tiny_copy), submitted)
-    fault(tiny_copy)
+    replace(tiny_copy / CHECKS, "import torch", instead)
     with pytest.raises(error, match=says) as raised:
         grade(tiny_copy, submissions[:2], 1)
     assert ". Next: " in str(raised.value)
 
 
 def test_a_check_that_fails_by_itself_is_told_apart_from_the_students_fault(tiny_copy: Path, submitted: Path) -> None:
-    edit(CHECKS, "    x, g = draw(6), draw(6)", "    x, g = 1 / 0")(tiny_copy)
+    replace(tiny_copy / CHECKS, "    x, g = draw(6), draw(6)", "    x, g = 1 / 0")
     submissions, _ = find_submissions(load_course(tiny_copy), submitted)
     (graded,) = grade_all(GradePlan(SECRET, course=tiny_copy), submissions[:1], 1)
     assert graded.faults == ("gradients: ZeroDivisionError: division by zero",)
@@ -145,9 +135,15 @@ OTHERS = {"ada": RIGHT, "ben": CLASS["ben"], "zoe": RIGHT}
 
 def dying(folder: Path, how: str) -> None:
     """Let the first check do this to its judge, at the attempt that gives one number."""
-    edit(
-        CHECKS, '    assert_shape(attempt.call("running_mean", draw(7)), (7,))', AT_ONE_NUMBER.format(how).lstrip("\n")
-    )(folder)
+    asks = '    assert_shape(attempt.call("running_mean", draw(7)), (7,))'
+    replace(folder / CHECKS, asks, AT_ONE_NUMBER.format(how).lstrip("\n"))
+
+
+def graded_where_a_judge_dies(course: Path, folder: Path, how: str, jobs: int = 1) -> dict[str, Result]:
+    """The class, and dan, whose attempt it is."""
+    dying(course, how)
+    submissions, _ = find_submissions(load_course(course), hand_in(folder / "class", OTHERS | {"dan": ONE_NUMBER}))
+    return grade(course, submissions, jobs)
 
 
 @pytest.mark.parametrize("how", [
@@ -157,9 +153,7 @@ def dying(folder: Path, how: str) -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_who_is_judged_when_a_judge(tiny_copy: Path, tmp_path: Path, how: str, jobs: int) -> None:
     """is not graded, where that happens again; the rest of the class is."""
-    dying(tiny_copy, how)
-    submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", OTHERS | {"dan": ONE_NUMBER}))
-    found = grade(tiny_copy, submissions, jobs)
+    found = graded_where_a_judge_dies(tiny_copy, tmp_path, how, jobs)
     assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": None}
     (exercise,) = found["dan"].exercises
     assert (found["dan"].not_graded, exercise.max_score) == (("running_mean",), 4)
@@ -168,9 +162,8 @@ def test_who_is_judged_when_a_judge(tiny_copy: Path, tmp_path: Path, how: str, j
 
 
 def test_a_judge_gets_no_more_memory_than_its_bound(tiny_copy: Path, tmp_path: Path) -> None:
-    dying(tiny_copy, f"pathlib.Path({str(tmp_path / 'had')!r}).write_text(str(len(bytes(16 << 30))))")
-    submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", OTHERS | {"dan": ONE_NUMBER}))
-    found = grade(tiny_copy, submissions, 1)
+    asks_for_more = f"pathlib.Path({str(tmp_path / 'had')!r}).write_text(str(len(bytes(16 << 30))))"
+    found = graded_where_a_judge_dies(tiny_copy, tmp_path, asks_for_more)
     assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": 0}
     assert not (tmp_path / "had").exists()
 
@@ -179,9 +172,7 @@ def test_a_judge_that_is_killed_once_costs_nobody_anything(tiny_copy: Path, tmp_
     once = (
         f"m = pathlib.Path({str(tmp_path / 'died')!r}); m.exists() or (m.touch(), os.kill(os.getpid(), signal.SIGKILL))"
     )
-    dying(tiny_copy, once)
-    submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", OTHERS | {"dan": ONE_NUMBER}))
-    found = grade(tiny_copy, submissions, 1)
+    found = graded_where_a_judge_dies(tiny_copy, tmp_path, once)
     assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": 0}
 
 
@@ -208,17 +199,14 @@ def two_gib() -> Iterator[Path]:
 def test_a_judge_that_the_kernel_ends_for_lack_of_memory_ends_no_run(tiny_copy, tmp_path, two_gib):
     dying(tiny_copy, "[b'x' * (1 << 28) for _ in range(12)]")
     submitted = hand_in(tmp_path / "class", OTHERS | {"dan": ONE_NUMBER})
-    line = (
-        f"echo $$ > {two_gib}/cgroup.procs && exec {sys.executable} -m manyheads grade {submitted} --jobs 1 --no-lines"
-    )
+    grading = f"{sys.executable} -m manyheads grade {submitted} --jobs 1 --no-lines"
+    line = f"echo $$ > {two_gib}/cgroup.procs && exec {grading}"
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(["sh", "-c", line], cwd=tiny_copy, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     assert "not graded: dan: " in done.stdout
-    scores = {
-        p.parent.name: Result.model_validate_json(p.read_bytes()).score for p in tiny_copy.glob("results/*/*.json")
-    }
-    assert scores == {"ada": 4, "ben": 2, "zoe": 4, "dan": None}
+    results = (Result.model_validate_json(path.read_bytes()) for path in tiny_copy.glob("results/*/*.json"))
+    assert {result.student: result.score for result in results} == {"ada": 4, "ben": 2, "zoe": 4, "dan": None}
 
 
 def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(tiny_copy, tmp_path, monkeypatch):

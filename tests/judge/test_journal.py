@@ -19,12 +19,11 @@ from manyheads.course import load_course
 from manyheads.judge.judge_process import GradePlan
 from manyheads.judge.keys import keys_of
 from manyheads.judge.record_results import JOURNAL, Record
-from manyheads.result import Result
-from manyheads.submission import Submission, find_submissions
+from manyheads.submission import find_submissions
 from tests import make
 from tests.conftest import Run
 from tests.make import BY_SUMS as RIGHT
-from tests.make import CLASS, REPOSITORY, copy_course, hand_in
+from tests.make import CLASS, REPOSITORY, TINY, copy_course, hand_in
 from tests.warm import run_warm
 
 pytestmark = pytest.mark.journey
@@ -39,22 +38,12 @@ def hand_in_one(path: Path, source: str, student: str) -> None:
     path.write_text(f"{source}# {student}\n", encoding="utf-8")  # the same text would be judged once
 
 
-def seed_in(out: Path) -> int:
-    """The seed of the results, which all of them have."""
-    (seed,) = {json.loads(path.read_bytes())["seed"] for path in out.glob("*/*.json")}
-    return int(seed)
-
-
 def results_in(out: Path) -> Results:
     return {path.parent.name: path.read_bytes() for path in sorted(out.glob("*/*.json"))}
 
 
 def grading(course: Path, submitted: Path, out: Path, jobs: int) -> list[str]:
     return [*map(str, ("grade", submitted, "--out", out, "--course", course, "--jobs", jobs, "--seed", 7))]
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
 
 
 def start(course: Path, submitted: Path, out: Path, jobs: int = 1) -> subprocess.Popen[str]:
@@ -64,7 +53,8 @@ def start(course: Path, submitted: Path, out: Path, jobs: int = 1) -> subprocess
 
 def grade_all_of(course: Path, submitted: Path, out: Path) -> str:
     """What `course grade` says where nobody disturbs it."""
-    return run_warm("manyheads", grading(course, submitted, out, 1), out.parent, environment()).stdout
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
+    return run_warm("manyheads", grading(course, submitted, out, 1), out.parent, environment).stdout
 
 
 def wait_for_results(out: Path, count: int, process: subprocess.Popen[str]) -> None:
@@ -95,7 +85,7 @@ def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, sub
     assert "points changed since the last run: ben 2 → 4\n" in said
     mended = results_in(out)
     assert {s for s in first if mended[s] != first[s]} == {"ben"}
-    seed = seed_in(out)
+    (seed,) = {json.loads(path.read_bytes())["seed"] for path in out.glob("*/*.json")}
     assert "5 submissions in" in grade("--seed", str(seed + 1))
     assert "5 submissions in" in grade("--seed", str(seed))
     assert results_in(out) == mended, "graded again with the same seed it is the same"
@@ -166,8 +156,8 @@ def write_exercises(course: Path, ids: dict[str, list[str]]) -> None:
     """A course of these exercises, by assignment: each asks what the tiny course's only one asks."""
     rows = [{"id": a, "title": a.title(), "exercises": [row(id_) for id_ in ids[a]]} for a in ids]
     (course / "course.yaml").write_text(yaml.safe_dump({"title": "Averages", "assignments": rows}))
-    reference = (REPOSITORY / "tests/tiny_course/solutions/averages/01_running_mean.py").read_bytes()
-    checks = (REPOSITORY / "tests/tiny_course" / "grader/checks/test_running_mean.py").read_bytes()
+    reference = (TINY / "solutions/averages/01_running_mean.py").read_bytes()
+    checks = (TINY / "grader/checks/test_running_mean.py").read_bytes()
     for assignment, names in ids.items():
         for number, id_ in enumerate(names, 1):
             path = course / "solutions" / assignment / f"{number:02d}_{id_}.py"
@@ -183,7 +173,8 @@ def row(id_: str) -> dict[str, object]:
 def test_an_entry_is_good_for_the_result_that_it_was_written_with(tiny_copy, submitted, tmp_path):
     course = load_course(tiny_copy)
     (submission, *_), _ = find_submissions(course, submitted)
-    (exercise,), result = submission.assignment.exercises, result_of(submission)
+    (exercise,) = submission.assignment.exercises
+    result = make.result(submission.student, make.exercise("running_mean", score=4, max_score=4))
     keys = keys_of(course, GradePlan(b"secret", course=tiny_copy))
     Record(tmp_path, keys).note(submission, {"running_mean": "k"}, result)
     record = Record(tmp_path, keys)
@@ -191,10 +182,6 @@ def test_an_entry_is_good_for_the_result_that_it_was_written_with(tiny_copy, sub
     assert record.holds(submission, exercise, "k", found)
     assert not record.holds(submission, exercise, "other", found)
     assert not record.holds(submission, exercise, "k", found.model_copy(update={"score": 3.0}))
-
-
-def result_of(submission: Submission) -> Result:
-    return make.result(submission.student, make.exercise("running_mean", score=4, max_score=4))
 
 
 def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
@@ -242,7 +229,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """What the class earns where nobody interferes, with the secret that every copy below is given."""
     root = tmp_path_factory.mktemp("undisturbed")
     course = root / "course"
-    copy_course(REPOSITORY / "tests" / "tiny_course", course)
+    copy_course(TINY, course)
     plant_secret(course)
     out = root / "out"
     grade_all_of(course, hand_in(root / "submitted", CLASS), out)
@@ -264,14 +251,9 @@ def plant_secret(course: Path) -> None:
 def wait_until_gone(group: int, seconds: float = 60.0) -> None:
     """A process that ends with its parent (multiprocessing's resource tracker) may do so a moment after it."""
     ends = time.monotonic() + seconds
-    while left := left_in_group(group):
+    while left := [pid for pid in pids() if group_of(pid) == group and not has_ended(pid)]:
         assert time.monotonic() < ends, left
         time.sleep(0.01)
-
-
-def left_in_group(group: int) -> list[int]:
-    """Processes of that group that still run."""
-    return [pid for pid in pids() if group_of(pid) == group and not has_ended(pid)]
 
 
 def group_of(pid: int) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.judge.test_killed import JUDGE, LOOP, REAPER, a_class, patient
+from tests.judge.test_killed import JUDGE, LOOP, REAPER, SOAK, a_class, endings, patient
 from tests.witness import Witnessed, loops, witnessed
 
 pytestmark = pytest.mark.journey
@@ -32,7 +32,6 @@ with open("said", "w") as said:
     subprocess.Popen([*grade, "--cluster", json.loads(address.read_text())["address"]], stdout=said, stderr=said)
 """
 MOMENTS = {"a judge starts": JUDGE, "a box starts": REAPER, "an attempt loops": ""}
-SOAK = pytest.mark.soak  # each takes seconds: the suite has one of a kind, `make soak` has all
 moments = pytest.mark.parametrize(
     "moment", [pytest.param(m, marks=[SOAK] if watched else []) for m, watched in MOMENTS.items()]
 )
@@ -54,9 +53,7 @@ def end(run: Witnessed, what: str, ending: signal.Signals) -> None:
 
 
 @moments
-@pytest.mark.parametrize(
-    "ending", [pytest.param(signal.SIGKILL, id="SIGKILL"), pytest.param(signal.SIGTERM, id="SIGTERM", marks=SOAK)]
-)
+@endings
 def test_a_worker_takes_its_judge_and_its_box_along(tiny_copy, tmp_path, moment, ending):
     with graded_on_a_cluster(tiny_copy, tmp_path, moment) as run:
         end(run, WORKER, ending)

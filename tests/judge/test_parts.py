@@ -128,10 +128,10 @@ def test_where_every_call_wants_for_what_a_part_did_not_define_the_file_is_to_bl
 
 
 def test_a_file_that_has_nothing_beside_a_part_that_failed_is_to_blame(grade, tmp_path):
-    (tmp_path / f"{STEM}.py").write_text("import torhc\n", encoding="utf-8")
-    assert [d.id for d in grade(tmp_path / f"{STEM}.py").diagnosis] == ["load_error"]
-    (tmp_path / f"{STEM}.py").write_text("import torhc\ndef running_maen(x):\n    return x\n", encoding="utf-8")
-    assert [d.id for d in grade(tmp_path / f"{STEM}.py").diagnosis] == ["interface"]
+    path = tmp_path / f"{STEM}.py"
+    for below, named in (("", "load_error"), ("def running_maen(x):\n    return x\n", "interface")):
+        path.write_text(f"import torhc\n{below}", encoding="utf-8")
+        assert [d.id for d in grade(path).diagnosis] == [named]
 
 
 @pytest.mark.parametrize("source", [
@@ -164,16 +164,15 @@ def test_a_file_too_deep_for_python_is_told_so_and_not_that_a_function_calls_its
 
 
 def test_a_cell_too_deep_for_python_costs_the_others_nothing(grade, tmp_path):
-    cells = [code(NESTED["a sum of 60,000 terms"]), code(RIGHT)]
-    result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    result = grade(written(tmp_path, notebook_of(NESTED["a sum of 60,000 terms"], RIGHT)))
     assert result.score == result.max_score
     assert result.note.startswith(f"Line 1 of code cell 1 did not run to its end: it raised SyntaxError. {TOO_DEEP}")
 
 
 def test_names_that_every_notebook_has_cost_nothing(grade: Callable[[Path], ExerciseResult], tmp_path: Path) -> None:
     asks = "IN_COLAB = 'google.colab' in str(get_ipython())\n"
-    cells = [code(asks + RIGHT.replace("    assert", "    display(x, clear=True)\n    assert"))]
-    result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    shows = RIGHT.replace("    assert", "    display(x, clear=True)\n    assert")
+    result = grade(written(tmp_path, notebook_of(asks + shows)))
     assert (result.score, result.note) == (result.max_score, "")
 
 
@@ -188,8 +187,7 @@ LONG_LINES = {
 @pytest.mark.parametrize("above", LONG_LINES.values(), ids=LONG_LINES)
 def test_what_is_no_line_end_to_python_moves_no_cell(grade, tmp_path, above):
     """`str.splitlines` ends lines where Python ends none: cells were cut in the middle, and the answer was lost."""
-    cells = [code(above), code("%matplotlib inline\n# a\u2028remark\n" + RIGHT), code("oops")]
-    result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    result = grade(written(tmp_path, notebook_of(above, "%matplotlib inline\n# a\u2028remark\n" + RIGHT, "oops")))
     assert result.score == result.max_score
     assert result.note.startswith("Line 1 of code cell 3 did not run to its end: it raised NameError")
 

@@ -74,23 +74,18 @@ def test_so_few_factors_are_told_that_a_chosen_one_carries_a_few_bits() -> None:
     assert len({withhold(each, asked) for each in chosen}) < 300
 
 
-def test_what_is_counted_in_such_a_tensor_is_not_told_either() -> None:
-    tensor = torch.full((1234, 2), torch.nan)
-    reply = Reply((Output("tensor", tensor, "float64", "cpu", (1234, 2)),))
+@pytest.mark.parametrize(("given", "shape", "more", "counts"), [
+    pytest.param(X, (1234, 2), (), "… of …", id="not of such a tensor either"),
+    pytest.param(torch.zeros(3, 23), (3, 23), (Output("tensor", None, "float64", "cpu", (12345,)),), "69 of 69",
+        id="of one whose sizes are the call's"),
+])  # fmt: skip
+def test_how_many_values_there_are_is_told(given, shape, more, counts) -> None:
+    tensor = torch.full(shape, torch.nan)
     with pytest.raises(CheckFailed) as failed:
         assert_finite(tensor, "the output")
-    text = withhold(str(failed.value), [Exchange("check", Call("f", (X,)), reply)])
-    assert text == "the output: … of … values are NaN, the first at (0, 0)"
-
-
-def test_how_many_values_there_are_is_a_number() -> None:
-    tensor = torch.full((3, 23), torch.nan)
-    with pytest.raises(CheckFailed) as failed:
-        assert_finite(tensor, "the output")
-    reply = Reply((Output("tensor", tensor, "float64", "cpu", (3, 23)),))
-    longer = Reply((*reply.outputs, Output("tensor", None, "float64", "cpu", (12345,))))
-    text = withhold(str(failed.value), [Exchange("check", Call("f", (torch.zeros(3, 23),)), longer)])
-    assert text == "the output: 69 of 69 values are NaN, the first at (0, 0)"
+    reply = Reply((Output("tensor", tensor, "float64", "cpu", shape), *more))
+    text = withhold(str(failed.value), [Exchange("check", Call("f", (given,)), reply)])
+    assert text == f"the output: {counts} values are NaN, the first at (0, 0)"
 
 
 def test_a_parameters_size_is_withheld_from_the_words_of_any_check() -> None:
@@ -103,7 +98,5 @@ def test_a_parameters_size_is_withheld_from_the_words_of_any_check() -> None:
 
 def test_numbers_of_the_check_itself_stay_where_the_attempt_returns_what_it_should() -> None:
     reply = Reply((Output("tensor", None, "float64", "cpu", EXPECTED),))
-    evidence = (
-        "2310 of 2310 values differ, by 13.9% of the largest; T = 4096, 1e-05, channels [0, 1, 2, 3, 4, 5, 6, 7, 8]"
-    )
+    evidence = "2310 of 2310 values differ, by 13.9% of the largest; T = 4096, 1e-05, channels [0, 1, 2, 3, 4, 5, 6]"
     assert withhold(evidence, [Exchange("check", Call("f", (X,)), reply)], EXPECTED) == evidence

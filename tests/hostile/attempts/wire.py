@@ -1,0 +1,241 @@
+"""Attempts that write to the wire, where the judge reads each byte as an enemy's. Each begins with what comes first."""
+import fcntl, io, json, os, pickle, random, socket, struct, time
+
+RECEIVES, SENDS = 64, 65
+
+def send(data):
+    data = memoryview(data)
+    while data:
+        data = data[os.write(SENDS, data) :]
+
+BODY = {
+    "$": "Reply",
+    "outputs": [],
+    "gradients": {"$": "map", "items": {}},
+    "raised": None,
+    "mutated": [],
+    "modules": [],
+    "operations": None,
+}
+
+def frame(payload):
+    return struct.pack(">Q", len(payload)) + payload
+
+def tensor(shape, dtype="F64", size=None):
+    """A header's entry and an output that refers to it."""
+    count = 1
+    for s in shape:
+        count *= s
+    return {"dtype": dtype, "shape": list(shape), "data_offsets": [0, 8 * count if size is None else size]}
+
+def output(shape, index=0, /, **changes):
+    out = {
+        "$": "Output",
+        "kind": "tensor",
+        "tensor": {"$": "tensor", "index": index},
+        "dtype": "float64",
+        "device": "cpu",
+        "shape": list(shape),
+    }
+    return {**out, **changes}
+
+def reply(header=None, data=b"", body=None, text=None):
+    """A framed reply; `text` replaces the header's JSON."""
+    whole = {"__metadata__": {"body": json.dumps(BODY if body is None else body)}, **(header or {})}
+    text = json.dumps(whole).encode() if text is None else text
+    return frame(struct.pack("<Q", len(text)) + text + data)
+
+def read():
+    """One message of the judge's, unread; None when it has hung up."""
+    def exactly(count):
+        data = b""
+        while len(data) < count:
+            chunk = os.read(RECEIVES, count - len(data))
+            if not chunk:
+                os._exit(0)
+            data += chunk
+        return data
+
+    return exactly(struct.unpack(">Q", exactly(8))[0])
+
+def answer_with(*answers):
+    """Say that the import went well, then answer each call with all of these bytes."""
+    send(reply())
+    while True:
+        read()
+        for answer in answers:
+            send(answer)
+
+# argument_that_does_not_exist: Answers that arguments changed which nobody gave: names that are looked up and printed.
+mutated = ["args.x", "args.-1", "kwargs.\n::error::manyheads_leak", "manyheads_leak"]
+answer_with(reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])], "mutated": mutated}))
+
+# argument_with_a_message: Says that it changed a part of its argument, by a name that is a message.
+body = {**BODY, "outputs": [output([7])], "mutated": ["args.0.the_first_number_is_0_1234"]}
+answer_with(reply({"t0": tensor([7])}, bytes(56), body))
+
+# bytes_one_by_one: Answers one byte at a time, a pause after each, so that a clock that starts anew with each byte
+# never ends.
+wrong = reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]})
+send(reply())
+while True:
+    read()
+    for byte in wrong:
+        send(bytes([byte]))
+        time.sleep(0.05)
+
+# descriptors_and_urgent_bytes: Sends descriptors and urgent bytes along with its answers, and asks for credentials, as
+# if it had a socket.
+send(reply())
+while True:
+    read()
+    for number in (RECEIVES, SENDS):
+        try:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=number)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            socket.send_fds(connection, [reply()[:4]], [RECEIVES] * 20)
+            connection.send(b"!", socket.MSG_OOB)
+        except OSError:
+            continue
+    send(reply()[:4])
+    os._exit(0)
+
+# double_reply: Answers every call twice.
+wrong = reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]})
+answer_with(wrong + wrong)
+
+# dtype_with_a_command: Answers with a dtype and a device that are commands for a CI.
+out = output([7], dtype="\n::error::manyheads_leak", device="\x1b[2J::error::manyheads_leak")
+answer_with(reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [out]}))
+
+# duplicate_names: Answers with a header that holds a name twice: one parser may read the first, another the last.
+entry = json.dumps(tensor([7]))
+body = json.dumps({"body": json.dumps({**BODY, "outputs": [output([7])]})})
+answer_with(reply(text=f'{{"__metadata__": {body}, "t0": {entry}, "t0": {entry}}}'.encode(), data=bytes(56)))
+
+# early_reply: Answers before it is asked: the import and four calls at once.
+wrong = reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]})
+send(reply() + wrong * 4)
+while True:
+    read()
+
+# exception_that_takes_long_to_match: Answers with an exception whose text makes a pattern backtrack.
+text = "The size of tensor a " * 190
+raised = {"$": "Raised", "type": "RuntimeError", "bases": ["RuntimeError"], "message": text, "stage": "call", "line": 1}
+answer_with(reply(body={**BODY, "raised": raised}))
+
+# exception_with_a_command: Answers with an exception whose every field is a command for a CI, on line 2^39.
+text = "\n::error::manyheads_leak\x1b[2J"
+raised = {"$": "Raised", "type": text, "bases": [text, "RuntimeError"], "message": text, "stage": "call", "line": 1 << 39}
+answer_with(reply(body={**BODY, "raised": raised}))
+
+# gradients_of_something_else: Answers with gradients of names that are not there, of other shapes and of no numbers.
+grads = {"$": "map", "items": {"args.0": {"$": "tensor", "index": 0}, "manyheads_leak": None, "args.99": None}}
+answer_with(reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])], "gradients": grads}))
+
+# hangs_up: Shuts the connection down, in each direction, and goes on living.
+send(reply())
+read()
+os.closerange(RECEIVES, SENDS + 1)
+time.sleep(3600)
+
+# lone_surrogates: Answers with text that no encoding can write: a type's name of lone surrogates.
+out = output([7], tensor=None, kind="\ud800\udfff\ud800", shape=None)
+answer_with(reply(body={**BODY, "outputs": [out]}))
+
+# mutated_bytes: Answers with valid replies in which random bits are flipped.
+whole = reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]})
+send(reply())
+while True:
+    read()
+    mutated = bytearray(whole)
+    for _ in range(20):
+        mutated[random.randrange(8, len(whole) - 56)] ^= 1 << random.randrange(8)
+    send(mutated)
+
+# names_200000: Answers with 200,000 tensors of no elements.
+header = {f"t{i}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for i in range(200000)}
+answer_with(reply(header))
+
+# never_reads: Never reads what it is sent.
+send(reply())
+time.sleep(3600)
+
+# numbers_that_are_not_numbers: Answers with NaN, infinities and integers of 4000 digits where counts stand.
+operations = '{"$": "Operations", "fused": false, "made": [NaN], "mixed": false, "recorded": %s}' % ("9" * 4000)
+body = json.dumps({**BODY, "operations": "HERE"}).replace('"HERE"', operations)
+answer_with(reply(text=json.dumps({"__metadata__": {"body": body}}).encode()))
+
+# offsets_that_overlap: Answers with two tensors on the same bytes, and one beyond the end.
+header = {"t0": tensor([7]), "t1": tensor([7]), "t2": {**tensor([7]), "data_offsets": [1 << 20, (1 << 20) + 56]}}
+answer_with(reply(header, bytes(56), {**BODY, "outputs": [output([7])]}))
+
+# outputs_that_are_one_tensor: Answers with 64 outputs that are one large tensor.
+big = [1 << 18]
+answer_with(reply({"t0": tensor(big)}, bytes(8 << 18), {**BODY, "outputs": [output(big)] * 64}))
+
+# passes_the_connection_on: Hands the connection to a daemon and dies: the daemon answers in its place.
+if os.fork():
+    os._exit(0)
+try:
+    os.setsid()
+except OSError:
+    pass
+answer_with(reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]}))
+
+# pickle_inside_a_reply: Answers with a reply whose body is a pickle, in a file that torch.load would read.
+import torch
+
+class Payload:
+    def __reduce__(self):
+        return (os.system, ("touch /tmp/manyheads_hostile /dev/shm/manyheads_hostile",))
+
+buffer = io.BytesIO()
+torch.save(Payload(), buffer)
+answer_with(frame(buffer.getvalue()))
+
+# pickle_that_runs_code: Answers with a pickle whose __reduce__ would write a file in whoever loads it.
+class Payload:
+    def __reduce__(self):
+        return (os.system, ("touch /tmp/manyheads_hostile /dev/shm/manyheads_hostile",))
+
+answer_with(frame(pickle.dumps(Payload())))
+
+# reply_that_was_refused: Answers every call, by itself, with a ValueError: only what asks for a refusal may believe it.
+raised = {"$": "Raised", "type": "ValueError", "bases": ["ValueError"], "message": "", "stage": "call", "line": 1}
+answer_with(reply(body={**BODY, "raised": raised}))
+
+# shape_of_many_numbers: Answers with a shape of 20,000 large numbers, whose product is slow.
+shape = [10**1000] * 900
+answer_with(reply({"t0": {"dtype": "F64", "shape": shape, "data_offsets": [0, 56]}}, bytes(56)))
+
+# shape_that_is_not_numbers: Answers with a shape of negative numbers, fractions and words.
+for_shape = [-7, -1, 1.5, True, "7", None]
+answer_with(reply({"t0": {"dtype": "F64", "shape": for_shape, "data_offsets": [0, 56]}}, bytes(56)))
+
+# shape_with_0_and_2_39: Answers with a tensor of shape (0, 2^39, …), which is allowed and prints long.
+shape = [0] + [(1 << 39) - 1] * 60
+answer_with(reply({"t0": tensor(shape)}, b"", {**BODY, "outputs": [output(shape)]}))
+
+# sigio_to_the_judge: Asks the kernel to send SIGIO, to whoever it can name, whenever the connection has something to
+# read.
+for pid in (1, 2, os.getpid(), os.getppid(), -1, -os.getpgrp()):
+    try:
+        fcntl.fcntl(64, fcntl.F_SETOWN, pid)
+        fcntl.fcntl(64, 10, 9)  # F_SETSIG, SIGKILL
+        fcntl.fcntl(64, fcntl.F_SETFL, fcntl.fcntl(64, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
+    except OSError:
+        continue
+os.set_blocking(64, True)
+answer_with(reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]}))
+
+# truncated: Answers with the first half of a reply, then hangs up.
+send(reply())
+read()
+whole = reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]})
+send(whole[: len(whole) // 2])
+os._exit(0)
+
+# type_name_with_a_command: Answers with an output whose kind is a command for a CI, over several lines.
+out = output([7], tensor=None, kind="\n::error::manyheads_leak\x1b[2J\r\n", shape=None)
+answer_with(reply(body={**BODY, "outputs": [out]}))
