@@ -15,8 +15,7 @@ root = Path(__file__).parent
 try:
     from manyheads.authoring.stub import STUB
     from manyheads.course import load_course
-    from manyheads.platforms.nbgrader_commands import prepare
-    from manyheads.platforms.nbgrader_names import COURSE_ID, SOURCE, companions
+    from manyheads.platforms.nbgrader_commands import COURSE_ID, SOURCE, Collect, prepare
 
     course = load_course(root)
     prepare(course)
@@ -37,5 +36,5 @@ c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", ".pyte
 # A stub is the same in what nbgrader releases: run untouched, it says which part to write.
 c.ClearSolutions.code_stub = {"python": "\n".join(STUB)}
 
-# A student's .py stays the student's, and nobody's feedback carries a copy of the fingerprints.
-c.Autograde.exclude_overwriting = {assignment.id: companions(assignment) for assignment in course.assignments}
+# A link that a student leaves in the exchange hands in nothing of this folder.
+c.ExchangeFactory.collect = Collect

@@ -91,7 +91,7 @@ def _write(out: Path, format: Format, results: list[Result], members: ClassList,
 def _from_gradebook(url: str, course: Path | None) -> list[Result]:
     """Read the results. Raises CourseFault if nbgrader is not installed or the database cannot be read."""
     try:
-        from ..platforms.nbgrader_reader import read_gradebook
+        from ..platforms.nbgrader_gradebook import read_gradebook
     except ImportError:
         raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
     return read_gradebook(course_of(course), url)

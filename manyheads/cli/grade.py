@@ -38,7 +38,7 @@ from .options import (
 from .progress import progress
 
 if TYPE_CHECKING:
-    from ..platforms.nbgrader_writer import GradebookWriter
+    from ..platforms.nbgrader_gradebook import GradebookWriter
 
 
 def grade(
@@ -185,7 +185,7 @@ def _at_once(console: Console, device: Device, jobs: int) -> int:
 def _gradebook(course: Course, url: str) -> GradebookWriter:
     """Open nbgrader's database. Raises CourseFault if nbgrader is not installed."""
     try:
-        from ..platforms.nbgrader_writer import GradebookWriter
+        from ..platforms.nbgrader_gradebook import GradebookWriter
     except ImportError:
         raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
     return GradebookWriter(course, url)

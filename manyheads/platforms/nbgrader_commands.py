@@ -1,118 +1,55 @@
-"""nbgrader's own commands, prepared for this course: what must stand ready before each of them looks for files.
+"""nbgrader's own commands on this course: the source is made first, and attempts are graded in the box, by no kernel.
 
-nbgrader has a hook for each submission but none before it lists them, so `start` is
-wrapped: then the formgrader's buttons do as the commands do. Assignments that are not
-this course's go nbgrader's own way.
+nbgrader has no hook before it lists files, so `start` of two of its converters is wrapped: then the formgrader's buttons
+do as the commands do. Assignments that are not this course's go nbgrader's own way.
 """
 
 from __future__ import annotations
 
-import fcntl
-import logging
+import inspect
+import os
 import re
+import secrets
 import shutil
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from functools import partial
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import partial, wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from nbgrader.converters import Autograde, GenerateAssignment, GenerateFeedback
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+from nbgrader.converters import Autograde, GenerateAssignment
 from nbgrader.converters.base import NbGraderException
-from sqlalchemy.exc import SAWarning
+from nbgrader.exchange.default import ExchangeCollect
 
 from ..authoring.files import groups
 from ..authoring.release_exercises import write_release
 from ..authoring.stub_notebook import stub_notebook
-from ..course import Assignment, Course
+from ..box.names import Level
+from ..course import Assignment, Course, CourseError
+from ..course.decisions import Decisions, final
+from ..course.load import course_secret
 from ..errors import CourseFault
+from ..judge.judge_process import GradePlan, SteadyJudge
 from ..judge.process_ties import usable
 from ..judge.run_checks import Catalogue
+from ..result import Result, with_not_readable
+from ..submission import Unreadable, read_text
+from ..submission.lay_out import ToGrade, to_grade
 from ..whole import write_whole
-from .nbgrader_exchange import prepare_exchange, wrap
-from .nbgrader_names import SOURCE, assignment_named
-from .nbgrader_staging import init_notebooks, staged
+from .nbgrader_cells import group_report, released, shown
+from .nbgrader_gradebook import COURSE_ID, GradebookWriter
 
-# nbgrader's source folder: what `course release` makes, with notebooks that have their solutions.
+__all__ = ["COURSE_ID", "SOURCE", "Collect", "prepare"]
 
+SOURCE = Path("source")  # nbgrader's own name: formgrader links to this folder, and other assignments stand there too
+TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"  # what `nbgrader submit` adds to a submission
+LEVEL = Level.NAMESPACES
 _OURS = re.compile(r"[0-9]{2}_\w+\.(py|ipynb)|(fingerprints|trained|figures)/[0-9]{2}_[^/]+")
-
-
-def build_source(course: Course, assignment: Assignment, log: logging.Logger) -> Path:
-    """Bring exercises/<assignment>/ up to date, and write source/<assignment>/ from it; its path.
-
-    nbgrader copies companion files as they are, so they stand here as released: stripped. Other assignments' folders, and
-    what an instructor put beside ours, stay. log: is told how many steps there are to record, and each that is done.
-    Raises what `course release` raises.
-    """
-    folder, released = course.root / SOURCE / assignment.id, assignment.exercises_folder
-    write_whole(folder / ".gitignore", b"*\n")  # solutions/ is where this comes from
-    catalogue = Catalogue(course)
-    made = write_release(course, catalogue, assignment.exercises, usable(), shown=lambda steps: _logged(log, steps))
-    files = {folder / path.relative_to(released): path.read_bytes() for path in made.files}
-    for exercise in assignment.exercises:
-        source = exercise.solution.read_text(encoding="utf-8")
-        whole = stub_notebook(source, exercise.id, groups(catalogue, exercise))
-        files[folder / exercise.notebook.relative_to(released)] = whole.encode()
-    for path, content in files.items():
-        write_whole(path, content)
-    for path in folder.rglob("*"):
-        if path not in files and _OURS.fullmatch(path.relative_to(folder).as_posix()):  # of an exercise that is gone
-            path.unlink()
-    return folder
-
-
-@contextmanager
-def kept_release(assignment: Assignment) -> Iterator[None]:
-    """Put exercises/<assignment>/ back as it was where nbgrader fails: it deletes the folder before it writes another."""
-    released = assignment.exercises_folder
-    with TemporaryDirectory(prefix="released-", dir=released.parents[1] / ".course") as kept:
-        copy = Path(kept) / released.name
-        if released.exists():
-            shutil.copytree(released, copy)
-        try:
-            yield
-        except BaseException:
-            if copy.exists():
-                shutil.rmtree(released, ignore_errors=True)
-                shutil.move(copy, released)
-            raise
-
-
-@contextmanager
-def _logged(log: logging.Logger, steps: int) -> Iterator[Callable[[], None]]:
-    """Say in nbgrader's log how far the recording is, which may take minutes."""
-    done = 0
-
-    def one_more() -> None:
-        nonlocal done
-        done += 1
-        log.info(f"recorded {done} of {steps} steps")
-
-    if steps:
-        log.info(f"recording what changed in solutions/ and grader/: {steps} steps")
-    yield one_more
-
-
-LATE = "nbgrader.preprocessors.AssignLatePenalties"
-PREPROCESSORS = [  # student code runs in the box and nowhere else: no kernel is started for it
-    "manyheads.platforms.nbgrader_autograde.BoxGrade",
-    "nbgrader.preprocessors.LimitOutput",
-    "manyheads.platforms.nbgrader_autograde.SaveScores",
-    "manyheads.platforms.nbgrader_autograde.SaveComments",
-    LATE,
-    "manyheads.platforms.nbgrader_autograde.EnterDecisions",
-    "nbgrader.preprocessors.CheckCellMetadata",
-]
-FEEDBACK_PREPROCESSORS = [
-    "nbgrader.preprocessors.GetGrades",
-    "manyheads.platforms.nbgrader_feedback.BothComments",
-    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
-]
-
-Around = Callable[[Course, Assignment, Any], AbstractContextManager[object]]
 
 
 def prepare(course: Course) -> None:
@@ -120,90 +57,186 @@ def prepare(course: Course) -> None:
     for assignment in course.assignments:  # formgrader lists what has a folder here, and its button then fills it
         with suppress(OSError):
             (course.root / SOURCE / assignment.id).mkdir(parents=True, exist_ok=True)
-    around: dict[Any, Around] = {GenerateAssignment: _source, Autograde: _submitted, GenerateFeedback: _feedback}
-    for converter, prepared in around.items():
-        wrap(converter, "start", partial(_start, course, prepared))
-        converter.init_notebooks = init_notebooks
-    prepare_exchange()
+    for converter, begin in ((GenerateAssignment, _generate), (Autograde, _autograde)):
+        original = inspect.unwrap(converter.start)
+        converter.start = _beginning(course, begin, original)
 
 
-def _start(course: Course, around: Around, original: Callable[[Any], None], converter: Any) -> None:
-    """Start nbgrader's command; on this course's assignments, with all that it needs around it."""
-    try:
-        assignment = assignment_named(course, converter.coursedir.assignment_id)
-        with nullcontext() if assignment is None else around(course, assignment, converter):
-            original(converter)
-    except CourseFault as fault:
-        converter.log.error(str(fault))
-        raise NbGraderException(str(fault)) from None
+def _beginning(course: Course, begin: Callable[..., None], original: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Return a `start` that begins so on an assignment of this course, and is nbgrader's own on another."""
 
-
-@contextmanager
-def _source(course: Course, assignment: Assignment, converter: Any) -> Iterator[None]:
-    with alone(course):
-        build_source(course, assignment, converter.log)
-        with kept_release(assignment):
-            yield
-
-
-@contextmanager
-def _submitted(course: Course, assignment: Assignment, converter: Any) -> Iterator[None]:
-    from .nbgrader_autograde import deciding, grading
-
-    directory, log = converter.coursedir, converter.log
-    handed_in = Path(directory.root) / directory.submitted_directory
-    with ExitStack() as stack:
-        stack.enter_context(alone(course))
-        folder = stack.enter_context(staged(course, handed_in, assignment, directory.student_id, log))
-        decide = stack.enter_context(deciding(course, handed_in, assignment, directory.db_url, log))
-        running = stack.enter_context(grading(course, handed_in, decide))
-        stack.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("ignore", SAWarning)  # nbgrader builds rows before it adds them
-        stack.enter_context(_set(directory, "submitted_directory", str(folder.relative_to(course.root))))
-        stack.enter_context(_set(converter, "autograde_preprocessors", preprocessors(assignment)))
-        yield
-        for fault in dict.fromkeys(running.faults):
-            log.error(f"a fault of the grader's own: {fault}. Next: course verify")
-        running.demand_all()
-
-
-def _feedback(course: Course, assignment: Assignment, converter: Any) -> AbstractContextManager[None]:
-    return _set(converter, "preprocessors", FEEDBACK_PREPROCESSORS)
-
-
-def preprocessors(assignment: Assignment) -> list[str]:
-    """Return those of `nbgrader autograde`.
-
-    Where course.yaml gives the due date, its policy is the one penalty: nbgrader's plugin is not asked.
-    """
-    return [each for each in PREPROCESSORS if each != LATE or assignment.row.due is None]
-
-
-@contextmanager
-def alone(course: Course) -> Iterator[None]:
-    """No other command at work on this course's submissions or source. Raises CourseFault where one is, at once.
-
-    nbgrader's gradebook takes one writer, and each command reads folders that another one may be about to write.
-    """
-    path = course.root / ".course" / "nbgrader.lock"
-    path.parent.mkdir(exist_ok=True)
-    with path.open("w") as lock:
+    @wraps(original)
+    def start(converter: Any) -> None:
+        pattern = converter.coursedir.assignment_id
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CourseFault(
-                "another nbgrader command is at work on this course, and nothing was changed. "
-                "Next: the same command again, once that one has ended"
-            ) from None
-        yield
+            for assignment in course.assignments:
+                if assignment.id == pattern:
+                    return begin(course, assignment, converter, partial(original, converter))
+                if fnmatchcase(assignment.id, pattern):
+                    raise CourseError(f"{pattern} may name several assignments. Next: the same with {assignment.id}")
+        except CourseFault as fault:
+            converter.log.error(str(fault))
+            raise NbGraderException(str(fault)) from None
+        return original(converter)
+
+    return start
 
 
-@contextmanager
-def _set(holder: Any, name: str, value: object) -> Iterator[None]:
-    """Give a trait another value for a while."""
-    before = getattr(holder, name)
-    setattr(holder, name, value)
-    try:
-        yield
-    finally:
-        setattr(holder, name, before)
+def _generate(course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]) -> None:
+    """Bring exercises/<assignment>/ up to date, and write source/<assignment>/ from it, with notebooks that have their solutions.
+
+    nbgrader copies companion files as they are, so they stand here as released: stripped. Other assignments' folders, and
+    what an instructor put beside ours, stay.
+    """
+    folder, exercises = course.root / SOURCE / assignment.id, assignment.exercises_folder
+    write_whole(folder / ".gitignore", b"*\n")  # solutions/ is where this comes from
+    catalogue = Catalogue(course)
+
+    def told(stale: int) -> AbstractContextManager[Callable[[], None]]:
+        if stale:
+            converter.log.info(f"recording what changed in solutions/ and grader/: {stale} exercises, maybe minutes")
+        return nullcontext(lambda: None)
+
+    made = write_release(course, catalogue, assignment.exercises, usable(), told)
+    files = {folder / path.relative_to(exercises): path.read_bytes() for path in made.files}
+    for exercise in assignment.exercises:
+        whole = stub_notebook(exercise.solution.read_text(encoding="utf-8"), exercise.id, groups(catalogue, exercise))
+        files[folder / exercise.notebook.relative_to(exercises)] = whole.encode()
+    for path, content in files.items():
+        write_whole(path, content)
+    for path in folder.rglob("*"):
+        if path not in files and _OURS.fullmatch(path.relative_to(folder).as_posix()):  # of an exercise that is gone
+            path.unlink()
+    start()
+
+
+def _autograde(course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]) -> None:
+    """Lay out one sound notebook for each student and exercise, and let nbgrader go on from there, with the box for a kernel."""
+    directory, log, root = converter.coursedir, converter.log, course.root
+    handed_in = Path(directory.root) / directory.submitted_directory
+    work = to_grade(course, handed_in, [assignment], ())
+    work = replace(work, submissions=[s for s in work.submissions if fnmatchcase(s.student, directory.student_id)])
+    for other in work.others:  # a whole folder that is left out; nbgrader copies other files, and complains of none
+        (log.info if "/" in other.path else log.warning)(str(other))
+    decisions = Decisions.of_course(course)
+    for problem in decisions.of_nobody({each.name for each in handed_in.iterdir()}, {assignment.id}):
+        log.warning(problem)
+    converter.exclude_overwriting = {assignment.id: _companions(root / SOURCE / assignment.id)}
+    plan = GradePlan(course_secret(root), course=root, level=LEVEL)  # of seed 0: one is graded now, another one later
+    (root / ".course").mkdir(exist_ok=True)
+    with ExitStack() as stack:
+        staged = Path(stack.enter_context(TemporaryDirectory(prefix="submitted-", dir=root / ".course")))
+        _lay_out(course, work, staged, log)
+        writer = stack.enter_context(GradebookWriter(course, directory.db_url, [assignment]))
+        judge = stack.enter_context(closing(SteadyJudge(plan)))
+        judge.wait()
+        grading = Grading(assignment, judge, writer, decisions, work)
+        late = [] if assignment.row.due is not None else ["nbgrader.preprocessors.AssignLatePenalties"]
+        converter.autograde_preprocessors = [grading, *late, "nbgrader.preprocessors.CheckCellMetadata"]
+        stack.callback(setattr, directory, "submitted_directory", directory.submitted_directory)
+        directory.submitted_directory = str(staged.relative_to(root))
+        start()
+    for fault in dict.fromkeys(grading.faults):
+        log.error(f"a fault of the grader's own: {fault}. Next: course verify")
+    if grading.not_graded:
+        raise CourseFault(
+            f"not graded: {', '.join(grading.not_graded)}. formgrader shows that they need a grade by hand. "
+            "Next: what stands above, then the same command again with --force"
+        )
+
+
+def _companions(source: Path) -> list[str]:
+    """Return the files beside the notebooks, which are not for feedback; but for the figures that lessons show."""
+    paths = [path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.suffix != ".ipynb"]
+    return [str(path) for path in paths if path.parts[0] != "figures"]
+
+
+def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
+    """Write what nbgrader reads in place of submitted/: it drops a student over one file that is not JSON, or is missing.
+
+    Nothing is graded where one of them cannot be laid out: nbgrader gives 0 points for a notebook that it does not find.
+    """
+    for submission in work.submissions:
+        student, target = submission.student, folder / submission.student / submission.assignment.id
+        if re.search(r"[*?[]", student):
+            where = f"{student!a}: nbgrader reads *, ? and [ as a pattern, and would leave this student out"
+            raise CourseFault(f"{where}. Nobody is graded. Next: rename the folder")
+        try:
+            target.mkdir(parents=True)
+            for exercise in submission.assignment.exercises:
+                text = shown(submission, exercise, course.limits.source_kib)
+                (target / exercise.notebook.name).write_text(text, encoding="utf-8")
+            if (time := work.handed_in.get(submission)) and time.time is not None:
+                (target / TIMESTAMP).write_text(f"{time.time:%Y-%m-%d %H:%M:%S.%f %z}")
+                try:
+                    secret = read_text(submission.folder / SECRET, 1)
+                except Unreadable:
+                    secret = secrets.token_hex()  # or release_feedback stops for everybody
+                (target / SECRET).write_text(secret)
+            elif os.path.lexists(submission.folder / TIMESTAMP):
+                said = f"contains no valid time, so {student} is not late"
+                log.warning(f"{submission.folder / TIMESTAMP} {said}. Next: mend it, then this again with --force")
+        except OSError as error:
+            raise CourseFault(f"nothing was graded ({error}). Next: mend that, then the same command again") from None
+
+
+@dataclass
+class Grading:
+    """The one preprocessor of `nbgrader autograde`: a student's submission is graded in the box, and entered as it counts.
+
+    faults: what the grader itself failed at. not_graded: student and exercise, where that left no points.
+    """
+
+    assignment: Assignment
+    judge: SteadyJudge
+    writer: GradebookWriter
+    decisions: Decisions
+    work: ToGrade
+    faults: list[str] = field(default_factory=list)
+    not_graded: list[str] = field(default_factory=list)
+    _last: Result | None = None
+
+    def __call__(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
+        """Write into the autograded cells what their checks saw. Raises CourseFault."""
+        about = resources["nbgrader"]
+        if self._last is None or self._last.student != about["student"]:
+            self._last = self._grade(str(about["student"]))
+        exercise = next(each for each in self.assignment.exercises if each.stem == about["notebook"])
+        result = next(each for each in self._last.exercises if each.id == exercise.id)
+        known = {cell.grade_id: cell for cell in released(exercise).graded if cell.checks}
+        for cell in nb.cells:
+            if found := known.get(cell.metadata.get("nbgrader", {}).get("grade_id")):
+                cell.outputs = [new_output("stream", name="stdout", text=group_report(result, found))]
+        return nb, resources
+
+    def _grade(self, student: str) -> Result:
+        submission = next(each for each in self.work.submissions if each.student == student)
+        graded = self.judge.grade(submission)
+        self.faults += graded.faults
+        result = graded.result.model_copy(update={"handed_in": self.work.handed_in.get(submission)})
+        result = final(with_not_readable(result, self.work.not_readable.get(submission, ())), self.decisions)
+        self.writer.write(result)
+        self.not_graded += [f"{student}: {each}" for each in result.not_graded]
+        return result
+
+
+class Collect(ExchangeCollect):  # type: ignore[misc]
+    """nbgrader's own, but for links, which would hand in files of the course as a student's: every account may leave some.
+
+    `nbgrader collect` runs as the account that can read the solutions and the hidden checks.
+    """
+
+    def do_copy(self, src: str, dest: str, log: Any = None) -> None:
+        """Copy links as links, through which no attempt is read; the time is that of the folder's name in the exchange."""
+        if self.get_size(src) > 1000 * self.coursedir.max_dir_size:
+            self.log.error("%a is larger than %s kB, and is not collected", src, self.coursedir.max_dir_size)
+            return
+        try:
+            shutil.copytree(src, dest, symlinks=True, copy_function=partial(shutil.copy2, follow_symlinks=False))
+        except (shutil.Error, OSError) as error:
+            self.log.warning("%a: not all of it can be copied: %a", src, str(error))
+        stamp = Path(dest) / TIMESTAMP
+        if stamp.is_dir() and not stamp.is_symlink():
+            shutil.rmtree(stamp)
+        stamp.unlink(missing_ok=True)
+        stamp.write_text(f"{self._path_to_record(src)['timestamp']:%Y-%m-%d %H:%M:%S.%f} UTC")

@@ -77,7 +77,6 @@ def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
         nbgrader(folder, "generate_assignment", "averages", "--force")
         nbgrader(folder, "db", "assignment", "add", "averages", "--duedate", "2026-01-01 12:00:00 UTC")
         (folder / "autograde.log").write_text(nbgrader(folder, "autograde", "averages").stderr)
-        comment_by_hand(folder, "wrong_notebook", "See me **today**.")
         nbgrader(folder, "generate_feedback", "averages")
         assert digest_of(folder / "submitted") == before  # what students handed in is theirs
 
@@ -88,16 +87,6 @@ def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
 def own_class(trap_class: Path, tmp_path: Path) -> Path:
     """A copy of it to run commands in."""
     return shutil.copytree(trap_class, tmp_path / "own_class")
-
-
-def comment_by_hand(folder: Path, student: str, text: str) -> None:
-    """As an instructor does it in formgrader."""
-    from nbgrader.api import Gradebook
-
-    with Gradebook(f"sqlite:///{folder / 'gradebook.db'}") as book:
-        solution = book.find_notebook(STEM, "averages").solution_cells[0].name
-        book.find_comment(solution, STEM, "averages", student).manual_comment = text
-        book.db.commit()
 
 
 def copy_for_nbgrader(source: Path, target: Path) -> Path:
@@ -217,11 +206,7 @@ CLASS: dict[str, tuple[float, dict[str, object]]] = {
     "late": (4, {f"{STEM}.py": RIGHT, "timestamp.txt": "2026-01-02 12:00:00 UTC"}),
     "late_they_say": (4, {f"{STEM}.py": RIGHT, "timestamp.txt": "the dog ate it"}),
     "nothing_handed_in": (0, {"notes.md": "sorry"}),
-    "brackets[1]": (4, {f"{STEM}.py": RIGHT}),
-    "*": (2, {f"{STEM}.py": WRONG}),
     "half_a_smiley": (4, {f"{STEM}.ipynb": torn()}),
-    "star*": (2, {f"{STEM}.py": WRONG}),
-    "what?": (4, {f"{STEM}.ipynb": filled(RIGHT)}),
     "exits": (0, {f"{STEM}.py": "import os\n\nos._exit(0)\n"}),
     "html_in_every_text": (0, {f"{STEM}.ipynb": scripted()}),
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from manyheads.platforms.nbgrader_database import open_gradebook
+from manyheads.platforms.nbgrader_gradebook import open_gradebook
 from tests.conftest import Run
 from tests.make import TINY
 

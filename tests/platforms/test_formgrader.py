@@ -86,9 +86,10 @@ def formgrader(browser, tmp_path_factory, for_nbgrader, fill, wrong):
 
 
 def tricky(notebook: dict) -> dict:
-    """The notebook with scripts and remote pictures in its cells' text and in an output."""
+    """The notebook with scripts and remote pictures in its cells' text, in code, and in an output."""
     output = new_output("display_data", {"text/html": f"<script>{RAN}</script>{TRICKS[5]}"})
-    cells = [*map(new_markdown_cell, TRICKS), new_code_cell("1", outputs=[output])]
+    quoted = [new_code_cell(f"'''\n{trick}\n'''", outputs=[output]) for trick in TRICKS]
+    cells = [*map(new_markdown_cell, TRICKS), *quoted]
     notebook["cells"][1:1] = json.loads(nbformat.writes(nbformat.v4.new_notebook(cells=cells)))["cells"]
     return notebook
 
@@ -192,5 +193,5 @@ def test_the_feedback_page_has_comment_extra_credit_and_diagnosis(feedback: Form
     feedback.browser.open(feedback_page(feedback, "ada"))
     page = " ".join(str(feedback.browser.js("document.body.innerText")).split())
     assert "(Score: 2.5 / 4.0)" in page
-    assert "See me today." in page
-    assert "You divided by the length of x everywhere." in page
+    assert "See me today." in page, "a comment by hand takes the place of the automatic one"
+    assert "✗ averages all that came so far" in page

@@ -1,6 +1,7 @@
 """Scores and comments in nbgrader's database, SQLite's and a real PostgreSQL server's: once each, whatever happens."""
 
 import csv
+import json
 import os
 import pwd
 import shutil
@@ -17,10 +18,9 @@ from sqlalchemy import inspect, text
 
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
-from manyheads.platforms.nbgrader_database import open_gradebook
-from manyheads.platforms.nbgrader_reader import read_gradebook
-from manyheads.platforms.nbgrader_writer import GradebookWriter
-from manyheads.result import Diagnosed, Result
+from manyheads.platforms.nbgrader_cells import KnownCell, cell_scores, late_share
+from manyheads.platforms.nbgrader_gradebook import GradebookWriter, open_gradebook, read_gradebook
+from manyheads.result import Adjustment, Diagnosed, ExerciseResult, Result
 from tests import make
 
 pytestmark = pytest.mark.journey
@@ -31,13 +31,17 @@ VALUES = ("running_mean-values", *NOTEBOOK)
 COMMENT = ("running_mean-2", *NOTEBOOK)
 
 
-def result(student: str, values: float = 0.0, note: str = "") -> Result:
-    """Of the tiny course: everything passed but, perhaps, the values."""
+def result(student: str, values: float | None = 0.0, note: str = "") -> Result:
+    """Of the tiny course: everything passed but, perhaps, the values. None: the grader itself failed at these."""
     points = {id_: values if id_ == "values" else 1.0 for id_ in CHECKS}
     told = {id_: "" if got == 1 else "4 of 5 values differ" for id_, got in points.items()}
-    checks = [make.check(id_, got, title=f"the {id_}", evidence=told[id_]) for id_, got in points.items()]
+    ends = {id_: "skipped" if got is None else "passed" if got == 1 else "failed" for id_, got in points.items()}
+    checks = [
+        make.check(id_, got or 0, 1, ends[id_], title=f"the {id_}", evidence=told[id_]) for id_, got in points.items()
+    ]
     named = () if values == 1 else (Diagnosed(id="counts_all", title="You counted all.", hint="How many?"),)
-    return make.result(student, make.exercise("running_mean", *checks, diagnosis=named, note=note))
+    score = None if values is None else sum(points.values())
+    return make.result(student, make.exercise("running_mean", *checks, score=score, diagnosis=named, note=note))
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +161,7 @@ def test_a_run_that_dies_within_a_student_leaves_nothing_of_that_student(tiny, u
     write(tiny, url, result("ada"))
     before = counts(book())
     with monkeypatch.context() as patched:
-        patched.setattr("manyheads.platforms.nbgrader_writer.comment", interrupted)  # after all of the scores
+        patched.setattr("manyheads.platforms.nbgrader_gradebook.comment", interrupted)  # after all of the scores
         with pytest.raises(KeyboardInterrupt):
             write(tiny, url, result("ben", 1))
     assert counts(book()) == before
@@ -169,20 +173,6 @@ def interrupted(*_: object, **__: object) -> str:
     raise KeyboardInterrupt
 
 
-def test_a_run_that_died_before_the_first_student_is_gone_on_from(tiny, url, book, monkeypatch):
-    first = book()
-    first.db.execute(text("DROP TABLE alembic_version"))  # nbgrader makes it last, and only in an empty database
-    first.db.commit()
-    with monkeypatch.context() as patched:
-        patched.setattr(Gradebook, "update_or_create_source_cell", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            write(tiny, url)
-    assert counts(book())["assignment"] == 0
-    write(tiny, url, result("ada", 1))
-    assert book().find_submission("averages", "ada").score == 4
-    assert counts(book())["alembic_version"] == 1
-
-
 def test_cells_do_not_come_and_go_below_submissions(tiny_copy: Path, url: str, book: Callable[[], Gradebook]) -> None:
     write(load_course(tiny_copy), url, result("ada", 1))
     before = counts(book())
@@ -191,6 +181,46 @@ def test_cells_do_not_come_and_go_below_submissions(tiny_copy: Path, url: str, b
     with pytest.raises(CourseFault, match=r"with other cells than exercises/ has\. Next: course grade"):
         write(load_course(tiny_copy), url)
     assert counts(book()) == before
+
+
+def test_points_that_moved_between_two_checks_are_written_as_they_are_or_not_at_all(tiny_copy: Path, url: str) -> None:
+    """Once a cell's old points cut what was more, and 3.5 of 4 was handed on for 4."""
+    course = load_course(tiny_copy)
+    write(course, url, result("ada", 1))
+    points = {"shape": 0.5, "values": 1.5, "gradients": 1, "refuses_nothing": 1}
+    moved = make.result(
+        "ada", make.exercise("running_mean", *(make.check(id_, got, got) for id_, got in points.items()))
+    )
+    with pytest.raises(CourseFault, match=r"other points than its checks give now .*of ada was.*Next: course release"):
+        write(course, url, moved)
+    with closing(open_gradebook(url)) as book:
+        assert book.find_submission("averages", "ada").score == 4
+    path = tiny_copy / "exercises" / "averages" / "01_running_mean.ipynb"
+    notebook = json.loads(path.read_text())
+    for about in (cell["metadata"].get("nbgrader", {}) for cell in notebook["cells"]):
+        about |= {"points": {"shape": 0.5, "values": 1.5}.get(about.get("grade_id", "-").split("-")[1], 1)}
+        about |= {"points": 0} if "visible" in about.get("grade_id", "") else {}
+    path.write_text(json.dumps(notebook))
+    write(load_course(tiny_copy), url, moved)
+    with closing(open_gradebook(url)) as book:
+        assert (book.find_submission("averages", "ada").score, book.find_grade(*VALUES, "ada").auto_score) == (4, 1.5)
+
+
+def test_what_is_not_graded_waits_for_a_human(tiny: Course, url: str, book: Callable[[], Gradebook]) -> None:
+    write(tiny, url, result("ada", 1))
+    write(tiny, url, result("ada", None))
+    (read,) = read_gradebook(tiny, url)
+    assert (read.score, read.max_score, read.not_graded) == (None, 4, ("running_mean",))
+    found = book()
+    grades = found.find_submission_notebook(*NOTEBOOK, "ada").grades
+    assert {(each.auto_score, each.needs_manual_grade) for each in grades} == {(None, True)}
+    assert "Not graded: the grader itself failed here." in found.find_comment(*COMMENT, "ada").comment
+    for grade in grades:
+        grade.manual_score = grade.max_score  # as formgrader saves it
+    found.db.commit()
+    assert read_gradebook(tiny, url)[0].score == 4
+    write(tiny, url, result("ada", None), result("ada", 0.5))
+    assert read_gradebook(tiny, url)[0].score == 4, "what a human gave stays"
 
 
 def test_the_gradebook_is_read_back_with_manual_scores_and_late_penalties(tiny, url, book):
@@ -264,3 +294,41 @@ def test_nbgraders_own_exporter_has_everybodys_score(tiny: Course, tmp_path: Pat
     assert {each.student: each.score for each in read_gradebook(tiny, url)} == {
         student: 3.0 + place % 2 for place, student in enumerate(HOSTILE)
     }
+
+
+# What counts, cell by cell: nbgrader's total is the same share of all points as what counts is of the points possible.
+
+
+def cell(name: str, points: float, *checks: str) -> KnownCell:
+    return KnownCell(name, "", is_solution=False, points=points, checksum="", checks=checks)
+
+
+CELLS = [cell("shape", 1, "shape"), cell("values", 3, "split", "merge"), cell("visible", 0)]
+
+
+def exercise(score: float, *adjustments: Adjustment, excused: bool = False) -> ExerciseResult:
+    """1 of 1, 1 of 1, 0 of 2."""
+    checks = make.check("shape", 1), make.check("split", 1), make.check("merge", 0, 2)
+    return make.exercise("dance", *checks, score=score, adjustments=adjustments, excused=excused)
+
+
+def counted(own: ExerciseResult, score: float, most: float) -> Result:
+    return make.result("ada", own, assignment="heads", score=score, max_score=most)
+
+
+LATE = Adjustment(rule="late", words="late", before=2, after=1.6)
+BY_HAND = Adjustment(rule="score", words="by hand", before=2, after=3)
+
+
+@pytest.mark.parametrize(("own", "scores", "late"), [
+    pytest.param(exercise(2), [1, 1, 0], 0, id="what was found"),
+    pytest.param(exercise(1.6, LATE), [1, 1, 0], 0.2, id="late: before the penalty"),
+    pytest.param(exercise(3, BY_HAND), [0.75, 2.25, 0], 0, id="by hand: shared by the cells' points"),
+    pytest.param(exercise(1.6, LATE, excused=True), [0.5, 1.5, 0], 0, id="excused: the others' share"),
+])  # fmt: skip
+def test_cells_add_up_to_what_counts(own: ExerciseResult, scores: list[float], late: float) -> None:
+    of = counted(own, 5, 10) if own.excused else counted(own, own.score, 4)
+    assert cell_scores(own, of, CELLS) == pytest.approx(scores)
+    assert late_share(own) == pytest.approx(late)
+    whole = exercise(2, excused=True)  # its cells stay as found
+    assert cell_scores(whole, counted(whole, 0, 0), CELLS) == [1, 1, 0]
