@@ -28,12 +28,10 @@ def collect(
 
     Example: `course ci collect --out submitted`
     """
-    from ..platforms.pull_request_files import collect as collect_files
-    from ..platforms.pull_request_files import needed, pull_request
+    from ..platforms import github
 
-    asked = pull_request(os.environ)
-    remote = f"{needed(os.environ, 'GITHUB_SERVER_URL')}/{asked.repository}"
-    found = collect_files(course_of(course), asked, remote, needed(os.environ, "GITHUB_TOKEN"), out)
+    asked = github.pull_request(os.environ)
+    found = github.collect(course_of(course), asked, github.api_of(os.environ, asked.repository), out)
     files = sum(path.suffix != ".json" for path in out.rglob("*") if path.is_file())
     print(f"{files} files of commit {asked.head[:10]}, by {found.student}. Next: course ci grade --submitted {out}")
     for sentence in found.refused:
@@ -49,24 +47,25 @@ def grade(
 ) -> None:
     """Grade what was collected, in the box, and set the outputs that the next jobs need.
 
+    What an earlier push left in OUT, and has not changed since, is not graded again.
+
     Example: `course ci grade --submitted submitted --out results`
     """
-    from ..platforms.artifact import write_artifact
-    from ..platforms.grade_pull_request import CLEAN, grade_collected, not_started, started_in, why_not_on_a_gpu
-    from ..platforms.pull_request_files import add_summary, read_collected, set_output
-    from ..platforms.pull_request_texts import Run, body
+    from ..platforms import grade_pull_request as grading
+    from ..platforms.github import add_summary, read_collected, set_output
+    from ..platforms.report_pull_request import Run, body
     from ..report.labels import labels_of
     from ..report.words import out_of_all
 
     loaded, collected = course_of(course), read_collected(submitted)
-    started = started_in(loaded, submitted / collected.student)
-    results = grade_collected(loaded, collected, submitted, device, started)
-    write_artifact(out, collected, device, results, started)
-    why_not = why_not_on_a_gpu(results, collected.refused, labels_of(loaded))
-    set_output(os.environ, "hygiene", "not clean" if why_not else CLEAN)
-    spared = not_started(loaded, started)
-    add_summary(os.environ, body(loaded, Run(results), None, collected.refused, spared, collected.head))
-    print(f"{out_of_all(results)}, on {device}. Results: {out}. {why_not or 'It may run on a GPU.'}")
+    before = grading.earlier_artifact(out, loaded, collected, device)
+    done = grading.grade_collected(loaded, collected, submitted, device, before)
+    grading.write_artifact(out, collected, device, done)
+    why_not = grading.why_not_on_a_gpu(done.results, collected.refused, labels_of(loaded))
+    set_output(os.environ, "hygiene", "not clean" if why_not else grading.CLEAN)
+    spared = grading.not_started(loaded, done.started)
+    add_summary(os.environ, body(loaded, Run(done.results), None, collected.refused, spared, collected.head))
+    print(f"{out_of_all(done.results)}, on {device}. Results: {out}. {why_not or 'It may run on a GPU.'}")
 
 
 @ci.command()

@@ -6,6 +6,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..course import Course, CourseError, find_course, load_course
 from ..course.decisions import Decisions, final, of_the_absent
@@ -64,12 +65,19 @@ class Counting:
 
 
 def decided(course: Course | None, results: Sequence[Result], members: ClassList = NOBODY) -> list[Result]:
-    """Return the results as they count, and those of the absent about whom something is decided.
+    """Return the results as they count, of the roster's students, and those of the absent about whom something is decided.
 
-    Raises CourseFault for a row of overrides.yaml about a student that there is not.
+    Results that came by pull request are of a GitHub account, which the roster's column `github` knows. Raises
+    CourseFault for a row of overrides.yaml about a student that there is not, and where two folders are of one student.
     """
+    folders, named = dict[tuple[str, str], str](), [members.named(each.student) for each in results]
+    for name, each in zip(named, results, strict=True):
+        if (folder := folders.setdefault((name, each.assignment), each.student)) != each.student:
+            said = f"{folder} and {each.student} are one student by the roster"
+            raise CourseFault(f"{said}. Next: take the results that do not count out of the folder")
+    results = [each.model_copy(update={"student": name}) for name, each in zip(named, results, strict=True)]
     if course is None:
-        return list(results)
+        return results
     counting = Counting(course, members)
     counted = [counting.count(result) for result in results]
     if problems := counting.problems():
@@ -92,8 +100,17 @@ def class_list(course: Course | None, option: Path | None, present: Iterable[str
         return NOBODY
     roster = read_roster(path)
     members = ClassList(roster, course is not None and course.file.not_handed_in == "zero")
-    students = sorted({*present})
+    students = sorted({*map(members.named, present)})
     if students and members.absent(students) == members.absent([]):
         said = "Next: give --roster the file that course collect had, or --roster none"
         raise CourseFault(f"{roster.knows_nobody(students)}. {said}")
     return members
+
+
+def gradebooks() -> Any:
+    """Return the module on nbgrader's database. Raises CourseFault if nbgrader is not installed."""
+    try:
+        from ..platforms import nbgrader_gradebook
+    except ImportError:
+        raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
+    return nbgrader_gradebook

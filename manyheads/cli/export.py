@@ -14,8 +14,8 @@ from ..report.class_rows import ClassList, not_graded
 from ..report.exports import FORMATS, TELLS_NOTHING, gradescope_files
 from ..report.labels import Labels, labels_of
 from ..result import Result, read_results
-from ..whole import told_where
-from .class_results import class_list, course_near, decided
+from ..whole import told_where, write_whole
+from .class_results import class_list, course_near, decided, gradebooks
 from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
 
 Format = Literal["csv", "gradescope", "canvas", "moodle"]  # the keys of FORMATS
@@ -47,7 +47,7 @@ def export(
     Example: `course export results --format canvas --roster roster.csv --out grades.csv`
     """
     near = course_of(course) if gradebook is not None else course_near(course, results)
-    found = read_results(results) if gradebook is None else _from_gradebook(gradebook, course)
+    found = read_results(results) if gradebook is None else gradebooks().read_gradebook(near, gradebook)
     members = class_list(near, roster, [result.student for result in found])
     labels = labels_of(near)
     if gradebook is None:  # which has been given what counts
@@ -84,14 +84,4 @@ def _write(out: Path, format: Format, results: list[Result], members: ClassList,
         files = {out / path: text for path, text in gradescope_files(results, labels).items()}
     with told_where(out, "give --out another path"):
         for path, text in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-
-
-def _from_gradebook(url: str, course: Path | None) -> list[Result]:
-    """Read the results. Raises CourseFault if nbgrader is not installed or the database cannot be read."""
-    try:
-        from ..platforms.nbgrader_gradebook import read_gradebook
-    except ImportError:
-        raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
-    return read_gradebook(course_of(course), url)
+            write_whole(path, text.encode())

@@ -6,12 +6,11 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ..box.names import Device, Level
-from ..course import Course
 from ..course.load import course_secret
 from ..errors import CourseFault
 from ..judge.judge_process import GradePlan, grade_all
@@ -23,7 +22,7 @@ from ..report.labels import labels_of
 from ..result import students_in
 from ..submission import write_not_graded
 from ..submission.lay_out import to_grade
-from .class_results import Counting, class_list
+from .class_results import Counting, class_list, gradebooks
 from .class_told import counted_up, name_absent, name_changed, name_decisions, name_not_graded, name_others, show_rows
 from .options import (
     AssignmentOption,
@@ -36,9 +35,6 @@ from .options import (
     open_console,
 )
 from .progress import progress
-
-if TYPE_CHECKING:
-    from ..platforms.nbgrader_gradebook import GradebookWriter
 
 
 def grade(
@@ -112,7 +108,7 @@ def grade(
     started = time.monotonic()
     with ExitStack() as stack:
         stack.enter_context(alone_in(out, work.submissions))
-        book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
+        book = None if gradebook is None else stack.enter_context(gradebooks().GradebookWriter(loaded, gradebook))
         counting = Counting(loaded, members)
         keys, enter = keys_of(loaded, plan), None if book is None else book.write
         record = Record(out, keys, enter, chosen, work.handed_in, counting.count, work.not_readable)
@@ -180,12 +176,3 @@ def _at_once(console: Console, device: Device, jobs: int) -> int:
         said = f"A GPU takes one attempt at a time: {most} judge{'s' * (most != 1)} at work."
         console.print(said, style="bright_black")
     return min(jobs, most)
-
-
-def _gradebook(course: Course, url: str) -> GradebookWriter:
-    """Open nbgrader's database. Raises CourseFault if nbgrader is not installed."""
-    try:
-        from ..platforms.nbgrader_gradebook import GradebookWriter
-    except ImportError:
-        raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
-    return GradebookWriter(course, url)

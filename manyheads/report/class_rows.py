@@ -102,6 +102,11 @@ class ClassList:
         """Return the student who is called so; of somebody who is not on the roster the name is all that is known."""
         return self._by_name().get(name) or Student(id=name, name=name, login=name)
 
+    def named(self, name: str) -> str:
+        """Return what the roster calls whoever is called so, there or on GitHub; the name itself where it knows nobody."""
+        accounts = {each.github.casefold(): each.id for each in self.roster.students if each.github}
+        return name if name in self._by_name() else accounts.get(name.casefold(), name)
+
     def absent(self, present: Sequence[str]) -> list[str]:
         """Return who is on the roster and not among these, in the roster's order."""
         return [name for name in self._by_name() if name not in set(present)]

@@ -7,9 +7,8 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from ..result import CheckResult, ExerciseResult, Result
 from .adjustments import own, sentences, told
@@ -200,17 +199,7 @@ def gradescope_files(results: Sequence[Result], labels: Labels = IDS) -> dict[Pa
     }
 
 
-class Format(Protocol):
-    """A function that writes results as one text.
-
-    members: the class, where a roster says who is in it. labels: what stands for ids.
-    """
-
-    def __call__(self, results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS, /) -> str:
-        """Return the text."""
-
-
-FORMATS: dict[str, Format] = {
+FORMATS: dict[str, Callable[[Sequence[Result], ClassList, Labels], str]] = {
     "csv": to_csv,
     "gradescope": to_gradescope,
     "canvas": to_canvas,

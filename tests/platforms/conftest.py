@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.platforms.pull_request_files import Collected, PullRequest
+from manyheads.platforms.github import Collected, PullRequest
 from manyheads.result import Diagnosed, Outcome, Result
 from tests import make
 from tests.make import REPOSITORY, TINY
@@ -263,7 +263,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 @pytest.fixture
 def asked() -> PullRequest:
     """The pull request of a run."""
-    return PullRequest("school/class", 7, "a" * 40, "ada")
+    return PullRequest(repository="school/class", number=7, head="a" * 40, student="ada")
 
 
 @pytest.fixture

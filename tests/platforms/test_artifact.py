@@ -9,8 +9,8 @@ import pytest
 
 from manyheads.box.names import Device
 from manyheads.course import Course
-from manyheads.platforms.artifact import Artifact, ArtifactError, read_artifact, write_artifact
-from manyheads.platforms.pull_request_files import Collected
+from manyheads.platforms.github import Collected
+from manyheads.platforms.grade_pull_request import Artifact, ArtifactError, read_artifact, write_artifact
 from manyheads.result import ProvedLine, Result
 
 MakeResult = Callable[..., Result]
@@ -21,7 +21,9 @@ STARTED = {("averages", "running_mean"): "01_running_mean.py"}
 @pytest.fixture
 def folder(collected: Collected, make_result: MakeResult, tmp_path: Path) -> Path:
     """The artifact of a graded pull request."""
-    write_artifact(tmp_path / "results", collected, Device.CPU, [make_result("failed", evidence="no")], STARTED)
+    write_artifact(
+        tmp_path / "results", collected, Device.CPU, Artifact([make_result("failed", evidence="no")], STARTED)
+    )
     return tmp_path / "results"
 
 
@@ -31,7 +33,7 @@ def test_what_was_written_is_read(tiny: Course, collected: Collected, make_resul
 
 def test_it_tells_lines_and_never_the_edits_that_prove_them(tiny, collected, make_result, tmp_path):
     graded = with_lines(make_result("failed"), ProvedLine(line=7, edit="secret → edit"), ProvedLine(line=9))
-    write_artifact(tmp_path / "results", collected, Device.CPU, [graded], STARTED)
+    write_artifact(tmp_path / "results", collected, Device.CPU, Artifact([graded], STARTED))
     assert b"secret" not in b"".join(path.read_bytes() for path in (tmp_path / "results").rglob("*.json"))
     (read,) = read_artifact(tmp_path / "results", tiny, collected).results
     assert read == with_lines(graded, ProvedLine(line=7), ProvedLine(line=9))
@@ -45,10 +47,10 @@ def with_lines(result: Result, *lines: ProvedLine) -> Result:
 def test_what_is_not_graded_is_read_as_that_and_nothing_started_is_an_artifact_too(
     tiny, collected, make_result, tmp_path
 ):
-    write_artifact(tmp_path / "results", collected, Device.CPU, [make_result("skipped")], STARTED)
+    write_artifact(tmp_path / "results", collected, Device.CPU, Artifact([make_result("skipped")], STARTED))
     (read,) = read_artifact(tmp_path / "results", tiny, collected).results
     assert (read.score, read.not_graded) == (None, ("running_mean",))
-    write_artifact(tmp_path / "results", collected, Device.CPU, [], {})
+    write_artifact(tmp_path / "results", collected, Device.CPU, Artifact([], {}))
     assert read_artifact(tmp_path / "results", tiny, collected) == Artifact([], {})
 
 
@@ -58,7 +60,7 @@ def test_a_gpu_may_be_asked_for_more_than_the_course_gives_points_for(tiny, coll
     more = exercise.checks[0].model_copy(update={"id": "autocast", "score": 2.0, "max_score": 2.0})
     exercise = exercise.model_copy(update={"checks": (*exercise.checks, more), "score": 6.0, "max_score": 6.0})
     asked = asked.model_copy(update={"exercises": (exercise,), "score": 6.0, "max_score": 6.0, "device": "cuda"})
-    write_artifact(tmp_path / "results", collected, Device.CUDA, [asked], STARTED)
+    write_artifact(tmp_path / "results", collected, Device.CUDA, Artifact([asked], STARTED))
     assert read_artifact(tmp_path / "results", tiny, collected).results == [asked]
 
 

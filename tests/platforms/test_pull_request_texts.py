@@ -6,7 +6,7 @@ import pytest
 
 from manyheads.course import Course
 from manyheads.platforms.grade_pull_request import why_not_on_a_gpu
-from manyheads.platforms.pull_request_texts import ENDINGS, Conclusion, Run, body, cpu_run, gpu_run, verdict
+from manyheads.platforms.report_pull_request import ENDINGS, Run, body, cpu_run, gpu_run, verdict
 from manyheads.report.markdown import LONGEST
 from manyheads.result import CheckResult, Result
 
@@ -16,8 +16,8 @@ COMMIT = "0123456789abcdef" * 2 + "01234567"
 
 
 @pytest.mark.parametrize(("outcomes", "says"), [
-    pytest.param(("passed",), Conclusion("success", "4 / 4"), id="all right"),
-    pytest.param(("failed", "error"), Conclusion("failure", "2 / 4"), id="half of it"),
+    pytest.param(("passed",), ("success", "4 / 4"), id="all right"),
+    pytest.param(("failed", "error"), ("failure", "2 / 4"), id="half of it"),
 ])  # fmt: skip
 def test_the_verdict_is_the_score_and_whether_all_is_right(make_result, outcomes, says):
     assert verdict(Run([make_result(*outcomes)]), NO_GPU, frozenset()) == says
@@ -25,12 +25,12 @@ def test_the_verdict_is_the_score_and_whether_all_is_right(make_result, outcomes
 
 def test_what_is_not_started_does_not_fail_a_pull_request(make_result: MakeResult) -> None:
     missing = make_result("missing", "missing", "missing", "missing")
-    assert verdict(Run([missing]), NO_GPU, {("averages", "running_mean")}).conclusion == "success"
-    assert verdict(Run([missing]), NO_GPU, {("medians", "running_mean")}).conclusion == "failure"
+    assert verdict(Run([missing]), NO_GPU, {("averages", "running_mean")})[0] == "success"
+    assert verdict(Run([missing]), NO_GPU, {("medians", "running_mean")})[0] == "failure"
 
 
 def test_what_fails_on_the_gpu_alone_fails_the_pull_request(make_result: MakeResult) -> None:
-    assert verdict(Run([make_result()]), Run([make_result("failed")]), frozenset()) == Conclusion("failure", "4 / 4")
+    assert verdict(Run([make_result()]), Run([make_result("failed")]), frozenset()) == ("failure", "4 / 4")
 
 
 @pytest.mark.parametrize(
@@ -44,13 +44,13 @@ def test_so_does_what_only_a_gpu_can_show_and_gives_no_points(make_result, outco
     on_gpu = right.model_copy(
         update={"exercises": (exercise.model_copy(update={"checks": (*exercise.checks, extra)}),), "device": "cuda"}
     )
-    assert verdict(Run([right]), Run([on_gpu]), frozenset()) == Conclusion(conclusion, "4 / 4")
+    assert verdict(Run([right]), Run([on_gpu]), frozenset()) == (conclusion, "4 / 4")
 
 
 @pytest.mark.parametrize("ended", ["failure", "cancelled", "skipped"])
 def test_a_run_that_did_not_end_well_is_not_graded_and_is_not_the_students_fault(tiny: Course, ended: str) -> None:
     run = cpu_run(ended, None)
-    assert verdict(run, NO_GPU, frozenset()) == Conclusion("neutral", "Not graded")
+    assert verdict(run, NO_GPU, frozenset()) == ("neutral", "Not graded")
     said = body(tiny, run, NO_GPU, (), frozenset(), COMMIT)
     assert said == f"## Not graded\n\nGrading {ENDINGS[ended]}\n\n**On a GPU:** {NO_GPU.instead}"
 
@@ -64,7 +64,7 @@ def test_nothing_started_says_what_is_next(tiny: Course) -> None:
     assert said.startswith("## Nothing is started\n")
     assert "`make check`" in said
     assert "is not there under its own name" in said  # whoever renamed a file is told what to look at
-    assert verdict(Run([]), NO_GPU, frozenset()) == Conclusion("neutral", "Nothing is started")
+    assert verdict(Run([]), NO_GPU, frozenset()) == ("neutral", "Nothing is started")
 
 
 def test_files_that_were_not_taken_are_named(tiny: Course, make_result: MakeResult) -> None:

@@ -11,8 +11,8 @@ import pytest
 from manyheads.box.names import Device
 from manyheads.course import Course
 from manyheads.errors import CourseFault
-from manyheads.platforms.artifact import ArtifactError, write_artifact
-from manyheads.platforms.github_api import ServiceError
+from manyheads.platforms.github import ServiceError
+from manyheads.platforms.grade_pull_request import Artifact, ArtifactError, write_artifact
 from manyheads.platforms.report_pull_request import write_report
 from manyheads.result import Result
 from tests.workflows.hosted.service import Service
@@ -49,7 +49,7 @@ def report(tiny: Course, environment: dict[str, str], submitted: Path, tmp_path:
 
 
 def test_the_summary_the_comment_and_the_check_run_say_the_same(service, collected, make_result, tmp_path, report):
-    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result("failed", evidence="no")], STARTED)
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, Artifact([make_result("failed", evidence="no")], STARTED))
     said = report()
     assert said == "Reported 3 / 4 (failure)."
     summary = (tmp_path / "summary.md").read_text()
@@ -62,7 +62,7 @@ def test_the_summary_the_comment_and_the_check_run_say_the_same(service, collect
 
 
 def test_an_older_commit_leaves_the_comment_to_the_newest(service, collected, make_result, tmp_path, report):
-    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result("failed", evidence="no")], STARTED)
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, Artifact([make_result("failed", evidence="no")], STARTED))
     service.heads[7] = "b" * 40
     report()
     assert service.comments_on(7) == []
@@ -73,7 +73,7 @@ def test_an_older_commit_leaves_the_comment_to_the_newest(service, collected, ma
 
 def test_results_that_cannot_be_are_not_shown_and_the_job_fails(service, collected, make_result, tmp_path, report):
     forged = make_result().model_copy(update={"score": 400.0, "max_score": 400.0})
-    write_artifact(tmp_path / "cpu", collected, Device.CPU, [forged], STARTED)
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, Artifact([forged], STARTED))
     with pytest.raises(ArtifactError, match="is not what grading writes"):
         report()
     (comment,) = service.comments_on(7)
@@ -84,7 +84,7 @@ def test_results_that_cannot_be_are_not_shown_and_the_job_fails(service, collect
 
 def test_a_gpus_results_that_cannot_be_leave_the_cpus(service, environment, collected, make_result, tmp_path, report):
     environment |= {"GPU_RUNNER": "gpu-box", "GPU_RESULT": "success"}
-    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], STARTED)
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, Artifact([make_result()], STARTED))
     with pytest.raises(ArtifactError, match=r"about\.json is not what grading writes \(it is missing"):
         report()
     (comment,) = service.comments_on(7)
@@ -94,7 +94,7 @@ def test_a_gpus_results_that_cannot_be_leave_the_cpus(service, environment, coll
 
 def test_a_check_run_that_is_refused_does_not_cost_the_comment(service, collected, make_result, tmp_path, report):
     service.tokens["t"] = {"pull-requests": "write"}
-    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], STARTED)
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, Artifact([make_result()], STARTED))
     with pytest.raises(ServiceError, match=r"check-runs was refused \(403\)"):
         report()
     assert "## Averages: 4 / 4" in service.comments_on(7)[0]
@@ -108,13 +108,13 @@ def test_where_nothing_was_collected_the_student_is_told_where_to_look(tiny, ser
 
 
 def test_what_a_job_that_failed_wrote_is_not_looked_at(service, environment, collected, make_result, tmp_path, report):
-    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], STARTED)
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, Artifact([make_result()], STARTED))
     environment["CPU_RESULT"] = "failure"
     assert report() == ("Reported Not graded (neutral).")
     assert "4 / 4" not in service.comments_on(7)[0]
 
 
-INSTALLED = "annotated_doc annotated_types click manyheads markdown_it mdurl pydantic pydantic_core pygments rich shellingham typer typing_extensions typing_inspection yaml"
+INSTALLED = "annotated_doc annotated_types click manyheads markdown_it mdurl pydantic pydantic_core pygments rich shellingham typer typing_extensions typing_inspection urllib3 yaml"
 GUARD = f"""
 import sys
 
@@ -134,7 +134,7 @@ main()
 @pytest.mark.parametrize("command", ["collect", "report"])
 def test_the_job_that_reports_needs_no_more_than_it_installs(tiny: Course, tmp_path: Path, command: str) -> None:
     workflow = (Path(__file__).parents[2] / ".github" / "workflows" / "grade.yml").read_text()
-    assert "install --quiet --constraint constraints.txt pydantic PyYAML rich typer\n" in workflow
+    assert "install --quiet --constraint constraints.txt pydantic PyYAML rich typer urllib3\n" in workflow
     assert "sh tools/install-engine python\n" in workflow
     environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": ""}
     (tmp_path / "collected.json").write_text('{"student": "ada", "number": 7, "head": "a", "refused": []}')

@@ -11,7 +11,7 @@ import pytest
 from rich.console import RenderableType
 
 from manyheads.platforms.grade_pull_request import why_not_on_a_gpu
-from manyheads.platforms.pull_request_texts import Run, verdict
+from manyheads.platforms.report_pull_request import Run, verdict
 from manyheads.report.aggregate import class_view
 from manyheads.report.class_rows import row_of
 from manyheads.report.exports import FORMATS
@@ -128,11 +128,11 @@ def test_markdown_and_feedback_say_it_in_place_of_points() -> None:
 
 def test_a_pull_request_is_neither_right_nor_wrong_for_it() -> None:
     nothing = Run(None)
-    assert verdict(Run([ADA]), nothing, ()).__dict__ == {"conclusion": "neutral", "title": "not graded: 1 of 2"}
+    assert verdict(Run([ADA]), nothing, ()) == ("neutral", "not graded: 1 of 2")
     wrong = graded("ada", exercise("dance", 1), exercise("mask", None))
-    assert verdict(Run([wrong]), nothing, ()).conclusion == "failure"
+    assert verdict(Run([wrong]), nothing, ())[0] == "failure"
     right_beside = verdict(Run([ADA]), nothing, {("heads", "mask")})
-    assert (right_beside.conclusion, right_beside.title) == ("success", "not graded: 1 of 2")
+    assert right_beside == ("success", "not graded: 1 of 2")
     assert why_not_on_a_gpu([CAT], ()) == "", "one of its checks passed"
 
 

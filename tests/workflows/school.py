@@ -46,8 +46,6 @@ def publish(folder: Path, repositories: Path, name: str) -> str:
     bare = repositories / "school" / f"{name}.git"
     bare.parent.mkdir(parents=True, exist_ok=True)
     git(folder, "clone", "--quiet", "--bare", str(folder), str(bare))
-    for setting in ("allowFilter", "allowAnySHA1InWant"):
-        git(bare, "config", f"uploadpack.{setting}", "true")
     return git(folder, "rev-parse", "HEAD")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from manyheads.platforms.pull_request_texts import MARK
+from manyheads.platforms.report_pull_request import MARK
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG
 from tests.workflows.hosted.records import JobRun, StepRun
 from tests.workflows.school import DEVICE, KEY, NOTEBOOK, SCRIPT, WORKFLOW, School, git
@@ -81,6 +81,9 @@ def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(sch
     run = school.service.check_runs[-1]
     assert (run["head_sha"], run["conclusion"]) == (wrong["pull_request"]["head"]["sha"], "failure")
     assert run["output"]["title"] == "2 / 4"
+    assert jobs["cpu"].steps[-3].outcome == "success", "what was found before is restored"
+    kept = sorted(path.name.split("-")[0:2] for path in (school.service.repositories.parent / "caches").iterdir())
+    assert kept == [["graded", "cpu"]] * 2 + [["graded", "gpu"], ["grader", "cpu"], ["grader", "gpu"]]
     (annotation,) = run["output"]["annotations"]
     assert annotation["path"] == SCRIPT
     assert WRONG.splitlines()[annotation["start_line"] - 1] == "def running_mean(x):"

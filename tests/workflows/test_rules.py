@@ -51,6 +51,7 @@ def step(workflow: dict[str, Any], action: str) -> dict[str, Any]:
     pytest.param(lambda w: step(w, "checkout")["with"].pop("persist-credentials"), "cpu: a checkout leaves its token", id="a token in .git/config"),
     pytest.param(lambda w: step(w, "checkout")["with"].update(ref="${{ github.event.pull_request.head.sha }}"), "cpu: an action is given the head", id="the head checked out"),
     pytest.param(lambda w: step(w, "setup-python")["with"].update(cache="pip"), "cpu: a cache", id="a cache"),
+    pytest.param(lambda w: step(w, "actions/cache")["with"].update(key="mine"), "cpu: a cache", id="a cache that anybody can name"),
     pytest.param(lambda w: step(w, "Collect")["env"].update(K="${{ secrets.COURSE_KEY }}"), "cpu: a secret outside the checkout", id="the key in a step"),
     pytest.param(lambda w: cpu(w)["steps"][2]["with"].update(token="${{ secrets.COURSE_KEY }}"), "cpu: a secret outside the checkout", id="the key in another action"),
     pytest.param(lambda w: step(w, "Collect")["env"].update(T="${{ github.event.pull_request.title }}"), "cpu: the event's data in a step", id="the title in a variable"),
@@ -73,6 +74,7 @@ def test_an_action_without_a_commit_or_without_its_release_is_not_pinned(pin: st
 def test_the_official_grading_is_that_of_the_base_branch() -> None:
     workflow = load_workflow((WORKFLOWS / "grade.yml").read_text(encoding="utf-8"))
     assert list(workflow["on"]) == ["pull_request_target", "workflow_dispatch"]
+    assert workflow["on"]["pull_request_target"]["types"] == ["opened", "reopened", "synchronize"]  # a draft is, once
     for id_ in ("cpu", "gpu"):
         steps = workflow["jobs"][id_]["steps"]
         (checkout,) = [s["with"] for s in steps if "checkout" in s.get("uses", "")]
@@ -97,7 +99,7 @@ def test_one_attempt_at_a_time_has_the_gpu_and_nobody_is_dropped() -> None:
     assert job["needs"] == ["cpu", "approval"]
     grade = next(s["run"] for s in job["steps"] if s.get("name") == "Grade on the GPU")
     assert grade.endswith('--device "$DEVICE"')
-    assert job["env"] == {"DEVICE": "cuda"}
+    assert job["env"]["DEVICE"] == "cuda"
 
 
 def test_who_waits_for_an_approval_stands_in_nobody_s_way() -> None:

@@ -90,7 +90,23 @@ def download(step: Step) -> None:
     shutil.copytree(source, step.workspace / step.given["path"], dirs_exist_ok=True)
 
 
+def cache(step: Step) -> None:
+    """A folder of an earlier run, by its key or the newest whose key begins so; what a job that went well left is kept."""
+    given = dict(step.given)
+    path, key, start = step.workspace / given.pop("path"), given.pop("key"), given.pop("restore-keys", "\0")
+    if given:
+        raise ActionFailed(f"cache with {given}")
+    caches = step.run.service.repositories.parent / "caches"
+    found = sorted(caches.glob("*"), key=lambda each: each.stat().st_mtime_ns)
+    known = [each for each in found if each.name == key] or [each for each in found if each.name.startswith(start)]
+    if known and not path.exists():
+        shutil.copytree(known[-1], path, symlinks=True)
+    if key not in {each.name for each in known}:
+        step.job.after.append(lambda: shutil.copytree(path, caches / key, symlinks=True))
+
+
 ACTIONS = {
+    "actions/cache": cache,
     "actions/checkout": checkout,
     "actions/setup-python": setup_python,
     "actions/upload-artifact": upload,

@@ -1,7 +1,7 @@
 """What a run is made of, what it leaves behind, and the files that it is read from."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,7 @@ class JobRun:
     summary: str = ""
     steps: list[StepRun] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)  # of its steps, to the runner, through their output
+    after: list[Callable[[], object]] = field(default_factory=list)  # what its actions do where all went well
 
     @property
     def said(self) -> str:

@@ -131,6 +131,8 @@ class _Job:
                 self._steps.setdefault(step["id"], {"outputs": {}})["outcome"] = done.outcome
             self._known.steps.append(done)
             self._run.after_step(self._known, done)
+        for left in () if self._failed else self._known.after:
+            left()
         return "failure" if self._failed else "success"
 
     def contexts(self, early: bool = False) -> Contexts:
@@ -144,6 +146,7 @@ class _Job:
             "token": self._known.token,
             "ref": "refs/heads/main",
             "run_attempt": str(run.attempt),
+            "run_id": run.folder.name,
         }
         values: dict[str, Mapping[str, Any]] = {
             "vars": {**run.repository.variables, **({} if early else settings[1])},

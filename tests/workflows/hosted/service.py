@@ -1,10 +1,9 @@
-"""The service itself, on 127.0.0.1: repositories over HTTP (git's own backend) and the API, with rights by token."""
+"""The service's API on 127.0.0.1: bare repositories' trees and blobs, comments, check runs, with rights by token."""
 
 from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 import subprocess
 import threading
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-BACKEND = Path(subprocess.run(["git", "--exec-path"], capture_output=True, text=True, check=True).stdout.strip())
 BOT = "github-actions[bot]"
 LONGEST_SUMMARY = 65_535  # bytes
 _Query = Mapping[str, list[str]]
@@ -34,6 +32,7 @@ class Service:
     comments: list[dict[str, Any]] = field(default_factory=list)
     check_runs: list[dict[str, Any]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+    refuses: list[tuple[int, Mapping[str, str], str]] = field(default_factory=list)  # what it answers first
     address: str = ""
 
     def __enter__(self) -> Service:
@@ -90,20 +89,14 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         url = urlsplit(self.path)
         self.held.requests.append(f"{self.command} {self.path}")
-        if url.path.startswith("/api/"):
-            self._api(url.path.removeprefix("/api"), parse_qs(url.query), body)
+        if self.held.refuses:
+            status, headers, message = self.held.refuses.pop(0)
+            self._send(status, message, headers)
         else:
-            self._git(url.path, url.query, body)
-
-    def _rights(self) -> Mapping[str, str] | None:
-        """What the request's token may do; None where it is no token of ours."""
-        kind, _, value = (self.headers.get("Authorization") or "").partition(" ")
-        if kind.lower() == "basic":
-            value = base64.b64decode(value).decode().removeprefix("x-access-token:")
-        return self.held.tokens.get(value)
+            self._api(url.path.removeprefix("/api"), parse_qs(url.query), body)
 
     def _may(self, scope: str, level: str) -> bool:
-        rights = self._rights()
+        rights = self.held.tokens.get((self.headers.get("Authorization") or "").removeprefix("Bearer "))
         if rights is None:
             self._send(401, {"message": "Bad credentials"})
         elif (rights.get(scope), level) not in (("read", "read"), ("write", "read"), ("write", "write")):
@@ -144,41 +137,31 @@ class _Handler(BaseHTTPRequestHandler):
         self.held.check_runs.append(data)
         self._send(201, {"id": len(self.held.check_runs)})
 
-    def _git(self, path: str, query: str, body: bytes) -> None:
-        if self._rights() is None:
-            self.send_response(401)
-            self.send_header("WWW-Authenticate", 'Basic realm="git"')
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+    def _tree(self, sha: str, query: _Query, data: _Data) -> None:
+        listed = self._git("ls-tree", "-l", "-z", sha)
+        if listed is None:
+            self._send(404, {"message": "Not Found"})
             return
-        if not self._may("contents", "read"):
-            return
-        owner, name, *rest = path.strip("/").split("/")
-        environment = {
-            "PATH": os.environ["PATH"],
-            "GIT_PROJECT_ROOT": str(self.held.repositories),
-            "GIT_HTTP_EXPORT_ALL": "1",
-            "PATH_INFO": "/".join(["", owner, name.removesuffix(".git") + ".git", *rest]),
-            "QUERY_STRING": query,
-            "REQUEST_METHOD": self.command,
-            "CONTENT_TYPE": self.headers.get("Content-Type") or "",
-            "CONTENT_LENGTH": str(len(body)),
-            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding") or "",
-            "GIT_PROTOCOL": self.headers.get("Git-Protocol") or "",
-        }
-        done = subprocess.run(
-            [BACKEND / "git-http-backend"], env=environment, input=body, capture_output=True, check=False
-        )
-        head, _, content = done.stdout.partition(b"\r\n\r\n")
-        headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n") if line)
-        self._send_bytes(int(headers.pop("Status", "200").split()[0]), content, headers)
+        entries = []
+        for line in filter(None, listed.decode().split("\0")):
+            (mode, kind, oid, size), path = line.split("\t")[0].split(), line.split("\t")[1]
+            about = {"path": path, "mode": mode, "type": kind, "sha": oid}
+            entries.append({**about, **({"size": int(size)} if size != "-" else {})})
+        self._send(200, {"sha": sha, "tree": entries, "truncated": False})
 
-    def _send(self, status: int, data: object) -> None:
-        self._send_bytes(status, json.dumps(data).encode(), {"Content-Type": "application/json"})
+    def _blob(self, sha: str, query: _Query, data: _Data) -> None:
+        content = base64.encodebytes(self._git("cat-file", "blob", sha) or b"").decode()
+        self._send(200, {"sha": sha, "encoding": "base64", "content": content})
 
-    def _send_bytes(self, status: int, content: bytes, headers: Mapping[str, str]) -> None:
+    def _git(self, *arguments: str) -> bytes | None:
+        bare = self.held.repositories / "school" / "class.git"
+        done = subprocess.run(["git", "-C", bare, *arguments], capture_output=True, check=False)
+        return None if done.returncode else done.stdout
+
+    def _send(self, status: int, data: object, headers: Mapping[str, str] | None = None) -> None:
+        content = data.encode() if isinstance(data, str) else json.dumps(data).encode()
         self.send_response(status)
-        for name, value in headers.items():
+        for name, value in (headers or {}).items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -198,5 +181,7 @@ _ROUTES = (  # the path after the repository, the method, what it asks of a toke
     (r"issues/(\d+)/comments", "POST", "pull-requests", "write", _Handler._new_comment),
     (r"issues/comments/(\d+)", "PATCH", "pull-requests", "write", _Handler._change_comment),
     (r"pulls/(\d+)", "GET", "pull-requests", "read", _Handler._one_pull),
+    (r"git/trees/([0-9a-f]{40})", "GET", "contents", "read", _Handler._tree),
+    (r"git/blobs/([0-9a-f]{40})", "GET", "contents", "read", _Handler._blob),
     ("check-runs", "POST", "checks", "write", _Handler._new_check_run),
 )
