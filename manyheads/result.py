@@ -139,6 +139,7 @@ class ExerciseResult(_Model):
         adjustments: what decisions changed, in their order; never in what `course grade` writes.
         excused: whether it counts for nothing, by a decision.
         not_readable: names of what was handed in and cannot be read, where nothing else was.
+        answers: a digest of the wrong answers to public calls: who shares it made the same mistake, named or not.
         digest: of the file that was graded, by which a question about it finds it again.
     """
 
@@ -156,6 +157,7 @@ class ExerciseResult(_Model):
     adjustments: tuple[Adjustment, ...] = ()
     excused: bool = False
     not_readable: tuple[str, ...] = ()
+    answers: str = ""
     digest: str = ""
 
     @property
@@ -171,9 +173,7 @@ class ExerciseResult(_Model):
     @property
     def unwritten(self) -> tuple[str, ...]:
         """The functions that are not written yet."""
-        return tuple(
-            function.name for function in self.functions if function.state in ("unwritten", "undefined", "unrun")
-        )
+        return tuple(each.name for each in self.functions if each.state in ("unwritten", "undefined", "unrun"))
 
 
 class Result(_Model):

@@ -108,25 +108,22 @@ def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Family, .
     path, again = exercise.misconceptions, f"then course verify {exercise.id}"
     if not isinstance(listed, tuple):
         raise CourseError(f"{path}: FAMILIES is not a tuple. Next: make it one, {again}")
+    reference, source = bank.reference
+
+    def make_edited(edit: Edit) -> Namespace:
+        return namespace_of_source(edit.apply(source), reference)
+
     families = []
     for id_, change, (low, high) in listed:
         if isinstance(change(low), Edit):
-            make = partial(_edited, bank.reference)
-            families.append(Family(id_, partial(_edited_by, change), low, high, make))
+            knobs = partial(lambda change, number: {"edit": change(number)}, change)
+            families.append(Family(id_, knobs, low, high, make_edited))
         elif bank.make is None:
             said = f"{path}: FAMILIES have knobs, so a function make(**knobs) is needed. Next: add it, {again}"
             raise CourseError(said)
         else:
             families.append(Family(id_, change, low, high, bank.make))
     return tuple(families)
-
-
-def _edited_by(change: Callable[[float], Edit], number: float) -> Mapping[str, object]:
-    return {"edit": change(number)}
-
-
-def _edited(reference: tuple[Path, str], edit: Edit) -> Namespace:
-    return namespace_of_source(edit.apply(reference[1]), reference[0])
 
 
 def _mutant(exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str, object]) -> Mutant:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import replace
 
 from ..checks.explain import is_dtype_fault, is_unfinished
 from ..checks.transcript import target_of
@@ -57,7 +58,7 @@ def diagnose(recording: Recording, seen: Mapping[int, Observed], source: str, ba
             recording, {i: e for i, e in case.row.written.items() if is_of_copies(e.call) or i in case.row.wrong}
         )
         case.proven |= {i: name for i, name in by_aspect.items() if i in case.dropped}
-    return _diagnosis(case, explained)
+    return replace(_diagnosis(case, explained), answers=case.row.digest())
 
 
 class _Case:
@@ -100,11 +101,6 @@ class _Case:
         aside = self.dropped | self.in_its_own_way
         return [aside, aside | self.raised.keys(), aside | self.proven.keys()]
 
-    def without_turned(self) -> dict[int, Observed]:
-        """Return the calls of functions that are written, without those that stopped at a `.T`."""
-        turned = lines_that_turn_all_axes(self.source)
-        return {i: e for i, e in self.row.written.items() if not (e.reply.raised and e.reply.raised.line in turned)}
-
 
 def _dropped_otherwise(row: Row) -> Set[int]:
     """Return the wrong calls with dropout at work that no mutant answers as the attempt does.
@@ -130,14 +126,20 @@ def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
     divides = let_in and any(guard.divides for guard in refused.values())
     if _is_of_more(explained, refused, divides, [i for i in wrong if i not in case.answers], case.answers.values()):
         return explained
-    case.proven |= dict.fromkeys(refused, REFUSES)
-    case.raised |= dict.fromkeys(refused, REFUSES)
     # A guard the wrong way round lets through what it should refuse, which then fails somewhere else.
     inverted = any(guard.inverted for guard in refused.values())
     let_through = {
         i for i, e in wrong.items() if inverted and e.reply.raised and "refused" == e.right.raised != e.found.raised
     }
-    return explain(case.row.without(refused.keys() | let_through), case.proofs)
+    rest = case.row.without(refused.keys() | let_through)
+    behind = explain(rest, case.proofs)
+    if not behind and any(
+        e.reply.raised and i not in case.proven and e.right.raised is None for i, e in rest.wrong.items()
+    ):
+        return explained  # a number that is read wrong stops in more than one place
+    case.proven |= dict.fromkeys(refused, REFUSES)
+    case.raised |= dict.fromkeys(refused, REFUSES)
+    return behind
 
 
 def _beside_parameters(case: _Case) -> Sequence[Fault]:
@@ -159,8 +161,10 @@ def _prove_more(case: _Case) -> None:
         **proven_by_aspect(case.fingerprints, row.written),
     }
     never = of_one_number(case.fingerprints) | (set() if has_written_size(case.source) else {HARD_CODED})
+    turned = lines_that_turn_all_axes(case.source)  # which no rank proves
+    others = {i: e for i, e in row.written.items() if not (e.reply.raised and e.reply.raised.line in turned)}
     shown = {
-        **proven_by_rank(case.without_turned(), row.wrong),
+        **proven_by_rank(others, row.wrong),
         **proven_by_size(row, case.source),
         **{i: name for i, name in placed.items() if name not in never},
     }

@@ -39,11 +39,13 @@ class Diagnosis:
         named: the misconceptions that explain it, most likely first; empty if everything passed or nothing explains it.
         also: what is proved, but does not explain why the values are wrong, which nothing does.
         together: the ids, among those named, that explain the values only together, as two mistakes.
+        answers: a digest of the wrong answers, which attempts with the same mistake share.
     """
 
     named: tuple[Diagnosed, ...] = ()
     also: tuple[Diagnosed, ...] = ()
     together: tuple[str, ...] = ()
+    answers: str = ""
 
     @property
     def every(self) -> tuple[Diagnosed, ...]:

@@ -34,7 +34,7 @@ def explain(row: Row, proofs: Iterable[Set[int]], *, is_little: bool = False) ->
     if names and ((faults := cover(rest)) or not rest.wrong):
         return [*(fault for fault in faults if fault.id not in names), *map(Fault, names)]
     pairs = () if is_little else (each for each in rows if len(each.wrong) >= LEAST)
-    return _first(on_a_curve, rows) or _first(explaining_pair, pairs)
+    return _first(on_a_curve, rows) or _first(partial(explaining_pair, cover=cover), pairs)
 
 
 def beside(row: Row, proofs: Iterable[Set[int]]) -> list[Row]:

@@ -74,10 +74,6 @@ def _attributes(reply: Reply) -> dict[str, str]:
     return found | ({TWIN: "alike"} if facts.alike else {})
 
 
-def _has_softmax(reply: Reply) -> bool:
-    return bool(reply.operations and any("softmax" in name for name in reply.operations.kernels))
-
-
 def _makes_a_square(reply: Reply) -> bool:
     """Return whether a tensor on the way has the longest axis of the answers twice, or one more, or both in one axis."""
     sizes = [size for output in reply.outputs for size in output.shape or ()]
@@ -136,7 +132,7 @@ class ReplyFingerprint:
         ),
     )
     softmax: bool = _plain(
-        _has_softmax,
+        lambda reply: bool(reply.operations and any("softmax" in name for name in reply.operations.kernels)),
         False,
         ("PyTorch's softmax is used where it should be written out", "PyTorch's softmax is not used"),
     )
@@ -216,14 +212,11 @@ def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> Rep
     if late and isinstance(call.subject, Build) and right.raised == "refused":
         return replace(fingerprint, raised="refused")
     if has_no_numbers(right):
-        return replace(fingerprint, outputs=tuple(_without_numbers(output) for output in fingerprint.outputs))
+        bare = (
+            TensorFingerprint(o.kind, o.shape, projections=(0.0,)) if o.projections else o for o in fingerprint.outputs
+        )
+        return replace(fingerprint, outputs=tuple(bare))
     return fingerprint
-
-
-def _without_numbers(output: TensorFingerprint) -> TensorFingerprint:
-    if not output.projections:
-        return output
-    return TensorFingerprint(kind=output.kind, shape=output.shape, projections=(0.0,))
 
 
 def is_argument(name: str) -> bool:

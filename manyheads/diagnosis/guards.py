@@ -21,9 +21,7 @@ _LIMITS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _METHODS = ("__init__", "forward")
 _ASKED = ("size", "dim", "numel", "is_integer")
 _COUNTED = ("len", "int", "min", "max", "abs", "divmod", "isinstance")
-_GIVEN, _COMPUTED, _OTHER = range(
-    3
-)  # made of arguments and their sizes; of sizes of what was computed, too; of anything
+_GIVEN, _COMPUTED, _OTHER = range(3)  # made of arguments and their sizes; of sizes of what was computed; of anything
 PLACES = 16  # at which guards are looked for: of one attempt's calls hundreds raise, and each may raise at another line
 _PARTS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Tuple, ast.List, ast.Slice, ast.Starred)
 
@@ -46,30 +44,21 @@ def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int
     places = {(target, each.line): each for target, each in raised.values()}  # hundreds of calls raise at one place
     own = (guard_of(source, target, each) for (target, _), each in islice(places.items(), PLACES))
     guards = {guard.line: guard for guard in own if guard is not None}
-    return {
-        i: guards[each.line]
-        for i, (_, each) in raised.items()
-        if each.line in guards and is_refusal(each) and each.line
-    }
+    return {i: guards[e.line] for i, (_, e) in raised.items() if e.line and e.line in guards and is_refusal(e)}
 
 
 def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
     """Return the guard of this function or class that raised this; None where something else did. A helper may be given anything."""
-    if raised.line is None or not is_refusal(raised):
-        return None
+    line = raised.line or 0
     try:
-        return next(filter(None, (_guard(function, raised.line) for function in _functions(source, target))), None)
+        for function in _functions(source, target) if line and is_refusal(raised) else ():
+            tests = _tests(function.body, line)
+            if tests and all(map(_Sizes(function, line).decide, tests)):
+                inverted = any(map(_asks_for_no_rest, tests))
+                return Guard(line, not inverted and any(map(_divides, tests)), inverted)
     except RecursionError:  # an expression of a thousand brackets, or as many `elif`
-        return None
-
-
-def _guard(function: ast.FunctionDef, line: int) -> Guard | None:
-    if not function.lineno <= line <= (function.end_lineno or 0):
-        return None
-    tests = _tests(function.body, line)
-    decided = tests and all(map(_Sizes(function, line).decide, tests))
-    inverted = any(map(_asks_for_no_rest, tests))
-    return Guard(line, not inverted and any(map(_divides, tests)), inverted) if decided else None
+        pass
+    return None
 
 
 def _functions(source: str, target: str) -> Iterator[ast.FunctionDef]:

@@ -54,17 +54,15 @@ def leaks_a_share(answers: Sequence[Pair]) -> bool:
 
     As where these are hidden by a number that is not low enough.
     """
-    return any(bool((expected == 0).any()) for expected, _ in answers) and all(
-        expected.shape == found.shape and _leaks_a_share(expected, found) for expected, found in answers
-    )
-
-
-def _leaks_a_share(expected: Tensor, found: Tensor) -> bool:
-    hidden = expected == 0
-    share = found.masked_fill(~hidden, 0).sum(-1, keepdim=True)
-    are_weights = bool(((expected.sum(-1) - 1).abs() < _SAME).all())
-    seen_alike = bool(((found - expected * (1 - share)).abs()[~hidden] < _SAME).all())
-    return are_weights and seen_alike and bool((found[hidden] > 0).all())
+    for expected, found in answers:
+        if expected.shape != found.shape or not bool(((expected.sum(-1) - 1).abs() < _SAME).all()):
+            return False
+        hidden = expected == 0
+        share = found.masked_fill(~hidden, 0).sum(-1, keepdim=True)
+        seen_alike = bool(((found - expected * (1 - share)).abs()[~hidden] < _SAME).all())
+        if not seen_alike or not bool((found[hidden] > 0).all()):
+            return False
+    return any(bool((expected == 0).any()) for expected, _ in answers)
 
 
 def fills_with_a_number(answers: Sequence[Pair]) -> bool:

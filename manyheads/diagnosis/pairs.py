@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import combinations
 
 from torch import Tensor
@@ -26,18 +26,26 @@ MADE = 16  # the most pairs that are made for one attempt
 Pair = tuple[int, int]
 
 
-def explaining_pair(row: Row) -> Sequence[Fault]:
+def explaining_pair(row: Row, cover: Callable[[Row], Sequence[Fault]]) -> Sequence[Fault]:
     """Return the two misconceptions that together explain all calls on which the attempt differs from the reference.
 
     One, where of the other too many would do; or none.
 
     Where both mutants change something, one answer of both together is recorded, which must be the attempt's; where one of
     them changes nothing, the other answers as the attempt does, but for a few calls: the other may be what lets it be seen.
+    Where neither changes anything a third mistake may be at work, which `cover` has to explain.
     """
-    doubts = [(_doubts(row, pair), pair) for pair in _that_agree(row)]
-    found = sorted((n, pair) for n, pair in doubts if n is not None and n <= DOUBTS)
-    if found:
-        return _common(row, [pair for n, pair in found if n <= found[0][0] + 1])
+    found = dict[Set[int], list[tuple[int, Pair]]]()
+    for pair in _that_agree(row):
+        doubts, left = _doubts(row, pair)
+        if doubts is not None and doubts <= DOUBTS and 2 * len(left) <= len(row.wrong):
+            found.setdefault(left, []).append((doubts, pair))
+    for left in sorted(found, key=len):
+        third = cover(row.of(left | (row.asked - row.wrong.keys()))) if left else ()
+        if third or not left:
+            fewest = min(found[left])[0]
+            two = _common(row, [pair for doubts, pair in sorted(found[left]) if doubts <= fewest + 1])
+            return [*two, *(fault for fault in third if fault.id not in {each.id for each in two})]
     is_answered = any(each.found.raised is None for each in row.wrong.values())
     return [Fault(row.id(m), _others(row, m)) for m in (_apart(row) if is_answered else ())]
 
@@ -152,20 +160,22 @@ def _has_weights(fingerprint: ReplyFingerprint, right: ReplyFingerprint) -> bool
     return 2 * len(keys & fingerprint.parameters.keys()) >= len(keys)
 
 
-def _doubts(row: Row, pair: Pair) -> int | None:
+def _doubts(row: Row, pair: Pair) -> tuple[int | None, Set[int]]:
     """On how many calls, of those on which one mutant alone changes something, it does not answer as the attempt.
 
-    None where the attempt is right and the pair is not, or the other way round.
+    None where the attempt is right and the pair is not. And the wrong calls on which neither changes anything.
     """
-    doubts = 0
+    doubts, left = 0, set[int]()
     for index in row.asked:
         if any(row.varies(m, index) for m in pair):  # chance decides
             continue
         speaking = [m for m in pair if not row.silent(m, index)]
-        if len(speaking) < 2 and bool(speaking) != (index in row.wrong):
-            return None
+        if len(speaking) == 1 and index not in row.wrong:
+            return None, left
+        if not speaking and index in row.wrong:
+            left.add(index)
         doubts += len(speaking) == 1 and not row.explains(speaking[0], index)
-    return doubts
+    return doubts, frozenset(left)
 
 
 def _apart(row: Row) -> Sequence[int]:

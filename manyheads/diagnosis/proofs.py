@@ -160,15 +160,11 @@ def proven_by_parameters(recording: Recording, seen: Mapping[int, Observed]) -> 
 
     alike = (mutant.id for mutant in recording.mutants if all(has(recording.answer(mutant, i), i) for i in asked))
     names = {*alike} - {UNTOUCHED} if wrong else set[str]()  # who answers has written something
-    if wrong and UNREGISTERED in {mutant.id for mutant in recording.mutants} and _hides_layers(mine.values(), seen):
-        names = {UNREGISTERED}
+    are_fewer = all(missing and not extra for extra, missing in mine.values())
+    if wrong and are_fewer and UNREGISTERED in {mutant.id for mutant in recording.mutants}:
+        raised = (each.reply.raised for each in seen.values())  # no `.to` reaches them: then two dtypes meet
+        names = {UNREGISTERED} if any(r and is_dtype_fault(r) for r in raised) else names
     return dict.fromkeys(wrong, names.pop()) if len(names) == 1 else {}
-
-
-def _hides_layers(others: Collection[Names], seen: Mapping[int, Observed]) -> bool:
-    """Return whether parameters are missing, none are too many, and tensors of another dtype take part: no `.to` reaches them."""
-    raised = (comparison.reply.raised for comparison in seen.values())
-    return all(missing and not extra for extra, missing in others) and any(r and is_dtype_fault(r) for r in raised)
 
 
 def without_more(seen: Mapping[int, Observed], kept: Collection[int]) -> dict[int, Observed]:
@@ -181,14 +177,12 @@ def without_more(seen: Mapping[int, Observed], kept: Collection[int]) -> dict[in
         comparison.right.parameters.keys() - comparison.found.parameters for comparison in seen.values()
     ):
         return {}
-    return {i: _without_more(each) for i, each in seen.items()}
-
-
-def _without_more(seen: Observed) -> Observed:
-    right, found = seen.right, seen.found
-    gradients = {name: each for name, each in found.gradients.items() if name in right.gradients}
-    parameters = {name: found.parameters[name] for name in right.parameters}
-    return replace(seen, found=replace(found, gradients=gradients, parameters=parameters))
+    fewer = dict[int, Observed]()
+    for i, each in seen.items():
+        gradients = {name: g for name, g in each.found.gradients.items() if name in each.right.gradients}
+        parameters = {name: each.found.parameters[name] for name in each.right.parameters}
+        fewer[i] = replace(each, found=replace(each.found, gradients=gradients, parameters=parameters))
+    return fewer
 
 
 def _others(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> Names:

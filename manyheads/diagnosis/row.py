@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field, replace
 
@@ -9,6 +10,7 @@ from .fingerprint import ReplyFingerprint
 from .observe import Observed
 from .recording import Recording, facets_of
 
+MOST, DIGITS = 12, 16  # wrong answers that are looked at, and hexadecimal digits of their digest
 _NUMBERS = ("outputs", "gradients", "argument_gradients")
 
 
@@ -80,6 +82,18 @@ class Row:
         right = self.asked - self.wrong.keys()  # first, for there no numbers are compared
         is_silent = all(self.silent(mutant, i) for i in right)
         return is_silent and all(self.silent(mutant, i) or self.explains(mutant, i) for i in self.asked - right)
+
+    def digest(self) -> str:
+        """Return a digest of the wrong answers, which two attempts share that differ from the reference alike; "" for none.
+
+        Two digits of a few numbers of each: rounding seldom decides them, and two mistakes never share all.
+        """
+        plain = [(i, e.found) for i, e in sorted(self.wrong.items()) if not e.call.random]
+        numbers = [
+            [(o.kind, o.shape, *map("{:.1e}".format, o.projections[:1])) for o in found.outputs] for _, found in plain
+        ]
+        told = [(i, self.structure(i, found), each) for (i, found), each in zip(plain, numbers, strict=True)]
+        return hashlib.sha256(repr(told[:MOST]).encode()).hexdigest()[:DIGITS] if told else ""
 
     def _is_alike(self, call: int, place: int) -> bool:
         mine, reply = self.written[call].found, self.recording.replies[call][place]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import combinations_with_replacement
 
 from torch import Tensor
@@ -106,15 +106,16 @@ def proven_by_place(recording: Recording, seen: Mapping[int, Observed], shown: S
     # Who refuses by an exception of another type does less than is asked; who stops there accepts nothing.
     refused = [i for i, way in found.items() if way == NOT_REFUSED and seen[i].reply.raised is not None]
     stops = {m.id for m in recording.mutants for i in refused if (reply := recording.answer(m, i)) and reply.raised}
-    names = {name for name in names if not refused or (name in stops and _is_about(recording, name, refused))}
+
+    def is_about(name: str) -> bool:  # more than a few mutants of it are wrong in these calls
+        rows = [each.answers for each in recording.mutants if each.id == name]
+        speaks = [
+            all((p := row[i]) is not None and not recording.silent_replies(i)[p] for i in refused) for row in rows
+        ]
+        return name in stops and sum(speaks) > FEW * len(rows)
+
+    names = {name for name in names if not refused or is_about(name)}
     return dict.fromkeys(found, names.pop()) if len(names) == 1 else {}
-
-
-def _is_about(recording: Recording, name: str, calls: Collection[int]) -> bool:
-    """Return whether more than a few mutants of a misconception are wrong in these calls."""
-    rows = [each.answers for each in recording.mutants if each.id == name]
-    speaks = [all((p := row[i]) is not None and not recording.silent_replies(i)[p] for i in calls) for row in rows]
-    return sum(speaks) > FEW * len(rows)
 
 
 def _of_parameters(way: Way) -> Way:
@@ -137,7 +138,9 @@ def _way(right: ReplyFingerprint, fingerprint: ReplyFingerprint, facets: tuple[F
         if facet not in GRADIENTS:
             ways.append(facet)
         elif not ways:  # wrong numbers have wrong gradients, and other parameters other ones
-            ways.append(f"{facet}{' cut' if _is_cut(right, fingerprint) else ''}")
+            due = (name for name, each in right.gradients.items() if each is not None and each.norm)
+            is_cut = any((mine := fingerprint.gradients.get(name)) is None or not mine.norm for name in due)
+            ways.append(f"{facet}{' cut' if is_cut else ''}")
     return tuple(ways)
 
 
@@ -170,8 +173,3 @@ def _squares(rights: Mapping[int, ReplyFingerprint], replies: Mapping[int, Reply
     ]
     square = all(len(shape) > 1 and shape[-1] == shape[-2] for _, _, shape in extra)
     return {i: shape[-1] for i, _, shape in extra} if square and len({name for _, name, _ in extra}) == 1 else {}
-
-
-def _is_cut(right: ReplyFingerprint, fingerprint: ReplyFingerprint) -> bool:
-    due = (name for name, each in right.gradients.items() if each is not None and each.norm)
-    return any((mine := fingerprint.gradients.get(name)) is None or not mine.norm for name in due)

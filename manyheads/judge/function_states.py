@@ -156,9 +156,7 @@ def _state(seen: Seen, unwritten: Collection[str], is_waiting: bool, is_explaine
     if seen.is_wrong:
         is_empty = seen.is_empty or (says_unwritten(seen.raised) and not is_explained)
         return "waiting" if is_waiting else "unwritten" if is_empty else "wrong"
-    if not seen.is_asked:
-        return "unseen"
-    return "so_far" if seen.stopped_at else "right"
+    return "unseen" if not seen.is_asked else "so_far" if seen.stopped_at else "right"
 
 
 def seen_in(name: str, asked: Iterable[Exchange | Observed]) -> Seen:

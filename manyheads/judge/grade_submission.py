@@ -74,6 +74,7 @@ class Verdict:
             checks=checks,
             diagnosis=with_start(told.diagnosis.named, exercise.hint),
             also=told.diagnosis.also,
+            answers=told.diagnosis.answers,
             lines=self.lines if is_graded else (),
             note=" ".join(filter(None, (note, self.note))),
             functions=told.functions,

@@ -61,7 +61,7 @@ def answer_public_calls(
     elif is_wrong or outcomes - {"passed"}:
         with contextlib.suppress(AttemptEnded):  # the calls that decide no visible check: a diagnosis has more to go by
             for index in (i for check in recording.checks for i in check.calls if i not in seen):
-                seen[index] = _see(recording, index, attempt)
+                seen[index] = see(recording, index, attempt)
         by_name = _right_by_name(recording, attempt, seen, source or "", signatures)
         diagnosis = diagnose(recording, {**seen, **by_name}, source or "", bank)
         if by_name:
@@ -96,7 +96,7 @@ def _check(recording: Recording, check: PublicCheck, attempt: Attempt, seen: dic
     asked = {}
     try:
         for index in check.asked:
-            asked[index] = seen[index] = _see(recording, index, attempt)
+            asked[index] = seen[index] = see(recording, index, attempt)
     except AttemptEnded as ended:
         call = attempt.ended.get(check.id) if isinstance(attempt, AttemptRunner) else None
         place = target_of(call) if call else ""
@@ -130,7 +130,8 @@ def _by_name(attempt: Attempt, seen: Observed, names: Sequence[str]) -> Observed
     return observed(call, seen.right, seen.expected, settled(call, attempt.execute(call)))
 
 
-def _see(recording: Recording, index: int, attempt: Attempt) -> Observed:
+def see(recording: Recording, index: int, attempt: Attempt) -> Observed:
+    """Put a recorded call, and return what is seen. Raises AttemptEnded."""
     call, right = recording.calls[index], recording.right(index)
     return observed(call, right, recording.expected[index], settled(call, attempt.execute(call)))
 

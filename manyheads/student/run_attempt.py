@@ -13,13 +13,13 @@ from ..box.worker.messages import Call
 from ..checks.cast import cast
 from ..course import Exercise
 from ..diagnosis.fingerprint import fingerprint_beside
-from ..diagnosis.observe import settled
+from ..diagnosis.observe import Observed, settled
 from ..diagnosis.recording import Recording, differs
 from ..judge.attempt_runner import AttemptRunner
 from ..judge.cures import cure
 from ..judge.function_results import describe_exception
 from ..judge.prove_line import EditedAttempts, Failure, IsRight
-from ..judge.public_checks import visible_results
+from ..judge.public_checks import see, visible_results
 from ..judge.stopped_parts import are_the_cause, as_note, stopped_parts
 from ..lines.find_lines import Bounds, OutOfTime
 from ..result import ExerciseResult, Outcome, ProvedLine
@@ -44,12 +44,15 @@ def prove_own_lines(
         return lambda reply: not differs(recording, index, fingerprint_beside(right, call, settled(call, reply)))
 
     def do_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
-        for check in visible_results(recording, edited, {}, ids):
+        seen: dict[int, Observed] = {}
+        for check in visible_results(recording, edited, seen, ids):
             if check.outcome == "timeout":
                 raise OutOfTime
             if check.outcome != "passed":
                 return False
-        return True
+        # One edit is all that is needed only where what decides no visible check is right, too.
+        others = () if ids else (i for check in recording.checks for i in check.calls if i not in seen)
+        return not any(differs(recording, i, see(recording, i, edited).found) for i in others)
 
     edits = EditedAttempts(box, limits, failure, is_right, do_pass).mended(bounds)
     return tuple(proved_line(failure.source, edit.line) for edit in edits)
@@ -81,10 +84,7 @@ def with_endless_line(
     ended: the calls that ended the attempt's process, by the id of the check.
     """
     late = [check for check in result.checks if check.outcome == "timeout" and check.id in ended]
-    if not late:
-        return result
-    line = _line(source, ended[late[0].id], box, limits, dtype)
-    if not line:
+    if not late or not (line := _line(source, ended[late[0].id], box, limits, dtype)):
         return result
     said = dict.fromkeys((check.evidence for check in late), _sentence(source.source, line))
     checks = tuple(c.model_copy(update={"evidence": said[c.evidence]}) if c in late else c for c in result.checks)

@@ -60,11 +60,16 @@ NAMED = [
                  id="weights that are dropped in place"),
     pytest.param("mha_by_loop", {"    return mha.proj": "        return mha.proj"}, ["heads_not_joined"],
         id="a return inside the loop"),
+    pytest.param("fused_qkv", {"scores = scores.masked_fill(": "scores.masked_fill(",
+        "math.sqrt(self.head_dim)": "math.sqrt(C)", "self.attn_dropout(scores.softmax(dim=-1))": "scores.softmax(dim=-1)"},
+        ["scale_sqrt_c", "mask_missing", "dropout_before_softmax"], id="three mistakes in one layer"),
     pytest.param("sliding_window", {"key > query - window)": "key >= query - window // 2)"}, ["window_halved"],
         id="half a window"),
     # An exception that many mistakes end in names none.
     pytest.param("causal_mask", {"mask_scores(scores, mask)": "mask_scores(scores, causal_mask)"}, [],
                  id="a function that is not called"),
+    pytest.param("weight_split", {"B, T, _ = x.shape": "B, _, T = x.shape"}, [],
+                 id="a number read off the wrong axis, which a guard refuses here and a view there"),
     pytest.param("weight_split", {"return self.out_proj(context)":
                  "return nn.functional.layer_norm(self.out_proj(context), (self.out_proj.out_features,))"}, [],
                  id="a norm without parameters of its own"),
@@ -84,6 +89,25 @@ def test_a_line_that_mends_all_speaks_against_two_names(sides: Sides, course: Co
     graded = judge.grade_attempt("somebody", sides.exercise("cross_attention"), source)
     for result in (graded, sides.home("cross_attention", source, BY_COUNT)):
         assert (ids(result), len(result.lines)) == ([], 1)
+
+
+def test_a_line_that_mends_what_is_visible_alone_takes_no_name_away(sides: Sides) -> None:
+    """No visible check asks for the dropout of the weights."""
+    weights = {"self.attn_dropout(scores.softmax(dim=-1))": "scores.softmax(dim=-1)"}
+    source = sides.source("fused_qkv", {**weights, "math.sqrt(self.head_dim)": "math.sqrt(C)"})
+    home = sides.home("fused_qkv", source, BY_COUNT)
+    assert (ids(home), home.lines) == (["scale_sqrt_c", "dropout_before_softmax"], ())
+
+
+def test_attempts_that_answer_alike_share_a_digest_however_they_are_written(sides: Sides) -> None:
+    scores = "q @ k.transpose(-2, -1) / math.sqrt(self.head_dim)"
+    flipped = {"self.W_value(context)": "self.W_value(context.flip(1))"}
+    by_einsum = {**flipped, scores: "torch.einsum('bhqd,bhkd->bhqk', q * self.head_dim**-0.5, k)"}
+    written: list[dict[str, str]] = [{}, flipped, by_einsum, {"self.W_key(context)": "self.W_key(context.flip(1))"}]
+    right, one, other, another = (sides.graded("cross_attention", changes).answers for changes in written)
+    assert right == ""
+    assert one == other != ""
+    assert another not in ("", one)
 
 
 def test_a_function_that_needs_float32_is_not_blamed_on_another(sides: Sides) -> None:
