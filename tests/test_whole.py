@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.report.class_view import ClassView
 from manyheads.report.pages.write import write_pages
 from manyheads.result import Result, write_result
 from manyheads.whole import write_whole
@@ -24,7 +25,7 @@ WRITERS: dict[str, Write] = {
     "a file": lambda folder, number: write_whole(folder / "deep" / "file", str(number).encode()),
     "a durable one": lambda folder, number: write_whole(folder / "deep" / "file", str(number).encode(), durable=True),
     "a result": lambda folder, number: write_result(result(number), folder),
-    "pages": lambda folder, number: write_pages([result(number)], [], folder),
+    "pages": lambda folder, number: write_pages(ClassView([result(number)]), folder),
 }
 
 

@@ -8,17 +8,15 @@ from pathlib import Path
 import typer
 
 from ..course import CourseError, find_course
-from .after_grading import feedback, overrides
 from .ask import ask
 from .author import doctor, init, new, verify
 from .check import check
 from .ci import ci
 from .collect import collect
-from .export import export
 from .grade import grade
 from .learn import hint, plot, status
 from .release import release
-from .report import report
+from .report import export, feedback, overrides, report
 from .trace import trace
 from .train import bench, train
 from .watch import lsp

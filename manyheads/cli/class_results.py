@@ -1,19 +1,26 @@
-"""Read a class's results as they count, by dates, decisions and roster, for every command that shows or exports them."""
+"""A class from its results, as they count by dates, decisions and roster, and what every command says of it at its end."""
 
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from shlex import quote
 
 from ..course import Course, CourseError, find_course, load_course
-from ..course.decisions import Decisions, final, of_the_absent
+from ..course.decisions import UNKNOWN_TIME, Decisions, final, of_the_absent
 from ..errors import CourseFault
-from ..report.class_rows import NOBODY, ClassList
+from ..judge.record_results import ChangedPoints
+from ..report.class_view import NOBODY, ClassList, ClassView, sentences
+from ..report.labels import labels_of
+from ..report.words import score_words
 from ..result import Result
 from ..submission.roster import read_roster
+from .options import Console, assignment_of
+
+MOST_NAMED = 40  # the most of a kind that are named on a terminal
+ON_THE_PAGE = "Next: course report, whose class page has them all"
 
 
 def course_near(option: Path | None, results: Path) -> Course | None:
@@ -34,58 +41,6 @@ def course_near(option: Path | None, results: Path) -> Course | None:
     return None
 
 
-class Counting:
-    """Makes of results, as they come, what counts, and keeps no more of them than it needs at the end."""
-
-    def __init__(self, course: Course, members: ClassList = NOBODY) -> None:
-        """Read what is decided. Raises CourseFault."""
-        self._decisions = Decisions.of_course(course)
-        self._members = members
-        self._like: dict[str, Result] = {}  # by assignment
-        self._students: dict[str, set[str]] = defaultdict(set)  # by assignment
-
-    def count(self, result: Result) -> Result:
-        """Return the result as it counts, which is one of the class."""
-        self._like[result.assignment] = result
-        self._students[result.assignment].add(result.student)
-        return final(result, self._decisions)
-
-    def of_the_absent(self) -> list[Result]:
-        """Results of those on the roster who handed in nothing, and about whom something is decided."""
-        return [
-            each
-            for assignment, like in self._like.items()
-            for each in of_the_absent(like, self._decisions, self._members.absent([*self._students[assignment]]))
-        ]
-
-    def problems(self, more: Iterable[str] = ()) -> list[str]:
-        """Return a sentence for each row of overrides.yaml that fits no student. more: who else is known."""
-        names = {*more, *self._members.absent([]), *(name for student in self._students.values() for name in student)}
-        return self._decisions.of_nobody(names, self._like)
-
-
-def decided(course: Course | None, results: Sequence[Result], members: ClassList = NOBODY) -> list[Result]:
-    """Return the results as they count, of the roster's students, and those of the absent about whom something is decided.
-
-    Results that came by pull request are of a GitHub account, which the roster's column `github` knows. Raises
-    CourseFault for a row of overrides.yaml about a student that there is not, and where two folders are of one student.
-    """
-    folders, named = dict[tuple[str, str], str](), [members.named(each.student) for each in results]
-    for name, each in zip(named, results, strict=True):
-        if (folder := folders.setdefault((name, each.assignment), each.student)) != each.student:
-            said = f"{folder} and {each.student} are one student by the roster"
-            raise CourseFault(f"{said}. Next: take the results that do not count out of the folder")
-    results = [each.model_copy(update={"student": name}) for name, each in zip(named, results, strict=True)]
-    if course is None:
-        return results
-    counting = Counting(course, members)
-    counted = [counting.count(result) for result in results]
-    if problems := counting.problems():
-        raise CourseFault(problems[0])
-    absent = counting.of_the_absent()
-    return sorted([*counted, *absent], key=lambda each: each.student) if absent else counted
-
-
 def roster_of(course: Course | None, option: Path | None) -> Path | None:
     """Return the roster's file: the option's, or course.yaml's; None where there is none, or the option is `none`."""
     if option is None and course is not None and course.file.roster:
@@ -95,22 +50,138 @@ def roster_of(course: Course | None, option: Path | None) -> Path | None:
 
 def class_list(course: Course | None, option: Path | None, present: Iterable[str]) -> ClassList:
     """Return the roster in this file; without one, nobody. Raises CourseFault where it knows nobody of these present."""
-    path = roster_of(course, option)
+    path, students = roster_of(course, option), sorted({*present})
     if path is None:
         return NOBODY
     roster = read_roster(path)
     members = ClassList(roster, course is not None and course.file.not_handed_in == "zero")
-    students = sorted({*map(members.named, present)})
-    if students and members.absent(students) == members.absent([]):
+    if students and not members.by_name.keys() & students:
         said = "Next: give --roster the file that course collect had, or --roster none"
         raise CourseFault(f"{roster.knows_nobody(students)}. {said}")
     return members
 
 
-def gradebooks() -> Any:
-    """Return the module on nbgrader's database. Raises CourseFault if nbgrader is not installed."""
-    try:
-        from ..platforms import nbgrader_gradebook
-    except ImportError:
-        raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
-    return nbgrader_gradebook
+def of_absent(counted: Sequence[Result], decisions: Decisions, members: ClassList) -> list[Result]:
+    """Return results of those on the roster who handed in nothing, and about whom something is decided."""
+    own: dict[str, list[Result]] = {}
+    for result in counted:
+        own.setdefault(result.assignment, []).append(result)
+    absent = ((results[-1], members.absent(each.student for each in results)) for results in own.values())
+    return [result for like, names in absent for result in of_the_absent(like, decisions, names)]
+
+
+def class_of(
+    found: Sequence[Result],
+    course: Course | None,
+    roster: Path | None,
+    assignment: str | None = None,
+    section: str | None = None,
+    changed: Sequence[ChangedPoints] = (),
+    *,
+    is_decided: bool = False,
+) -> ClassView:
+    """Return the class of these results as they count. Raises CourseFault.
+
+    assignment, section: only these. is_decided: whether what is decided is in the results already.
+    """
+    members = class_list(course, roster, (each.student for each in found))
+    if course is not None and not is_decided:
+        decisions = Decisions.of_course(course)
+        counted = [final(result, decisions) for result in found]
+        names = {*members.by_name, *(result.student for result in found)}
+        if wrong := decisions.of_nobody(names, {result.assignment for result in found}):
+            raise CourseFault(wrong[0])
+        absent = of_absent(counted, decisions, members)
+        found = sorted([*counted, *absent], key=lambda each: each.student) if absent else counted
+    if assignment is not None:
+        found = _of_assignment(found, course, assignment)
+    if section is not None:
+        members = _of_section(members, section)
+        found = [result for result in found if result.student in members.by_name]
+        if not found:
+            raise CourseFault(f"nobody of section {section} has a result. Next: course grade SUBMITTED")
+    kept = {(result.student, result.assignment) for result in found}
+    changed = [each for each in changed if (each.student, each.assignment) in kept]
+    return ClassView(found, members, labels_of(course), changed)
+
+
+def _of_assignment(found: Sequence[Result], course: Course | None, assignment: str) -> list[Result]:
+    if course is None:
+        raise CourseFault("--assignment needs the course. Next: the same with --course FOLDER")
+    wanted = assignment_of(course, assignment)
+    if not (own := [result for result in found if result.assignment == wanted.id]):
+        following = f"Next: course grade SUBMITTED --assignment {wanted.id}"
+        raise CourseFault(f"there is no result of {wanted.title}. {following}")
+    return own
+
+
+def _of_section(members: ClassList, section: str) -> ClassList:
+    students = members.roster.students
+    known = sorted({student.section for student in students} - {""})
+    if not known:
+        raise CourseFault("--section needs a roster with sections. Next: the same with --roster FILE")
+    own = tuple(student for student in students if student.section.casefold() == section.casefold())
+    if not own:
+        there = f"there is no section {section!a}; there are: {', '.join(known)}"
+        raise CourseFault(f"{there}. Next: the same with --section {quote(known[0])}")
+    return replace(members, roster=replace(members.roster, students=own))
+
+
+def name_absent(console: Console, view: ClassView) -> None:
+    """Name who is on the roster and handed in nothing, and who was graded and is not on it."""
+    if absent := view.members.absent(view.present):
+        on_it = f"{len(absent)} of {len(view.members.by_name)} on the roster"
+        console.say(f"Handed in nothing: {on_it}: {some(absent)}")
+    if strangers := view.members.strangers(view.present):
+        console.say(f"Not on the roster, and in no mean: {some(strangers)}. Next: complete the roster", style="yellow")
+
+
+def name_decisions(console: Console, view: ClassView) -> None:
+    """Name who got what by which rule, those of whom it is the same together, and whose time is unknown."""
+    said = ((sentence, result.student) for result in view.results for sentence in sentences(result, view.labels))
+    name(console, "decided", with_whose(said), style="cyan")
+    untimed = [r.student for r in view.results if any(each.words == UNKNOWN_TIME for each in r.adjustments)]
+    if untimed:
+        unknown = f"When these were handed in is not known, and none of them counts as late: {some(untimed)}"
+        console.say(f"{unknown}. Next: course collect, or a score in overrides.yaml", style="yellow")
+
+
+def name_not_graded(console: Console, view: ClassView) -> bool:
+    """Name who is not graded in which exercise, with the reason. Returns whether there is nobody."""
+    found = sorted((each for part in view.parts for each in part.not_graded), key=lambda each: each[0])
+    name(console, "not graded", with_whose((why, student) for student, why in found))
+    following = "the same course grade again, which tries that alone"
+    if any(exercise.not_readable for part in view.parts for _, exercise in part.attempts if not exercise.is_graded):
+        mend = "put what cannot be read into the student's folder, opened, or decide in overrides.yaml"
+        following = f"{mend}; then the same course grade again"
+    if found:
+        console.say(f"There are no points for that, and no total. Next: {following}", style="yellow")
+    return not found
+
+
+def name_changed(console: Console, view: ClassView) -> None:
+    """Name whose points the run changed."""
+    for id_, own in view.labels.by_assignment(view.changed):
+        said = some([f"{each.student} {score_words(each.before)} → {score_words(each.after)}" for each in own])
+        console.say(f"{view.labels.assignment(id_)}: points changed since the last run: {said}", style="cyan")
+
+
+def name(console: Console, kind: str, said: Sequence[str], following: str = ON_THE_PAGE, style: str = "yellow") -> None:
+    """Name what is of one kind, as far as a terminal has room for it."""
+    console.say(*(f"{kind}: {each}" for each in said[:MOST_NAMED]), style=style)
+    if len(said) > MOST_NAMED:
+        console.say(f"{kind}: and {len(said) - MOST_NAMED} more. {following}", style=style)
+
+
+def with_whose(said: Iterable[tuple[str, str]]) -> list[str]:
+    """Return each sentence behind the students of whom it is said."""
+    whose: dict[str, list[str]] = {}
+    for sentence, student in said:
+        whose.setdefault(sentence, []).append(student)
+    return [f"{some(students)}: {sentence}" for sentence, students in whose.items()]
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first of these names, and how many there are more."""
+    more = f", and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -11,19 +12,22 @@ from typing import Annotated
 import typer
 
 from ..box.names import Device, Level
+from ..course import Course
+from ..course.decisions import Decisions, final
 from ..course.load import course_secret
 from ..errors import CourseFault
 from ..judge.judge_process import GradePlan, grade_all
 from ..judge.keys import keys_of
 from ..judge.process_ties import usable
 from ..judge.record_results import Record, alone_in, finish_changed_points, seed_of_run
-from ..report.class_rows import NOBODY, row_of
+from ..report.class_view import GRAVE, NOBODY, ClassView
 from ..report.labels import labels_of
-from ..result import students_in
-from ..submission import write_not_graded
+from ..report.terminal import class_table
+from ..report.words import counted
+from ..result import Result, students_in
+from ..submission import NotGraded, Submission, write_not_graded
 from ..submission.lay_out import to_grade
-from .class_results import Counting, class_list, gradebooks
-from .class_told import counted_up, name_absent, name_changed, name_decisions, name_not_graded, name_others, show_rows
+from .class_results import class_list, name, name_absent, name_changed, name_decisions, name_not_graded, of_absent
 from .options import (
     AssignmentOption,
     Console,
@@ -35,6 +39,11 @@ from .options import (
     open_console,
 )
 from .progress import progress
+
+if TYPE_CHECKING:
+    from ..platforms.nbgrader_writer import GradebookWriter
+
+MOST_ROWS = 200  # the most students in the table at the end
 
 
 def grade(
@@ -98,7 +107,7 @@ def grade(
     wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     student, named = _one_attempt(only, exercise)
     chosen = tuple(e.id for e in exercises_named(loaded, named, assignment)) if named else ()
-    work, labels = to_grade(loaded, submitted, wanted, chosen, student), labels_of(loaded)
+    work, decisions = to_grade(loaded, submitted, wanted, chosen, student), Decisions.of_course(loaded)
     members = class_list(loaded, roster, [s.student for s in work.submissions])
     in_part = bool(chosen) and any(e.id not in chosen for each in wanted for e in each.exercises)
     secret, seed = course_secret(loaded.root), seed_of_run(out, [each.id for each in wanted], seed, in_part=in_part)
@@ -106,51 +115,74 @@ def grade(
     jobs = jobs or usable()
     jobs = jobs if cluster is not None else _at_once(console, device, jobs)
     started = time.monotonic()
+
+    def count(result: Result) -> Result:
+        return final(result, decisions)
+
     with ExitStack() as stack:
         stack.enter_context(alone_in(out, work.submissions))
-        book = None if gradebook is None else stack.enter_context(gradebooks().GradebookWriter(loaded, gradebook))
-        counting = Counting(loaded, members)
-        keys, enter = keys_of(loaded, plan), None if book is None else book.write
-        record = Record(out, keys, enter, chosen, work.handed_in, counting.count, work.not_readable)
-        known = record.known(work.submissions, again=bool(only))
-        rows = {submission: row_of(counting.count(result), labels) for submission, result in known}
-        before, waiting = len(rows), [each for each in work.submissions if each not in rows]
+        enter = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook)).write
+        record = Record(out, keys_of(loaded, plan), enter, chosen, work.handed_in, count, work.not_readable)
+        found = {each: count(result) for each, result in record.known(work.submissions, again=bool(only))}
+        before, waiting = len(found), [each for each in work.submissions if each not in found]
         graded = grade_all(plan, waiting, jobs, record.todo)
         if cluster is not None and waiting:
             from ..judge.cluster import grade_on  # it needs an extra
 
             graded = grade_on(cluster, plan, waiting, record.todo)
-        try:
-            with progress(console, len(work.submissions), before) as shown:
-                for each in graded:
-                    rows[each.submission] = row_of(counting.count(record.add(each)), labels)
-                    shown.one_more(rows[each.submission].stopped)
-        except KeyboardInterrupt:
-            done = f"{len(rows)} of {len(work.submissions)} submissions are graded"
-            console.print(f"Stopped: {done}. Next: run the same command again, and it goes on from there.")
-            raise typer.Exit(130) from None
-        absent = [] if only else counting.of_the_absent()
+        with progress(console, len(work.submissions), before) as shown, _going_on(console, found, work.submissions):
+            for each in graded:
+                found[each.submission] = result = count(record.add(each))
+                shown.one_more(any(check.outcome in GRAVE for e in result.exercises for check in e.checks))
+        absent = [] if only else of_absent([*found.values()], decisions, members)
         for nothing in absent:
-            if book is not None:
-                book.write(nothing)
-    counted = [*rows.values(), *(row_of(result, labels) for result in absent)]
-    report, everybody = f"course report {quote(str(out))}", NOBODY if only else members
-    show_rows(console, counted, everybody, labels, report)
-    name_decisions(console, counted)
-    name_changed(console, finish_changed_points(out), labels)
-    how = f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}"
-    console.say(f"{counted_up(len(rows), before, record.in_part)} {how}. Results: {out}/")
-    name_absent(console, [row.student for row in rows.values()], everybody)
+            if enter is not None:
+                enter(nothing)
+    how = f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}. Results: {out}/"
+    results, changed = [*found.values(), *absent], finish_changed_points(out)
+    view = ClassView(results, NOBODY if only else members, labels_of(loaded), changed)
     if not only:
         write_not_graded(work.others, out)
-    name_others(console, work.others, out)
-    is_whole = name_not_graded(console, counted)
-    console.say(f"Next: {report}")
-    faults = counting.problems(students_in(out))
+    is_whole = _tell(console, view, f"{_counted_up(len(found), before, record.in_part)} {how}", work.others, out)
+    names = {*view.present, *members.by_name, *students_in(out)}
+    faults = decisions.of_nobody(names, {result.assignment for result in results})
     faults += [f"a fault of the grader's own: {fault}. Next: course verify" for fault in dict.fromkeys(record.faults)]
     console.say(*(f"course: {fault}" for fault in faults), style="red")
     if faults or work.others or not is_whole:
         raise typer.Exit(2 if faults else 1)
+
+
+@contextmanager
+def _going_on(console: Console, found: Collection[Submission], every: Sequence[Submission]) -> Iterator[None]:
+    """At Ctrl-C say how far it is, and that the same command goes on from there."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        done = f"{len(found)} of {len(every)} submissions are graded"
+        console.print(f"Stopped: {done}. Next: run the same command again, and it goes on from there.")
+        raise typer.Exit(130) from None
+
+
+def _counted_up(submissions: int, before: int, in_part: int) -> str:
+    """12 submissions (9 as before, 2 in part)."""
+    less = ", ".join(f"{count} {how}" for count, how in ((before, "as before"), (in_part, "in part")) if count)
+    return counted(submissions, "submission", "submissions") + (f" ({less})" if less else "")
+
+
+def _tell(console: Console, view: ClassView, how: str, others: Sequence[NotGraded], out: Path) -> bool:
+    """Print what was found. Returns whether every exercise is graded."""
+    report, students = f"course report {quote(str(out))}", {row.student for part in view.parts for row in part.rows}
+    console.print(class_table(view, report, students=len(students) <= MOST_ROWS))
+    if len(students) > MOST_ROWS:
+        console.print(f"{len(students)} students are too many for a table here. Next: {report} --students\n")
+    name_decisions(console, view)
+    name_changed(console, view)
+    console.say(how)
+    name_absent(console, view)
+    name(console, "not graded", [*map(str, others)], f"All of them: {out}/not-graded.json")
+    is_whole = name_not_graded(console, view)
+    console.say(f"Next: {report}")
+    return is_whole
 
 
 def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, list[str]]:

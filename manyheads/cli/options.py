@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +19,6 @@ from ..course import Assignment, Course, CourseError, Exercise, find_course, loa
 from ..course.model import UnknownAssignment, assignment_named, exercises_called, unknown
 from ..errors import CourseFault
 from ..report.called import as_called, next_alone, text_as_called
-from ..result import Result
 
 CourseOption = Annotated[
     Path | None, typer.Option("--course", help="The folder with course.yaml [default: from here upwards].")
@@ -29,6 +28,10 @@ RosterOption = Annotated[
     Path | None,
     typer.Option(help="A CSV file of the class: id, name, section, platforms' ids; `none`: no roster at all."),
 ]
+
+SectionOption = Annotated[str | None, typer.Option(help="Only this section of the roster.")]
+
+ResultsArgument = Annotated[Path, typer.Argument(help="The folder that course grade wrote.")]
 
 AssignmentOption = Annotated[
     str | None, typer.Option("--assignment", help="Only this assignment: its id or its title, or a part of either.")
@@ -62,21 +65,6 @@ def assignment_of(course: Course, name: str) -> Assignment:
         return assignment_named(course, name, in_part=True)
     except UnknownAssignment as error:
         raise CourseError(f"{error} Next: the same with --assignment {course.assignments[0].id}") from None
-
-
-def results_of(course: Course | None, results: Sequence[Result], assignment: str | None) -> list[Result]:
-    """Return those of the assignment with this name; all if none is named. Raises CourseError."""
-    if assignment is None:
-        return list(results)
-    if course is None:
-        raise CourseError("--assignment needs the course. Next: the same with --course FOLDER")
-    wanted = assignment_of(course, assignment)
-    found = [result for result in results if result.assignment == wanted.id]
-    if not found:
-        raise CourseError(
-            f"there is no result of {wanted.title}. Next: course grade SUBMITTED --assignment {wanted.id}"
-        )
-    return found
 
 
 def exercises_named(course: Course, names: list[str], assignment: str | None = None) -> list[Exercise]:

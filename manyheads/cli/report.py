@@ -1,43 +1,109 @@
-"""The command `course report`: report on a class from its results, with pictures of wrong attempts."""
+"""The commands that read results and decisions: `course report`, `export`, `feedback` and `overrides`."""
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
 from ..box.names import Level
 from ..course import Course, CourseError
+from ..course.dates import shown_moment
+from ..course.decisions import NAME, Decision, Decisions
+from ..errors import CourseFault
 from ..judge.record_results import read_changed_points
-from ..report.aggregate import came_back_table, class_view
-from ..report.class_rows import absent_by_assignment, absent_rows, row_of
-from ..report.labels import labels_of
+from ..report.class_view import ClassView, sentences
+from ..report.exports import FORMATS, TELLS_NOTHING, gradescope_files
+from ..report.labels import Labels, labels_of
 from ..report.terminal import class_exercises, class_table
 from ..report.words import counted
-from ..result import Result, read_results_and_errors, students_in
-from ..submission import find_submissions, read_not_graded
-from .class_results import class_list, course_near, decided
-from .class_told import name_absent, name_decisions, name_not_graded
-from .options import AssignmentOption, Console, CourseOption, RosterOption, course_of, open_console, results_of
+from ..result import Result, read_results, read_results_and_errors, students_in
+from ..submission import find_submissions, is_student, read_not_graded
+from ..submission.lay_out import read_memory
+from ..whole import told_where, write_whole
+from .class_results import class_of, course_near, name_absent, name_decisions, name_not_graded
+from .options import (
+    AssignmentOption,
+    Console,
+    CourseOption,
+    ResultsArgument,
+    RosterOption,
+    SectionOption,
+    assignment_of,
+    course_of,
+    instructors_course_of,
+    open_console,
+)
 from .progress import progress
 
 if TYPE_CHECKING:
     from ..student.plot_content import Key, Picture
 
+Format = Literal["csv", "gradescope", "canvas", "moodle"]  # the keys of FORMATS
 
-def draw_class(
+
+def report(
+    results: ResultsArgument = Path("results"),
+    students: Annotated[bool, typer.Option(help="Also a line for every student.")] = False,
+    submitted: Annotated[
+        Path | None,
+        typer.Option(help="What was graded: draws wrong answers beside the expected ones, by running them again."),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(file_okay=False, help="Where the pages go [default: RESULTS/report].")
+    ] = None,
+    roster: RosterOption = None,
+    section: SectionOption = None,
+    assignment: AssignmentOption = None,
+    course: CourseOption = None,
+) -> None:
+    """Show which misconceptions a class has, exercise by exercise, and write pages: one for the class, one a student.
+
+    The pages need no network: open index.html from the disk, or hand a student's page to its student. It names nobody else.
+
+    Example: `course report results`, or `course report results --submitted submitted` for pages with pictures.
+    """
+    from ..report.pages import pages_folder, write_pages
+
+    found, broken = read_results_and_errors(results)
+    if not found:
+        raise broken[0]
+    console = open_console()
+    near, changed = course_near(course, results), read_changed_points(results)
+    view = class_of(found, near, roster, assignment, section, changed)
+    if students:
+        console.print(class_table(view))
+    console.print(class_exercises(view))
+    name_absent(console, view)
+    name_decisions(console, view)
+    name_not_graded(console, view)
+    levels = ", ".join(sorted({result.isolation for result in view.results}))
+    console.print(f"{counted(len(view.results), 'submission', 'submissions')}, isolation: {levels}")
+    drawn = {} if submitted is None else _drawn(console, course_of(course), view.results, submitted)
+    others = read_not_graded(results)
+    folder = html or pages_folder(results, [*view.present, *students_in(results)])
+    page = write_pages(view, folder, drawn, [str(error) for error in broken], others)
+    console.say(f"Pages: {page}")
+    if others:
+        console.print(f"Not graded: {len(others)}, named on the class page", style="yellow")
+    if broken:
+        raise broken[0]
+
+
+def _drawn(
     console: Console, course: Course, results: Sequence[Result], submitted: Path
 ) -> Mapping[Key, Sequence[Picture]]:
     """Return the pictures of each attempt that has any. Raises CourseFault."""
-    found = find_submissions(course, submitted)[0]
-    folders = {(s.student, s.assignment.id): s.folder for s in found}
+    folders = {(each.student, each.assignment.id): each.folder for each in find_submissions(course, submitted)[0]}
     if not any((result.student, result.assignment) in folders for result in results):
-        raise CourseError(
-            f"{submitted} has no submission of these results. Next: course report --submitted FOLDER_GRADED"
-        )
+        following = "Next: course report --submitted FOLDER_GRADED"
+        raise CourseError(f"{submitted} has no submission of these results. {following}")
     from ..box.level import open_box
     from ..judge.isolation_proof import prove
     from ..student.plot_content import draw_wrong, drawable
@@ -57,67 +123,154 @@ def draw_class(
     return drawn
 
 
-def report(
-    results: Annotated[Path, typer.Argument(help="The folder that course grade wrote.")] = Path("results"),
-    students: Annotated[bool, typer.Option(help="Also a line for every student.")] = False,
-    submitted: Annotated[
+def export(
+    results: ResultsArgument = Path("results"),
+    format: Annotated[Format, typer.Option(help="What to write.")] = "csv",
+    out: Annotated[
         Path | None,
-        typer.Option(help="What was graded: draws wrong answers beside the expected ones, by running them again."),
+        typer.Option(help="A file [default: standard output]; for Gradescope a folder, one file a submission."),
     ] = None,
-    html: Annotated[
-        Path | None, typer.Option(file_okay=False, help="Where the pages go [default: RESULTS/report].")
+    gradebook: Annotated[
+        str | None, typer.Option(help="Read nbgrader's database in place of results, such as sqlite:///gradebook.db.")
     ] = None,
     roster: RosterOption = None,
+    section: SectionOption = None,
     assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
-    """Show which misconceptions a class has, exercise by exercise, and write pages: one for the class, one a student.
+    """Write results as CSV, for Gradescope, for Canvas, or for Moodle.
 
-    The pages need no network: open index.html from the disk, or hand a student's page to its student. It names nobody else.
+    Scores are what counts by the course's dates and overrides.yaml. What is not graded is
+    blank, and is named on standard error; then the exit status is 1. Where a format has no place for words, who got
+    what by which rule is said on standard error.
 
-    Example: `course report results`, or `course report results --submitted submitted` for pages with pictures.
+    With a roster, Canvas and Moodle get the ids that they find students by, and everybody in the class has a row: 0 or a blank
+    for whoever handed in nothing, as `not_handed_in` in course.yaml says.
+
+    Example: `course export results --format canvas --roster roster.csv --out grades.csv`
     """
-    from ..report.pages import pages_folder, write_pages
+    near = course_of(course) if gradebook is not None else course_near(course, results)
+    found = read_results(results) if gradebook is None else _from_gradebook(gradebook, course)
+    view = class_of(found, near, roster, assignment, section, is_decided=gradebook is not None)
+    if format in TELLS_NOTHING:
+        _say("decided", (f"{each.student}: {said}" for each in view.results for said in sentences(each, view.labels)))
+        strangers = view.members.strangers(view.present)
+        following = "Next: complete the roster, if that is a mistake"
+        _say("left out", (f"{name} is not on the roster. {following}" for name in strangers))
+    if out is None and format == "gradescope" and len(view.results) > 1:
+        files = f"a file for each of these {len(view.results)} submissions"
+        raise CourseFault(f"Gradescope reads {files}. Next: the same with --out FOLDER")
+    if out is None:
+        sys.stdout.write(FORMATS[format](view))
+    else:
+        _write(out, format, view)
+    if unknown := [f"{student}: {why}" for part in view.parts for student, why in part.not_graded]:
+        _say("not graded", unknown)
+        blank = "" if format == "gradescope" else ": its cells are blank"
+        following = "Next: course grade again, and do what it says, then this"
+        print(f"There are no points for that{blank}. {following}", file=sys.stderr)
+        raise typer.Exit(1)
 
-    found, broken = read_results_and_errors(results)
-    if not found:
-        raise broken[0]
+
+def _say(kind: str, said: Iterable[str]) -> None:
+    for sentence in said:
+        print(f"{kind}: {sentence}", file=sys.stderr)
+
+
+def _write(out: Path, format: Format, view: ClassView) -> None:
+    files = {out: FORMATS[format](view)}
+    if format == "gradescope" and (out.is_dir() or not out.suffix):
+        files = {out / path: text for path, text in gradescope_files(view).items()}
+    with told_where(out, "give --out another path"):
+        for path, text in files.items():
+            write_whole(path, text.encode())
+
+
+def _from_gradebook(url: str, course: Path | None) -> list[Result]:
+    """Read the results. Raises CourseFault if nbgrader is not installed or the database cannot be read."""
+    try:
+        from ..platforms.nbgrader_reader import read_gradebook
+    except ImportError:
+        raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
+    return read_gradebook(course_of(course), url)
+
+
+def feedback(
+    results: ResultsArgument = Path("results"),
+    out: Annotated[Path, typer.Option(file_okay=False, help="The folder to fill.")] = Path("home"),
+    submitted: Annotated[
+        Path, typer.Option(file_okay=False, help="What was graded: says what platforms call each student.")
+    ] = Path("submitted"),
+    roster: RosterOption = None,
+    section: SectionOption = None,
+    assignment: AssignmentOption = None,
+    course: CourseOption = None,
+) -> None:
+    """Write each student's feedback, to hand out: pages and Markdown, by what counts.
+
+    `OUT/feedback/STUDENT/ASSIGNMENT/` is as nbgrader names it. For what `course collect` took from Moodle or Canvas
+    there is a zip for each assignment, too, with the names that they gave: upload it as Moodle's feedback files, or
+    as Canvas' submissions.
+
+    Example: `course feedback results --out home --submitted submitted`
+    """
+    from ..report.feedback_archives import FOLDER, folded_together, folder_files, zips
+
+    loaded = course_of(course)
+    view, console = class_of(read_results(results), loaded, roster, assignment, section), open_console()
+    if strange := next((name for name in view.present if not is_student(name)), None):
+        raise CourseFault(f"{strange!a} cannot be a folder's name. Next: remove that result, then course feedback")
+    with told_where(out, "give --out another folder"):
+        if pair := folded_together(out / FOLDER, view.present):
+            names = " and ".join(map(ascii, pair))
+            raise CourseFault(
+                f"{out} is on a file system where {names} are one folder, and one would get the other's feedback. "
+                "Next: give --out a folder on another disk"
+            )
+        for result in view.results:
+            for path, content in folder_files(loaded, result, submitted if submitted.is_dir() else None):
+                write_whole(out / path, content)
+        done = zips(loaded, view.results, submitted, read_memory(submitted))
+        for name, content in done.files.items():
+            write_whole(out / name, content)
+    console.say(*(f"not in a zip: {sentence}" for sentence in done.said), style="yellow")
+    name_not_graded(console, view)
+    students = counted(len(view.present), "student", "students")
+    console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in done.files))
+
+
+def overrides(assignment: AssignmentOption = None, course: CourseOption = None) -> None:
+    """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong with them.
+
+    They are applied by grade, report, export, feedback and the gradebook alike. A row is one decision, a `score`, a `due`
+    or `excused: true`: `- {student: ada, exercise: running_mean, score: 4, by: Dr. X, comment: A right idea.}`
+
+    Example: `course overrides`
+    """
+    loaded = instructors_course_of(course, "overrides")
     console = open_console()
-    near = course_near(course, results)
-    members = class_list(near, roster, [result.student for result in found])
-    labels, found = labels_of(near), results_of(near, decided(near, found, members), assignment)
-    present = [result.student for result in found]
-    strangers = members.strangers(present)
-    rows = [row_of(result, labels) for result in found]
-    if students:
-        console.print(class_table([*rows, *absent_rows(rows, members)], labels))
-    for id_, own in labels.by_assignment(found):
-        console.print(class_exercises(class_view(own, labels, strangers), labels.assignment(id_), labels))
-    console.print(came_back_table(found, labels), end="")
-    levels = ", ".join(sorted({result.isolation for result in found}))
-    name_absent(console, present, members)
-    name_decisions(console, rows)
-    name_not_graded(console, rows)
-    console.print(f"{counted(len(found), 'submission', 'submissions')}, isolation: {levels}")
-    drawn = {} if submitted is None else draw_class(console, course_of(course), found, submitted)
-    others = read_not_graded(results)
-    absent = absent_by_assignment(found, members)
-    unread = [str(error) for error in broken]
-    page = write_pages(
-        found,
-        unread,
-        html or pages_folder(results, [*present, *students_in(results)]),
-        drawn,
-        not_graded=others,
-        absent=absent,
-        points_changed=[
-            each for each in read_changed_points(results) if each.assignment in {r.assignment for r in found}
-        ],
-        labels=labels,
-        members=members,
-    )
-    console.say(f"Pages: {page}")
-    if others:
-        console.print(f"Not graded: {len(others)}, named on the class page", style="yellow")
-    if broken:
-        raise broken[0]
+    wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
+    decisions, labels = Decisions.of_course(loaded), labels_of(loaded)
+    for exercise in wanted:
+        if (dates := decisions.dates.get(exercise.id)) is not None:
+            policy = dates.policy
+            costs = f"{policy.per_day} a day, at most {policy.at_most}, after a grace of {policy.grace}"
+            console.say(f"{exercise.title}: due {shown_moment(dates.due, decisions.zone)}; late: {costs}")
+        else:
+            console.say(f"{exercise.title}: no due date")
+    rows = [row for row in decisions.rows if row.assignment in {one.id for one in wanted}]
+    console.print(_rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided")
+
+
+def _rows(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:
+    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name in ("line", "student", "of", "decision", "by", "comment"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        override = row.override
+        of = labels.exercise(override.exercise) if override.exercise else labels.assignment(row.assignment)
+        said = f" {override.score:g}" if override.score is not None else ""
+        said += f" {shown_moment(row.due, zone)}" if row.due else ""
+        cells = (override.student, of, override.kind + said, override.by, override.comment)
+        table.add_row(row.where.rpartition(":")[2], *map(escape, cells))
+    return table

@@ -7,36 +7,30 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..result import CheckResult, ExerciseResult, Result
-from .adjustments import own, sentences, told
-from .aggregate import NOT_HELD, UNEXPLAINED, group_of, misconceptions_of
-from .class_rows import NOBODY, ClassList, absent_by_assignment, not_graded
+from ..submission.roster import Student
+from .class_view import NOT_HELD, UNEXPLAINED, ClassView, group_of, misconceptions_of, not_graded, sentences
 from .labels import IDS, Labels, file_stems
-from .words import attempt_words
+from .words import attempt_words, own, told
 
 _FORMULA = ("=", "+", "-", "@")
 _SEPARATORS = re.compile(r"([;\t|])")
 _LINE_BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 
 
-def table(rows: Sequence[Sequence[str]]) -> str:
+def table(rows: Iterable[Sequence[str]]) -> str:
     """Return the rows as CSV."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([[cell(value) for value in row] for row in rows])
     return out.getvalue()
 
 
-def number(value: float) -> str:
-    """4 for 4.0, with as many digits as a gradebook keeps."""
-    return f"{value:.10g}"
-
-
-def number_or_blank(value: float | None) -> str:
-    """Return the same; a blank where there is no number."""
-    return "" if value is None else number(value)
+def number(value: float | None) -> str:
+    """4 for 4.0, with as many digits as a gradebook keeps; a blank where there is no number."""
+    return "" if value is None else f"{value:.10g}"
 
 
 def cell(value: str) -> str:
@@ -76,130 +70,100 @@ _CANVAS = re.compile(
 _MOODLE = re.compile(r"^\s*(Username|ID number|Email address)\s*$", re.IGNORECASE)
 
 
-def to_canvas(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:
+def to_canvas(view: ClassView) -> str:
     """Canvas' gradebook import: a column for each assignment, a row of points possible, then a row for each student."""
-    assignments, most = _assignments(results, labels)
-    rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *_columns(assignments, labels, _CANVAS)]]
-    rows.append([_POINTS, "", "", "", "", *(number(most[a]) for a in assignments)])
-    for name, cells in _scores(results, assignments, members, "EX"):
-        row = members.row_of(name)
-        called = (row.name or row.id).replace(_POINTS.strip(), _NO_POINTS)
-        rows.append([called, row.canvas_id, row.sis_id, row.login or row.id, row.section, *cells])
-    return table(rows)
+    head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *_columns(view, _CANVAS)]
+    most = [_POINTS, "", "", "", "", *(number(part.max_score) for part in view.parts)]
+    rows = (
+        [(row.name or row.id).replace(_POINTS.strip(), _NO_POINTS), row.canvas_id, row.sis_id, row.login or row.id, row.section, *cells]
+        for row, cells in _scores(view, "EX")
+    )  # fmt: skip
+    return table([head, most, *rows])
 
 
-def to_moodle(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:
+def to_moodle(view: ClassView) -> str:
     """Moodle's grade import: a column for each way to find a student, and one for each assignment."""
-    assignments, _ = _assignments(results, labels)
-    rows = [["Username", "ID number", "Email address", *_columns(assignments, labels, _MOODLE)]]
-    for name, cells in _scores(results, assignments, members):
-        row = members.row_of(name)
-        rows.append([row.login or row.id, row.sis_id, row.email, *cells])
-    return table(rows)
+    head = ["Username", "ID number", "Email address", *_columns(view, _MOODLE)]
+    return table([head, *([row.login or row.id, row.sis_id, row.email, *cells] for row, cells in _scores(view))])
 
 
-def _assignments(results: Sequence[Result], labels: Labels) -> tuple[list[str], dict[str, float]]:
-    """Return the assignments of which there are results, in the course's order, and the points of each."""
-    most = {result.assignment: result.possible for result in results}
-    return labels.in_order([*most]), most
-
-
-def _columns(assignments: Sequence[str], labels: Labels, taken: re.Pattern[str]) -> list[str]:
-    """Return what stands above each column: the assignment's title, with its id where the title alone would be ambiguous.
+def _columns(view: ClassView, taken: re.Pattern[str]) -> Iterator[str]:
+    """Yield what stands above each column: the assignment's title, with its id where the title alone would be ambiguous.
 
     taken: titles that have another meaning there; of such an assignment it is the id.
     """
-    titles = [labels.assignment(id_) for id_ in assignments]
-    folded = [title.strip().casefold() for title in titles]
-    columns = []
-    for id_, title in zip(assignments, titles, strict=True):
-        ambiguous = folded.count(title.strip().casefold()) > 1 or _ENDS_LIKE_AN_ID.search(title)
-        columns.append(id_ if taken.search(title) else f"{title} [{id_}]" if ambiguous else title)
-    return columns
+    folded = [part.title.strip().casefold() for part in view.parts]
+    for part, own_title in zip(view.parts, folded, strict=True):
+        ambiguous = folded.count(own_title) > 1 or _ENDS_LIKE_AN_ID.search(part.title)
+        yield part.id if taken.search(part.title) else f"{part.title} [{part.id}]" if ambiguous else part.title
 
 
-def _scores(
-    results: Sequence[Result], assignments: Sequence[str], members: ClassList, excused: str = ""
-) -> list[tuple[str, list[str]]]:
-    """Return each student, with the cell of each assignment.
+def _scores(view: ClassView, excused: str = "") -> Iterator[tuple[Student, list[str]]]:
+    """Yield each student, with the cell of each assignment.
 
     Those who handed in nothing come last, and who is not on the roster is left out: who has dropped the course would be
-    entered anew.
-
-    An assignment has the same points for everybody there: of one that is excused in part, the rest stands for the
-    whole.
-    excused: the cell of one that is excused as a whole. The cell of one without a total is blank.
+    entered anew. An assignment has the same points for everybody there: of one that is excused in part, the rest stands for
+    the whole. excused: the cell of one that is excused as a whole. The cell of one without a total is blank.
     """
-    scores = {(r.student, r.assignment): excused if r.is_excused else number_or_blank(r.scaled_score) for r in results}
-    every = list(dict.fromkeys(result.student for result in results))
-    strangers = members.strangers(every)
-    present = [name for name in every if name not in strangers]
-    known = {student.id for student in members.roster.students} if members.zero else set()
-    return [
-        (name, [scores.get((name, assignment), number(0) if name in known else "") for assignment in assignments])
-        for name in (*present, *members.absent(present))
-    ]
+    scores = {
+        (result.student, part.id): excused if result.is_excused else number(result.scaled_score)
+        for part in view.parts
+        for result in part.results
+    }
+    members = view.members
+    present = [name for name in view.present if name in members.by_name or not members.by_name]
+    for name in (*present, *members.absent(present)):
+        nothing = number(0) if members.zero and name in members.by_name else ""
+        yield members.row_of(name), [scores.get((name, part.id), nothing) for part in view.parts]
 
 
-def to_csv(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:
+def to_csv(view: ClassView) -> str:
     """CSV with a row for every student and exercise, assignment by assignment: ids for programs, titles for people."""
     header = ("student", "assignment", "exercise", "score", "max_score", "misconceptions", "isolation", "decided",
               "assignment_title", "exercise_title", "name", "section", "group")  # fmt: skip
-    rows, absent, nothing = [header], absent_by_assignment(results, members), number(0) if members.zero else ""
-    for id_, own_results in labels.by_assignment(results):
-        rows += [
-            (
-                *(r.student, id_, e.id),
-                *(("", "") if e.excused else (number_or_blank(e.score), number(e.max_score))),
-                *(" ".join(d.id for d in misconceptions_of(e)), r.isolation),
-                "; ".join(told(each) for each in (*r.adjustments, *own(e, r))),
-                *(labels.assignment(id_), labels.exercise(e.id), *_person(members, r.student), _group(e, r)),
-            )
-            for r in own_results
-            for e in r.exercises
-        ]
-        rows += [
-            (
-                *(name, id_, e.id),
-                *(nothing, number(e.max_score), "", "", ""),
-                *(labels.assignment(id_), labels.exercise(e.id), *_person(members, name), ""),
-            )
-            for name in absent.get(id_, ())
-            for e in own_results[-1].exercises
-        ]
+    rows: list[Sequence[str]] = [header]
+    for part in view.parts:
+        nothing = number(0) if view.members.zero else ""
+        missing = [(column.id, nothing, number(column.max_score), "", "", "", "") for column in part.columns]
+        for row in part.rows:
+            known = view.members.row_of(row.student)
+            person = ("" if known.name == row.student else known.name, known.section)
+            for id_, *cells, group in _found(row.result) if row.result else missing:
+                titles = (part.title, view.labels.exercise(id_))
+                rows.append((row.student, part.id, id_, *cells, *titles, *person, group))
     return table(rows)
 
 
-def _group(exercise: ExerciseResult, result: Result) -> str:
-    """Return why the attempt shows no misconception, as far as that is known: a gradebook names none."""
-    group = group_of(exercise)
-    return NOT_HELD if group == UNEXPLAINED and result.isolation == NOT_HELD else group
+def _found(result: Result) -> Iterator[tuple[str, ...]]:
+    """Yield of each exercise what stands in its row. Why it shows no misconception a gradebook does not hold."""
+    for exercise in result.exercises:
+        points = ("", "") if exercise.excused else (number(exercise.score), number(exercise.max_score))
+        names = " ".join(each.id for each in misconceptions_of(exercise))
+        rules = "; ".join(told(each) for each in (*result.adjustments, *own(exercise, result)))
+        group = group_of(exercise)
+        known = NOT_HELD if group == UNEXPLAINED and result.isolation == NOT_HELD else group
+        yield exercise.id, *points, names, result.isolation, rules, known
 
 
-def _person(members: ClassList, student: str) -> tuple[str, str]:
-    """Return the name and the section, as the roster has them."""
-    row = members.row_of(student)
-    return ("" if row.name == student else row.name), row.section
-
-
-def to_gradescope(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:
+def to_gradescope(view: ClassView) -> str:
     """Gradescope's results.json of the only submission, or of each one by student and assignment.
 
     Gradescope reads one such file for each submission: see `gradescope_files`.
     """
-    found = {f"{r.student}/{r.assignment}": gradescope_result(r, labels) for r in results}
+    found = {f"{each.student}/{each.assignment}": gradescope_result(each, view.labels) for each in view.results}
     return _json(next(iter(found.values())) if len(found) == 1 else found)
 
 
-def gradescope_files(results: Sequence[Result], labels: Labels = IDS) -> dict[Path, str]:
+def gradescope_files(view: ClassView) -> dict[Path, str]:
     """Return a results.json for every submission, by its path in a folder."""
-    stem_of = file_stems({r.student for r in results})
+    stem_of = file_stems(view.present)
     return {
-        Path(stem_of(r.student), r.assignment, "results.json"): _json(gradescope_result(r, labels)) for r in results
+        Path(stem_of(each.student), each.assignment, "results.json"): _json(gradescope_result(each, view.labels))
+        for each in view.results
     }
 
 
-FORMATS: dict[str, Callable[[Sequence[Result], ClassList, Labels], str]] = {
+FORMATS: dict[str, Callable[[ClassView], str]] = {
     "csv": to_csv,
     "gradescope": to_gradescope,
     "canvas": to_canvas,

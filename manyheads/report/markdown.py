@@ -14,9 +14,20 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 
 from ..result import CheckResult, ExerciseResult, Result, with_total
-from .adjustments import own, told
 from .labels import IDS, Labels
-from .words import ASK, FunctionReport, attempt_words, counted, out_of, out_of_all, points, question_about, waiting_line
+from .words import (
+    ASK,
+    FunctionReport,
+    attempt_words,
+    counted,
+    out_of,
+    out_of_all,
+    own,
+    points,
+    question_about,
+    told,
+    waiting_line,
+)
 
 WIDTH = 84  # columns
 SENTENCE = 64  # columns for a check's title

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.columns import Columns
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from ..result import CheckResult, ExerciseResult
-from .aggregate import ExerciseView, Ranked
-from .class_rows import Cell, Row
-from .labels import IDS, Labels
+from .class_view import GRAVE, SHARES, Cell, ClassView, Column, Part
 from .words import (
     DECIDED,
     EXCUSED,
     LATER,
     MARKS,
     NOT_GRADED,
-    NOTED,
     OUTCOMES,
     PROGRESS,
     RIGHT,
@@ -43,36 +38,50 @@ _MOST_MISCONCEPTIONS = 10  # in the list below it
 _SENTENCE, _POINTS = 52, 13  # columns of a check's own words, and of "  2.25 / 4.25"
 
 
-def class_table(rows: Sequence[Row], labels: Labels = IDS, where: str = "below") -> RenderableType:
-    """For each assignment, in the course's order: students and numbered exercises, and its misconceptions.
+def class_table(view: ClassView, where: str = "below", *, students: bool = True) -> RenderableType:
+    """Return for each assignment its table of students and exercises, and its ten most frequent misconceptions.
 
-    where: where all misconceptions are, of which ten are here.
+    where: what shows all misconceptions. students: whether there is the table.
     """
-    return Group(
-        *(_assignment_table(labels.assignment(id_), own, labels, where) for id_, own in labels.by_assignment(rows))
-    )
+    shown = []
+    for part in view.parts:
+        table = _students(part) if students else Group()
+        shown.append(Group(heading(part.title), table, _misconceptions(part, where)))
+    return Group(*shown)
 
 
-def _assignment_table(title: str, rows: Sequence[Row], labels: Labels, where: str) -> RenderableType:
-    numbered = labels.numbered([name for row in rows for name in row.cells])
-    table = Table(header_style="bold", box=None, padding=(0, 1, 0, 0), pad_edge=False)
+def _students(part: Part) -> RenderableType:
+    table = _table()
     table.add_column("student", no_wrap=True, max_width=_STUDENT)  # one long name may not take the others' scores
-    for number, _ in numbered.values():
-        table.add_column(number, justify="right", no_wrap=True)
+    for column in part.columns:
+        table.add_column(column.number, justify="right", no_wrap=True)
     table.add_column("total", justify="right", style="bold", no_wrap=True)
     table.add_column("first misconception")  # the only column that may be narrowed: its texts are cut, not wrapped
-    for row in sorted(rows, key=lambda r: r.student):
-        total = f"{score_words(row.score)}/{points(row.max_score)}"
-        first = f"{numbered[row.first[0]][0]}: {row.first[1]}" if row.first else ""
-        cells = (_score(row.cells.get(name)) for name in numbered)
-        table.add_row(escape(row.student), *cells, total, Text(first, no_wrap=True, overflow="ellipsis"))
-    legend = Columns([Text(" ".join(each), style="dim") for each in numbered.values()], padding=(0, 3))
-    every = [cell for row in rows for cell in row.cells.values()]
-    more = [f"{DECIDED} by a rule"] * any(cell.decided for cell in every)
-    more += [f"{EXCUSED} excused"] * any(cell.excused for cell in every)
-    more += [f"{NOT_GRADED} not graded"] * any(cell.score is None for cell in every)
-    marks = "   ".join([_MARK_LEGEND, *more])
-    return Group(heading(title), table, legend, Text(f"{marks}\n", style="dim"), _misconceptions(rows, where))
+    for row in sorted(part.rows, key=lambda row: row.student):
+        cells = (Text(cell.text, _colour(cell)) for cell in (row.cells.get(c.id, Cell()) for c in part.columns))
+        first = Text(row.first, no_wrap=True, overflow="ellipsis")
+        table.add_row(Text(row.student), *cells, f"{row.total}/{points(row.of)}", first)
+    titles = part.labels.numbered([column.id for column in part.columns]).values()
+    legend = Columns([Text(" ".join(each), style="dim") for each in titles], padding=(0, 3))
+    texts = [cell.text for row in part.rows for cell in row.cells.values()]
+    more = [f"{DECIDED} by a rule"] * any(text.endswith(DECIDED) for text in texts)
+    more += [f"{mark} {means}" for mark, means in ((EXCUSED, "excused"), (NOT_GRADED, "not graded")) if mark in texts]
+    marks = "   ".join([*(f"{MARKS[outcome]} {OUTCOMES[outcome]}" for outcome in (*GRAVE, "missing")), *more])
+    return Group(table, legend, Text(f"{marks}\n", style="dim"))
+
+
+def _colour(cell: Cell) -> str:
+    if cell.share is None:
+        return "bold magenta" if cell.text == NOT_GRADED else "dim"
+    return "green" if cell.share == len(SHARES) - 1 else "yellow" if cell.share else "red"
+
+
+def _table(*columns: str) -> Table:
+    """Return an empty table without lines, with these columns, the first of them numbers."""
+    table = Table(header_style="bold", box=None, padding=(0, 1 + bool(columns), 0, 0), pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right" if column == columns[0] else "left")
+    return table
 
 
 def heading(title: str) -> RenderableType:
@@ -80,57 +89,46 @@ def heading(title: str) -> RenderableType:
     return Text(title, style="bold underline")
 
 
-def class_misconceptions(rows: Sequence[Row], labels: Labels, where: str) -> RenderableType:
-    """Return the ten most frequent misconceptions of the class, for each assignment."""
-    each = labels.by_assignment(rows)
-    return Group(
-        *(part for id_, own in each for part in (heading(labels.assignment(id_)), _misconceptions(own, where)))
-    )
-
-
-def _misconceptions(rows: Sequence[Row], where: str) -> RenderableType:
-    counts = Counter(id_ for row in rows for id_ in row.misconceptions)
-    if not counts:
+def _misconceptions(part: Part, where: str) -> RenderableType:
+    if not part.misconceptions:
         return Group()
-    titles = {id_: title for row in rows for id_, title in row.misconceptions.items()}
     table = Table(show_header=False, box=None)
-    for id_, count in counts.most_common(_MOST_MISCONCEPTIONS):
-        table.add_row(str(count), Text(titles[id_]))
-    left = len(counts) - _MOST_MISCONCEPTIONS
+    for each in part.misconceptions[:_MOST_MISCONCEPTIONS]:
+        table.add_row(str(each.students), Text(each.titles[-1]))
+    left = len(part.misconceptions) - _MOST_MISCONCEPTIONS
     more = [Text(f" and {left} more: {where}")] if left > 0 else []
     return Group(Text("Misconceptions in this class", style="italic"), table, *more, Text(""))
 
 
-def class_exercises(views: Sequence[ExerciseView], title: str, labels: Labels = IDS) -> RenderableType:
-    """Return one assignment over the class, exercise by exercise."""
-    return Group(heading(title), *(exercise_view(view, labels) for view in views))
+def class_exercises(view: ClassView) -> RenderableType:
+    """Return each assignment over the class, exercise by exercise, and below them what came back in a later one."""
+    table = _table("students", "misconception that came back", "first in", "again in")
+    for each in view.came_back:
+        where = (each.title, view.labels.exercise(each.first), view.labels.exercise(each.later))
+        table.add_row(str(len(each.students)), *map(Text, where))
+    again: list[RenderableType] = [table, Text("")] if table.rows else []
+    shown = (part for each in view.parts for part in (heading(each.title), *map(_exercise, each.columns)))
+    return Group(*shown, *again)
 
 
-def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
+def _exercise(column: Column) -> RenderableType:
     """Return one exercise over the class: scores, then its misconceptions, most frequent first."""
-    label = labels.exercise(view.id)
-    unknown = NOT_GRADED if view.attempts else MARKS["missing"]
-    mean = unknown if view.mean is None else f"{view.mean:.2f}"
-    seen = f"{counted(view.attempts, 'attempt', 'attempts')}, {view.full} full, mean {mean} / {points(view.max_score)}"
-    head = Text(f"{label:<{_LABEL}}  {seen}")
-    head.stylize("bold", 0, len(label))
+    unknown = NOT_GRADED if column.attempts else MARKS["missing"]
+    mean = unknown if column.mean is None else f"{column.mean:.2f}"
+    attempts = counted(column.attempts, "attempt", "attempts")
+    seen = f"{attempts}, {column.full} full, mean {mean} / {points(column.max_score)}"
+    head = Text(f"{column.label:<{_LABEL}}  {seen}")
+    head.stylize("bold", 0, len(column.label))
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for shared in view.misconceptions:
-        table.add_row(str(shared.students), Text(shared.titles[-1] + _or_else(shared)))
-    for group, count in view.groups.items():
+    for each in column.misconceptions:
+        others = (f"or {title}" + f", {n} of {each.students}" * (n < each.students) for title, n in each.alternatives)
+        either = "; ".join(others)
+        table.add_row(str(each.students), Text(each.titles[-1] + (f" ({either})" if either else "")))
+    for group, count in column.groups.items():
         table.add_row(str(count), group)
-    for outcome, count in view.outcomes.items():
+    for outcome, count in column.outcomes.items():
         table.add_row(str(count), OUTCOMES[outcome] if outcome == "missing" else f"a check: {OUTCOMES[outcome]}")
     return Group(head, Padding(table, (0, 0, 1, 2))) if table.rows else head
-
-
-def _or_else(shared: Ranked) -> str:
-    """Return the alternatives with the same values, with the number of attempts if it is not all of them."""
-    others = [
-        f"or {title}" + (f", {count} of {shared.students}" if count < shared.students else "")
-        for title, count in shared.alternatives
-    ]
-    return f" ({'; '.join(others)})" if others else ""
 
 
 @dataclass(frozen=True)
@@ -252,17 +250,3 @@ class _Scored:
         first, *more = textwrap.wrap(self.sentence, wide) or [""]
         lines = [f"{self.before}{first:<{wide}}{scored}", *(" " * len(self.before) + line for line in more)]
         yield Text("\n".join(lines), style=self.style)
-
-
-def _score(cell: Cell | None) -> str:
-    if cell is None:
-        return ""
-    if cell.excused:
-        return f"[dim]{EXCUSED}[/]"
-    if cell.score is None:
-        return f"[bold yellow]{NOT_GRADED}[/]"
-    colour = "green" if cell.score == cell.max_score else "yellow" if cell.score else "red"
-    return f"[{colour}]{points(cell.score)}[/]{MARKS[cell.note] if cell.note else ''}{DECIDED if cell.decided else ''}"
-
-
-_MARK_LEGEND = "   ".join(f"{MARKS[outcome]} {OUTCOMES[outcome]}" for outcome in NOTED)

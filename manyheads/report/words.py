@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, ProvedLine, Result, total_of
+from ..result import (
+    Adjustment,
+    CheckResult,
+    Diagnosed,
+    ExerciseResult,
+    FunctionResult,
+    Outcome,
+    ProvedLine,
+    Result,
+    total_of,
+)
 from ..student.hints import which_of
 from ..submission.unwritten import UNTOUCHED
 
@@ -209,13 +219,6 @@ MARKS: dict[Outcome, str] = {
     "skipped": "·",
     "missing": "–",
 }
-NOTED: tuple[Outcome, ...] = (
-    "crashed",
-    "timeout",
-    "missing",
-)  # the outcomes that are noted beside a score, gravest first
-
-
 DECIDED, EXCUSED = "*", "ex"  # beside a score that a date or a human changed; in place of one that counts for nothing
 NOT_GRADED = "?"  # in place of a score that there is not
 _SAID_OF_NOT_GRADED = (
@@ -338,7 +341,13 @@ def question_about(result: Result, exercise: ExerciseResult) -> str:
     return f"{result.student}/{exercise.id}, check {failed}, seed {result.seed}, file {exercise.digest}"
 
 
-def score_note(result: ExerciseResult) -> Outcome | None:
-    """Return the gravest outcome to note beside a score; None if there is none."""
-    outcomes = {c.outcome for c in result.checks}
-    return next((outcome for outcome in NOTED if outcome in outcomes), None)
+def told(adjustment: Adjustment) -> str:
+    """Return the words of a rule, and the points before and after where they differ."""
+    before, after = adjustment.before, adjustment.after
+    return adjustment.words if before == after else f"{adjustment.words} ({before:g} → {after:g})"
+
+
+def own(exercise: ExerciseResult, result: Result) -> list[Adjustment]:
+    """Return the adjustments of an exercise that are not the whole assignment's, as being late is."""
+    said = {adjustment.words for adjustment in result.adjustments}
+    return [each for each in exercise.adjustments if each.words not in said and each.rule != "late"]

@@ -19,6 +19,7 @@ import pytest
 from manyheads.box.level import Box, Level, open_box
 from manyheads.course import Course, load_course
 from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.report.class_view import ClassView
 from manyheads.report.exports import FORMATS
 from manyheads.report.labels import labels_of
 from manyheads.report.markdown import feedback_markdown
@@ -77,8 +78,8 @@ def write_all(results: Path, out: Path) -> None:
     """Write what an instructor and a student get of these results: exports, Markdown, pages, and the results themselves."""
     labels = labels_of(load_course(HERE.parents[1]))
     found = [result.model_copy(update={"versions": {}}) for result in read_results(results)]
-    write_pages(found, [], out / "pages", labels=labels)
-    texts = {f"class.{name}": to(found, labels=labels) for name, to in FORMATS.items() if name != "gradescope"}
+    write_pages(view := ClassView(found, labels=labels), out / "pages")
+    texts = {f"class.{name}": to(view) for name, to in FORMATS.items() if name != "gradescope"}
     for result in found:
         name = f"{result.student}-{result.assignment}"
         texts[f"{name}.md"] = feedback_markdown(result, labels)

@@ -3,13 +3,14 @@
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
 import torch
 
 from manyheads.judge.record_results import ChangedPoints
-from manyheads.report.class_rows import ClassList
+from manyheads.report.class_view import ClassList, ClassView
 from manyheads.report.labels import file_stems
 from manyheads.report.pages import write_pages
 from manyheads.report.terminal import exercise_report
@@ -78,6 +79,11 @@ def graded(student: str, *exercises: ExerciseResult, **changed: object) -> Resul
     return make.result(student, *exercises, **own | changed)
 
 
+def write(folder: Path, *results: Result, **more: Any) -> Path:
+    view = {key: more.pop(key) for key in ("members", "changed") if key in more}
+    return write_pages(ClassView(results, **view), folder, **more)
+
+
 VIEW = Diagnosed(id="wrong_view", title="You viewed straight.", hint="Which axis first?", alternatives=("mix_batch",))
 SCALE = Diagnosed(id="scale_missing", title="You did not scale.", hint="How large do scores get?")
 GOOD = exercise(check("split", 2), check("merge", 2))
@@ -115,14 +121,14 @@ HALF = BAD.model_copy(
     "result", [GOOD, BAD, CRASHED, HALF], ids=["right", "two misconceptions", "crashed", "half written"]
 )
 def test_a_students_page_has_every_word_that_a_terminal_has(tmp_path: Path, result: ExerciseResult) -> None:
-    write_pages([graded("ada", result)], [], tmp_path)
+    write(tmp_path, graded("ada", result))
     said = Seen(tmp_path / "students" / "ada.html").text
     for words in words_of(result):
         assert words in said
 
 
 def test_a_students_page_has_more_evidence_the_passed_checks_the_note_and_how_it_was_graded(tmp_path: Path) -> None:
-    write_pages([graded("ada", BAD.model_copy(update={"note": "The .py counts."}))], [], tmp_path)
+    write(tmp_path, graded("ada", BAD.model_copy(update={"note": "The .py counts."})))
     said = Seen(tmp_path / "students" / "ada.html").text
     assert "does merge it is not x" in said
     assert "1 check passes: 2 / 2 does shape 2 / 2" in said
@@ -131,7 +137,7 @@ def test_a_students_page_has_more_evidence_the_passed_checks_the_note_and_how_it
 
 
 def test_a_students_page_names_nobody_else_and_leads_nowhere(tmp_path: Path) -> None:
-    write_pages([graded("ada", BAD), graded("ben", GOOD)], [], tmp_path)
+    write(tmp_path, graded("ada", BAD), graded("ben", GOOD))
     page = Seen(tmp_path / "students" / "ada.html")
     assert "ben" not in page.text
     assert page.links() == ["#main"]
@@ -143,23 +149,23 @@ LINED = BAD.model_copy(
 
 
 def test_a_students_page_has_the_line_and_never_the_edit(tmp_path: Path) -> None:
-    write_pages([graded("ada", LINED)], [], tmp_path)
+    write(tmp_path, graded("ada", LINED))
     page = tmp_path / "students" / "ada.html"
     assert "(line 23, or line 5 of code cell 3)" in Seen(page).text
     assert "→" not in page.read_text(encoding="utf-8")
 
 
 def test_the_class_page_has_the_edits_where_there_are_any(tmp_path: Path) -> None:
-    page = Seen(write_pages([graded("ada", LINED), graded("ben", GOOD)], [], tmp_path))
+    page = Seen(write(tmp_path, graded("ada", LINED), graded("ben", GOOD)))
     assert "ada | dance | line 23 | q <b> → k" in page.text
     assert "ada | dance | line 5 of code cell 3 | a → b" in page.text
     assert "#lines-1" in page.links()
-    assert "#lines-1" not in Seen(write_pages([graded("ben", GOOD)], [], tmp_path)).links()
+    assert "#lines-1" not in Seen(write(tmp_path, graded("ben", GOOD))).links()
 
 
 def test_names_and_sections_of_the_roster_stand_on_the_class_page(tmp_path: Path) -> None:
     members = ClassList(Roster((Student("u1", "Ada Lovelace", "Tuesday"), Student("u2", "Ben Bitdiddle", "Friday"))))
-    page = write_pages([graded("u1", GOOD), graded("u2", BAD)], [], tmp_path, members=members)
+    page = write(tmp_path, graded("u1", GOOD), graded("u2", BAD), members=members)
     said = Seen(page).text
     assert "Ada Lovelace u1 | Tuesday | 4" in said
     assert "all Friday Tuesday" in said
@@ -174,41 +180,42 @@ def test_names_and_sections_of_the_roster_stand_on_the_class_page(tmp_path: Path
 ])  # fmt: skip
 def test_a_weak_isolation_level_is_stamped_on_the_class_page(tmp_path, levels, stamp):
     results = [graded(name, GOOD, isolation=level) for name, level in zip(("ada", "ben"), levels, strict=True)]
-    said = Seen(write_pages(results, [], tmp_path)).text
+    said = Seen(write(tmp_path, *results)).text
     assert (stamp is not None) == ("can be forged" in said)
     assert stamp is None or stamp in said
 
 
 def test_what_could_not_be_read_is_said_on_the_class_page(tmp_path: Path) -> None:
-    said = Seen(write_pages([graded("ada", GOOD)], ["results/ben/heads.json is not a result."], tmp_path)).text
+    said = Seen(write(tmp_path, graded("ada", GOOD), left_out=["results/ben/heads.json is not a result."])).text
     assert "Not in this report: 1 file that cannot be read. results/ben/heads.json is not a result." in said
 
 
 def test_what_was_handed_in_and_is_not_graded_is_on_the_class_page(tmp_path: Path) -> None:
     others = [NotGraded(path="ben/work.zip", reason="is an archive. Next: course collect x --out y")]
-    said = Seen(write_pages([graded("ada", GOOD)], [], tmp_path, not_graded=others)).text
+    said = Seen(write(tmp_path, graded("ada", GOOD), not_graded=others)).text
     assert "Handed in, and not graded: 1." in said
     assert "ben/work.zip: is an archive. Next: course collect x --out y" in said
     assert "ben" not in Seen(tmp_path / "students" / "ada.html").text
 
 
 def test_who_handed_in_nothing_is_on_the_class_page(tmp_path: Path) -> None:
-    result = graded("ada", GOOD)
-    said = Seen(write_pages([result], [], tmp_path, absent={result.assignment: ["ben", "cat"]})).text
-    assert "2 on the roster handed in nothing: ben" in said
-    assert "cat" in said
+    members = ClassList(Roster((Student("ada"), Student("ben", "Ben Bitdiddle"), Student("cat"))))
+    page = Seen(write(tmp_path, graded("ada", GOOD), members=members))
+    assert "2 on the roster handed in nothing: ben" in page.text
+    assert page.text.count("Ben Bitdiddle ben | – | –") == 2, "in the table of scores and in that of checks"
+    assert [link for link in page.links() if "students/" in link] == ["students/ada.html"]
 
 
 def test_whose_points_the_last_run_changed_is_on_the_class_page(tmp_path: Path) -> None:
     changed = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "heads", 2, None)]
-    page = Seen(write_pages([graded("ada", exercise(check("split")))], [], tmp_path / "report", points_changed=changed))
+    page = Seen(write(tmp_path / "report", graded("ada", exercise(check("split"))), changed=changed))
     assert "heads: points changed since the last run: 2." in page.text
     assert "ada: 31 → 33.5" in page.text
     assert f"{' '.join(HOSTILE.split())}: 2 → ?" in page.text
 
 
 def test_names_that_differ_in_case_alone_have_pages_that_differ_everywhere(tmp_path: Path) -> None:
-    write_pages([graded(name, GOOD) for name in ("Ada", "ada", "Ben")], [], tmp_path)
+    write(tmp_path, *(graded(name, GOOD) for name in ("Ada", "ada", "Ben")))
     names = [path.name.casefold() for path in (tmp_path / "students").iterdir()]
     assert len(set(names)) == 3
     assert "ben.html" in names
@@ -219,7 +226,7 @@ def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> Non
     bad = exercise(check("x", outcome="crashed", evidence=HOSTILE, hint=HOSTILE), check(HOSTILE, evidence=HOSTILE + "."),
                    check(HOSTILE + "ok", 2), id_=HOSTILE, named=(named, SCALE), note=HOSTILE)  # fmt: skip
     result = graded(HOSTILE, bad, isolation=HOSTILE, device=HOSTILE, assignment=HOSTILE, versions={HOSTILE: HOSTILE})
-    page = write_pages([result], [HOSTILE], tmp_path, not_graded=[NotGraded(path=HOSTILE, reason=HOSTILE)])
+    page = write(tmp_path, result, left_out=[HOSTILE], not_graded=[NotGraded(path=HOSTILE, reason=HOSTILE)])
     for path in (page, tmp_path / "students" / f"{file_stems([HOSTILE])(HOSTILE)}.html"):
         seen = Seen(path)
         assert " ".join(HOSTILE.split()) in seen.text
@@ -231,7 +238,7 @@ def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_class_page_leads_to_a_students_page_whatever_the_name(tmp_path: Path, name: str) -> None:
-    page = write_pages([graded(name, GOOD)], [], tmp_path)
+    page = write(tmp_path, graded(name, GOOD))
     (link,) = [link for link in Seen(page).links() if not link.startswith("#")]
     assert re.fullmatch("[!-~]+", link)
     target = tmp_path / unquote(link)
@@ -251,25 +258,25 @@ def test_a_report_that_is_repeated_is_the_same_and_leaves_nothing_half_written(t
     def everything() -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
-    write_pages(made_up_class(3), [], tmp_path)
+    write(tmp_path, *made_up_class(3))
     first = everything()
-    write_pages(made_up_class(3), [], tmp_path)
+    write(tmp_path, *made_up_class(3))
     assert everything() == first
     assert {path.suffix for path in first} == {".html"}
 
 
 def test_the_page_of_a_student_who_is_gone_goes_too_and_no_other_file(tmp_path: Path) -> None:
-    write_pages([graded("ada", GOOD), graded("ben", GOOD)], [], tmp_path)
+    write(tmp_path, graded("ada", GOOD), graded("ben", GOOD))
     mine = tmp_path / "students" / "mine.html"
     mine.write_text("<p>my own page</p>")
-    write_pages([graded("ada", GOOD)], [], tmp_path)
+    write(tmp_path, graded("ada", GOOD))
     assert sorted(path.name for path in (tmp_path / "students").iterdir()) == ["ada.html", "mine.html"]
 
 
 def test_pictures_stand_with_the_attempt_they_are_of_and_on_no_other_page(tmp_path: Path) -> None:
     shown = compared("weights, head 1", torch.eye(2), torch.eye(2) * 0.5, "query", "key", "weights")
     results = [graded("ada", BAD, CRASHED.model_copy(update={"id": "other"})), graded("ben", BAD)]
-    write_pages(results, [], tmp_path, {("ada", "heads", "dance"): [shown], ("ada", "heads", "gone"): [shown]})
+    write(tmp_path, *results, drawn={("ada", "heads", "dance"): [shown], ("ada", "heads", "gone"): [shown]})
     ada, ben, whole = (Seen(tmp_path / name) for name in ("students/ada.html", "students/ben.html", "index.html"))
     assert [tag for tag, _ in ada.elements].count("figure") == 1
     assert "weights, head 1: the largest difference is 0.5" in ada.text

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.report.class_rows import ClassList
+from manyheads.report.class_view import ClassList, ClassView
 from manyheads.report.labels import file_stems
 from manyheads.report.pages import write_pages
 from manyheads.result import Adjustment, Result
@@ -51,7 +51,7 @@ def small(made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest
     shown = compared("scores, head 0", torch.eye(7).log(), torch.randn(7, 7), "query", "key")
     wide = compared("output", torch.zeros(9, 24), torch.ones(9, 24), "token", "channel")
     drawn = {("student0004", "heads", exercise.id): [shown, wide] for exercise in results[4].exercises}
-    write_pages(results, [f"{SCRIPT} is not a result."], folder, drawn)
+    write_pages(ClassView(results), folder, drawn, [f"{SCRIPT} is not a result."])
     return folder
 
 
@@ -69,7 +69,7 @@ def decided(result: Result) -> Result:
 @pytest.fixture(scope="module")
 def big(made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The class page of 1,000 students."""
-    return write_pages(made_up_class(1000), [], tmp_path_factory.mktemp("pages"))
+    return write_pages(ClassView(made_up_class(1000)), tmp_path_factory.mktemp("pages"))
 
 
 def pages_of(folder: Path) -> list[Path]:
@@ -165,7 +165,7 @@ TYPED = "(e => {{ e.value = {value!r}; e.dispatchEvent(new Event('input')); }})(
 def test_one_section_or_one_name_is_shown_alone_and_a_column_sorts(browser, made_up_class, tmp_path):
     results = made_up_class(4)
     students = [Student(r.student, f"Person {n}", "ABAB"[n]) for n, r in enumerate(results)]
-    page = write_pages(results, [], tmp_path, members=ClassList(Roster(tuple(students))))
+    page = write_pages(ClassView(results, ClassList(Roster(tuple(students)))), tmp_path)
     browser.open(page, PHONE)
     assert browser.complaints == []
     every = [f"Person {n} {r.student}" for n, r in enumerate(results)]

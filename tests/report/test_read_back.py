@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.report.class_rows import ClassList
+from manyheads.report.class_view import ClassList, ClassView
 from manyheads.report.exports import FORMATS, gradescope_files
 from manyheads.report.labels import Labels
 from manyheads.result import Outcome, Result
@@ -51,7 +51,7 @@ ROSTER = Roster(
 
 
 def exported(format_: str, members: ClassList) -> str:
-    return FORMATS[format_](CLASS, members, LABELS)
+    return FORMATS[format_](ClassView(CLASS, members, LABELS))
 
 
 ROSTERS = [pytest.param(ClassList(ROSTER), id="with a roster"), pytest.param(ClassList(), id="without one")]
@@ -149,7 +149,7 @@ def test_canvas_gives_everybody_the_own_scores() -> None:
 def test_without_a_roster_canvas_finds_the_login_or_nobody() -> None:
     every = [result for result in CLASS if "\r" not in result.student]  # which no folder's name has
     known = {as_typed(result.student): result.student for result in every}
-    found = as_canvas_reads(FORMATS["canvas"](every, ClassList(), LABELS), lambda row: known.get(as_typed(row[3])))
+    found = as_canvas_reads(FORMATS["canvas"](ClassView(every, labels=LABELS)), lambda row: known.get(as_typed(row[3])))
     assert {name: float(scores["means"]) for name, scores in found.items()} == {
         name: score_of(name, "means") for name in known.values()
     }
@@ -196,7 +196,7 @@ def as_gradescope_reads(text: str) -> tuple[float, list[tuple[str, float, float]
 
 
 def test_gradescope_gets_a_file_for_every_submission_on_every_file_system() -> None:
-    files = gradescope_files(CLASS, LABELS)
+    files = gradescope_files(ClassView(CLASS, labels=LABELS))
     assert len(files) == len(CLASS)
     folded = {unicodedata.normalize("NFC", path.as_posix()).casefold() for path in files}
     assert len(folded) == len(files)
@@ -211,7 +211,7 @@ def test_gradescope_gets_a_file_for_every_submission_on_every_file_system() -> N
 
 
 def test_gradescope_reads_every_score_under_the_exercises_title() -> None:
-    for result, text in zip(CLASS, gradescope_files(CLASS, LABELS).values(), strict=True):
+    for result, text in zip(CLASS, gradescope_files(ClassView(CLASS, labels=LABELS)).values(), strict=True):
         score, tests = as_gradescope_reads(text)
         assert score == result.score
         assert tests == [(f"01 The {result.assignment}: has the values", result.score, 1000)]

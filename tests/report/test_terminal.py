@@ -1,16 +1,11 @@
 """What a person reads in a terminal."""
 
-from dataclasses import replace
-
 import pytest
 from rich.console import RenderableType
 
-from manyheads.report.aggregate import class_view
-from manyheads.report.class_rows import row_of
-from manyheads.report.labels import Labels
-from manyheads.report.terminal import class_table, exercise_report, exercise_view, next_after
+from manyheads.report.terminal import exercise_report, next_after
 from manyheads.report.words import points
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, ProvedLine, Result
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, ProvedLine
 from tests import make
 
 
@@ -27,15 +22,6 @@ def check(
 
 def exercise(*checks: CheckResult, diagnosis: tuple[Diagnosed, ...] = (), id_: str = "reshape_dance") -> ExerciseResult:
     return make.exercise(id_, *checks, diagnosis=diagnosis)
-
-
-def graded(student: str, *exercises: ExerciseResult) -> Result:
-    return make.result(student, *exercises, assignment="a")
-
-
-def rows_of(table: str) -> list[list[str]]:
-    """The words of every line that has a total."""
-    return [line.replace("│", " ").split() for line in table.splitlines() if "/" in line]
 
 
 VIEW = Diagnosed(id="wrong_view", title="You viewed straight to (B, nh, T, hd).", hint="view never moves data.")
@@ -199,10 +185,6 @@ def test_beside_the_total_stands_what_only_grading_sees() -> None:
     ]
 
 
-def table_of(results: list[Result]) -> RenderableType:
-    return class_table([row_of(result) for result in results])
-
-
 MARKUP = "[red]x[/red] [0, 1] [/] :smile:"
 
 
@@ -211,106 +193,6 @@ def test_what_looks_like_markup_is_shown_as_it_is() -> None:
     result = exercise(check(MARKUP, 0, 2, evidence=MARKUP), diagnosis=(named,))
     report = text(exercise_report(result))
     assert report.count(MARKUP) == 4, report
-    assert MARKUP.split()[0] in text(table_of([graded(MARKUP, result)]))
-
-
-def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> None:
-    good = exercise(check("split", 2, 2), check("merge", 4, 4))
-    bad = exercise(check("split", 0, 2), check("merge", 4, 4), diagnosis=(VIEW,))
-    table = text(table_of([graded("mia", bad), graded("ada", good), graded("ben", bad)]))
-    assert rows_of(table) == [
-        ["ada", "6", "6/6"],
-        ["ben", "4", "4/6", "1:", *VIEW.title.split()],
-        ["mia", "4", "4/6", "1:", *VIEW.title.split()],
-    ]
-    assert table.rstrip().splitlines()[-2:] == ["Misconceptions in this class", f" 2  {VIEW.title}"]
-
-
-def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score() -> None:
-    long = VIEW.model_copy(update={"title": "You divided by the root of a full width, " * 3})
-    parts = [exercise(check("split", 2.25, 3), id_=f"part_{i}", diagnosis=(long,)) for i in range(8)]
-    table = text(table_of([graded("ada", *parts), graded("a_long_login_of_a_student", *parts)]), width=80)
-    lines = [line for line in table.splitlines() if "2.25" in line]
-    assert [line.split()[:10] for line in lines] == [
-        [student, *["2.25"] * 8, "18/24"] for student in ("a_long_login_of_a_student", "ada")
-    ]
-    assert all(len(line.rstrip()) <= 80 and "…" in line for line in lines)
-
-
-@pytest.mark.parametrize("name", ["x" * 120, "😀" * 40, "a" + "\u0301" * 119], ids=["letters", "wide signs", "accents"])
-def test_one_long_name_takes_no_score_from_the_class(name: str) -> None:
-    result = exercise(check("split", 2.25, 3))
-    table = text(table_of([graded("ada", result), graded(name, result)]), width=80)
-    assert [line.split()[-2:] for line in table.splitlines() if "2.25" in line] == [["2.25", "2.25/3"]] * 2
-
-
-def test_below_the_class_no_exercises_title_is_cut_in_two() -> None:
-    titles = {
-        f"part_{i}": (f"{i:02d}", title)
-        for i, title in enumerate(["One", "The second part of all that there is"] * 4, 1)
-    }
-    parts = [exercise(check("split", 3, 3), id_=id_) for id_ in titles]
-    table = text(class_table([row_of(graded("ada", *parts))], Labels(exercises=titles)), width=80)
-    below = table[table.index("ada") :]
-    assert all(" ".join(each) in line for each in titles.values() for line in [_line_with(below, each[0])])
-
-
-def _line_with(shown: str, start: str) -> str:
-    return next(line for line in shown.splitlines() if f"{start} " in line)
-
-
-@pytest.mark.parametrize(
-    ("outcome", "note"), [("crashed", "0!"), ("timeout", "0∞"), ("missing", "0–"), ("failed", "0"), ("error", "0")]
-)
-def test_a_score_says_if_the_attempt_crashed_ran_out_of_time_or_is_missing(outcome: Outcome, note: str) -> None:
-    table = text(table_of([graded("ada", exercise(check("split", 0, 2, outcome), id_="x"))]))
-    assert rows_of(table) == [["ada", note, "0/2"]]
-
-
-def test_a_student_who_lacks_an_exercise_has_a_blank_there() -> None:
-    one, two = exercise(check("split", 2, 2), id_="one"), exercise(check("merge", 4, 4), id_="two")
-    table = text(table_of([graded("ada", one, two), graded("ben", two)]))
-    header = next(line for line in table.splitlines() if line.startswith("student"))
-    ben = next(line for line in table.splitlines() if line.startswith("ben"))
-    assert rows_of(table) == [["ada", "2", "4", "6/6"], ["ben", "4", "4/4"]]
-    assert (ben[header.index("1")], ben[header.index("2")]) == (" ", "4")
-
-
-def test_a_class_without_misconceptions_has_no_list_of_them() -> None:
-    assert "Misconceptions" not in text(table_of([graded("ada", exercise(check("split", 2, 2)))]))
-    assert text(class_table(())) == ""
-
-
-def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_it() -> None:
-    parts = [
-        exercise(check("split", 0, 2), id_=f"part_{i}", diagnosis=(VIEW.model_copy(update={"id": f"m{i}"}),))
-        for i in range(12)
-    ]
-    row = row_of(graded("ada", *parts))
-    assert text(class_table([row], where="course report there")).rstrip().endswith("\n and 2 more: course report there")
-    cells = {**row.misconceptions}
-    for id_ in ("m0", "m1"):
-        del cells[id_]
-    assert "more" not in text(class_table([replace(row, misconceptions=cells)]))
-
-
-def test_a_misconception_of_the_class_says_in_how_many_attempts_another_gives_the_same_numbers() -> None:
-    sure = Diagnosed(id="wrong_view", title="You viewed.", hint="")
-    unsure = sure.model_copy(update={"alternatives": ("mix_batch",)})
-    results = [graded(name, exercise(check("split", 0, 2), diagnosis=(d,))) for name, d in (("a", sure), ("b", unsure))]
-    assert "2  You viewed. (or mix batch, 1 of 2)" in text(exercise_view(class_view(results)[0]))
-    assert "1  You viewed. (or mix batch)" in text(exercise_view(class_view(results[1:])[0]))
-
-
-def test_an_exercise_that_nobody_handed_in_has_no_mean_and_is_not_called_not_graded() -> None:
-    (view,) = class_view([graded("a", exercise(check("split", 0, 4, "missing")))])
-    assert "0 attempts, 0 full, mean – / 4" in text(exercise_view(view))
-
-
-@pytest.mark.parametrize(("score", "where"), [(0, 0), (0.5, 1), (1, 1), (1.1, 2), (2, 2), (3, 3), (3.9, 4), (4, 5)])
-def test_a_score_counts_among_the_shares_that_it_reaches(score: float, where: int) -> None:
-    spread = class_view([graded("a", exercise(check("split", score, 4)))])[0].spread
-    assert [i for i, count in enumerate(spread) if count] == [where]
 
 
 def test_what_could_not_begin_is_one_line() -> None:

@@ -7,22 +7,18 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ...judge.record_results import ChangedPoints
 from ...result import Result
 from ...submission import NotGraded
 from ...submission.roster import folded
 from ...whole import told_where, write_whole
-from .. import adjustments, aggregate, words
-from ..aggregate import came_back
-from ..class_rows import NOBODY, ClassList
+from .. import class_view, words
+from ..class_view import ClassView
 from ..labels import IDS, Labels, file_stems
-from ..overview import overviews
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -37,54 +33,36 @@ _HERE = Path(__file__).parent
 
 
 def write_pages(
-    results: Sequence[Result],
-    left_out: Sequence[str],
+    view: ClassView,
     folder: Path,
     drawn: Mapping[Key, Sequence[Picture]] = _NOTHING,
+    left_out: Sequence[str] = (),
     not_graded: Sequence[NotGraded] = (),
-    absent: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    points_changed: Sequence[ChangedPoints] = (),
-    labels: Labels = IDS,
-    members: ClassList = NOBODY,
 ) -> Path:
     """Write the class page and a page for each student. Returns the path of the class page. Raises CourseFault.
 
-    left_out: a sentence for each file that could not be read; the class page shows them.
-    not_graded, absent: what was handed in and not graded, and who handed in nothing, by assignment; for the class page.
-    points_changed: whose points the last run changed; for the class page.
-    members: whose names and sections the class page shows.
     drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
+    left_out: a sentence for each file that could not be read. not_graded: what was handed in and not graded.
     """
-    pages = environment(labels)
-    stem_of = file_stems({result.student for result in results})
-
-    def page_of(student: str) -> str:
-        return f"{stem_of(student)}.html"
-
-    pages.globals["page_of"] = page_of
-    pages.globals["person_of"] = members.row_of
-    pages.globals["sections"] = sorted({section for r in results if (section := members.row_of(r.student).section)})
-    pages.globals["pictures_of"] = lambda *key: drawn.get(key, ())
+    pages = environment(view.labels)
+    stem_of = file_stems(view.present)
+    sections = sorted({section for name in view.present if (section := view.members.row_of(name).section)})
+    pages.globals |= {
+        "page_of": lambda student: f"{stem_of(student)}.html",
+        "person_of": view.members.row_of,
+        "sections": sections,
+        "pictures_of": lambda *key: drawn.get(key, ()),
+    }
     if drawn:
         _draw_with(pages)
-    of_student: dict[str, list[Result]] = defaultdict(list)
-    for result in results:
-        of_student[result.student].append(result)
     with told_where(folder, "course report --html ANOTHER_FOLDER"):
         one = pages.get_template("student.html.j2")
-        for student, own in of_student.items():
-            page = one.render(student=student, results=_in_order(own, labels))
-            write_whole(folder / STUDENTS / page_of(student), page.encode())
-        text = pages.get_template("class.html.j2").render(
-            parts=overviews(results, labels, members.strangers([*of_student])),
-            again=came_back(results, labels),
-            left_out=left_out,
-            not_graded=not_graded,
-            absent=absent,
-            points_changed=points_changed,
-        )
+        for student, results in view.by_student.items():
+            page = one.render(student=student, results=results)
+            write_whole(folder / STUDENTS / f"{stem_of(student)}.html", page.encode())
+        text = pages.get_template("class.html.j2").render(view=view, left_out=left_out, not_graded=not_graded)
         write_whole(folder / CLASS, text.encode())
-        _remove_others(folder / STUDENTS, {page_of(student) for student in of_student})
+        _remove_others(folder / STUDENTS, {f"{stem_of(student)}.html" for student in view.present})
     return folder / CLASS
 
 
@@ -92,7 +70,8 @@ def student_page(student: str, results: Sequence[Result], labels: Labels = IDS) 
     """Return a student's page by itself, without pictures."""
     pages = environment(labels)
     pages.globals["pictures_of"] = lambda *key: []
-    return pages.get_template("student.html.j2").render(student=student, results=_in_order(results, labels))
+    in_order = [result for _, own in labels.by_assignment(results) for result in own]
+    return pages.get_template("student.html.j2").render(student=student, results=in_order)
 
 
 def pictures_page(title: str, drawn: Sequence[Picture]) -> str:
@@ -108,10 +87,6 @@ def _draw_with(pages: Environment) -> None:
     from ..heatmap import legend, svg
 
     pages.globals |= {"svg": lambda *of: Markup(svg(*of)), "legend": legend}
-
-
-def _in_order(results: Sequence[Result], labels: Labels) -> list[Result]:
-    return [result for _, own in labels.by_assignment(results) for result in own]
 
 
 def pages_folder(results: Path, students: Collection[str]) -> Path:
@@ -142,7 +117,7 @@ def environment(labels: Labels = IDS) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    pages.globals |= vars(words) | vars(aggregate) | vars(adjustments)  # all that is said of results
+    pages.globals |= vars(words) | vars(class_view)  # all that is said of results
     pages.globals |= {
         "css": Markup(css),
         "script": Markup(script),
@@ -151,7 +126,6 @@ def environment(labels: Labels = IDS) -> Environment:
         # or run, whatever a page contains.
         "policy": f"default-src 'none'; style-src 'sha256-{_digest(css)}'; img-src data:",
         "generator": GENERATOR,
-        "by_exercise": lambda result: {exercise.id: exercise for exercise in result.exercises},
         "labels": labels,
     }
     pages.filters |= {"points": words.points, "score": words.score_words}

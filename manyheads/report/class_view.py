@@ -1,0 +1,477 @@
+"""One class, counted once: who is in it, what each attempt earned, who misunderstood what, and what is not graded.
+
+Terminal, class page, Markdown and exports read it, and count nothing themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil
+from statistics import mean, median
+
+from ..box.names import Level
+from ..course.decisions import SHARE, UNKNOWN_TIME
+from ..judge.record_results import ChangedPoints
+from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, ProvedLine, Result
+from ..submission.roster import Roster, Student
+from ..submission.standing import LOAD_ERROR
+from ..submission.unwritten import UNTOUCHED
+from .labels import IDS, Labels
+from .words import (
+    DECIDED,
+    EXCUSED,
+    MARKS,
+    NOT_GRADED,
+    OUTCOMES,
+    own,
+    points,
+    score_words,
+    told,
+    was_not_run,
+)
+
+SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")  # shares of the points, as classes of scores
+BINS = 10  # of the histogram of totals; totals with all points are separate
+GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
+TOLD: tuple[Outcome, ...] = ("error", *GRAVE, "skipped", "missing")  # of an exercise over the class
+
+# Diagnoses of attempts in which there is nothing to misunderstand: groups of their own beside the misconceptions.
+NOT_GRADED_GROUP, NOT_BEGUN, NOT_IMPORTED = "not graded", "not begun", "cannot be imported"
+UNEXPLAINED = "wrong in a way that no misconception explains"
+NOT_HELD = "not in the gradebook"  # as isolation and as group of results that were read from one
+GROUPS = (NOT_BEGUN, NOT_IMPORTED, UNEXPLAINED, NOT_GRADED_GROUP)  # in this order
+_GROUPS = {UNTOUCHED: NOT_BEGUN, LOAD_ERROR: NOT_IMPORTED}
+
+
+@dataclass(frozen=True)
+class ClassList:
+    """The roster, and whether nothing handed in counts as 0 or as a blank."""
+
+    roster: Roster = field(default_factory=Roster)
+    zero: bool = False
+
+    @cached_property
+    def by_name(self) -> dict[str, Student]:
+        """Everybody on it, by the name of the folder, in the roster's order."""
+        return {student.id: student for student in self.roster.students}
+
+    def row_of(self, name: str) -> Student:
+        """Return the student who is called so; of somebody who is not on the roster the name is all that is known."""
+        return self.by_name.get(name) or Student(id=name, name=name, login=name)
+
+    def absent(self, present: Iterable[str]) -> list[str]:
+        """Return who is on the roster and not among these, in the roster's order."""
+        known = {*present}
+        return [name for name in self.by_name if name not in known]
+
+    def strangers(self, present: Iterable[str]) -> list[str]:
+        """Return who is among these and not on the roster; nobody where there is no roster."""
+        return [name for name in dict.fromkeys(present) if self.by_name and name not in self.by_name]
+
+
+NOBODY = ClassList()
+
+
+def misconceptions_of(exercise: ExerciseResult) -> tuple[Diagnosed, ...]:
+    """Return what the student misunderstood, as far as it is named."""
+    return tuple(diagnosed for diagnosed in exercise.diagnosis if diagnosed.id not in _GROUPS)
+
+
+def group_of(exercise: ExerciseResult) -> str:
+    """Return why an attempt that was handed in shows no misconception; "" where it shows one, or is right."""
+    if not exercise.is_graded:
+        return NOT_GRADED_GROUP
+    if misconceptions_of(exercise) or all(check.outcome in ("passed", "missing") for check in exercise.checks):
+        return ""
+    return next((_GROUPS[each.id] for each in exercise.diagnosis), UNEXPLAINED)
+
+
+def share(score: float, of: float) -> int:
+    """Return the index in SHARES of a score."""
+    return 5 if score >= of else ceil(4 * score / of)
+
+
+def other_titles(diagnosed: Diagnosed) -> tuple[str, ...]:
+    """Return the titles of the alternatives; of one that has none, its id in words."""
+    if len(diagnosed.alternative_titles) == len(diagnosed.alternatives):
+        return diagnosed.alternative_titles
+    return tuple(id_.replace("_", " ") for id_ in diagnosed.alternatives)
+
+
+def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
+    """Name each exercise that is not graded, and the reason: 04 The reshape dance: the grader itself failed here.
+
+    Those that may be in what nobody can read are named together.
+    """
+    unread = [other for other in result.exercises if other.id in result.not_graded and other.not_readable]
+    if unread:
+        every = len(unread) == len(result.exercises)
+        of = "every exercise" if every else ", ".join(labels.exercise(other.id) for other in unread)
+        yield f"handed in, not readable: {', '.join(unread[0].not_readable)} ({of})"
+    for exercise in result.exercises:
+        if exercise.id in result.not_graded and exercise not in unread:
+            seen = next((check.evidence for check in exercise.checks if was_not_run(check)), "")
+            reason = seen.partition(";")[0].rstrip(".")
+            yield f"{labels.exercise(exercise.id)}: {reason[:1].lower()}{reason[1:]}"
+
+
+def decided(result: Result, labels: Labels = IDS) -> Iterator[tuple[str, str]]:
+    """Yield what each adjustment is of, and the rule with the points before and after; what is so for all of it once."""
+    yield from ((labels.assignment(result.assignment), told(adjustment)) for adjustment in result.adjustments)
+    for exercise in result.exercises:
+        of = labels.exercise(exercise.id)
+        yield from ((of, told(each)) for each in own(exercise, result) if each.words != SHARE)
+
+
+def sentences(result: Result, labels: Labels = IDS) -> Iterator[str]:
+    """Yield the same as sentences, without unknown times: of these there may be as many as students."""
+    yield from (f"{of}: {rule}" for of, rule in decided(result, labels) if rule != UNKNOWN_TIME)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One attempt in a table of scores: what stands there, and the index in SHARES of its points; None where there are none."""
+
+    text: str = ""
+    share: int | None = None
+
+
+def _cell(exercise: ExerciseResult) -> Cell:
+    if exercise.excused:
+        return Cell(EXCUSED)
+    if exercise.score is None:
+        return Cell(NOT_GRADED)
+    outcomes = {check.outcome for check in exercise.checks}
+    if outcomes == {"missing"} and not exercise.score:
+        return Cell(MARKS["missing"], share(exercise.score, exercise.max_score))
+    text = points(exercise.score) + next((MARKS[outcome] for outcome in GRAVE if outcome in outcomes), "")
+    if any(each.before != each.after for each in exercise.adjustments):
+        text += DECIDED
+    return Cell(text, share(exercise.score, exercise.max_score))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One student in one assignment. result: None of who handed in nothing. cells: by exercise. first: the first misconception."""
+
+    student: str
+    result: Result | None
+    cells: dict[str, Cell]
+    total: str
+    of: float
+    first: str = ""
+
+
+@dataclass(frozen=True)
+class Named:
+    """One misconception.
+
+    titles: its titles, which may differ between exercises. names: the students who have it, in the order of the results.
+    exercises: how many attempts have it in each exercise.
+    alternatives: in how many of them another misconception has the same values, by its title.
+    together: how many of them have another misconception as well, by its title.
+    """
+
+    id: str
+    titles: tuple[str, ...]
+    names: tuple[str, ...]
+    exercises: tuple[tuple[str, int], ...]
+    alternatives: tuple[tuple[str, int], ...] = ()
+    together: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def students(self) -> int:
+        """How many have it."""
+        return len(self.names)
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts have it."""
+        return sum(count for _, count in self.exercises)
+
+
+def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> tuple[Named, ...]:
+    """Return the misconceptions of these attempts, each with its student, those of most students first, then of most attempts."""
+    seen: dict[str, list[tuple[str, str, Diagnosed, list[str]]]] = defaultdict(list)
+    for student, exercise in attempts:
+        every = misconceptions_of(exercise)
+        for each in every:
+            seen[each.id].append((student, exercise.id, each, [other.title for other in every if other.id != each.id]))
+    found = [
+        Named(
+            id=id_,
+            titles=tuple(dict.fromkeys(each.title for _, _, each, _ in rows)),
+            names=tuple(dict.fromkeys(student for student, *_ in rows)),
+            exercises=tuple(Counter(exercise for _, exercise, _, _ in rows).items()),
+            alternatives=tuple(Counter(title for _, _, each, _ in rows for title in other_titles(each)).most_common()),
+            together=tuple(Counter(title for *_, others in rows for title in others).most_common()),
+        )
+        for id_, rows in seen.items()
+    ]
+    return tuple(sorted(found, key=lambda each: (-each.students, -each.attempts)))
+
+
+@dataclass(frozen=True)
+class Column:
+    """One exercise over the class, without points that there are not.
+
+    attempts: how many students handed something in. mean: of those of them who are graded, None where nobody is.
+    spread: how many students have each of SHARES. groups: how many attempts are in each of GROUPS that has any.
+    outcomes: how many attempts in none of GROUPS have a check of this outcome.
+    checks: id, title, how many students passed it, and how many have it. grid: each student's outcomes of these.
+    """
+
+    id: str
+    number: str
+    label: str
+    max_score: float
+    attempts: int
+    full: int
+    mean: float | None
+    spread: tuple[int, ...]
+    misconceptions: tuple[Named, ...]
+    groups: dict[str, int]
+    outcomes: dict[Outcome, int]
+    not_graded: int
+    checks: tuple[tuple[str, str, int, int], ...]
+    grid: tuple[tuple[str, tuple[Outcome | None, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One assignment over the class.
+
+    absent: who is on the roster and handed in nothing. strangers: who is not on it: in no mean and no histogram.
+    """
+
+    id: str
+    results: tuple[Result, ...]
+    labels: Labels
+    absent: tuple[str, ...]
+    strangers: tuple[str, ...]
+    zero: bool
+
+    @property
+    def title(self) -> str:
+        """The assignment's title."""
+        return self.labels.assignment(self.id)
+
+    @cached_property
+    def attempts(self) -> list[tuple[str, ExerciseResult]]:
+        """Every attempt, with its student."""
+        return [(result.student, exercise) for result in self.results for exercise in result.exercises]
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """Its exercises, in the course's order."""
+        numbered = self.labels.numbered([exercise.id for _, exercise in self.attempts])
+        return tuple(self._column(id_, number) for id_, (number, _) in numbered.items())
+
+    def _column(self, id_: str, number: str) -> Column:
+        here = [(student, exercise) for student, exercise in self.attempts if exercise.id == id_]
+        known = [each for each in here if each[0] not in self.strangers]
+        attempts = [each for each in known if not each[1].excused] or known
+        counting = [exercise for _, exercise in attempts]
+        graded = [exercise for exercise in counting if exercise.is_graded]
+        handed_in = [each for each in counting if any(check.outcome != "missing" for check in each.checks)]
+        scores = [each.score for each in handed_in if each.score is not None]
+        groups = Counter(map(group_of, handed_in))
+        ends = [{check.outcome for check in each.checks} for each in graded if not group_of(each)]
+        spread = Counter(share(each.score, each.max_score) for each in graded if each.score is not None)
+        titles = {check.id: check.title for _, exercise in here for check in exercise.checks}
+        outcomes = {student: {check.id: check.outcome for check in exercise.checks} for student, exercise in here}
+        found = {id_: [each[id_] for each in outcomes.values() if id_ in each] for id_ in titles}
+        nothing: list[Outcome | None] = ["missing"] * len(titles)
+        return Column(
+            id=id_,
+            number=number,
+            label=self.labels.exercise(id_),
+            max_score=here[0][1].max_score,
+            attempts=len(handed_in),
+            full=sum(each.score == each.max_score for each in graded),
+            mean=mean(scores) if scores else None,
+            spread=tuple(spread[i] for i in range(len(SHARES))),
+            misconceptions=named(each for each in attempts if each[1].is_graded),
+            groups={group: groups[group] for group in GROUPS if groups[group]},
+            outcomes={end: n for end in OUTCOMES if (n := sum(end in each for each in ends)) and end in TOLD},
+            not_graded=len(counting) - len(graded),
+            checks=tuple((id_, titles[id_], own.count("passed"), len(own)) for id_, own in found.items()),
+            grid=(
+                *((student, tuple(own.get(id_) for id_ in titles)) for student, own in outcomes.items()),
+                *((student, tuple(nothing)) for student in self.absent),
+            ),
+        )
+
+    @cached_property
+    def max_score(self) -> float:
+        """The points that there are."""
+        return max(result.possible for result in self.results)
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """Everybody: who handed in, as results came, then who is on the roster and handed in nothing."""
+        numbers = {column.id: column.number for column in self.columns}
+        score = 0.0 if self.zero else None
+        nothing = Cell(MARKS["missing"], 0 if self.zero else None)
+        missing = points(score) if score is not None else MARKS["missing"]
+        found = []
+        for result in self.results:
+            first = ((e.id, d.title) for e in result.exercises for d in misconceptions_of(e))
+            cells = {exercise.id: _cell(exercise) for exercise in result.exercises}
+            told_first = next((f"{numbers[id_]}: {title}" for id_, title in first), "")
+            found.append(Row(result.student, result, cells, score_words(result.score), result.max_score, told_first))
+        cells = dict.fromkeys(numbers, nothing)
+        return (*found, *(Row(name, None, cells, missing, self.max_score) for name in self.absent))
+
+    @cached_property
+    def _counting(self) -> list[Result]:
+        known = [result for result in self.results if result.student not in self.strangers]
+        return [result for result in known if not result.is_excused] or known
+
+    @cached_property
+    def scores(self) -> list[float]:
+        """The totals that there are, out of all points."""
+        return [result.scaled_score for result in self._counting if result.scaled_score is not None]
+
+    @property
+    def mean(self) -> float | None:
+        """Their mean."""
+        return mean(self.scores) if self.scores else None
+
+    @property
+    def median(self) -> float | None:
+        """Their median."""
+        return median(self.scores) if self.scores else None
+
+    @cached_property
+    def totals(self) -> list[tuple[str, int]]:
+        """How many submissions have which share of the points, most points first; last those that have no total."""
+        graded = [(result.score, result.max_score) for result in self._counting if result.score is not None]
+        shares = [score / most if most else 1.0 for score, most in graded]
+        tenths = Counter(int(BINS * share) for share in shares if share < 1)
+        bins = [(f"{100 * i // BINS}–{100 * (i + 1) // BINS} %", tenths[i]) for i in reversed(range(BINS))]
+        without = len(self._counting) - len(graded)
+        return [("all", sum(share >= 1 for share in shares)), *bins, *[("not graded", without)] * bool(without)]
+
+    @cached_property
+    def misconceptions(self) -> tuple[Named, ...]:
+        """Those of all exercises, by the number of students."""
+        return named(self.attempts)
+
+    @cached_property
+    def groups(self) -> list[tuple[str, dict[str, list[str]]]]:
+        """For each of GROUPS that has anybody: the exercises of each student."""
+        found: dict[str, dict[str, list[str]]] = {}
+        for student, exercise in self.attempts:
+            found.setdefault(group_of(exercise), {}).setdefault(student, []).append(self.labels.exercise(exercise.id))
+        return [(group, found[group]) for group in GROUPS if group in found]
+
+    @cached_property
+    def troubles(self) -> list[tuple[str, str, list[CheckResult]]]:
+        """Attempts that crashed or ran out of time, by student and exercise, each with its checks that did."""
+        return [
+            (student, self.labels.exercise(exercise.id), checks)
+            for student, exercise in self.attempts
+            for outcome in GRAVE
+            if (checks := [check for check in exercise.checks if check.outcome == outcome])
+        ]
+
+    @cached_property
+    def lines(self) -> list[tuple[str, str, ProvedLine]]:
+        """Those that are proved to be wrong, by student and exercise."""
+        return [(name, self.labels.exercise(each.id), line) for name, each in self.attempts for line in each.lines]
+
+    @cached_property
+    def decided(self) -> list[tuple[str, str, str]]:
+        """Who got what by which rule: the student, what it is of, the rule."""
+        return [(result.student, *each) for result in self.results for each in decided(result, self.labels)]
+
+    @cached_property
+    def not_graded(self) -> list[tuple[str, str]]:
+        """Who is not graded in what, and why."""
+        return [(result.student, why) for result in self.results for why in not_graded(result, self.labels)]
+
+    @cached_property
+    def facts(self) -> list[tuple[str, list[tuple[str, int]]]]:
+        """Conditions of grading, each with its values and how many submissions have them."""
+        facts = {"isolation": [r.isolation for r in self.results], "device": [r.device for r in self.results]}
+        facts["seed"] = [str(result.seed) for result in self.results]
+        for name in dict.fromkeys(name for result in self.results for name in result.versions):
+            facts[name] = [result.versions.get(name, "not recorded") for result in self.results]
+        return [(name, Counter(values).most_common()) for name, values in facts.items()]
+
+    @property
+    def weak(self) -> list[tuple[str, int]]:
+        """Isolation levels that are too low for grading, with the number of submissions."""
+        return [(level, count) for level, count in dict(self.facts)["isolation"] if level != Level.NAMESPACES]
+
+
+@dataclass(frozen=True)
+class CameBack:
+    """A misconception, the exercise where it was named first, a later one where it was named again, and whose it is."""
+
+    title: str
+    first: str
+    later: str
+    students: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ClassView:
+    """One class: its results as they count, who is in it, the course's titles, and whose points the last run changed."""
+
+    results: Sequence[Result]
+    members: ClassList = NOBODY
+    labels: Labels = IDS
+    changed: Sequence[ChangedPoints] = ()
+
+    @cached_property
+    def present(self) -> list[str]:
+        """Who has a result."""
+        return list(dict.fromkeys(result.student for result in self.results))
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """Its assignments, in the course's order."""
+        return tuple(
+            Part(
+                id_,
+                tuple(results),
+                self.labels,
+                tuple(self.members.absent(result.student for result in results)),
+                tuple(self.members.strangers(result.student for result in results)),
+                self.members.zero,
+            )
+            for id_, results in self.labels.by_assignment(self.results)
+        )
+
+    @cached_property
+    def by_student(self) -> dict[str, list[Result]]:
+        """The results of each student, in the course's order."""
+        found: dict[str, list[Result]] = {student: [] for student in self.present}
+        for part in self.parts:
+            for result in part.results:
+                found[result.student].append(result)
+        return found
+
+    @cached_property
+    def came_back(self) -> list[CameBack]:
+        """The misconceptions that were named again in a later exercise, by the number of students."""
+        order = self.labels.in_order([exercise.id for result in self.results for exercise in result.exercises])
+        titles: dict[str, str] = {}
+        where: dict[tuple[str, str], set[str]] = defaultdict(set)  # exercises, by the student and the misconception
+        for part in self.parts:
+            for student, exercise in part.attempts:
+                for each in misconceptions_of(exercise):
+                    titles.setdefault(each.id, each.title)
+                    where[student, each.id].add(exercise.id)
+        found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+        for (student, id_), exercises in where.items():
+            first, *later = sorted(exercises, key=order.index)
+            for again in later:
+                found[id_, first, again].append(student)
+        listed = [CameBack(titles[id_], first, again, tuple(who)) for (id_, first, again), who in found.items()]
+        return sorted(listed, key=lambda each: (-len(each.students), order.index(each.first), order.index(each.later)))

@@ -1,0 +1,207 @@
+"""What is counted of a class, and how a terminal shows it: points that there are, and no others."""
+
+from typing import Any
+
+import pytest
+from rich.console import RenderableType
+
+from manyheads.report.class_view import (
+    NOT_IMPORTED,
+    UNEXPLAINED,
+    CameBack,
+    ClassList,
+    ClassView,
+    Column,
+    Named,
+    Part,
+)
+from manyheads.report.labels import Labels
+from manyheads.report.terminal import class_exercises, class_table
+from manyheads.result import Diagnosed, ExerciseResult, Outcome, Result
+from manyheads.submission.roster import Roster, Student
+from manyheads.submission.standing import LOAD_ERROR
+from manyheads.submission.unwritten import UNTOUCHED
+from tests import make
+
+LABELS = Labels({"heads": "Heads", "tails": "Tails"}, {"a": ("01", "A"), "b": ("02", "B"), "c": ("01", "C")})
+VIEW = Diagnosed(id="wrong_view", title="You viewed straight.", hint="")
+AXIS = Diagnosed(id="axis", title="You took the wrong axis.", hint="")
+
+
+def exercise(id_: str, *named: Diagnosed, score: float = 0, outcome: Outcome = "failed", **more: Any) -> ExerciseResult:
+    """Of 4 points."""
+    return make.exercise(id_, make.check("split", score, 4, outcome), diagnosis=named, **more)
+
+
+def graded(student: str, *exercises: ExerciseResult, assignment: str = "heads", **more: Any) -> Result:
+    return make.result(student, *exercises, assignment=assignment, **more)
+
+
+def part_of(*results: Result, roster: tuple[str, ...] = (), zero: bool = False) -> Part:
+    members = ClassList(Roster(tuple(Student(id_) for id_ in roster)), zero)
+    (part,) = ClassView(results, members, LABELS).parts
+    return part
+
+
+def column_of(*exercises: ExerciseResult) -> Column:
+    (column,) = part_of(*(graded(f"student{i}", each) for i, each in enumerate(exercises))).columns
+    return column
+
+
+def text(rendered: RenderableType, width: int = 80) -> str:
+    return "\n".join(make.printed(rendered, width))
+
+
+def table(*results: Result, width: int = 80, **options: Any) -> list[list[str]]:
+    """The words of every line that has a total."""
+    said = text(class_table(ClassView(results, labels=LABELS, **options)), width)
+    return [line.split() for line in said.splitlines() if "/" in line]
+
+
+RIGHT = exercise("a", score=4)
+FAILED = exercise("a")
+LOST = make.exercise("a", make.check("split", 1), make.check("merge", 0, 3, "skipped", evidence="The grader failed; retry."), score=None)  # fmt: skip
+EXCUSED = RIGHT.model_copy(update={"score": 0.0, "excused": True})
+UNREAD = LOST.model_copy(update={"not_readable": ("work.rar",)})
+
+
+@pytest.mark.parametrize(("exercises", "counted"), [
+    pytest.param([FAILED], {"attempts": 1, "mean": 0, "groups": {UNEXPLAINED: 1}}, id="a failure without a name is unexplained"),
+    pytest.param([RIGHT.model_copy(update={"score": 1.0})], {"mean": 1, "groups": {}}, id="a right one that a human lowered is not wrong"),
+    pytest.param([RIGHT, exercise("a", outcome="missing")], {"attempts": 1, "mean": 4, "full": 1, "outcomes": {"missing": 1}}, id="the mean is that of attempts"),
+    pytest.param([exercise("a", outcome="missing")], {"attempts": 0, "mean": None}, id="nobody has a mean"),
+    pytest.param([RIGHT, LOST], {"attempts": 2, "mean": 4, "full": 1, "not_graded": 1, "spread": (0, 0, 0, 0, 0, 1)}, id="what is not graded is in no mean"),
+    pytest.param([RIGHT, EXCUSED], {"attempts": 1, "mean": 4}, id="nor is what is excused"),
+    pytest.param([exercise("a", VIEW.model_copy(update={"id": LOAD_ERROR}), outcome="error"), exercise("a", VIEW, outcome="crashed")],
+                 {"groups": {NOT_IMPORTED: 1}, "outcomes": {"crashed": 1}}, id="what is in a group is not counted by its checks"),
+])  # fmt: skip
+def test_of_an_exercise_there_is_counted(exercises: list[ExerciseResult], counted: dict[str, object]) -> None:
+    column = column_of(*exercises)
+    assert {key: getattr(column, key) for key in counted} == counted
+
+
+@pytest.mark.parametrize(("score", "where"), [(0, 0), (0.5, 1), (1, 1), (1.1, 2), (2, 2), (3, 3), (3.9, 4), (4, 5)])
+def test_a_score_counts_among_the_shares_that_it_reaches(score: float, where: int) -> None:
+    assert [i for i, count in enumerate(column_of(exercise("a", score=score)).spread) if count] == [where]
+
+
+def test_totals_are_those_that_there_are_of_who_counts() -> None:
+    half, lost = graded("ben", exercise("a", score=2)), graded("cat", LOST)
+    excused, stranger = graded("dan", EXCUSED), graded("eve", FAILED)
+    part = part_of(graded("ada", RIGHT), half, lost, excused, stranger, roster=("ada", "ben", "cat", "dan", "zoe"))
+    assert (part.mean, part.median, part.max_score) == (3, 3, 4)
+    assert [(name, count) for name, count in part.totals if count] == [("all", 1), ("50–60 %", 1), ("not graded", 1)]
+    assert (part.strangers, part.absent) == (("eve",), ("zoe",))
+    assert part.not_graded == [("cat", "01 A: the grader failed")]
+    assert part_of(graded("dan", UNREAD)).not_graded == [("dan", "handed in, not readable: work.rar (every exercise)")]
+    nobody = part_of(lost)
+    assert (nobody.mean, nobody.median) == (None, None)
+
+
+def test_more_students_come_first_then_more_attempts() -> None:
+    rare, common = (VIEW.model_copy(update={"id": id_}) for id_ in ("rare", "common"))
+    twice = [exercise(id_, AXIS) for id_ in "bc"]
+    part = part_of(
+        graded("ada", exercise("a", rare), *twice), graded("ben", exercise("a", common)), graded("cat", exercise("a", common))
+    )  # fmt: skip
+    assert [(each.id, each.students, each.attempts) for each in part.misconceptions] == [
+        ("common", 2, 2), ("axis", 1, 2), ("rare", 1, 1),
+    ]  # fmt: skip
+    assert part_of(graded("ada", RIGHT)).misconceptions == ()
+
+
+def test_a_misconception_has_every_wording_and_what_gives_the_same_numbers_and_what_came_along() -> None:
+    either = VIEW.model_copy(update={"alternatives": ("mix_batch",), "title": "You viewed."})
+    part = part_of(
+        graded("ada", exercise("a", either), exercise("b", VIEW)), graded("ben", exercise("a", either, AXIS)), graded("cat", exercise("a", VIEW))
+    )  # fmt: skip
+    view, axis = part.misconceptions
+    exercises, alternatives, together = (("a", 3), ("b", 1)), (("mix batch", 2),), ((AXIS.title, 1),)
+    names = ("ada", "ben", "cat")
+    assert view == Named("wrong_view", ("You viewed.", VIEW.title), names, exercises, alternatives, together)
+    assert (axis.alternatives, axis.together) == ((), (("You viewed.", 1),))
+
+
+def test_what_is_named_again_in_a_later_exercise_came_back() -> None:
+    untouched = VIEW.model_copy(update={"id": UNTOUCHED})
+    results = [
+        graded("ada", exercise("c", AXIS), assignment="tails"),  # in whichever order results come
+        graded("ada", exercise("a", AXIS), exercise("b")),
+        graded("ben", exercise("a", AXIS), exercise("b", AXIS)),
+        graded("ben", exercise("c", AXIS), assignment="tails"),
+        graded("cat", exercise("a", AXIS), exercise("b", VIEW)),
+        graded("dan", exercise("b", AXIS)),
+        graded("eve", exercise("a", untouched), exercise("b", untouched)),
+    ]
+    assert ClassView(results, labels=LABELS).came_back == [
+        CameBack(AXIS.title, "a", "c", ("ada", "ben")),
+        CameBack(AXIS.title, "a", "b", ("ben",)),
+    ]
+
+
+def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> None:
+    wrong = exercise("b", VIEW, score=1)
+    assert table(graded("mia", RIGHT, wrong), graded("ada", RIGHT), graded("ben", LOST, wrong)) == [
+        ["ada", "4", "4/4"],
+        ["ben", "?", "1", "?/8", "02:", *VIEW.title.split()],
+        ["mia", "4", "1", "5/8", "02:", *VIEW.title.split()],
+    ]
+    said = text(class_table(ClassView([graded("mia", RIGHT, wrong)], labels=LABELS)))
+    assert said.rstrip().splitlines()[-2:] == ["Misconceptions in this class", f" 1  {VIEW.title}"]
+    assert "Misconceptions" not in text(class_table(ClassView([graded("ada", RIGHT)])))
+    assert text(class_table(ClassView([]))) == ""
+
+
+@pytest.mark.parametrize(("attempt", "cell"), [
+    (exercise("a", outcome="crashed"), "0!"), (exercise("a", outcome="timeout"), "0∞"), (exercise("a", outcome="missing"), "–"),
+    (FAILED, "0"), (exercise("a", outcome="error"), "0"), (LOST, "?"), (EXCUSED, "ex"),
+])  # fmt: skip
+def test_a_score_says_how_an_attempt_ended_and_what_has_none_has_a_mark(attempt: ExerciseResult, cell: str) -> None:
+    (row,) = table(graded("ada", attempt))
+    assert row[:2] == ["ada", cell]
+
+
+@pytest.mark.parametrize(("zero", "cells"), [(False, ["zoe", "–", "–/4"]), (True, ["zoe", "–", "0/4"])])
+def test_who_handed_in_nothing_has_a_row(zero: bool, cells: list[str]) -> None:
+    members = ClassList(Roster((Student("ada"), Student("zoe"))), zero)
+    assert table(graded("ada", RIGHT), members=members) == [["ada", "4", "4/4"], cells]
+
+
+@pytest.mark.parametrize("name", ["x" * 120, "😀" * 40, "a" + "\u0301" * 119, "[red]x[/red] [/] :smile:"], ids=["letters", "wide signs", "accents", "markup"])  # fmt: skip
+def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score(name: str) -> None:
+    long = VIEW.model_copy(update={"title": "You divided by the root of a full width, " * 3})
+    parts = [exercise(f"part_{i}", long, score=2.25) for i in range(8)]
+    said = text(class_table(ClassView([graded("ada", *parts), graded(name, *parts)])))
+    lines = [line for line in said.splitlines() if "2.25" in line]
+    assert [line.count("2.25") for line in lines] == [8, 8]
+    assert all("18/32" in line and line.endswith("…") for line in lines)
+    assert name.split()[0][:12] in said
+
+
+def test_below_the_class_no_exercises_title_is_cut_in_two() -> None:
+    titles = {f"p{i}": (f"{i:02d}", title) for i, title in enumerate(["One", "The second part of all there is"] * 4)}
+    result = graded("ada", *(exercise(id_, score=4) for id_ in titles))
+    said = text(class_table(ClassView([result], labels=Labels(exercises=titles))))
+    assert all(any(" ".join(each) in line for line in said.splitlines()) for each in titles.values())
+
+
+def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_it() -> None:
+    each = [exercise(f"part_{i}", VIEW.model_copy(update={"id": f"m{i}"})) for i in range(12)]
+    shown = [text(class_table(ClassView([graded("ada", *each[:n])]), "course report there")) for n in (12, 10)]
+    assert shown[0].rstrip().endswith("\n and 2 more: course report there")
+    assert "more" not in shown[1]
+
+
+def test_an_exercise_over_the_class_says_in_how_many_attempts_another_gives_the_same_numbers() -> None:
+    either = VIEW.model_copy(update={"alternatives": ("mix_batch",)})
+    results = [graded("ada", exercise("a", VIEW)), graded("ben", exercise("a", either)), graded("cat", FAILED), graded("dan", LOST)]  # fmt: skip
+    lines = [" ".join(line.split()) for line in text(class_exercises(ClassView(results, labels=LABELS))).splitlines()]
+    assert lines == [
+        "Heads", "01 A 4 attempts, 0 full, mean 0.00 / 4",
+        f"2 {VIEW.title} (or mix batch, 1 of 2)", "1 wrong in a way that no misconception explains", "1 not graded",
+    ]  # fmt: skip
+    assert f"1  {VIEW.title} (or mix batch)" in text(class_exercises(ClassView(results[1:2])))
+    assert "1 attempt, 0 full, mean ? / 4" in text(class_exercises(ClassView(results[3:])))
+    assert "0 attempts, 0 full, mean – / 4" in text(
+        class_exercises(ClassView([graded("a", exercise("a", outcome="missing"))]))
+    )
