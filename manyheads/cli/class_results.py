@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from shlex import quote
 
@@ -50,11 +51,12 @@ def roster_of(course: Course | None, option: Path | None) -> Path | None:
 
 def class_list(course: Course | None, option: Path | None, present: Iterable[str]) -> ClassList:
     """Return the roster in this file; without one, nobody. Raises CourseFault where it knows nobody of these present."""
-    path, students = roster_of(course, option), sorted({*present})
+    path = roster_of(course, option)
     if path is None:
         return NOBODY
     roster = read_roster(path)
     members = ClassList(roster, course is not None and course.file.not_handed_in == "zero")
+    students = sorted({*map(members.named, present)})
     if students and not members.by_name.keys() & students:
         said = "Next: give --roster the file that course collect had, or --roster none"
         raise CourseFault(f"{roster.knows_nobody(students)}. {said}")
@@ -85,6 +87,7 @@ def class_of(
     assignment, section: only these. is_decided: whether what is decided is in the results already.
     """
     members = class_list(course, roster, (each.student for each in found))
+    found = _by_roster(found, members)
     if course is not None and not is_decided:
         decisions = Decisions.of_course(course)
         counted = [final(result, decisions) for result in found]
@@ -102,7 +105,17 @@ def class_of(
             raise CourseFault(f"nobody of section {section} has a result. Next: course grade SUBMITTED")
     kept = {(result.student, result.assignment) for result in found}
     changed = [each for each in changed if (each.student, each.assignment) in kept]
-    return ClassView(found, members, labels_of(course), changed)
+    return ClassView(found, members, labels_of(course), changed, date.today())
+
+
+def _by_roster(found: Sequence[Result], members: ClassList) -> list[Result]:
+    """Return the results by the roster's students: those that came by pull request are of a GitHub account, which it knows."""
+    folders, named = dict[tuple[str, str], str](), [members.named(each.student) for each in found]
+    for student, each in zip(named, found, strict=True):
+        if (folder := folders.setdefault((student, each.assignment), each.student)) != each.student:
+            said = f"{folder} and {each.student} are one student by the roster"
+            raise CourseFault(f"{said}. Next: take the results that do not count out of the folder")
+    return [each.model_copy(update={"student": student}) for student, each in zip(named, found, strict=True)]
 
 
 def _of_assignment(found: Sequence[Result], course: Course | None, assignment: str) -> list[Result]:
@@ -166,11 +179,18 @@ def name_changed(console: Console, view: ClassView) -> None:
         console.say(f"{view.labels.assignment(id_)}: points changed since the last run: {said}", style="cyan")
 
 
-def name(console: Console, kind: str, said: Sequence[str], following: str = ON_THE_PAGE, style: str = "yellow") -> None:
-    """Name what is of one kind, as far as a terminal has room for it."""
-    console.say(*(f"{kind}: {each}" for each in said[:MOST_NAMED]), style=style)
-    if len(said) > MOST_NAMED:
-        console.say(f"{kind}: and {len(said) - MOST_NAMED} more. {following}", style=style)
+def name(
+    console: Console,
+    kind: str,
+    said: Sequence[str],
+    following: str = ON_THE_PAGE,
+    style: str = "yellow",
+    most: int | None = MOST_NAMED,
+) -> None:
+    """Name what is of one kind, as far as a terminal has room for it. following: what shows the rest."""
+    console.say(*(f"{kind}: {each}" for each in said[:most]), style=style)
+    if left := len(said) - len(said[:most]):
+        console.say(f"{kind}: and {left} more. {following}", style=style)
 
 
 def with_whose(said: Iterable[tuple[str, str]]) -> list[str]:

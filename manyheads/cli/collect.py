@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +14,7 @@ from rich.table import Table
 
 from ..report.words import counted
 from ..submission.roster import FORM, read_roster
-from .class_results import roster_of
+from .class_results import name, roster_of, some
 from .options import AssignmentOption, CourseOption, RosterOption, assignment_of, course_of, open_console
 
 if TYPE_CHECKING:
@@ -45,26 +45,29 @@ def collect(
     """
     from ..submission.collect_downloads import collect as collect_all
 
-    loaded = course_of(course)
+    loaded, console = course_of(course), open_console()
     roster = roster_of(loaded, roster)
     known = None if roster is None else read_roster(roster)
     done = collect_all(loaded, downloads, out, known, only=assignment_of(loaded, assignment) if assignment else None)
-    (console := open_console()).say(*_read_as(done.platforms))
-    if done.laid:
-        console.print(_table(done.laid, every_file=verbose))
-    students = counted(len({file.student for file in done.laid}), "student", "students")
-    console.say(f"{students}: {_counts(file.state for file in done.laid) or 'nothing'}")
+    for names in dict.fromkeys(", ".join(names) for names in done.platforms.values()):
+        own = [ascii(download) for download, its in done.platforms.items() if ", ".join(its) == names]
+        console.say(f"{some(own)} {'is' if len(own) == 1 else 'are'} read as: {names}")
+    laid = sorted(done.laid, key=lambda each: each.path)
+    if verbose:  # a line each, which no terminal cuts in the middle of a path
+        console.say(*(f"{each.path}: {_state(each)}, from {each.origin.path}" for each in laid))
+    elif laid:
+        console.print(_table(laid))
+    students = counted(len({file.student for file in laid}), "student", "students")
+    console.say(f"{students}: {_counts(file.state for file in laid) or 'nothing'}")
     if known is not None and known.unread:
-        unread = _some([ascii(name) for name in known.unread])
+        unread = some([ascii(name) for name in known.unread])
         console.say(f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black")
-    for kind, sentences, style in (("note", done.said, "bright_black"), ("not taken", done.not_taken, "yellow")):
-        most = len(sentences) if verbose else MOST_TOLD
-        console.say(*(f"{kind}: {sentence}" for sentence in sentences[:most]), style=style)
-        if left := len(sentences[most:]):
-            console.say(f"{kind}: and {left} more. Next: the same command with --verbose", style=style)
-    into = shlex.quote(str(out))
+    most, more = (None, "") if verbose else (MOST_TOLD, "Next: the same command with --verbose")
+    name(console, "note", done.said, more, "bright_black", most)
+    name(console, "not taken", done.not_taken, more, most=most)
+    into = quote(str(out))
     again = f"collect DOWNLOAD --out {into}, with a download that holds what students wrote"
-    console.say(f"Next: course {f'grade {into}' if done.laid else again}")
+    console.say(f"Next: course {f'grade {into}' if laid else again}")
     if done.not_taken:
         raise typer.Exit(1)
 
@@ -73,32 +76,18 @@ def _counts(states: Iterable[str]) -> str:
     return ", ".join(f"{count} {state}" for state, count in Counter(states).items())
 
 
-def _read_as(platforms: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a sentence for the downloads that are read as the same platforms."""
-    for names in dict.fromkeys(", ".join(names) for names in platforms.values()):
-        downloads = [ascii(download) for download, own in platforms.items() if ", ".join(own) == names]
-        yield f"{_some(downloads)} {'is' if len(downloads) == 1 else 'are'} read as: {names}"
+def _state(file: Candidate) -> str:
+    return f"{file.state} (late)" if file.origin.late else file.state
 
 
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:MOST_TOLD]) + f" and {len(names) - MOST_TOLD} more" * (len(names) > MOST_TOLD)
-
-
-def _table(laid: Sequence[Candidate], every_file: bool) -> Table:
-    """Return a table of what became of each student's files, with a line for each student, or for each file."""
-    whose: dict[str, list[Candidate]] = {}
-    for each in sorted(laid, key=lambda one: one.path):
-        whose.setdefault(each.student, []).append(each)
-    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("student", "file", "from", "now") if every_file else ("student", "files", "now"):
-        table.add_column(name, overflow="fold")
-    for student, files in list(whose.items())[: None if every_file else MOST_ROWS]:
-        for each in files if every_file else ():
-            late = " (late)" if each.origin.late else ""
-            table.add_row(*map(escape, (student, each.path.partition("/")[2], each.origin.path + late, each.state)))
-        if not every_file:
-            now = _counts(file.state + " (late)" * file.origin.late for file in files)
-            table.add_row(escape(student), str(len(files)), escape(now))
-    if len(whose) > MOST_ROWS and not every_file:
-        table.add_row(f"and {len(whose) - MOST_ROWS} more", "", "")
+def _table(laid: Sequence[Candidate]) -> Table:
+    """Return a table of what became of each student's files."""
+    states: dict[str, list[str]] = {}
+    for each in laid:
+        states.setdefault(each.student, []).append(_state(each))
+    table = Table("student", "files", "now", header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for student, own in list(states.items())[:MOST_ROWS]:
+        table.add_row(escape(student), str(len(own)), escape(_counts(own)))
+    if len(states) > MOST_ROWS:
+        table.add_row(f"and {len(states) - MOST_ROWS} more", "", "")
     return table

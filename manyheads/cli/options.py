@@ -52,6 +52,7 @@ def course_of(folder: Path | None) -> Course:
 def instructors_course_of(folder: Path | None, command: str) -> Course:
     """Return the same, for commands that need the instructor's repository. Raises CourseError."""
     course = course_of(folder)
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::RuntimeWarning")  # a mutant warns under the reference's name
     if not (course.root / "solutions").is_dir():
         raise CourseError(
             f"course {command} needs the instructor's repository, with its solutions/; {course.root} has none. Next: course check"

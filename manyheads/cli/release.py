@@ -57,7 +57,7 @@ def release(
 
     Example: `course release --out ../class --owner @ada`, or `course release reshape_dance`
     """
-    loaded = instructors_course_of(course, "release")
+    loaded, console = instructors_course_of(course, "release"), open_console()
     only = assignment if gradescope is None else None
     named = exercises_named(loaded, exercises or [], only) if exercises or only else None
     if named and gradescope is not None:
@@ -66,20 +66,23 @@ def release(
         raise CourseError("--torch-index is Gradescope's. Next: course release --gradescope OUT.zip with it")
     if named and out is not None:
         raise CourseError(f"a class repository has every exercise. Next: course release --out {quote(str(out))}")
+    from ..authoring.packages import autograder_of, write_autograder
     from ..authoring.release_exercises import write_release
     from ..judge.process_ties import usable
     from ..judge.run_checks import Catalogue
 
     autograder_for = None if gradescope is None else _assignment_of(loaded, assignment)
-    console = open_console()
-    catalogue = Catalogue(loaded)
+    catalogue, where = Catalogue(loaded), "" if course is None else f" --course {quote(str(course))}"
     written = write_release(loaded, catalogue, named, usable(), _steps_shown)
     following = " ".join(("course verify", *(exercise.id for exercise in named or ())))
-    console.say(f"{_sum_up(loaded, written)} Next: {following}")
+    console.say(f"{_sum_up(loaded, written)} Next: {following}{where}")
     if out is not None:
-        console.say(_class_repository(loaded, catalogue, written.files, out, owner))
+        console.say(_class_repository(loaded, catalogue, written.files, out, owner, where))
     if gradescope is not None and autograder_for is not None:
-        console.say(_autograder(loaded, autograder_for, gradescope, torch_index))
+        write_autograder(autograder_of(loaded, autograder_for, torch_index), gradescope)
+        size = f"{gradescope} ({gradescope.stat().st_size / 1e6:.1f} MB)"
+        holds = f"{size} grades {autograder_for.title}, and holds its answers"
+        console.say(f"{holds}. Next: upload it as the autograder's zip")
 
 
 @contextmanager
@@ -97,20 +100,21 @@ def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
 
 def _sum_up(course: Course, release: Written) -> str:
     """Return what was written, and what was left alone."""
-    new = set(release.written)
-    mine = new & set(release.files)
-    left = len(release.files) - len(mine)
-    said = f"{len(mine)} written, {left} left as they were" if mine and left else "all written" if mine else UNTOUCHED
+    mine = len({*release.written} & {*release.files})
+    left = len(release.files) - mine
+    said = f"{mine} written, {left} left as they were" if mine and left else "all written" if mine else UNTOUCHED
     return f"{len(release.files)} files in {course.root / 'exercises'}: {said}."
 
 
-def _class_repository(course: Course, catalogue: Catalogue, written: list[Path], out: Path, owner: str | None) -> str:
+def _class_repository(
+    course: Course, catalogue: Catalogue, written: list[Path], out: Path, owner: str | None, where: str
+) -> str:
     """Make the class repository or bring it up to date. Returns the message to print."""
     from ..authoring.class_repository import bundle, earlier_release, hand_over
     from ..authoring.try_repository import try_out
     from ..judge.process_ties import usable
 
-    earlier = earlier_release(out)
+    earlier, there = earlier_release(out), quote(str(out))
     named = owner or earlier.owner or NOBODY
     files = bundle(course, written, named)
     with open_console(stderr=True).status("trying the class repository before it is written"):
@@ -118,13 +122,10 @@ def _class_repository(course: Course, catalogue: Catalogue, written: list[Path],
     changed = hand_over(course, out, files)
     if unfilled := _still_to_fill(files):
         open_console(stderr=True).say(unfilled, style="yellow")
-    following = (
-        f"look at it (git -C {quote(str(out))} diff), commit, push"
-        if (out / ".git").exists()
-        else f"git init {quote(str(out))}"
-    )
+    has_git = (out / ".git").exists()
+    following = f"look at it (git -C {there} diff), commit, push" if has_git else f"git init {there}"
     if named == NOBODY:
-        following = f"course release --out {quote(str(out))} --owner @YOU, for CODEOWNERS names nobody yet"
+        following = f"course release --out {there} --owner @YOU{where}, for CODEOWNERS names nobody yet"
     said = f"in {out}, {len(changed)} of them changed" if earlier.files else f"written to {out}"
     return f"{len(files)} files {said}. Next: {following}"
 
@@ -137,27 +138,14 @@ def _still_to_fill(files: Mapping[str, bytes]) -> str:
     left = {path: count for path, content in read.items() if (count := content.count(FILL.encode()))}
     if not left:
         return ""
-    return (
-        f"Students will read {FILL} in {counted(sum(left.values()), 'line', 'lines')}, "
-        f"the first in {min(left)}. Next: course verify, which lists what is to be filled"
-    )
+    lines = f"{counted(sum(left.values()), 'line', 'lines')}, the first in {min(left)}"
+    return f"Students will read {FILL} in {lines}. Next: course verify, which lists what is to be filled"
 
 
 def _assignment_of(course: Course, wanted: str | None) -> Assignment:
     """Return the one that Gradescope is to grade. Raises CourseError."""
     if wanted is None and len(course.assignments) > 1:
-        raise CourseError(
-            f"Gradescope grades one assignment; there are: {', '.join(assignment.id for assignment in course.assignments)}. "
-            f"Next: the same with --assignment {course.assignments[0].id}"
-        )
+        there = ", ".join(assignment.id for assignment in course.assignments)
+        following = f"Next: the same with --assignment {course.assignments[0].id}"
+        raise CourseError(f"Gradescope grades one assignment; there are: {there}. {following}")
     return course.assignments[0] if wanted is None else assignment_of(course, wanted)
-
-
-def _autograder(course: Course, assignment: Assignment, out: Path, torch_index: str) -> str:
-    """Make Gradescope's autograder. Returns the message to print."""
-    from ..authoring.packages import autograder_of, write_autograder
-
-    files = autograder_of(course, assignment, torch_index)
-    write_autograder(files, out)
-    size = out.stat().st_size / 1e6
-    return f"{out} ({size:.1f} MB) grades {assignment.title}, and holds its answers. Next: upload it as the autograder's zip"

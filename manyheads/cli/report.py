@@ -228,9 +228,9 @@ def feedback(
                 "Next: give --out a folder on another disk"
             )
         for result in view.results:
-            for path, content in folder_files(loaded, result, submitted if submitted.is_dir() else None):
+            for path, content in folder_files(view, loaded, result, submitted if submitted.is_dir() else None):
                 write_whole(out / path, content)
-        done = zips(loaded, view.results, submitted, read_memory(submitted))
+        done = zips(view, submitted, read_memory(submitted))
         for name, content in done.files.items():
             write_whole(out / name, content)
     console.say(*(f"not in a zip: {sentence}" for sentence in done.said), style="yellow")

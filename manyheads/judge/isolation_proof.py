@@ -51,7 +51,9 @@ def prove(box: Box, course: Course, device: str = "cpu") -> None:
         said = f"level {box.level} leaks here: a canary {'; '.join(report.leaks)}. Nothing was graded"
         raise BoxUnavailable(f"{said}. Next: course doctor")
     if report.error:
-        raise BoxUnavailable(f"level {box.level} cannot be proved here ({report.error}). Next: course doctor")
+        is_ours = "is not an answer" in report.error  # the machine is not to blame for a reply of our own
+        following = "make check, for the engine may be installed in part" if is_ours else "course doctor"
+        raise BoxUnavailable(f"level {box.level} cannot be proved here ({report.error}). Next: {following}")
 
 
 def _find_reached(box: Box, limits: Limits, root: Path, hidden: Sequence[Path]) -> CanaryReport:

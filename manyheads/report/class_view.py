@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from math import ceil
 from statistics import mean, median
@@ -62,6 +63,11 @@ class ClassList:
         """Return the student who is called so; of somebody who is not on the roster the name is all that is known."""
         return self.by_name.get(name) or Student(id=name, name=name, login=name)
 
+    def named(self, name: str) -> str:
+        """Return what the roster calls whoever is called so, there or on GitHub; the name itself where it knows nobody."""
+        accounts = {each.github.casefold(): each.id for each in self.roster.students if each.github}
+        return name if name in self.by_name else accounts.get(name.casefold(), name)
+
     def absent(self, present: Iterable[str]) -> list[str]:
         """Return who is on the roster and not among these, in the roster's order."""
         known = {*present}
@@ -78,6 +84,12 @@ NOBODY = ClassList()
 def misconceptions_of(exercise: ExerciseResult) -> tuple[Diagnosed, ...]:
     """Return what the student misunderstood, as far as it is named."""
     return tuple(diagnosed for diagnosed in exercise.diagnosis if diagnosed.id not in _GROUPS)
+
+
+def is_missing(exercise: ExerciseResult) -> bool:
+    """Return whether nothing was handed in of it, and no rule says more."""
+    is_there = any(check.outcome != "missing" for check in exercise.checks)
+    return not (is_there or exercise.adjustments or exercise.score or exercise.excused)
 
 
 def group_of(exercise: ExerciseResult) -> str:
@@ -144,9 +156,9 @@ def _cell(exercise: ExerciseResult) -> Cell:
         return Cell(EXCUSED)
     if exercise.score is None:
         return Cell(NOT_GRADED)
+    if is_missing(exercise):
+        return Cell(MARKS["missing"], 0)
     outcomes = {check.outcome for check in exercise.checks}
-    if outcomes == {"missing"} and not exercise.score:
-        return Cell(MARKS["missing"], share(exercise.score, exercise.max_score))
     text = points(exercise.score) + next((MARKS[outcome] for outcome in GRAVE if outcome in outcomes), "")
     if any(each.before != each.after for each in exercise.adjustments):
         text += DECIDED
@@ -421,12 +433,16 @@ class CameBack:
 
 @dataclass(frozen=True)
 class ClassView:
-    """One class: its results as they count, who is in it, the course's titles, and whose points the last run changed."""
+    """One class: its results as they count, who is in it, the course's titles, and whose points the last run changed.
+
+    day: when the pages are written, which each of them says; None where that is nobody's concern.
+    """
 
     results: Sequence[Result]
     members: ClassList = NOBODY
     labels: Labels = IDS
     changed: Sequence[ChangedPoints] = ()
+    day: date | None = None
 
     @cached_property
     def present(self) -> list[str]:

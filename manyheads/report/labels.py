@@ -29,11 +29,12 @@ Of = TypeVar("Of", bound=OfAssignment)
 class Labels:
     """The course's titles, by ids and in the course's order. What it does not know is called by its id.
 
-    exercises: the number, as in the name of its file, and the title.
+    exercises: the number, as in the name of its file, and the title. course: the title of the whole.
     """
 
     assignments: Mapping[str, str] = field(default_factory=dict)
     exercises: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    course: str = ""
 
     def assignment(self, id_: str) -> str:
         """Multi-head attention."""
@@ -66,7 +67,7 @@ def labels_of(course: Course | None) -> Labels:
     if course is None:
         return IDS
     exercises = {exercise.id: (_number(exercise), exercise.title) for exercise in course.exercises}
-    return Labels({assignment.id: assignment.title for assignment in course.assignments}, exercises)
+    return Labels({assignment.id: assignment.title for assignment in course.assignments}, exercises, course.title)
 
 
 def label_of(exercise: Exercise) -> str:

@@ -157,6 +157,36 @@ def test_who_is_not_on_the_roster_is_in_no_mean_and_no_histogram(run_course: Run
     assert '<th scope="row">0–10 %</th><td class="number">0</td>' in text
 
 
+def test_one_section_alone_is_reported_exported_and_sent_home(run_course: Run, here: Path) -> None:
+    (here / "overrides.yaml").unlink()
+    (here / "roster.csv").write_text("id,name,section,github\nada,Ada,A,\nb,Bela,B,Bela\nchen,Chen,b,\nzoe,Zoe,B,\n")
+    section = ("--roster", "roster.csv", "--section", "B")
+    done = run_course("report", "results", "--students", *section)
+    lines = [line.split()[0] for line in done.stdout.splitlines() if "/10" in line]
+    assert lines == ["b", "chen", "zoe"], "bela is b's account on GitHub"
+    assert "Handed in nothing: 1 of 3 on the roster: zoe\n" in done.stdout
+    page = (here / "results" / "report" / "index.html").read_text()
+    assert ("Zoe" in page, "ada" in page) == (True, False)
+    rows = list(csv.DictReader(io.StringIO(exported(run_course, "csv", *section))))
+    assert {row["student"] for row in rows} == {"b", "chen", "zoe"}
+    assert run_course("feedback", "results", *section).returncode == 0
+    assert sorted(path.name for path in (here / "home" / "feedback").iterdir()) == ["b", "chen"]
+
+
+@pytest.mark.parametrize(("options", "says"), [
+    (["--section", "A"], "--section needs a roster with sections. Next: the same with --roster FILE"),
+    (["--section", "C", "--roster", "roster.csv"], "there is no section 'C'; there are: A, B. Next: the same with --section A"),
+    (["--section", "B", "--roster", "roster.csv"], "nobody of section B has a result. Next: course grade SUBMITTED"),
+    (["--roster", "twice.csv"], "bela and chen are one student by the roster. Next: take the results that do not count out of the folder"),
+])  # fmt: skip
+def test_a_section_that_there_is_not_is_one_sentence(run_course, here, options, says):
+    (here / "overrides.yaml").unlink()
+    (here / "roster.csv").write_text("id,section\nada,A\nzoe,B\n")
+    (here / "twice.csv").write_text("id,github\nbela,Chen\n")
+    done = run_course("report", "results", *options)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"course: {says}\n")
+
+
 def test_what_is_decided_alike_of_several_is_one_line_in_the_terminal(run_course: Run, here: Path) -> None:
     (here / "overrides.yaml").unlink()
     shown = run_course("report", "results").stdout

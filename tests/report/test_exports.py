@@ -71,13 +71,9 @@ def test_a_check_is_told_what_was_found_in_its_own_function_alone() -> None:
     assert text.index("checks merge") < text.index(VIEW.title)
 
 
-def test_scores_keep_the_digits_that_a_gradebook_keeps() -> None:
+def test_scores_keep_their_digits_and_canvas_leaves_blank_what_a_student_has_no_result_for() -> None:
     third = graded("ada", check("split", 1234.5625, 2000))
-    assert table(exported("csv", third))[0]["score"] == "1234.5625"
-    assert table(exported("canvas", third))[1]["heads"] == "1234.5625"
-
-
-def test_canvas_leaves_blank_what_a_student_has_no_result_for() -> None:
+    assert table(exported("csv", third))[0]["score"] == table(exported("canvas", third))[1]["heads"] == "1234.5625"
     other = ADA.model_copy(update={"assignment": "tails", "student": "dan"})
     found = table(exported("canvas", BEN, other))
     assert [(r["Student"], r["heads"], r["tails"]) for r in found[1:]] == [("ben", "2", ""), ("dan", "", "3.25")]
@@ -131,10 +127,7 @@ def test_gradescope_gets_one_results_json_for_every_submission() -> None:
     assert passed["output"] == ""
     (unnamed,) = gradescope_files(ClassView([graded("ada", check("split", 0, 1))])).values()
     assert json.loads(unnamed)["tests"][0]["output"] == "head 0 differs"
-
-
-def test_of_one_submission_alone_gradescopes_file_is_what_is_written() -> None:
-    assert set(json.loads(exported("gradescope", ADA))) == GRADESCOPE
+    assert set(json.loads(exported("gradescope", ADA))) == GRADESCOPE, "of one alone"
     assert set(json.loads(exported("gradescope", ADA, BEN))) == {"ada/heads", "ben/heads"}
 
 

@@ -45,11 +45,8 @@ def test_each_assignment_has_its_own_list_below_its_title() -> None:
     ]
 
 
-def test_a_missing_file_is_what_is_next() -> None:
+def test_a_missing_file_is_what_is_next_and_when_all_is_done_nothing_is() -> None:
     assert "?  03 Heads  – / 6  missing" in text(Rung("Heads", "03 Heads", "missing", 0, 6, (("splits", False),)))
-
-
-def test_when_all_is_done_nothing_is_left() -> None:
     assert text(DONE) == ["Heads", "✓  01 Scores  5 / 5  done", "1 of 1 done, 5 of 5 points by the visible checks"]
 
 

@@ -33,16 +33,13 @@ def test_a_hint_is_folded_away_and_nothing_is_markup() -> None:
     assert "splits <b>channels</b>" in seen
     assert "a & b" in seen
     assert "moves" not in seen
+    assert "<details" not in checked(result()).html, "without a misconception there is no hint"
 
 
 def test_the_text_beside_it_is_what_a_terminal_shows_with_its_hint() -> None:
     lines = shown(checked(result(WRONG))).text.splitlines()
     assert lines[0].startswith("✗ reshape_dance")
     assert "  hint: view <never> moves" in lines
-
-
-def test_without_a_misconception_there_is_no_hint() -> None:
-    assert "<details" not in checked(result()).html
 
 
 def test_a_sentence_goes_on_in_the_next_line_and_a_report_does_not() -> None:

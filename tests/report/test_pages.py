@@ -1,6 +1,7 @@
 """What the pages say, and what they do to the folder that they are written to."""
 
 import re
+from datetime import date
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,10 @@ from urllib.parse import unquote
 import pytest
 import torch
 
+from manyheads.course.dates import moment
 from manyheads.judge.record_results import ChangedPoints
 from manyheads.report.class_view import ClassList, ClassView
-from manyheads.report.labels import file_stems
+from manyheads.report.labels import Labels, file_stems
 from manyheads.report.pages import write_pages
 from manyheads.report.terminal import exercise_report
 from manyheads.result import (
@@ -19,6 +21,7 @@ from manyheads.result import (
     Diagnosed,
     ExerciseResult,
     FunctionResult,
+    HandedIn,
     Outcome,
     ProvedLine,
     Result,
@@ -80,7 +83,7 @@ def graded(student: str, *exercises: ExerciseResult, **changed: object) -> Resul
 
 
 def write(folder: Path, *results: Result, **more: Any) -> Path:
-    view = {key: more.pop(key) for key in ("members", "changed") if key in more}
+    view = {key: more.pop(key) for key in ("members", "changed", "labels", "day") if key in more}
     return write_pages(ClassView(results, **view), folder, **more)
 
 
@@ -136,6 +139,21 @@ def test_a_students_page_has_more_evidence_the_passed_checks_the_note_and_how_it
     assert "Graded on cpu, isolation namespaces, seed 3, torch 2.13.0." in said
 
 
+def test_a_students_page_is_headed_by_the_name_the_course_the_day_and_what_comes_next(tmp_path: Path) -> None:
+    labels = Labels({"heads": "Heads"}, {"dance": ("04", "The dance")}, "Many Heads")
+    came = HandedIn(source="clones", time=moment("2026-11-26T12:00Z"))
+    missing = exercise(check("split", outcome="missing"), id_="mask")
+    results = [graded("u1", GOOD.model_copy(update={"id": "a"}), BAD, missing, handed_in=came), graded("u2", GOOD)]
+    members = ClassList(Roster((Student("u1", "Ada Lovelace"), Student("u2"))))
+    write(tmp_path, *results, members=members, labels=labels, day=date(2026, 11, 27))
+    said, done = (Seen(tmp_path / "students" / f"{name}.html").text for name in ("u1", "u2"))
+    assert "Ada Lovelace u1 Many Heads, 27 November 2026 Next: course check dance, for 04 The dance." in said
+    assert "Heads 6 / 12 Handed in 2026-11-26 12:00 UTC" in said
+    assert "– mask: not handed in 0 / 2" in said
+    assert said.partition("– mask: not handed in 0 / 2")[2].startswith(" Graded on"), "one line is all of it"
+    assert "Next:" not in done
+
+
 def test_a_students_page_names_nobody_else_and_leads_nowhere(tmp_path: Path) -> None:
     write(tmp_path, graded("ada", BAD), graded("ben", GOOD))
     page = Seen(tmp_path / "students" / "ada.html")
@@ -170,32 +188,28 @@ def test_names_and_sections_of_the_roster_stand_on_the_class_page(tmp_path: Path
     assert "Ada Lovelace u1 | Tuesday | 4" in said
     assert "all Friday Tuesday" in said
     assert "Ben Bitdiddle u2 | You viewed straight." in said  # who has it
-    assert "Lovelace" not in (tmp_path / "students" / "u1.html").read_text(encoding="utf-8")
+    assert "Bitdiddle" not in (tmp_path / "students" / "u1.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("levels", "stamp"), [
-    (("namespaces", "namespaces"), None),
-    (("process", "process"), "Graded below the isolation level namespaces: 2 of 2 (process)."),
-    (("namespaces", "process"), "Graded below the isolation level namespaces: 1 of 2 (process)."),
+WEAK = graded("ben", GOOD, isolation="process")
+
+
+@pytest.mark.parametrize(("results", "more", "says", "silent"), [
+    pytest.param([graded("ada", GOOD)], {}, "1 submission", "can be forged", id="a level that holds"),
+    pytest.param([WEAK], {}, "Graded below the isolation level namespaces: 1 of 1 (process).", "", id="a weak level"),
+    pytest.param([graded("ada", GOOD), WEAK], {}, "Graded below the isolation level namespaces: 1 of 2 (process).", "", id="for one"),
+    pytest.param([graded("ada", GOOD)], {"left_out": ["results/ben/heads.json is not a result."]},
+        "Not in this report: 1 file that cannot be read. results/ben/heads.json is not a result.", "", id="what cannot be read"),
+    pytest.param([graded("ada", GOOD)], {"not_graded": [NotGraded(path="ben/work.zip", reason="is an archive. Next: open it")]},
+        "Handed in, and not graded: 1. What, and why ben/work.zip: is an archive. Next: open it", "", id="what is not graded"),
+    pytest.param([graded("ada", GOOD)], {"changed": [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "heads", 2, None)]},
+        f"heads: points changed since the last run: 2. Whose ada: 31 → 33.5 {' '.join(HOSTILE.split())}: 2 → ?", "", id="whose points changed"),
 ])  # fmt: skip
-def test_a_weak_isolation_level_is_stamped_on_the_class_page(tmp_path, levels, stamp):
-    results = [graded(name, GOOD, isolation=level) for name, level in zip(("ada", "ben"), levels, strict=True)]
-    said = Seen(write(tmp_path, *results)).text
-    assert (stamp is not None) == ("can be forged" in said)
-    assert stamp is None or stamp in said
-
-
-def test_what_could_not_be_read_is_said_on_the_class_page(tmp_path: Path) -> None:
-    said = Seen(write(tmp_path, graded("ada", GOOD), left_out=["results/ben/heads.json is not a result."])).text
-    assert "Not in this report: 1 file that cannot be read. results/ben/heads.json is not a result." in said
-
-
-def test_what_was_handed_in_and_is_not_graded_is_on_the_class_page(tmp_path: Path) -> None:
-    others = [NotGraded(path="ben/work.zip", reason="is an archive. Next: course collect x --out y")]
-    said = Seen(write(tmp_path, graded("ada", GOOD), not_graded=others)).text
-    assert "Handed in, and not graded: 1." in said
-    assert "ben/work.zip: is an archive. Next: course collect x --out y" in said
-    assert "ben" not in Seen(tmp_path / "students" / "ada.html").text
+def test_on_the_class_page_stands(tmp_path: Path, results: list[Result], more: dict[str, Any], says: str, silent: str) -> None:  # fmt: skip
+    said = Seen(write(tmp_path / "report", *results, **more)).text
+    assert says in said
+    assert not silent or silent not in said
+    assert "ben" not in Seen(tmp_path / "report" / "students" / f"{results[0].student}.html").text or results == [WEAK]
 
 
 def test_who_handed_in_nothing_is_on_the_class_page(tmp_path: Path) -> None:
@@ -204,14 +218,6 @@ def test_who_handed_in_nothing_is_on_the_class_page(tmp_path: Path) -> None:
     assert "2 on the roster handed in nothing: ben" in page.text
     assert page.text.count("Ben Bitdiddle ben | – | –") == 2, "in the table of scores and in that of checks"
     assert [link for link in page.links() if "students/" in link] == ["students/ada.html"]
-
-
-def test_whose_points_the_last_run_changed_is_on_the_class_page(tmp_path: Path) -> None:
-    changed = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "heads", 2, None)]
-    page = Seen(write(tmp_path / "report", graded("ada", exercise(check("split"))), changed=changed))
-    assert "heads: points changed since the last run: 2." in page.text
-    assert "ada: 31 → 33.5" in page.text
-    assert f"{' '.join(HOSTILE.split())}: 2 → ?" in page.text
 
 
 def test_names_that_differ_in_case_alone_have_pages_that_differ_everywhere(tmp_path: Path) -> None:

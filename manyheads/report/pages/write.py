@@ -8,17 +8,18 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ...result import Result
+from ...result import ExerciseResult, Result
 from ...submission import NotGraded
 from ...submission.roster import folded
 from ...whole import told_where, write_whole
 from .. import class_view, words
 from ..class_view import ClassView
-from ..labels import IDS, Labels, file_stems
+from ..labels import file_stems
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 CLASS, STUDENTS = "index.html", "students"
 _NOTHING: Mapping[Key, Sequence[Picture]] = MappingProxyType({})
+NOTHING = ClassView(())
 GENERATOR = "manyheads course report"
 _HEAD = 1024  # the first bytes of a page, which name its generator
 _HERE = Path(__file__).parent
@@ -44,12 +46,10 @@ def write_pages(
     drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
     left_out: a sentence for each file that could not be read. not_graded: what was handed in and not graded.
     """
-    pages = environment(view.labels)
-    stem_of = file_stems(view.present)
+    pages, stem_of = environment(view), file_stems(view.present)
     sections = sorted({section for name in view.present if (section := view.members.row_of(name).section)})
     pages.globals |= {
         "page_of": lambda student: f"{stem_of(student)}.html",
-        "person_of": view.members.row_of,
         "sections": sections,
         "pictures_of": lambda *key: drawn.get(key, ()),
     }
@@ -60,18 +60,23 @@ def write_pages(
         for student, results in view.by_student.items():
             page = one.render(student=student, results=results)
             write_whole(folder / STUDENTS / f"{stem_of(student)}.html", page.encode())
-        text = pages.get_template("class.html.j2").render(view=view, left_out=left_out, not_graded=not_graded)
+        text = pages.get_template("class.html.j2").render(left_out=left_out, not_graded=not_graded)
         write_whole(folder / CLASS, text.encode())
         _remove_others(folder / STUDENTS, {f"{stem_of(student)}.html" for student in view.present})
     return folder / CLASS
 
 
-def student_page(student: str, results: Sequence[Result], labels: Labels = IDS) -> str:
-    """Return a student's page by itself, without pictures."""
-    pages = environment(labels)
-    pages.globals["pictures_of"] = lambda *key: []
-    in_order = [result for _, own in labels.by_assignment(results) for result in own]
-    return pages.get_template("student.html.j2").render(student=student, results=in_order)
+def student_page(view: ClassView, results: Sequence[Result]) -> str:
+    """Return the page of one student with these results, in the course's order, by itself and without pictures."""
+    pages = environment(view)
+    pages.globals["pictures_of"] = lambda *key: ()
+    return pages.get_template("student.html.j2").render(student=results[0].student, results=results)
+
+
+def next_of(results: Sequence[Result]) -> ExerciseResult | None:
+    """Return the first exercise that counts and is not done."""
+    counting = (each for result in results for each in result.exercises if each.is_graded and not each.excused)
+    return next((each for each in counting if not words.attempt_words(each).passed), None)
 
 
 def pictures_page(title: str, drawn: Sequence[Picture]) -> str:
@@ -104,8 +109,8 @@ def _remove_others(folder: Path, kept: set[str]) -> None:
             path.unlink()
 
 
-def environment(labels: Labels = IDS) -> Environment:
-    """Return a Jinja2 environment with autoescape, in which undefined names are errors. labels: what stands for ids."""
+def environment(view: ClassView = NOTHING) -> Environment:
+    """Return a Jinja2 environment with autoescape, in which undefined names are errors. view: what the pages are about."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -126,9 +131,17 @@ def environment(labels: Labels = IDS) -> Environment:
         # or run, whatever a page contains.
         "policy": f"default-src 'none'; style-src 'sha256-{_digest(css)}'; img-src data:",
         "generator": GENERATOR,
-        "labels": labels,
+        "view": view,
+        "next_of": next_of,
+        "labels": view.labels,
+        "person_of": view.members.row_of,
     }
-    pages.filters |= {"points": words.points, "score": words.score_words}
+    pages.filters |= {
+        "points": words.points,
+        "score": words.score_words,
+        "day": lambda day: f"{day.day} {day:%B %Y}",
+        "moment": lambda when: f"{when.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+    }
     return pages
 
 
