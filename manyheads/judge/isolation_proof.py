@@ -47,13 +47,11 @@ def prove(box: Box, course: Course, device: str = "cpu") -> None:
         return
     run = _find_reached if box.level is Level.USER else run_canary
     report = run(box, course.limits.for_worker(device), course.root, course.hidden_files())
-    if report.leaks:
-        said = f"level {box.level} leaks here: a canary {'; '.join(report.leaks)}. Nothing was graded"
-        raise BoxUnavailable(f"{said}. Next: course doctor")
-    if report.error:
-        is_ours = "is not an answer" in report.error  # the machine is not to blame for a reply of our own
-        following = "make check, for the engine may be installed in part" if is_ours else "course doctor"
-        raise BoxUnavailable(f"level {box.level} cannot be proved here ({report.error}). Next: {following}")
+    leaks = f"leaks here: a canary {'; '.join(report.leaks)}. Nothing was graded"
+    said = leaks if report.leaks else f"cannot be proved here ({report.error})"
+    following = "make check" if "is not an answer" in report.error else "course doctor"  # the machine is not to blame
+    if report.leaks or report.error:
+        raise BoxUnavailable(f"level {box.level} {said}. Next: {following}")
 
 
 def _find_reached(box: Box, limits: Limits, root: Path, hidden: Sequence[Path]) -> CanaryReport:
