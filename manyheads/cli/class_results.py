@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from ..course import Course, CourseError, find_course, load_course
 from ..course.decisions import UNKNOWN_TIME, Decisions, final, of_the_absent
@@ -116,6 +117,15 @@ def _by_roster(found: Sequence[Result], members: ClassList) -> list[Result]:
             said = f"{folder} and {each.student} are one student by the roster"
             raise CourseFault(f"{said}. Next: take the results that do not count out of the folder")
     return [each.model_copy(update={"student": student}) for student, each in zip(named, found, strict=True)]
+
+
+def gradebooks() -> Any:
+    """Return the module on nbgrader's database. Raises CourseFault if nbgrader is not installed."""
+    try:
+        from ..platforms import nbgrader_gradebook
+    except ImportError:
+        raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
+    return nbgrader_gradebook
 
 
 def _of_assignment(found: Sequence[Result], course: Course | None, assignment: str) -> list[Result]:

@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from ..box.names import Device, Level
-from ..course import Course
 from ..course.decisions import Decisions, final
 from ..course.load import course_secret
 from ..errors import CourseFault
@@ -27,7 +26,16 @@ from ..report.words import counted
 from ..result import Result, students_in
 from ..submission import NotGraded, Submission, write_not_graded
 from ..submission.lay_out import to_grade
-from .class_results import class_list, name, name_absent, name_changed, name_decisions, name_not_graded, of_absent
+from .class_results import (
+    class_list,
+    gradebooks,
+    name,
+    name_absent,
+    name_changed,
+    name_decisions,
+    name_not_graded,
+    of_absent,
+)
 from .options import (
     AssignmentOption,
     Console,
@@ -39,9 +47,6 @@ from .options import (
     open_console,
 )
 from .progress import progress
-
-if TYPE_CHECKING:
-    from ..platforms.nbgrader_writer import GradebookWriter
 
 MOST_ROWS = 200  # the most students in the table at the end
 
@@ -121,7 +126,9 @@ def grade(
 
     with ExitStack() as stack:
         stack.enter_context(alone_in(out, work.submissions))
-        enter = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook)).write
+        enter = (
+            None if gradebook is None else stack.enter_context(gradebooks().GradebookWriter(loaded, gradebook)).write
+        )
         record = Record(out, keys_of(loaded, plan), enter, chosen, work.handed_in, count, work.not_readable)
         found = {each: count(result) for each, result in record.known(work.submissions, again=bool(only))}
         before, waiting = len(found), [each for each in work.submissions if each not in found]

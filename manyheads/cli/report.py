@@ -27,7 +27,7 @@ from ..result import Result, read_results, read_results_and_errors, students_in
 from ..submission import find_submissions, is_student, read_not_graded
 from ..submission.lay_out import read_memory
 from ..whole import told_where, write_whole
-from .class_results import class_of, course_near, name_absent, name_decisions, name_not_graded
+from .class_results import class_of, course_near, gradebooks, name_absent, name_decisions, name_not_graded
 from .options import (
     AssignmentOption,
     Console,
@@ -150,7 +150,7 @@ def export(
     Example: `course export results --format canvas --roster roster.csv --out grades.csv`
     """
     near = course_of(course) if gradebook is not None else course_near(course, results)
-    found = read_results(results) if gradebook is None else _from_gradebook(gradebook, course)
+    found = read_results(results) if gradebook is None else gradebooks().read_gradebook(near, gradebook)
     view = class_of(found, near, roster, assignment, section, is_decided=gradebook is not None)
     if format in TELLS_NOTHING:
         _say("decided", (f"{each.student}: {said}" for each in view.results for said in sentences(each, view.labels)))
@@ -184,15 +184,6 @@ def _write(out: Path, format: Format, view: ClassView) -> None:
     with told_where(out, "give --out another path"):
         for path, text in files.items():
             write_whole(path, text.encode())
-
-
-def _from_gradebook(url: str, course: Path | None) -> list[Result]:
-    """Read the results. Raises CourseFault if nbgrader is not installed or the database cannot be read."""
-    try:
-        from ..platforms.nbgrader_reader import read_gradebook
-    except ImportError:
-        raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
-    return read_gradebook(course_of(course), url)
 
 
 def feedback(

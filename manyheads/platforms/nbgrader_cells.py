@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..course import CourseError, Exercise
-from ..report.adjustments import told
-from ..report.words import attempt_words, said_of_not_graded
+from ..report.words import attempt_words, said_of_not_graded, told
 from ..result import Adjustment, ExerciseResult, Result
 from ..submission import Submission, code_digest, largest, read_exercise, read_text
 from ..submission.read import METADATA_KEY

@@ -23,8 +23,8 @@ from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from ..course import Assignment, Course
 from ..course.decisions import dates_of
 from ..errors import CourseFault
-from ..report.adjustments import own
-from ..report.aggregate import NOT_HELD
+from ..report.class_view import NOT_HELD
+from ..report.words import own
 from ..result import CheckResult, ExerciseResult, Result, total_of
 from .nbgrader_cells import Released, cell_scores, comment, late_share, other_points, released
 

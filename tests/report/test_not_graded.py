@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.platforms.grade_pull_request import why_not_on_a_gpu
-from manyheads.platforms.pull_request_texts import Run, verdict
+from manyheads.platforms.report_pull_request import Run, verdict
 from manyheads.report.class_view import ClassView
 from manyheads.report.exports import FORMATS
 from manyheads.report.markdown import feedback_markdown, one_exercise, results_section
