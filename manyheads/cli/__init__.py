@@ -19,7 +19,12 @@ def main() -> None:
         if sys.stderr is None:  # closed before the start, as by `course … 2>&-`
             sys.stderr = open(os.devnull, "w")  # noqa: SIM115
         _write_utf8()
-        status = 2 if _is_closed() else _flushed(_run())
+        if sys.stdout is None:  # as by `course … >&-`: then nothing is done
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+            following = "Next: the same command, with its output to a file or to /dev/null"
+            status = _say(f"course: standard output is closed. {following}")
+        else:
+            status = _flushed(_run())
     except KeyboardInterrupt:  # no traceback after Ctrl-C, also while modules are imported
         status = INTERRUPTED
     os._exit(status)  # a normal exit of Python and torch takes a third of a second
@@ -41,13 +46,6 @@ def _handle_ctrl_c() -> None:
         signal.signal(signal.SIGINT, end)
 
 
-def _is_closed() -> bool:
-    """Return whether standard output was closed before the start, as by `course … >&-`. Then it is said, and nothing is done."""
-    if sys.stdout is None:
-        _say("course: standard output is closed. Next: the same command, with its output to a file or to /dev/null")
-    return sys.stdout is None
-
-
 def _flushed(status: int) -> int:
     """Write what is left to be written. Returns the status; 2 where standard output takes nothing more."""
     from contextlib import suppress
@@ -58,10 +56,8 @@ def _flushed(status: int) -> int:
     except OSError as error:
         problem = error.strerror or str(error)
     if problem:
-        status = 2
-        _say(
-            f"course: standard output cannot be written ({problem}). Next: the same command, with its output to a file"
-        )
+        said = f"course: standard output cannot be written ({problem})"
+        status = _say(f"{said}. Next: the same command, with its output to a file")
     with suppress(OSError):
         sys.stderr.flush()
     return status
@@ -86,17 +82,16 @@ def _run() -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
     except CourseFault as error:
-        _say(f"course: {error}")
-        return 2
+        return _say(f"course: {error}")
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
         if name in ("", __package__.partition(".")[0]):
             return _fault(error)
         said = f"this Python ({sys.executable}) has no {name}, which course needs"
-        _say(f"course: {said} and make check installs. Next: make check")
-        return 2
+        return _say(f"course: {said} and make check installs. Next: make check")
     except OSError as error:
-        return _fault(error) if _next_after(error) is None else _said_of(error)
+        following, where = _next_after(error), error.filename2 or error.filename or "standard output"
+        return _say(f"course: {where}: {error.strerror}. Next: {following}") if following else _fault(error)
     except Exception as error:
         return _fault(error)
     return 0
@@ -116,27 +111,15 @@ def _next_after(error: OSError) -> str | None:
     }.get(error.errno or 0)
 
 
-def _said_of(error: OSError) -> int:
-    where = error.filename2 or error.filename or "standard output"
-    _say(f"course: {where}: {error.strerror}. Next: {_next_after(error)}")
+def _say(sentence: str) -> int:
+    """Print it to stderr as every command prints. Returns the status of wrong usage."""
+    try:
+        from .options import open_console
+    except ImportError:  # of what make check installs
+        print(sentence, file=sys.stderr)
+    else:
+        open_console(stderr=True).tell(sentence)
     return 2
-
-
-def _say(sentences: str) -> None:
-    """Print them to stderr. On a terminal they end between words, and what comes next is a line that can be copied whole."""
-    from ..report.called import as_called, next_alone
-
-    sentences = as_called(sentences)
-    if sys.stderr.isatty():
-        from shutil import get_terminal_size
-        from textwrap import fill
-
-        wide = max(get_terminal_size().columns, 20)
-        sentences = "\n".join(
-            line if line.startswith("Next: ") else fill(line, wide, break_long_words=False, break_on_hyphens=False)
-            for line in next_alone(sentences).splitlines()
-        )
-    print(sentences, file=sys.stderr)
 
 
 def _fault(error: Exception) -> int:

@@ -27,8 +27,7 @@ def init(
     from ..authoring.skeletons import init_course
 
     made = init_course(folder, title)
-    console = open_console()
-    console.say(f"{len(made)} files in {folder}. Next: course release --course {quote(str(folder))}")
+    open_console().say(f"{len(made)} files in {folder}. Next: course release --course {quote(str(folder))}")
 
 
 def new(
@@ -44,12 +43,13 @@ def new(
     loaded = instructors_course_of(course, "new")
     assignment, _, exercise = name.partition("/")
     there = [other.id for other in loaded.assignments]
-    if not exercise and assignment in there:
-        raise CourseError(
-            f"{assignment} is an assignment: what is the exercise called? Next: course new {assignment}/NAME"
-        )
     if not exercise:
-        raise CourseError(f"{name!r} names no assignment. Next: course new {there[0]}/{name}")
+        is_one, following = (
+            f"{assignment} is an assignment: what is the exercise called?",
+            f"course new {assignment}/NAME",
+        )
+        other = f"{name!r} names no assignment. Next: course new {there[0]}/{name}"
+        raise CourseError(f"{is_one} Next: {following}" if assignment in there else other)
     written = new_exercise(loaded, assignment, exercise)
     console = open_console()
     if assignment not in there:  # which may be meant, or a slip of the pen

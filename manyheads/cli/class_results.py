@@ -150,43 +150,40 @@ def _of_section(members: ClassList, section: str) -> ClassList:
     return replace(members, roster=replace(members.roster, students=own))
 
 
-def name_absent(console: Console, view: ClassView) -> None:
-    """Name who is on the roster and handed in nothing, and who was graded and is not on it."""
+def tell(console: Console, view: ClassView, how: str) -> bool:
+    """Say who got what by which rule, whose points changed, who is absent, how it was graded, and what is not.
+
+    Returns whether all is graded.
+    """
+    decided = ((sentence, result.student) for result in view.results for sentence in sentences(result, view.labels))
+    name(console, "decided", _with_whose(decided), style="cyan")
+    untimed = [r.student for r in view.results if any(each.words == UNKNOWN_TIME for each in r.adjustments)]
+    if untimed:
+        unknown = f"When these were handed in is not known, and none of them counts as late: {some(untimed)}"
+        console.say(f"{unknown}. Next: course collect, or a score in overrides.yaml", style="yellow")
+    for id_, own in view.labels.by_assignment(view.changed):
+        said = some([f"{each.student} {score_words(each.before)} → {score_words(each.after)}" for each in own])
+        console.say(f"{view.labels.assignment(id_)}: points changed since the last run: {said}", style="cyan")
     if absent := view.members.absent(view.present):
         on_it = f"{len(absent)} of {len(view.members.by_name)} on the roster"
         console.say(f"Handed in nothing: {on_it}: {some(absent)}")
     if strangers := view.members.strangers(view.present):
         console.say(f"Not on the roster, and in no mean: {some(strangers)}. Next: complete the roster", style="yellow")
-
-
-def name_decisions(console: Console, view: ClassView) -> None:
-    """Name who got what by which rule, those of whom it is the same together, and whose time is unknown."""
-    said = ((sentence, result.student) for result in view.results for sentence in sentences(result, view.labels))
-    name(console, "decided", with_whose(said), style="cyan")
-    untimed = [r.student for r in view.results if any(each.words == UNKNOWN_TIME for each in r.adjustments)]
-    if untimed:
-        unknown = f"When these were handed in is not known, and none of them counts as late: {some(untimed)}"
-        console.say(f"{unknown}. Next: course collect, or a score in overrides.yaml", style="yellow")
+    console.say(how)
+    return name_not_graded(console, view)
 
 
 def name_not_graded(console: Console, view: ClassView) -> bool:
     """Name who is not graded in which exercise, with the reason. Returns whether there is nobody."""
     found = sorted((each for part in view.parts for each in part.not_graded), key=lambda each: each[0])
-    name(console, "not graded", with_whose((why, student) for student, why in found))
+    name(console, "not graded", _with_whose((why, student) for student, why in found))
     following = "the same course grade again, which tries that alone"
-    if any(exercise.not_readable for part in view.parts for _, exercise in part.attempts if not exercise.is_graded):
+    if any("not readable" in why for _, why in found):
         mend = "put what cannot be read into the student's folder, opened, or decide in overrides.yaml"
         following = f"{mend}; then the same course grade again"
     if found:
         console.say(f"There are no points for that, and no total. Next: {following}", style="yellow")
     return not found
-
-
-def name_changed(console: Console, view: ClassView) -> None:
-    """Name whose points the run changed."""
-    for id_, own in view.labels.by_assignment(view.changed):
-        said = some([f"{each.student} {score_words(each.before)} → {score_words(each.after)}" for each in own])
-        console.say(f"{view.labels.assignment(id_)}: points changed since the last run: {said}", style="cyan")
 
 
 def name(
@@ -203,7 +200,7 @@ def name(
         console.say(f"{kind}: and {left} more. {following}", style=style)
 
 
-def with_whose(said: Iterable[tuple[str, str]]) -> list[str]:
+def _with_whose(said: Iterable[tuple[str, str]]) -> list[str]:
     """Return each sentence behind the students of whom it is said."""
     whose: dict[str, list[str]] = {}
     for sentence, student in said:

@@ -24,18 +24,9 @@ from ..report.labels import labels_of
 from ..report.terminal import class_table
 from ..report.words import counted
 from ..result import Result, students_in
-from ..submission import NotGraded, Submission, write_not_graded
+from ..submission import Submission, write_not_graded
 from ..submission.lay_out import to_grade
-from .class_results import (
-    class_list,
-    gradebooks,
-    name,
-    name_absent,
-    name_changed,
-    name_decisions,
-    name_not_graded,
-    of_absent,
-)
+from .class_results import class_list, gradebooks, name, of_absent, tell
 from .options import (
     AssignmentOption,
     Console,
@@ -137,10 +128,10 @@ def grade(
             from ..judge.cluster import grade_on  # it needs an extra
 
             graded = grade_on(cluster, plan, waiting, record.todo)
-        with progress(console, len(work.submissions), before) as shown, _going_on(console, found, work.submissions):
+        with progress(console, len(work.submissions), before) as one_more, _going_on(console, found, work.submissions):
             for each in graded:
                 found[each.submission] = result = count(record.add(each))
-                shown.one_more(any(check.outcome in GRAVE for e in result.exercises for check in e.checks))
+                one_more(any(check.outcome in GRAVE for e in result.exercises for check in e.checks))
         absent = [] if only else of_absent([*found.values()], decisions, members)
         for nothing in absent:
             if enter is not None:
@@ -150,7 +141,15 @@ def grade(
     view = ClassView(results, NOBODY if only else members, labels_of(loaded), changed)
     if not only:
         write_not_graded(work.others, out)
-    is_whole = _tell(console, view, f"{_counted_up(len(found), before, record.in_part)} {how}", work.others, out)
+    report, students = f"course report {quote(str(out))}", {row.student for part in view.parts for row in part.rows}
+    console.print(class_table(view, report, students=len(students) <= MOST_ROWS))
+    if len(students) > MOST_ROWS:
+        console.print(f"{len(students)} students are too many for a table here. Next: {report} --students\n")
+    less = ", ".join(f"{n} {what}" for n, what in ((before, "as before"), (record.in_part, "in part")) if n)
+    done = counted(len(found), "submission", "submissions") + (f" ({less})" if less else "")
+    is_whole = tell(console, view, f"{done} {how}")
+    name(console, "not graded", [*map(str, work.others)], f"All of them: {out}/not-graded.json")
+    console.say(f"Next: {report}")
     names = {*view.present, *members.by_name, *students_in(out)}
     faults = decisions.of_nobody(names, {result.assignment for result in results})
     faults += [f"a fault of the grader's own: {fault}. Next: course verify" for fault in dict.fromkeys(record.faults)]
@@ -168,28 +167,6 @@ def _going_on(console: Console, found: Collection[Submission], every: Sequence[S
         done = f"{len(found)} of {len(every)} submissions are graded"
         console.print(f"Stopped: {done}. Next: run the same command again, and it goes on from there.")
         raise typer.Exit(130) from None
-
-
-def _counted_up(submissions: int, before: int, in_part: int) -> str:
-    """12 submissions (9 as before, 2 in part)."""
-    less = ", ".join(f"{count} {how}" for count, how in ((before, "as before"), (in_part, "in part")) if count)
-    return counted(submissions, "submission", "submissions") + (f" ({less})" if less else "")
-
-
-def _tell(console: Console, view: ClassView, how: str, others: Sequence[NotGraded], out: Path) -> bool:
-    """Print what was found. Returns whether every exercise is graded."""
-    report, students = f"course report {quote(str(out))}", {row.student for part in view.parts for row in part.rows}
-    console.print(class_table(view, report, students=len(students) <= MOST_ROWS))
-    if len(students) > MOST_ROWS:
-        console.print(f"{len(students)} students are too many for a table here. Next: {report} --students\n")
-    name_decisions(console, view)
-    name_changed(console, view)
-    console.say(how)
-    name_absent(console, view)
-    name(console, "not graded", [*map(str, others)], f"All of them: {out}/not-graded.json")
-    is_whole = name_not_graded(console, view)
-    console.say(f"Next: {report}")
-    return is_whole
 
 
 def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, list[str]]:

@@ -94,8 +94,8 @@ def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
     console = open_console(stderr=True)
     if not console.is_terminal:
         console.print(f"recording: {total} steps")  # the first of them may take a minute
-    with progress(console, total, 0, "recording", "steps") as shown:
-        yield lambda: shown.one_more()
+    with progress(console, total, 0, "recording", "steps") as one_more:
+        yield one_more
 
 
 def _sum_up(course: Course, release: Written) -> str:

@@ -27,7 +27,7 @@ from ..result import Result, read_results, read_results_and_errors, students_in
 from ..submission import find_submissions, is_student, read_not_graded
 from ..submission.lay_out import read_memory
 from ..whole import told_where, write_whole
-from .class_results import class_of, course_near, gradebooks, name_absent, name_decisions, name_not_graded
+from .class_results import class_of, course_near, gradebooks, name_not_graded, tell
 from .options import (
     AssignmentOption,
     Console,
@@ -80,11 +80,8 @@ def report(
     if students:
         console.print(class_table(view))
     console.print(class_exercises(view))
-    name_absent(console, view)
-    name_decisions(console, view)
-    name_not_graded(console, view)
     levels = ", ".join(sorted({result.isolation for result in view.results}))
-    console.print(f"{counted(len(view.results), 'submission', 'submissions')}, isolation: {levels}")
+    tell(console, view, f"{counted(len(view.results), 'submission', 'submissions')}, isolation: {levels}")
     drawn = {} if submitted is None else _drawn(console, course_of(course), view.results, submitted)
     others = read_not_graded(results)
     folder = html or pages_folder(results, [*view.present, *students_in(results)])
@@ -112,10 +109,10 @@ def _drawn(
     with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
         prove(box, course)
         drawn: dict[Key, Sequence[Picture]] = {}
-        with progress(console, len(wanted), 0, doing="drawing", what="attempts") as shown:
+        with progress(console, len(wanted), 0, doing="drawing", what="attempts") as one_more:
             for key, pictures in draw_wrong(course, box, wanted):
                 drawn |= {key: pictures} if pictures else {}
-                shown.one_more()
+                one_more()
     seconds = time.monotonic() - started
     have = "attempt has" if len(wanted) == 1 else "attempts have"
     others = "; the others raise an error, or differ in nothing that can be drawn" if len(drawn) < len(wanted) else ""

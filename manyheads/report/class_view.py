@@ -9,9 +9,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil
 from statistics import mean, median
+from typing import NamedTuple
 
 from ..box.names import Level
 from ..course.decisions import SHARE, UNKNOWN_TIME
@@ -143,8 +144,7 @@ def sentences(result: Result, labels: Labels = IDS) -> Iterator[str]:
     yield from (f"{of}: {rule}" for of, rule in decided(result, labels) if rule != UNKNOWN_TIME)
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """One attempt in a table of scores: what stands there, and the index in SHARES of its points; None where there are none."""
 
     text: str = ""
@@ -152,33 +152,29 @@ class Cell:
 
 
 def _cell(exercise: ExerciseResult) -> Cell:
-    if exercise.excused:
-        return Cell(EXCUSED)
-    if exercise.score is None:
-        return Cell(NOT_GRADED)
+    if exercise.excused or exercise.score is None:
+        return Cell(EXCUSED if exercise.excused else NOT_GRADED)
     if is_missing(exercise):
         return Cell(MARKS["missing"], 0)
-    outcomes = {check.outcome for check in exercise.checks}
-    text = points(exercise.score) + next((MARKS[outcome] for outcome in GRAVE if outcome in outcomes), "")
-    if any(each.before != each.after for each in exercise.adjustments):
-        text += DECIDED
-    return Cell(text, share(exercise.score, exercise.max_score))
+    ends = {check.outcome for check in exercise.checks}
+    note = next((MARKS[outcome] for outcome in GRAVE if outcome in ends), "")
+    rule = DECIDED if any(each.before != each.after for each in exercise.adjustments) else ""
+    return Cell(points(exercise.score) + note + rule, share(exercise.score, exercise.max_score))
 
 
-@dataclass(frozen=True)
-class Row:
-    """One student in one assignment. result: None of who handed in nothing. cells: by exercise. first: the first misconception."""
+class Row(NamedTuple):
+    """One student in one assignment. result: None of who handed in nothing. cells, outcomes: by exercise, and those by check."""
 
     student: str
     result: Result | None
     cells: dict[str, Cell]
+    outcomes: dict[str, dict[str, Outcome]]
     total: str
     of: float
-    first: str = ""
+    first: str = ""  # the first misconception
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(NamedTuple):
     """One misconception.
 
     titles: its titles, which may differ between exercises. names: the students who have it, in the order of the results.
@@ -188,24 +184,15 @@ class Named:
     """
 
     id: str
-    titles: tuple[str, ...]
-    names: tuple[str, ...]
-    exercises: tuple[tuple[str, int], ...]
-    alternatives: tuple[tuple[str, int], ...] = ()
-    together: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def students(self) -> int:
-        """How many have it."""
-        return len(self.names)
-
-    @property
-    def attempts(self) -> int:
-        """How many attempts have it."""
-        return sum(count for _, count in self.exercises)
+    titles: list[str]
+    names: list[str]
+    attempts: int
+    exercises: dict[str, int]
+    alternatives: list[tuple[str, int]]
+    together: list[tuple[str, int]]
 
 
-def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> tuple[Named, ...]:
+def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
     """Return the misconceptions of these attempts, each with its student, those of most students first, then of most attempts."""
     seen: dict[str, list[tuple[str, str, Diagnosed, list[str]]]] = defaultdict(list)
     for student, exercise in attempts:
@@ -214,26 +201,26 @@ def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> tuple[Named, ...]:
             seen[each.id].append((student, exercise.id, each, [other.title for other in every if other.id != each.id]))
     found = [
         Named(
-            id=id_,
-            titles=tuple(dict.fromkeys(each.title for _, _, each, _ in rows)),
-            names=tuple(dict.fromkeys(student for student, *_ in rows)),
-            exercises=tuple(Counter(exercise for _, exercise, _, _ in rows).items()),
-            alternatives=tuple(Counter(title for _, _, each, _ in rows for title in other_titles(each)).most_common()),
-            together=tuple(Counter(title for *_, others in rows for title in others).most_common()),
+            id_,
+            list(dict.fromkeys(each.title for _, _, each, _ in rows)),
+            list(dict.fromkeys(student for student, *_ in rows)),
+            len(rows),
+            dict(Counter(exercise for _, exercise, _, _ in rows)),
+            Counter(title for _, _, each, _ in rows for title in other_titles(each)).most_common(),
+            Counter(title for *_, others in rows for title in others).most_common(),
         )
         for id_, rows in seen.items()
     ]
-    return tuple(sorted(found, key=lambda each: (-each.students, -each.attempts)))
+    return sorted(found, key=lambda each: (-len(each.names), -each.attempts))
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """One exercise over the class, without points that there are not.
 
     attempts: how many students handed something in. mean: of those of them who are graded, None where nobody is.
     spread: how many students have each of SHARES. groups: how many attempts are in each of GROUPS that has any.
     outcomes: how many attempts in none of GROUPS have a check of this outcome.
-    checks: id, title, how many students passed it, and how many have it. grid: each student's outcomes of these.
+    checks: id, title, how many students passed it, and how many have it.
     """
 
     id: str
@@ -243,186 +230,51 @@ class Column:
     attempts: int
     full: int
     mean: float | None
-    spread: tuple[int, ...]
-    misconceptions: tuple[Named, ...]
+    spread: list[int]
+    misconceptions: list[Named]
     groups: dict[str, int]
     outcomes: dict[Outcome, int]
     not_graded: int
-    checks: tuple[tuple[str, str, int, int], ...]
-    grid: tuple[tuple[str, tuple[Outcome | None, ...]], ...]
+    checks: list[tuple[str, str, int, int]]
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """One assignment over the class.
 
     absent: who is on the roster and handed in nothing. strangers: who is not on it: in no mean and no histogram.
+    totals: how many submissions have which share of the points. groups: of each of GROUPS the exercises of each student.
+    troubles: attempts that crashed or ran out of time, by student and exercise, each with its checks that did.
+    lines: those that are proved to be wrong, by student and exercise. not_graded: who is not graded in what, and why.
+    decided: who got what by which rule: the student, what it is of, the rule.
+    facts: conditions of grading, each with its values and how many submissions have them.
     """
 
     id: str
-    results: tuple[Result, ...]
-    labels: Labels
-    absent: tuple[str, ...]
-    strangers: tuple[str, ...]
-    zero: bool
-
-    @property
-    def title(self) -> str:
-        """The assignment's title."""
-        return self.labels.assignment(self.id)
-
-    @cached_property
-    def attempts(self) -> list[tuple[str, ExerciseResult]]:
-        """Every attempt, with its student."""
-        return [(result.student, exercise) for result in self.results for exercise in result.exercises]
-
-    @cached_property
-    def columns(self) -> tuple[Column, ...]:
-        """Its exercises, in the course's order."""
-        numbered = self.labels.numbered([exercise.id for _, exercise in self.attempts])
-        return tuple(self._column(id_, number) for id_, (number, _) in numbered.items())
-
-    def _column(self, id_: str, number: str) -> Column:
-        here = [(student, exercise) for student, exercise in self.attempts if exercise.id == id_]
-        known = [each for each in here if each[0] not in self.strangers]
-        attempts = [each for each in known if not each[1].excused] or known
-        counting = [exercise for _, exercise in attempts]
-        graded = [exercise for exercise in counting if exercise.is_graded]
-        handed_in = [each for each in counting if any(check.outcome != "missing" for check in each.checks)]
-        scores = [each.score for each in handed_in if each.score is not None]
-        groups = Counter(map(group_of, handed_in))
-        ends = [{check.outcome for check in each.checks} for each in graded if not group_of(each)]
-        spread = Counter(share(each.score, each.max_score) for each in graded if each.score is not None)
-        titles = {check.id: check.title for _, exercise in here for check in exercise.checks}
-        outcomes = {student: {check.id: check.outcome for check in exercise.checks} for student, exercise in here}
-        found = {id_: [each[id_] for each in outcomes.values() if id_ in each] for id_ in titles}
-        nothing: list[Outcome | None] = ["missing"] * len(titles)
-        return Column(
-            id=id_,
-            number=number,
-            label=self.labels.exercise(id_),
-            max_score=here[0][1].max_score,
-            attempts=len(handed_in),
-            full=sum(each.score == each.max_score for each in graded),
-            mean=mean(scores) if scores else None,
-            spread=tuple(spread[i] for i in range(len(SHARES))),
-            misconceptions=named(each for each in attempts if each[1].is_graded),
-            groups={group: groups[group] for group in GROUPS if groups[group]},
-            outcomes={end: n for end in OUTCOMES if (n := sum(end in each for each in ends)) and end in TOLD},
-            not_graded=len(counting) - len(graded),
-            checks=tuple((id_, titles[id_], own.count("passed"), len(own)) for id_, own in found.items()),
-            grid=(
-                *((student, tuple(own.get(id_) for id_ in titles)) for student, own in outcomes.items()),
-                *((student, tuple(nothing)) for student in self.absent),
-            ),
-        )
-
-    @cached_property
-    def max_score(self) -> float:
-        """The points that there are."""
-        return max(result.possible for result in self.results)
-
-    @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """Everybody: who handed in, as results came, then who is on the roster and handed in nothing."""
-        numbers = {column.id: column.number for column in self.columns}
-        score = 0.0 if self.zero else None
-        nothing = Cell(MARKS["missing"], 0 if self.zero else None)
-        missing = points(score) if score is not None else MARKS["missing"]
-        found = []
-        for result in self.results:
-            first = ((e.id, d.title) for e in result.exercises for d in misconceptions_of(e))
-            cells = {exercise.id: _cell(exercise) for exercise in result.exercises}
-            told_first = next((f"{numbers[id_]}: {title}" for id_, title in first), "")
-            found.append(Row(result.student, result, cells, score_words(result.score), result.max_score, told_first))
-        cells = dict.fromkeys(numbers, nothing)
-        return (*found, *(Row(name, None, cells, missing, self.max_score) for name in self.absent))
-
-    @cached_property
-    def _counting(self) -> list[Result]:
-        known = [result for result in self.results if result.student not in self.strangers]
-        return [result for result in known if not result.is_excused] or known
-
-    @cached_property
-    def scores(self) -> list[float]:
-        """The totals that there are, out of all points."""
-        return [result.scaled_score for result in self._counting if result.scaled_score is not None]
-
-    @property
-    def mean(self) -> float | None:
-        """Their mean."""
-        return mean(self.scores) if self.scores else None
-
-    @property
-    def median(self) -> float | None:
-        """Their median."""
-        return median(self.scores) if self.scores else None
-
-    @cached_property
-    def totals(self) -> list[tuple[str, int]]:
-        """How many submissions have which share of the points, most points first; last those that have no total."""
-        graded = [(result.score, result.max_score) for result in self._counting if result.score is not None]
-        shares = [score / most if most else 1.0 for score, most in graded]
-        tenths = Counter(int(BINS * share) for share in shares if share < 1)
-        bins = [(f"{100 * i // BINS}–{100 * (i + 1) // BINS} %", tenths[i]) for i in reversed(range(BINS))]
-        without = len(self._counting) - len(graded)
-        return [("all", sum(share >= 1 for share in shares)), *bins, *[("not graded", without)] * bool(without)]
-
-    @cached_property
-    def misconceptions(self) -> tuple[Named, ...]:
-        """Those of all exercises, by the number of students."""
-        return named(self.attempts)
-
-    @cached_property
-    def groups(self) -> list[tuple[str, dict[str, list[str]]]]:
-        """For each of GROUPS that has anybody: the exercises of each student."""
-        found: dict[str, dict[str, list[str]]] = {}
-        for student, exercise in self.attempts:
-            found.setdefault(group_of(exercise), {}).setdefault(student, []).append(self.labels.exercise(exercise.id))
-        return [(group, found[group]) for group in GROUPS if group in found]
-
-    @cached_property
-    def troubles(self) -> list[tuple[str, str, list[CheckResult]]]:
-        """Attempts that crashed or ran out of time, by student and exercise, each with its checks that did."""
-        return [
-            (student, self.labels.exercise(exercise.id), checks)
-            for student, exercise in self.attempts
-            for outcome in GRAVE
-            if (checks := [check for check in exercise.checks if check.outcome == outcome])
-        ]
-
-    @cached_property
-    def lines(self) -> list[tuple[str, str, ProvedLine]]:
-        """Those that are proved to be wrong, by student and exercise."""
-        return [(name, self.labels.exercise(each.id), line) for name, each in self.attempts for line in each.lines]
-
-    @cached_property
-    def decided(self) -> list[tuple[str, str, str]]:
-        """Who got what by which rule: the student, what it is of, the rule."""
-        return [(result.student, *each) for result in self.results for each in decided(result, self.labels)]
-
-    @cached_property
-    def not_graded(self) -> list[tuple[str, str]]:
-        """Who is not graded in what, and why."""
-        return [(result.student, why) for result in self.results for why in not_graded(result, self.labels)]
-
-    @cached_property
-    def facts(self) -> list[tuple[str, list[tuple[str, int]]]]:
-        """Conditions of grading, each with its values and how many submissions have them."""
-        facts = {"isolation": [r.isolation for r in self.results], "device": [r.device for r in self.results]}
-        facts["seed"] = [str(result.seed) for result in self.results]
-        for name in dict.fromkeys(name for result in self.results for name in result.versions):
-            facts[name] = [result.versions.get(name, "not recorded") for result in self.results]
-        return [(name, Counter(values).most_common()) for name, values in facts.items()]
+    title: str
+    results: list[Result]
+    absent: list[str]
+    strangers: list[str]
+    max_score: float
+    mean: float | None
+    median: float | None
+    totals: list[tuple[str, int]]
+    columns: list[Column]
+    rows: list[Row]
+    misconceptions: list[Named]
+    groups: list[tuple[str, dict[str, list[str]]]]
+    troubles: list[tuple[str, str, list[CheckResult]]]
+    lines: list[tuple[str, str, ProvedLine]]
+    decided: list[tuple[str, str, str]]
+    not_graded: list[tuple[str, str]]
+    facts: dict[str, list[tuple[str, int]]]
 
     @property
     def weak(self) -> list[tuple[str, int]]:
         """Isolation levels that are too low for grading, with the number of submissions."""
-        return [(level, count) for level, count in dict(self.facts)["isolation"] if level != Level.NAMESPACES]
+        return [(level, count) for level, count in self.facts["isolation"] if level != Level.NAMESPACES]
 
 
-@dataclass(frozen=True)
-class CameBack:
+class CameBack(NamedTuple):
     """A misconception, the exercise where it was named first, a later one where it was named again, and whose it is."""
 
     title: str
@@ -450,19 +302,89 @@ class ClassView:
         return list(dict.fromkeys(result.student for result in self.results))
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> list[Part]:
         """Its assignments, in the course's order."""
-        return tuple(
-            Part(
-                id_,
-                tuple(results),
-                self.labels,
-                tuple(self.members.absent(result.student for result in results)),
-                tuple(self.members.strangers(result.student for result in results)),
-                self.members.zero,
-            )
-            for id_, results in self.labels.by_assignment(self.results)
+        return [self._part(id_, results) for id_, results in self.labels.by_assignment(self.results)]
+
+    def _part(self, id_: str, results: list[Result]) -> Part:
+        labels, names = self.labels, [result.student for result in results]
+        absent, strangers = self.members.absent(names), self.members.strangers(names)
+        attempts = [(result.student, exercise) for result in results for exercise in result.exercises]
+        known = [result for result in results if result.student not in strangers]
+        counting = [result for result in known if not result.is_excused] or known
+        scores = [result.scaled_score for result in counting if result.scaled_score is not None]
+        numbered = labels.numbered([exercise.id for _, exercise in attempts])
+        columns = [self._column(id_, number, attempts, strangers) for id_, (number, _) in numbered.items()]
+        groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for student, exercise in attempts:
+            groups[group_of(exercise)][student].append(labels.exercise(exercise.id))
+        most = max(result.possible for result in results)
+        return Part(
+            id=id_,
+            title=labels.assignment(id_),
+            results=results,
+            absent=absent,
+            strangers=strangers,
+            max_score=most,
+            mean=mean(scores) if scores else None,
+            median=median(scores) if scores else None,
+            totals=_totals(counting),
+            columns=columns,
+            rows=[*map(partial(_row, columns), results), *(self._nothing(name, columns, most) for name in absent)],
+            misconceptions=named(attempts),
+            groups=[(group, groups[group]) for group in GROUPS if group in groups],
+            troubles=[
+                (student, labels.exercise(exercise.id), checks)
+                for student, exercise in attempts
+                for outcome in GRAVE
+                if (checks := [check for check in exercise.checks if check.outcome == outcome])
+            ],
+            lines=[
+                (name, labels.exercise(exercise.id), line) for name, exercise in attempts for line in exercise.lines
+            ],
+            decided=[(result.student, *each) for result in results for each in decided(result, labels)],
+            not_graded=[(result.student, why) for result in results for why in not_graded(result, labels)],
+            facts=_facts(results),
         )
+
+    def _column(
+        self, id_: str, number: str, every: Sequence[tuple[str, ExerciseResult]], strangers: Sequence[str]
+    ) -> Column:
+        here = [(student, exercise) for student, exercise in every if exercise.id == id_]
+        known = [each for each in here if each[0] not in strangers]
+        attempts = [each for each in known if not each[1].excused] or known
+        counting = [exercise for _, exercise in attempts]
+        graded = [exercise for exercise in counting if exercise.is_graded]
+        handed_in = [each for each in counting if any(check.outcome != "missing" for check in each.checks)]
+        scores = [each.score for each in handed_in if each.score is not None]
+        groups = Counter(map(group_of, handed_in))
+        ends = [{check.outcome for check in each.checks} for each in graded if not group_of(each)]
+        spread = Counter(share(each.score, each.max_score) for each in graded if each.score is not None)
+        checks = [check for _, exercise in here for check in exercise.checks]
+        titles, asked = {check.id: check.title for check in checks}, Counter(check.id for check in checks)
+        passed = Counter(check.id for check in checks if check.outcome == "passed")
+        return Column(
+            id=id_,
+            number=number,
+            label=self.labels.exercise(id_),
+            max_score=here[0][1].max_score,
+            attempts=len(handed_in),
+            full=sum(each.score == each.max_score for each in graded),
+            mean=mean(scores) if scores else None,
+            spread=[spread[i] for i in range(len(SHARES))],
+            misconceptions=named(each for each in attempts if each[1].is_graded),
+            groups={group: groups[group] for group in GROUPS if groups[group]},
+            outcomes={end: n for end in OUTCOMES if (n := sum(end in each for each in ends)) and end in TOLD},
+            not_graded=len(counting) - len(graded),
+            checks=[(id_, title, passed[id_], asked[id_]) for id_, title in titles.items()],
+        )
+
+    def _nothing(self, student: str, columns: Sequence[Column], of: float) -> Row:
+        missing: Outcome = "missing"
+        cell = Cell(MARKS[missing], 0 if self.members.zero else None)
+        outcomes = {column.id: {id_: missing for id_, *_ in column.checks} for column in columns}
+        total = points(0) if self.members.zero else cell.text
+        return Row(student, None, dict.fromkeys(outcomes, cell), outcomes, total, of)
 
     @cached_property
     def by_student(self) -> dict[str, list[Result]]:
@@ -479,8 +401,8 @@ class ClassView:
         order = self.labels.in_order([exercise.id for result in self.results for exercise in result.exercises])
         titles: dict[str, str] = {}
         where: dict[tuple[str, str], set[str]] = defaultdict(set)  # exercises, by the student and the misconception
-        for part in self.parts:
-            for student, exercise in part.attempts:
+        for student, results in self.by_student.items():
+            for exercise in (exercise for result in results for exercise in result.exercises):
                 for each in misconceptions_of(exercise):
                     titles.setdefault(each.id, each.title)
                     where[student, each.id].add(exercise.id)
@@ -491,3 +413,29 @@ class ClassView:
                 found[id_, first, again].append(student)
         listed = [CameBack(titles[id_], first, again, tuple(who)) for (id_, first, again), who in found.items()]
         return sorted(listed, key=lambda each: (-len(each.students), order.index(each.first), order.index(each.later)))
+
+
+def _row(columns: Sequence[Column], result: Result) -> Row:
+    numbers = {column.id: column.number for column in columns}
+    every = (f"{numbers[each.id]}: {d.title}" for each in result.exercises for d in misconceptions_of(each))
+    cells = {each.id: _cell(each) for each in result.exercises}
+    outcomes = {each.id: {check.id: check.outcome for check in each.checks} for each in result.exercises}
+    return Row(result.student, result, cells, outcomes, score_words(result.score), result.max_score, next(every, ""))
+
+
+def _totals(results: Sequence[Result]) -> list[tuple[str, int]]:
+    """Return how many submissions have which share of the points, most points first; last those that have no total."""
+    graded = [(result.score, result.max_score) for result in results if result.score is not None]
+    shares = [score / most if most else 1.0 for score, most in graded]
+    tenths = Counter(int(BINS * share) for share in shares if share < 1)
+    bins = [(f"{100 * i // BINS}–{100 * (i + 1) // BINS} %", tenths[i]) for i in reversed(range(BINS))]
+    without = len(results) - len(graded)
+    return [("all", sum(share >= 1 for share in shares)), *bins, *[("not graded", without)] * bool(without)]
+
+
+def _facts(results: Sequence[Result]) -> dict[str, list[tuple[str, int]]]:
+    facts = {"isolation": [result.isolation for result in results], "device": [result.device for result in results]}
+    facts["seed"] = [str(result.seed) for result in results]
+    for name in dict.fromkeys(name for result in results for name in result.versions):
+        facts[name] = [result.versions.get(name, "not recorded") for result in results]
+    return {name: Counter(values).most_common() for name, values in facts.items()}

@@ -61,8 +61,8 @@ def _students(part: Part) -> RenderableType:
         cells = (Text(cell.text, _colour(cell)) for cell in (row.cells.get(c.id, Cell()) for c in part.columns))
         first = Text(row.first, no_wrap=True, overflow="ellipsis")
         table.add_row(Text(row.student), *cells, f"{row.total}/{points(row.of)}", first)
-    titles = part.labels.numbered([column.id for column in part.columns]).values()
-    legend = Columns([Text(" ".join(each), style="dim") for each in titles], padding=(0, 3))
+    titles = (f"{column.number} {column.label.removeprefix(f'{column.number} ')}" for column in part.columns)
+    legend = Columns([Text(title, style="dim") for title in titles], padding=(0, 3))
     texts = [cell.text for row in part.rows for cell in row.cells.values()]
     more = [f"{DECIDED} by a rule"] * any(text.endswith(DECIDED) for text in texts)
     more += [f"{mark} {means}" for mark, means in ((EXCUSED, "excused"), (NOT_GRADED, "not graded")) if mark in texts]
@@ -94,7 +94,7 @@ def _misconceptions(part: Part, where: str) -> RenderableType:
         return Group()
     table = Table(show_header=False, box=None)
     for each in part.misconceptions[:_MOST_MISCONCEPTIONS]:
-        table.add_row(str(each.students), Text(each.titles[-1]))
+        table.add_row(str(len(each.names)), Text(each.titles[-1]))
     left = len(part.misconceptions) - _MOST_MISCONCEPTIONS
     more = [Text(f" and {left} more: {where}")] if left > 0 else []
     return Group(Text("Misconceptions in this class", style="italic"), table, *more, Text(""))
@@ -121,9 +121,11 @@ def _exercise(column: Column) -> RenderableType:
     head.stylize("bold", 0, len(column.label))
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for each in column.misconceptions:
-        others = (f"or {title}" + f", {n} of {each.students}" * (n < each.students) for title, n in each.alternatives)
+        others = (
+            f"or {title}" + f", {n} of {len(each.names)}" * (n < len(each.names)) for title, n in each.alternatives
+        )
         either = "; ".join(others)
-        table.add_row(str(each.students), Text(each.titles[-1] + (f" ({either})" if either else "")))
+        table.add_row(str(len(each.names)), Text(each.titles[-1] + (f" ({either})" if either else "")))
     for group, count in column.groups.items():
         table.add_row(str(count), group)
     for outcome, count in column.outcomes.items():

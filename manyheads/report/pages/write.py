@@ -136,6 +136,7 @@ def environment(view: ClassView = NOTHING) -> Environment:
         "labels": view.labels,
         "person_of": view.members.row_of,
     }
+    pages.tests["has"] = lambda outcomes, id_: id_ in outcomes
     pages.filters |= {
         "points": words.points,
         "score": words.score_words,
