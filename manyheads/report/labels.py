@@ -15,11 +15,10 @@ from ..submission.roster import folded
 
 
 class OfAssignment(Protocol):
-    """Something of one assignment: a result, a row."""
+    """Something of one assignment, such as a result."""
 
     @property
-    def assignment(self) -> str:
-        """The assignment's id."""
+    def assignment(self) -> str: ...  # noqa: D102
 
 
 Of = TypeVar("Of", bound=OfAssignment)

@@ -20,8 +20,6 @@ from ..result import (
 from ..student.hints import which_of
 from ..submission.unwritten import UNTOUCHED
 
-# What is said of each function of an attempt. Every renderer shows these words, and no others.
-
 RIGHT, WRONG, LATER = "✓", "✗", "·"
 _ENDED = {"timeout", "crashed"}  # the process, and not by an answer
 _STOPPED = {*_ENDED, "missing", "skipped"}  # nothing can be traced where all checks end so
@@ -114,13 +112,6 @@ def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
         yield _of_a_function(result, each, [c for c in failed if c.function == each.name], lines)
 
 
-def waiting_checks(result: ExerciseResult) -> tuple[CheckResult, ...]:
-    """Return the failed checks that wait for a function that is not written, or for another one that is wrong."""
-    wrong = {function.name for function in result.functions if function.state == "wrong"}
-    failed = (check for check in result.checks if check.outcome != "passed")
-    return tuple(check for check in failed if result.functions and check.function not in wrong)
-
-
 def titles_of(named: Sequence[Diagnosed]) -> list[str]:
     """Return the titles, each with those of the misconceptions that give the same numbers. None is said twice."""
     said = {diagnosed.title for diagnosed in named}
@@ -139,26 +130,21 @@ def _of_a_function(
 
 
 def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> tuple[str, str]:
-    match function.state:
-        case "unwritten":
-            return LATER, function.evidence or "not written yet"
-        case "undefined":
-            near = f"; is {function.near} meant?" if function.near else ". Was it renamed, or deleted?"
-            near += " Capital letters count." if function.near.lower() == function.name.lower() else ""
-            stands = function.evidence.removeprefix(function.name)
-            return WRONG, f"it{stands}" if stands else f"the file has no such name{near}"
-        case "unrun":
-            return LATER, "its cell has not run yet"
-        case "unseen":
-            return LATER, "nothing has asked it yet"
-        case "so_far":
-            ready = "is written" if states.get(function.waits_for) in _NOT_THERE else "is right"
-            return LATER, f"right so far; more is asked of it when {function.waits_for} {ready}"
-        case "waiting" if states.get(function.waits_for) in _NOT_THERE:
-            return LATER, f"waits for {function.waits_for}, {_NOT_THERE[states[function.waits_for]]}"
-        case "waiting":
-            return LATER, f"waits for {function.waits_for}, which it uses"
-    return RIGHT, ""
+    """Return the mark of a function that is not wrong, and what is said of it."""
+    waits, why = function.waits_for, _NOT_THERE.get(states.get(function.waits_for, ""))
+    if function.state == "undefined":
+        near = f"; is {function.near} meant?" if function.near else ". Was it renamed, or deleted?"
+        near += " Capital letters count." if function.near.lower() == function.name.lower() else ""
+        stands = function.evidence.removeprefix(function.name)
+        return WRONG, f"it{stands}" if stands else f"the file has no such name{near}"
+    said = {
+        "unwritten": function.evidence or "not written yet",
+        "unrun": "its cell has not run yet",
+        "unseen": "nothing has asked it yet",
+        "so_far": f"right so far; more is asked of it when {waits} is {'written' if why else 'right'}",
+        "waiting": f"waits for {waits}, {why or 'which it uses'}",
+    }.get(function.state, "")
+    return LATER if said else RIGHT, said
 
 
 def _wrong(
@@ -221,9 +207,6 @@ MARKS: dict[Outcome, str] = {
 }
 DECIDED, EXCUSED = "*", "ex"  # beside a score that a date or a human changed; in place of one that counts for nothing
 NOT_GRADED = "?"  # in place of a score that there is not
-_SAID_OF_NOT_GRADED = (
-    "Not graded: the grader itself failed here. That is not your fault. Your instructor can have it graded again."
-)
 
 
 @dataclass(frozen=True)
@@ -263,16 +246,21 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
     functions = tuple(function_reports(result))
     wrong = any(function.mark == WRONG for function in functions)
     passed = tuple(check for check in result.checks if check.outcome == "passed")
+    asked = {function.name for function in result.functions if function.state == "wrong"}
+    failed = (check for check in result.checks if check.outcome != "passed")
+    waiting = tuple(check for check in failed if result.functions and check.function not in asked)
     mark = RIGHT if result.is_done else WRONG if wrong or not functions else PROGRESS
     hint = next((d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not wrong), "")
-    return AttemptWords(mark, result.is_done, functions, waiting_checks(result), passed, hint, _total(result))
+    return AttemptWords(mark, result.is_done, functions, waiting, passed, hint, _total(result))
 
 
 def said_of_not_graded(result: ExerciseResult) -> str:
     """Return what a student reads in place of points."""
     if names := ", ".join(result.not_readable):
-        return f"Not graded: what you handed in cannot be read: {names}. Next: hand in the file itself, or ask your instructor"
-    return _SAID_OF_NOT_GRADED
+        following = "Next: hand in the file itself, or ask your instructor"
+        return f"Not graded: what you handed in cannot be read: {names}. {following}"
+    fault = "Not graded: the grader itself failed here. That is not your fault."
+    return f"{fault} Your instructor can have it graded again."
 
 
 def waiting_line(checks: Sequence[CheckResult]) -> str:
@@ -295,11 +283,6 @@ def _total(result: ExerciseResult) -> str:
 def points(value: float) -> str:
     """4 for 4.0, 2.5 for 2.5."""
     return f"{value:g}"
-
-
-def counted_points(value: float) -> str:
-    """1 point, 0.25 points."""
-    return f"{points(value)} {'point' if value == 1 else 'points'}"
 
 
 def score_words(score: float | None) -> str:
