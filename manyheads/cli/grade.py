@@ -175,9 +175,8 @@ def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, li
         return "", exercises or []
     student, slash, exercise = only.partition(",")[0].strip().rpartition("/")  # of the line on a student's page
     if not slash or not student or exercises:
-        raise CourseFault(
-            f"--only {only} should be STUDENT/EXERCISE, without --exercise. Next: course grade … --only ada/ID"
-        )
+        said = f"--only {only} should be STUDENT/EXERCISE, without --exercise"
+        raise CourseFault(f"{said}. Next: course grade … --only ada/ID")
     return student, [exercise]
 
 

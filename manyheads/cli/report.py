@@ -18,7 +18,7 @@ from ..course.dates import shown_moment
 from ..course.decisions import NAME, Decision, Decisions
 from ..errors import CourseFault
 from ..judge.record_results import read_changed_points
-from ..report.class_view import ClassView, sentences
+from ..report.class_view import sentences
 from ..report.exports import FORMATS, TELLS_NOTHING, gradescope_files
 from ..report.labels import Labels, labels_of
 from ..report.terminal import class_exercises, class_table
@@ -160,7 +160,11 @@ def export(
     if out is None:
         sys.stdout.write(FORMATS[format](view))
     else:
-        _write(out, format, view)
+        is_folder = format == "gradescope" and (out.is_dir() or not out.suffix)
+        texts = gradescope_files(view) if is_folder else {Path(): FORMATS[format](view)}
+        with told_where(out, "give --out another path"):
+            for path, text in texts.items():
+                write_whole(out / path, text.encode())
     if unknown := [f"{student}: {why}" for part in view.parts for student, why in part.not_graded]:
         _say("not graded", unknown)
         blank = "" if format == "gradescope" else ": its cells are blank"
@@ -172,15 +176,6 @@ def export(
 def _say(kind: str, said: Iterable[str]) -> None:
     for sentence in said:
         print(f"{kind}: {sentence}", file=sys.stderr)
-
-
-def _write(out: Path, format: Format, view: ClassView) -> None:
-    files = {out: FORMATS[format](view)}
-    if format == "gradescope" and (out.is_dir() or not out.suffix):
-        files = {out / path: text for path, text in gradescope_files(view).items()}
-    with told_where(out, "give --out another path"):
-        for path, text in files.items():
-            write_whole(path, text.encode())
 
 
 def feedback(
@@ -259,6 +254,12 @@ def _rows(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:
         of = labels.exercise(override.exercise) if override.exercise else labels.assignment(row.assignment)
         said = f" {override.score:g}" if override.score is not None else ""
         said += f" {shown_moment(row.due, zone)}" if row.due else ""
-        cells = (override.student, of, override.kind + said, override.by, override.comment)
+        cells = (
+            override.student or f"who answers {override.answers}",
+            of,
+            override.kind + said,
+            override.by,
+            override.comment,
+        )
         table.add_row(row.where.rpartition(":")[2], *map(escape, cells))
     return table

@@ -5,7 +5,7 @@ This is the one place where dates and decisions change a result.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
@@ -31,9 +31,10 @@ EXCUSED = "excused: counts for nothing"
 
 
 class Override(FileModel):
-    """One decision about a student: a score, a due date or an excuse."""
+    """One decision about a student: a score, a due date or an excuse; or a comment for all who made the same mistake."""
 
-    student: Words = Field(description="the name of the student's folder")
+    student: Words | None = Field(None, description="the name of the student's folder")
+    answers: Words | None = Field(None, description="in place of a student: the class page has it of a mistake")
     assignment: Identifier | None = Field(None, description="needed where the course has several, and no exercise says")
     exercise: Identifier | None = Field(None, description="of all of them where none is named")
     score: float | None = Field(None, ge=0, description="in place of what the exercise or the assignment has earned")
@@ -45,22 +46,25 @@ class Override(FileModel):
     @property
     def kind(self) -> str:
         """What is decided."""
-        return next(kind for kind in KINDS if getattr(self, kind) is not None)
+        return next((kind for kind in KINDS if getattr(self, kind) is not None), "comment")
 
     @model_validator(mode="after")
     def _is_one_decision(self) -> Override:
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
-        if len(given) != 1:
+        if self.answers and (self.student or given or not (self.exercise and self.comment)):
+            raise ValueError("a row with answers has an exercise and a comment, and no student and no decision")
+        if not (self.answers or self.student):
+            raise ValueError("a row names a student")
+        if self.student and len(given) != 1:
             raise ValueError(f"a row has one of {', '.join(KINDS)}; this one has {' and '.join(given) or 'none'}")
         if self.due is not None and self.exercise:
             raise ValueError("due is of all exercises: name the assignment in place of the exercise")
         return self
 
 
-_NO_ROWS = BeforeValidator(lambda rows: () if rows is None else rows)
-
-
-class OverridesFile(RootModel[Annotated[tuple[Override, ...], _NO_ROWS]]):
+class OverridesFile(
+    RootModel[Annotated[tuple[Override, ...], BeforeValidator(lambda rows: () if rows is None else rows)]]
+):
     """The whole of overrides.yaml: a list of decisions."""
 
 
@@ -72,8 +76,7 @@ class Late(NamedTuple):
     costs: str
 
 
-@dataclass(frozen=True)
-class Dates:
+class Dates(NamedTuple):
     """The due date of an assignment, its late policy, and the zone whose clock counts the days."""
 
     due: datetime
@@ -109,8 +112,7 @@ def dates_of(course: Course) -> dict[str, Dates]:
     }
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """A row of overrides.yaml that fits the course."""
 
     override: Override
@@ -143,7 +145,7 @@ class Decisions:
             where = f"{path}:{line_of(node, (i,))}"
             try:
                 rows.append(_fitting(course, where, row))
-                first = seen.setdefault((row.kind, row.student, rows[-1].assignment, row.exercise), i)
+                first = seen.setdefault((row.kind, row.student or row.answers, rows[-1].assignment, row.exercise), i)
                 if first != i:
                     raise ValueError(f"a second {row.kind} of the same; the first is in line {line_of(node, (first,))}")
             except (ValueError, UnknownAssignment) as error:
@@ -151,19 +153,19 @@ class Decisions:
                 raise CourseFault(f"{where}: {error}{end} {NEXT}") from None
         return cls(course.file.time_zone or "", dates_of(course), tuple(rows))
 
-    def about(self, student: str, assignment: str) -> list[Decision]:
-        """Return what is decided about this student's submission."""
-        return [row for row in self.rows if (row.assignment, row.override.student) == (assignment, student)]
+    def about(self, student: str, assignment: str, answers: Collection[str] = ()) -> list[Decision]:
+        """Return what is decided about this student's submission. answers: of its attempts, by which several are told the same."""
+        rows = (row for row in self.rows if row.assignment == assignment)
+        return [row for row in rows if row.override.student == student or row.override.answers in answers]
 
     def of_nobody(self, names: Collection[str], assignments: Collection[str]) -> list[str]:
         """Return a sentence for each row about these assignments whose student has none of these names."""
-        said = []
-        for row in self.rows:
-            if row.assignment in assignments and (student := row.override.student) not in names:
+        said, following = [], "Next: mend that line, or give --roster a file with everybody"
+        for row in (row for row in self.rows if row.assignment in assignments):
+            if (student := row.override.student) and student not in names:
                 near = get_close_matches(student, list(names), 1)
-                meant = f"{student!a} (is {near[0]!a} meant?)" if near else f"{student!a}"
-                following = "Next: mend that line, or give --roster a file with everybody"
-                said.append(f"{row.where}: there is no student {meant}. {following}")
+                meant = f" (is {near[0]!a} meant?)" if near else ""
+                said.append(f"{row.where}: there is no student {student!a}{meant}. {following}")
         return said
 
 
@@ -186,14 +188,14 @@ def _fitting(course: Course, where: str, override: Override) -> Decision:
 
 def final(result: Result, decisions: Decisions) -> Result:
     """Return the result as it counts. What is not decided about stays as it is, to the same object."""
-    about, dates = decisions.about(result.student, result.assignment), decisions.dates.get(result.assignment)
+    answers = {exercise.answers for exercise in result.exercises}
+    about, dates = decisions.about(result.student, result.assignment, answers), decisions.dates.get(result.assignment)
     if not about and dates is None:
         return result
     own = {row.override.kind: row for row in about if not row.override.exercise}  # what is decided of all of it
-    said, late, handed_in = list[Adjustment](), None, result.handed_in
-    due = own["due"].due if "due" in own else None
-    if due is not None:
-        said.append(_change("due", f"extension until {shown_moment(due, decisions.zone)}", 0, 0, own["due"]))
+    late, handed_in, due = None, result.handed_in, own["due"].due if "due" in own else None
+    until = f"extension until {shown_moment(due, decisions.zone)}" if due else ""
+    said = [_change("due", until, 0, 0, own["due"])] if due else list[Adjustment]()
     if dates is not None and handed_in is not None and handed_in.time is not None:
         late = dates.late(handed_in.time, due)
     elif dates is not None and (handed_in is None or handed_in.late):
@@ -206,8 +208,7 @@ def final(result: Result, decisions: Decisions) -> Result:
         by_hand = own["score"].override.score or 0.0
         said.append(_change("score", f"total set to {by_hand:g}", result.score, by_hand, own["score"]))
     if "excused" in own:
-        every = _plus(total_of(exercise.score for exercise in exercises))
-        said.append(_change("excused", EXCUSED, every, 0, own["excused"]))
+        said.append(_change("excused", EXCUSED, _plus(total_of(e.score for e in exercises)), 0, own["excused"]))
     if late is not None and "score" not in own:
         taken = [each for other in exercises if not other.excused for each in other.adjustments if each.rule == "late"]
         lost = sum(each.before - each.after for each in taken)
@@ -215,8 +216,8 @@ def final(result: Result, decisions: Decisions) -> Result:
     return whole.model_copy(update={"score": total, "adjustments": tuple(said)})
 
 
-def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> list[Result]:
-    """Return a result for each of these, who handed in nothing, about whom a score or an excuse is decided.
+def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> Iterator[Result]:
+    """Yield a result for each of these, who handed in nothing, about whom a score or an excuse is decided.
 
     like: somebody else's result for the same assignment, with the same exercises.
     """
@@ -226,13 +227,11 @@ def of_the_absent(like: Result, decisions: Decisions, names: Sequence[str]) -> l
         missing = tuple(CheckResult(**check, outcome="missing", score=0) for check in checks)
         exercises.append(ExerciseResult(id=each.id, score=0, max_score=each.max_score, checks=missing, note=note))
     nothing = with_total(like.model_copy(update={"handed_in": None, "adjustments": ()}), exercises)
-    absent = []
     for name in names:
         if any(row.override.kind != "due" for row in decisions.about(name, like.assignment)):
             counted = final(nothing.model_copy(update={"student": name}), decisions)
             said = tuple(each for each in counted.adjustments if each.rule != "unknown time")
-            absent.append(counted.model_copy(update={"adjustments": said}))
-    return absent
+            yield counted.model_copy(update={"adjustments": said})
 
 
 def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | None) -> ExerciseResult:
@@ -240,8 +239,7 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
 
     One that is not graded has no points to take from, unless a human gives it some.
     """
-    said, score = list[Adjustment](), result.score
-    by_hand = [row for row in about if row.override.kind == "score"]
+    said, score, by_hand = list[Adjustment](), result.score, [row for row in about if row.override.kind == "score"]
     for row in sorted(by_hand, key=lambda row: not row.override.exercise):  # a total is the last word
         before, score = score, row.override.score or 0.0
         if row.override.exercise:
@@ -252,6 +250,8 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
     if late is not None and not by_hand:  # who sets a score means that score
         before, score = score, _plus(score, -(score or 0.0) * late.share)
         said.append(_change("late", late.words + late.costs, before, score))
+    alike = (row for row in about if row.override.answers == result.answers)
+    said += [_change("score", "comment", score, score, row) for row in alike]  # which leaves it as it is
     excuses = [row for row in about if row.override.kind == "excused"]
     said += [_change("excused", EXCUSED, score, 0, row) for row in excuses]
     changed = {"score": score, "adjustments": tuple(said), "excused": bool(excuses)}

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cached_property, partial
+from functools import cached_property
 from math import ceil
 from statistics import mean, median
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..box.names import Level
 from ..course.decisions import SHARE, UNKNOWN_TIME
 from ..judge.record_results import ChangedPoints
-from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, ProvedLine, Result
+from ..result import Diagnosed, ExerciseResult, Outcome, Result
 from ..submission.roster import Roster, Student
 from ..submission.standing import LOAD_ERROR
 from ..submission.unwritten import UNTOUCHED
@@ -214,7 +214,7 @@ def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
     return sorted(found, key=lambda each: (-len(each.names), -each.attempts))
 
 
-class Column(NamedTuple):
+class Column:
     """One exercise over the class, without points that there are not.
 
     attempts: how many students handed something in. mean: of those of them who are graded, None where nobody is.
@@ -223,55 +223,89 @@ class Column(NamedTuple):
     checks: id, title, how many students passed it, and how many have it.
     """
 
-    id: str
-    number: str
+    def __init__(
+        self, id_: str, number: str, label: str, here: Sequence[tuple[str, ExerciseResult]], strangers: Sequence[str]
+    ) -> None:
+        """Count these attempts, of which those of strangers stand in the checks alone."""
+        known = [each for each in here if each[0] not in strangers]
+        attempts = [each for each in known if not each[1].excused] or known
+        counting = [exercise for _, exercise in attempts]
+        graded = [exercise for exercise in counting if exercise.is_graded]
+        handed_in = [each for each in counting if any(check.outcome != "missing" for check in each.checks)]
+        scores = [each.score for each in handed_in if each.score is not None]
+        groups = Counter(map(group_of, handed_in))
+        ends = [{check.outcome for check in each.checks} for each in graded if not group_of(each)]
+        spread = Counter(share(each.score, each.max_score) for each in graded if each.score is not None)
+        checks = [check for _, exercise in here for check in exercise.checks]
+        titles, asked = {check.id: check.title for check in checks}, Counter(check.id for check in checks)
+        passed = Counter(check.id for check in checks if check.outcome == "passed")
+        self.id, self.number, self.label, self.max_score = id_, number, label, here[0][1].max_score
+        self.attempts, self.not_graded = len(handed_in), len(counting) - len(graded)
+        self.full = sum(each.score == each.max_score for each in graded)
+        self.mean = mean(scores) if scores else None
+        self.spread = [spread[i] for i in range(len(SHARES))]
+        self.misconceptions = named(each for each in attempts if each[1].is_graded)
+        self.groups = {group: groups[group] for group in GROUPS if groups[group]}
+        self.outcomes = {end: n for end in OUTCOMES if (n := sum(end in each for each in ends)) and end in TOLD}
+        self.checks = [(id_, title, passed[id_], asked[id_]) for id_, title in titles.items()]
+
+
+class Alike(NamedTuple):
+    """Attempts that answer alike, and that no misconception explains: they made the same mistake. answers: what they share."""
+
+    exercise: str
     label: str
-    max_score: float
-    attempts: int
-    full: int
-    mean: float | None
-    spread: list[int]
-    misconceptions: list[Named]
-    groups: dict[str, int]
-    outcomes: dict[Outcome, int]
-    not_graded: int
-    checks: list[tuple[str, str, int, int]]
+    answers: str
+    names: list[str]
 
 
-class Part(NamedTuple):
+class Part:
     """One assignment over the class.
 
     absent: who is on the roster and handed in nothing. strangers: who is not on it: in no mean and no histogram.
     totals: how many submissions have which share of the points. groups: of each of GROUPS the exercises of each student.
-    troubles: attempts that crashed or ran out of time, by student and exercise, each with its checks that did.
+    alike: who answer alike. troubles: attempts that crashed or ran out of time, by student and exercise, with these checks.
     lines: those that are proved to be wrong, by student and exercise. not_graded: who is not graded in what, and why.
     decided: who got what by which rule: the student, what it is of, the rule.
     facts: conditions of grading, each with its values and how many submissions have them.
+    weak: isolation levels that are too low for grading, with the number of submissions.
     """
 
-    id: str
-    title: str
-    results: list[Result]
-    absent: list[str]
-    strangers: list[str]
-    max_score: float
-    mean: float | None
-    median: float | None
-    totals: list[tuple[str, int]]
-    columns: list[Column]
-    rows: list[Row]
-    misconceptions: list[Named]
-    groups: list[tuple[str, dict[str, list[str]]]]
-    troubles: list[tuple[str, str, list[CheckResult]]]
-    lines: list[tuple[str, str, ProvedLine]]
-    decided: list[tuple[str, str, str]]
-    not_graded: list[tuple[str, str]]
-    facts: dict[str, list[tuple[str, int]]]
-
-    @property
-    def weak(self) -> list[tuple[str, int]]:
-        """Isolation levels that are too low for grading, with the number of submissions."""
-        return [(level, count) for level, count in self.facts["isolation"] if level != Level.NAMESPACES]
+    def __init__(self, id_: str, results: Sequence[Result], members: ClassList, labels: Labels) -> None:
+        """Count these results."""
+        names = [result.student for result in results]
+        attempts = [(result.student, exercise) for result in results for exercise in result.exercises]
+        self.id, self.title, self.results = id_, labels.assignment(id_), results
+        self.absent, self.strangers = members.absent(names), members.strangers(names)
+        known = [result for result in results if result.student not in self.strangers]
+        counting = [result for result in known if not result.is_excused] or known
+        scores = [result.scaled_score for result in counting if result.scaled_score is not None]
+        self.max_score = max(result.possible for result in results)
+        self.mean = mean(scores) if scores else None
+        self.median = median(scores) if scores else None
+        self.totals = _totals(counting)
+        self.columns = [
+            Column(id_, number, labels.exercise(id_), [each for each in attempts if each[1].id == id_], self.strangers)
+            for id_, (number, _) in labels.numbered([exercise.id for _, exercise in attempts]).items()
+        ]
+        self.rows = [_row(self.columns, result) for result in results]
+        self.rows += [_nothing(self.columns, name, self.max_score, members.zero) for name in self.absent]
+        self.misconceptions, self.alike = named(attempts), _alike(attempts, labels)
+        groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for student, exercise in attempts:
+            groups[group_of(exercise)][student].append(labels.exercise(exercise.id))
+        self.groups = [(group, groups[group]) for group in GROUPS if group in groups]
+        self.troubles = [
+            (student, labels.exercise(exercise.id), checks)
+            for student, exercise in attempts
+            for outcome in GRAVE
+            if (checks := [check for check in exercise.checks if check.outcome == outcome])
+        ]
+        self.lines = [(name, labels.exercise(each.id), line) for name, each in attempts for line in each.lines]
+        self.decided = [(result.student, *each) for result in results for each in decided(result, labels)]
+        self.not_graded = [(result.student, why) for result in results for why in not_graded(result, labels)]
+        self.facts = _facts(results)
+        self.weak = [(level, count) for level, count in self.facts["isolation"] if level != Level.NAMESPACES]
 
 
 class CameBack(NamedTuple):
@@ -304,87 +338,8 @@ class ClassView:
     @cached_property
     def parts(self) -> list[Part]:
         """Its assignments, in the course's order."""
-        return [self._part(id_, results) for id_, results in self.labels.by_assignment(self.results)]
-
-    def _part(self, id_: str, results: list[Result]) -> Part:
-        labels, names = self.labels, [result.student for result in results]
-        absent, strangers = self.members.absent(names), self.members.strangers(names)
-        attempts = [(result.student, exercise) for result in results for exercise in result.exercises]
-        known = [result for result in results if result.student not in strangers]
-        counting = [result for result in known if not result.is_excused] or known
-        scores = [result.scaled_score for result in counting if result.scaled_score is not None]
-        numbered = labels.numbered([exercise.id for _, exercise in attempts])
-        columns = [self._column(id_, number, attempts, strangers) for id_, (number, _) in numbered.items()]
-        groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-        for student, exercise in attempts:
-            groups[group_of(exercise)][student].append(labels.exercise(exercise.id))
-        most = max(result.possible for result in results)
-        return Part(
-            id=id_,
-            title=labels.assignment(id_),
-            results=results,
-            absent=absent,
-            strangers=strangers,
-            max_score=most,
-            mean=mean(scores) if scores else None,
-            median=median(scores) if scores else None,
-            totals=_totals(counting),
-            columns=columns,
-            rows=[*map(partial(_row, columns), results), *(self._nothing(name, columns, most) for name in absent)],
-            misconceptions=named(attempts),
-            groups=[(group, groups[group]) for group in GROUPS if group in groups],
-            troubles=[
-                (student, labels.exercise(exercise.id), checks)
-                for student, exercise in attempts
-                for outcome in GRAVE
-                if (checks := [check for check in exercise.checks if check.outcome == outcome])
-            ],
-            lines=[
-                (name, labels.exercise(exercise.id), line) for name, exercise in attempts for line in exercise.lines
-            ],
-            decided=[(result.student, *each) for result in results for each in decided(result, labels)],
-            not_graded=[(result.student, why) for result in results for why in not_graded(result, labels)],
-            facts=_facts(results),
-        )
-
-    def _column(
-        self, id_: str, number: str, every: Sequence[tuple[str, ExerciseResult]], strangers: Sequence[str]
-    ) -> Column:
-        here = [(student, exercise) for student, exercise in every if exercise.id == id_]
-        known = [each for each in here if each[0] not in strangers]
-        attempts = [each for each in known if not each[1].excused] or known
-        counting = [exercise for _, exercise in attempts]
-        graded = [exercise for exercise in counting if exercise.is_graded]
-        handed_in = [each for each in counting if any(check.outcome != "missing" for check in each.checks)]
-        scores = [each.score for each in handed_in if each.score is not None]
-        groups = Counter(map(group_of, handed_in))
-        ends = [{check.outcome for check in each.checks} for each in graded if not group_of(each)]
-        spread = Counter(share(each.score, each.max_score) for each in graded if each.score is not None)
-        checks = [check for _, exercise in here for check in exercise.checks]
-        titles, asked = {check.id: check.title for check in checks}, Counter(check.id for check in checks)
-        passed = Counter(check.id for check in checks if check.outcome == "passed")
-        return Column(
-            id=id_,
-            number=number,
-            label=self.labels.exercise(id_),
-            max_score=here[0][1].max_score,
-            attempts=len(handed_in),
-            full=sum(each.score == each.max_score for each in graded),
-            mean=mean(scores) if scores else None,
-            spread=[spread[i] for i in range(len(SHARES))],
-            misconceptions=named(each for each in attempts if each[1].is_graded),
-            groups={group: groups[group] for group in GROUPS if groups[group]},
-            outcomes={end: n for end in OUTCOMES if (n := sum(end in each for each in ends)) and end in TOLD},
-            not_graded=len(counting) - len(graded),
-            checks=[(id_, title, passed[id_], asked[id_]) for id_, title in titles.items()],
-        )
-
-    def _nothing(self, student: str, columns: Sequence[Column], of: float) -> Row:
-        missing: Outcome = "missing"
-        cell = Cell(MARKS[missing], 0 if self.members.zero else None)
-        outcomes = {column.id: {id_: missing for id_, *_ in column.checks} for column in columns}
-        total = points(0) if self.members.zero else cell.text
-        return Row(student, None, dict.fromkeys(outcomes, cell), outcomes, total, of)
+        by_assignment = self.labels.by_assignment(self.results)
+        return [Part(id_, results, self.members, self.labels) for id_, results in by_assignment]
 
     @cached_property
     def by_student(self) -> dict[str, list[Result]]:
@@ -415,12 +370,29 @@ class ClassView:
         return sorted(listed, key=lambda each: (-len(each.students), order.index(each.first), order.index(each.later)))
 
 
+def _alike(attempts: Sequence[tuple[str, ExerciseResult]], labels: Labels) -> list[Alike]:
+    """Return the largest groups first; one attempt alone is none."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for student, exercise in attempts:
+        if exercise.answers and group_of(exercise) == UNEXPLAINED:
+            found[exercise.id, exercise.answers].append(student)
+    groups = [Alike(id_, labels.exercise(id_), answers, names) for (id_, answers), names in found.items()]
+    return sorted((each for each in groups if len(each.names) > 1), key=lambda each: -len(each.names))
+
+
 def _row(columns: Sequence[Column], result: Result) -> Row:
     numbers = {column.id: column.number for column in columns}
     every = (f"{numbers[each.id]}: {d.title}" for each in result.exercises for d in misconceptions_of(each))
     cells = {each.id: _cell(each) for each in result.exercises}
     outcomes = {each.id: {check.id: check.outcome for check in each.checks} for each in result.exercises}
     return Row(result.student, result, cells, outcomes, score_words(result.score), result.max_score, next(every, ""))
+
+
+def _nothing(columns: Sequence[Column], student: str, of: float, is_zero: bool) -> Row:
+    missing: Outcome = "missing"
+    cell = Cell(MARKS[missing], 0 if is_zero else None)
+    outcomes = {column.id: {id_: missing for id_, *_ in column.checks} for column in columns}
+    return Row(student, None, dict.fromkeys(outcomes, cell), outcomes, points(0) if is_zero else cell.text, of)
 
 
 def _totals(results: Sequence[Result]) -> list[tuple[str, int]]:

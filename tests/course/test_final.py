@@ -102,6 +102,15 @@ def test_without_a_policy_being_late_is_said_and_costs_nothing(course: Path, dec
     assert (counted.score, list(sentences(counted))) == (9, [f"averages: {HOW}"])
 
 
+def test_one_row_comments_all_who_answer_alike_and_changes_no_points(decide: Decide) -> None:
+    found = result(handed_in=DUE)
+    mean = found.exercises[0].model_copy(update={"answers": "3f2a"})
+    alike = found.model_copy(update={"exercises": (mean, *found.exercises[1:])})
+    known = decide("- {answers: 3f2a, exercise: mean, by: Dr. X, comment: Which sum is it.}\n")
+    assert list(sentences(final(alike, known))) == ["mean: comment by Dr. X: Which sum is it."]
+    assert (final(alike, known).score, final(found, known), known.of_nobody((), ("averages",))) == (9, found, [])
+
+
 def test_each_share_of_a_total_is_marked_and_says_what_it_is(decide: Decide) -> None:
     counted = final(result(handed_in=SECOND_DAY), decide(f"- {{student: ada, {TOTAL}}}\n"))
     shares = [[told(each) for each in own(exercise, counted)] for exercise in counted.exercises]

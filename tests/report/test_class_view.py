@@ -1,5 +1,6 @@
 """What is counted of a class, and how a terminal shows it: points that there are, and no others."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from rich.console import RenderableType
 from manyheads.report.class_view import (
     NOT_IMPORTED,
     UNEXPLAINED,
+    Alike,
     CameBack,
     ClassList,
     ClassView,
@@ -16,6 +18,7 @@ from manyheads.report.class_view import (
     Part,
 )
 from manyheads.report.labels import Labels
+from manyheads.report.pages import write_pages
 from manyheads.report.terminal import class_exercises, class_table
 from manyheads.result import Diagnosed, ExerciseResult, Outcome, Result
 from manyheads.submission.roster import Roster, Student
@@ -137,6 +140,25 @@ def test_what_is_named_again_in_a_later_exercise_came_back() -> None:
         CameBack(AXIS.title, "a", "c", ("ada", "ben")),
         CameBack(AXIS.title, "a", "b", ("ben",)),
     ]
+
+
+def test_attempts_that_nothing_explains_and_that_answer_alike_are_one_group(tmp_path: Path) -> None:
+    def wrong(student: str, answers: str, *named: Diagnosed) -> Result:
+        return graded(student, exercise("a", *named, answers=answers))
+
+    results = [
+        wrong("ada", "f00"),
+        wrong("ben", "f00"),
+        wrong("cat", "bad"),
+        wrong("dan", "f00", VIEW),
+        wrong("eve", ""),
+    ]
+    assert part_of(*results, wrong("fay", "")).alike == [Alike("a", "01 A", "f00", ["ada", "ben"])]
+    page = write_pages(ClassView(results, labels=LABELS), tmp_path).read_text(encoding="utf-8")
+    assert (
+        '<b>2</b> answer alike in 01 A, and no misconception explains them. Look at one: <a href="students/ada' in page
+    )
+    assert '- {answers: "f00", assignment: heads, exercise: a, comment: ' in page
 
 
 def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> None:
