@@ -220,7 +220,7 @@ def test_a_picture_is_named_and_fits_a_phone_a_screen_and_paper(browser, small: 
     assert named[:3] == [f"scores, head 0: {name}" for name in ("expected", "yours", "yours − expected")]
     assert "scores, head 0: 42 of 49 numbers are −∞ in one of the two only" in browser.js("document.body.innerText")
     shown = "[...document.querySelectorAll('.pictures svg')].map(e => e.getBoundingClientRect())"
-    for media, width, beside in (("", PHONE, 1), ("", 1280, 3), ("print", 640, 2)):
+    for media, width, beside in (("", PHONE, 1), ("", 390, 1), ("", 1280, 3), ("print", 640, 2)):
         browser.ask("Emulation.setEmulatedMedia", media=media)
         browser.open(small / "students" / "student0004.html", width)
         assert browser.js(f"{shown}.every(e => e.left >= 0 && e.right <= {width})")
