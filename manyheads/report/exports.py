@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ..result import CheckResult, ExerciseResult, Result
+from ..result import Result
 from ..submission.roster import Student
 from .class_view import NOT_HELD, UNEXPLAINED, ClassView, group_of, misconceptions_of, not_graded, sentences
 from .labels import IDS, Labels, file_stems
@@ -180,36 +180,29 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
     Of one that is not graded in part it has no score at all, neither its own nor a test's, of which Gradescope would make
     a total: then Gradescope says that the autograder failed, and enters no points.
     """
-    numbered = labels.numbered([exercise.id for exercise in result.exercises])
-    tests = [
-        {
-            "name": f"{labels.exercise(exercise.id)}: {check.title}",
-            "name_format": "text",
-            "number": f"{numbered[exercise.id][0].lstrip('0')}.{j}",
-            "score": check.score,
-            "max_score": check.max_score,
-            "status": "passed" if check.outcome == "passed" else "failed",
-            "output": "\n".join(text for text in (check.evidence, *_named(exercise, check)) if text),
-            "output_format": "text",
-        }
-        for exercise in result.exercises
-        for j, check in enumerate(exercise.checks, 1)
-    ]
+    numbered, tests = labels.numbered([exercise.id for exercise in result.exercises]), []
+    for exercise in result.exercises:
+        found = {check.id: each for each in reversed(attempt_words(exercise).functions) for check in each.failed}
+        for j, check in enumerate(exercise.checks, 1):
+            about = found.get(check.id)
+            named = (about.says, about.also, about.hint and f"hint: {about.hint}") if about else ()
+            test = {
+                "name": f"{labels.exercise(exercise.id)}: {check.title}",
+                "name_format": "text",
+                "number": f"{numbered[exercise.id][0].lstrip('0')}.{j}",
+                "score": check.score,
+                "max_score": check.max_score,
+                "status": "passed" if check.outcome == "passed" else "failed",
+                "output": "\n".join(filter(None, (check.evidence, *named))),
+                "output_format": "text",
+            }
+            tests.append(test)
     said = [f"{labels.exercise(e.id)}: {e.note}" for e in result.exercises if e.note]
     said += [*sentences(result, labels), f"isolation: {result.isolation}"]
     if result.score is None:
         output = [*(f"not graded: {each}" for each in not_graded(result, labels)), *said]
         return {"output": "\n".join(output), "output_format": "text"}
     return {"score": result.scaled_score, "output": "\n".join(said), "output_format": "text", "tests": tests}
-
-
-def _named(exercise: ExerciseResult, check: CheckResult) -> list[str]:
-    if check.outcome == "passed":
-        return []
-    about = next((f for f in attempt_words(exercise).functions if check in f.failed), None)
-    if about is None:
-        return []
-    return [*filter(None, [about.says, about.also]), *([f"hint: {about.hint}"] if about.hint else [])]
 
 
 def _json(value: object) -> str:

@@ -55,8 +55,15 @@ def ladder(rungs: Sequence[Rung]) -> RenderableType:
     parts.append(Text(f"{total}{beside}", style="bold"))
     upcoming = next((rung for rung in rungs if rung.state != "done"), None)
     if upcoming is not None:
+        lines: list[RenderableType] = []
+        if upcoming.state == "in progress" and upcoming.functions:
+            lines += [Text(""), Text(f"{upcoming.label}, function by function:", style="bold")]
+            lines += [Hanging(f"  {each.mark} ", each.head, _STYLES.get(each.mark, "")) for each in upcoming.functions]
+        lines += [Text(""), Text(f"The checklist of {upcoming.label}: it …", style="bold")]
+        marks = {True: ("  ✓ ", "green"), False: ("  ☐ ", "")}
+        lines += [Hanging(marks[does][0], title, marks[does][1]) for title, does in upcoming.checklist]
         above = len(rungs) + len({rung.assignment for rung in rungs}) + -(-len(total + beside) // WIDE)
-        parts.append(_Fitted((*_functions(upcoming), *_checklist(upcoming)), above))
+        parts.append(_Fitted(tuple(lines), above))
     return Group(*parts)
 
 
@@ -94,19 +101,6 @@ def _table(rungs: Sequence[Rung]) -> Table:
             Text(passed if rung.state == "in progress" else rung.state, style=style),
         )
     return table
-
-
-def _functions(rung: Rung) -> list[RenderableType]:
-    """Return a line for each function of an exercise that is started."""
-    if rung.state != "in progress" or not rung.functions:
-        return []
-    lines = [Hanging(f"  {each.mark} ", each.head, _STYLES.get(each.mark, "")) for each in rung.functions]
-    return [Text(""), Text(f"{rung.label}, function by function:", style="bold"), *lines]
-
-
-def _checklist(rung: Rung) -> list[RenderableType]:
-    marked = [Hanging("  ✓ ", title, "green") if does else Hanging("  ☐ ", title) for title, does in rung.checklist]
-    return [Text(""), Text(f"The checklist of {rung.label}: it …", style="bold"), *marked]
 
 
 def welcome(course: Course, first: str) -> list[str]:

@@ -59,7 +59,13 @@ def results_section(
                 mark = attempt_words(exercise).mark if started else "·"
                 lines.append(f"| {mark} | {escaped(labels.exercise(exercise.id))} | {out_of(exercise)} |")
                 wrong += [exercise] if started and not attempt_words(exercise).passed else []
-    return "\n".join([*lines, *(_details(e, labels, first=e is wrong[0]) for e in wrong)])
+    for exercise in wrong:
+        summary = (
+            f"{attempt_words(exercise).mark} <strong>{html.escape(one_line(labels.exercise(exercise.id)))}</strong>"
+        )
+        opened = f"<details{' open' * (exercise is wrong[0])}><summary>{summary} {out_of(exercise)}</summary>"
+        lines.append(f"\n{opened}\n\n{text_block(attempt_text(exercise))}\n\n</details>")
+    return "\n".join(lines)
 
 
 def text_block(text: str) -> str:
@@ -85,13 +91,6 @@ def escaped(text: str) -> str:
 def attempt_text(result: ExerciseResult) -> str:
     """Return the report on an attempt that is not right, in the words of `course check`."""
     return "\n".join(_lines(result))
-
-
-def _details(result: ExerciseResult, labels: Labels, *, first: bool) -> str:
-    label = html.escape(one_line(labels.exercise(result.id)))
-    summary = f"{attempt_words(result).mark} <strong>{label}</strong> {out_of(result)}"
-    opened = f"<details{' open' * first}><summary>{summary}</summary>"
-    return f"\n{opened}\n\n{text_block(attempt_text(result))}\n\n</details>"
 
 
 def _lines(result: ExerciseResult) -> Iterator[str]:

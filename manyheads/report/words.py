@@ -172,17 +172,11 @@ def _wrong(
     ordered = sorted(failed, key=lambda check: check.title != seen[0])
     if any(check.title == seen[0] and check.outcome == "error" for check in ordered[:1]) and len(ordered) > 1:
         seen = ("", seen[1])  # what it asks for is not what is wrong
-    shown = (*seen, also, hint, following)
-    return FunctionReport(
-        name, WRONG, _listed(did, place and f" ({place})"), *shown, tuple(ordered), tuple(named), lines
-    )
-
-
-def _listed(did: Sequence[str], place: str) -> str:
-    """Return one sentence; of several a list, a line each."""
+    where = place and f" ({place})"
+    says = f"{did[0].removesuffix('.')}{where}." if where else "".join(did)
     if len(did) > 1:
-        return "\n".join([f"{len(did)} mistakes{place}:", *(f"{i}. {each}" for i, each in enumerate(did, 1))])
-    return f"{did[0].removesuffix('.')}{place}." if place else "".join(did)
+        says = "\n".join([f"{len(did)} mistakes{where}:", *(f"{i}. {each}" for i, each in enumerate(did, 1))])
+    return FunctionReport(name, WRONG, says, *seen, also, hint, following, tuple(ordered), tuple(named), lines)
 
 
 PROGRESS = "…"
@@ -251,7 +245,9 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
     waiting = tuple(check for check in failed if result.functions and check.function not in asked)
     mark = RIGHT if result.is_done else WRONG if wrong or not functions else PROGRESS
     hint = next((d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not wrong), "")
-    return AttemptWords(mark, result.is_done, functions, waiting, passed, hint, _total(result))
+    more = f"Only grading can give {points(result.unseen)} of the {points(result.max_score)} points"
+    more += f": {'; '.join(result.unseen_checks)}." if result.unseen_checks else "."
+    return AttemptWords(mark, result.is_done, functions, waiting, passed, hint, more if result.unseen else "")
 
 
 def said_of_not_graded(result: ExerciseResult) -> str:
@@ -271,13 +267,6 @@ def waiting_line(checks: Sequence[CheckResult]) -> str:
 def counted(number: int, one: str, more: str) -> str:
     """1 check passes, 2 checks pass."""
     return f"{number} {one if number == 1 else more}"
-
-
-def _total(result: ExerciseResult) -> str:
-    if not result.unseen:
-        return ""
-    more = f"Only grading can give {points(result.unseen)} of the {points(result.max_score)} points"
-    return f"{more}: {'; '.join(result.unseen_checks)}." if result.unseen_checks else f"{more}."
 
 
 def points(value: float) -> str:

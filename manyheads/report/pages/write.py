@@ -62,7 +62,10 @@ def write_pages(
             write_whole(folder / STUDENTS / f"{stem_of(student)}.html", page.encode())
         text = pages.get_template("class.html.j2").render(left_out=left_out, not_graded=not_graded)
         write_whole(folder / CLASS, text.encode())
-        _remove_others(folder / STUDENTS, {f"{stem_of(student)}.html" for student in view.present})
+        kept = {f"{stem_of(student)}.html" for student in view.present}
+        for path in (folder / STUDENTS).glob("*.html"):  # of students of an earlier report
+            if path.name not in kept and path.is_file() and not path.is_symlink() and is_ours(path):
+                path.unlink()
     return folder / CLASS
 
 
@@ -100,13 +103,6 @@ def pages_folder(results: Path, students: Collection[str]) -> Path:
     while name in taken:
         name += "-pages"
     return results / name
-
-
-def _remove_others(folder: Path, kept: set[str]) -> None:
-    """Remove pages of other students, if an earlier report wrote them."""
-    for path in folder.glob("*.html"):
-        if path.name not in kept and path.is_file() and not path.is_symlink() and is_ours(path):
-            path.unlink()
 
 
 def environment(view: ClassView = NOTHING) -> Environment:
