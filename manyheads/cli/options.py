@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,22 +24,16 @@ from ..report.called import as_called, next_alone, text_as_called
 CourseOption = Annotated[
     Path | None, typer.Option("--course", help="The folder with course.yaml [default: from here upwards].")
 ]
-
 RosterOption = Annotated[
     Path | None,
     typer.Option(help="A CSV file of the class: id, name, section, platforms' ids; `none`: no roster at all."),
 ]
-
 SectionOption = Annotated[str | None, typer.Option(help="Only this section of the roster.")]
-
 ResultsArgument = Annotated[Path, typer.Argument(help="The folder that course grade wrote.")]
-
 AssignmentOption = Annotated[
     str | None, typer.Option("--assignment", help="Only this assignment: its id or its title, or a part of either.")
 ]
-
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Run again what has not changed since its last check.")]
-
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON, as manyheads/evidence.schema.json describes it, and nothing else.")
 ]
@@ -52,7 +47,8 @@ def course_of(folder: Path | None) -> Course:
 def instructors_course_of(folder: Path | None, command: str) -> Course:
     """Return the same, for commands that need the instructor's repository. Raises CourseError."""
     course = course_of(folder)
-    os.environ.setdefault("PYTHONWARNINGS", "ignore::RuntimeWarning")  # a mutant warns under the reference's name
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::RuntimeWarning")  # a mutant warns under the reference's name,
+    warnings.simplefilter("ignore", RuntimeWarning)  # in the processes that this one starts, and here
     if not (course.root / "solutions").is_dir():
         raise CourseError(
             f"course {command} needs the instructor's repository, with its solutions/; {course.root} has none. Next: course check"

@@ -8,6 +8,8 @@ from manyheads.authoring.release_exercises import Written
 from manyheads.cli import progress
 from manyheads.cli.release import _steps_shown, _still_to_fill, _sum_up
 from manyheads.course import Course
+from tests import make
+from tests.conftest import Run
 
 
 def test_where_there_is_no_terminal_it_writes_lines_to_stderr(monkeypatch, capsys):
@@ -62,3 +64,12 @@ def test_gradescopes_options_that_do_not_fit_are_one_sentence(run_course, tiny_c
     done = run_course("release", *options, cwd=tiny_copy)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", says)
     assert not (tiny_copy / "x.zip").exists()
+
+
+def test_what_a_mutant_warns_of_is_not_printed_as_the_references(run_course: Run, tiny_copy: Path) -> None:
+    solution, bank = (tiny_copy / path for path in ("solutions/averages/01_running_mean.py", "grader/misconceptions/running_mean.py"))  # fmt: skip
+    make.replace(solution, "    return x.cumsum(0)", "    numpy.ones(1) / numpy.array([1.0])\n    return x.cumsum(0)")
+    make.replace(solution, "import torch\n", "import numpy\nimport torch\n")
+    make.replace(bank, 'edit(COUNTS, "len(x)")', 'edit(COUNTS, "len(x)", {"array([1.0])": "array([0.0])"})')
+    done = run_course("release", cwd=tiny_copy)
+    assert (done.returncode, "Warning" in done.stderr) == (0, False), done.stderr
