@@ -18,7 +18,7 @@ LIMITS = {
     "lines": 642,
     "notebook": 228,
     "platforms": 1563,
-    "report": 2502,
+    "report": 2492,
     "student": 2903,
     "submission": 2781,
     "the engine's top": 399,

@@ -213,13 +213,13 @@ def feedback(
         for result in view.results:
             for path, content in folder_files(view, loaded, result, submitted if submitted.is_dir() else None):
                 write_whole(out / path, content)
-        done = zips(view, submitted, read_memory(submitted))
-        for name, content in done.files.items():
+        archives, in_none = zips(view, submitted, read_memory(submitted))
+        for name, content in archives.items():
             write_whole(out / name, content)
-    console.say(*(f"not in a zip: {sentence}" for sentence in done.said), style="yellow")
+    console.say(*(f"not in a zip: {sentence}" for sentence in in_none), style="yellow")
     name_not_graded(console, view)
     students = counted(len(view.present), "student", "students")
-    console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in done.files))
+    console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in archives))
 
 
 def overrides(assignment: AssignmentOption = None, course: CourseOption = None) -> None:

@@ -17,7 +17,6 @@ import re
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path, PurePosixPath
 
@@ -37,17 +36,12 @@ _IMPORTABLE = re.compile(r"[^_/\\]*_\d+_[a-z]+_[a-z]+(_.*)?")
 _WHEN = (2000, 1, 1, 0, 0, 0)  # the same bytes every time
 
 
-@dataclass
-class Zips:
-    """The archives by their names, and a sentence for whoever is in none of a platform's."""
+def zips(view: ClassView, submitted: Path, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
+    """Return an archive for each platform and assignment from which anything was collected, by its name.
 
-    files: dict[str, bytes] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
-
-
-def zips(view: ClassView, submitted: Path, memory: Memory) -> Zips:
-    """Return an archive for each platform and assignment from which anything was collected."""
-    done, contents = Zips(), dict[str, dict[str, bytes]]()
+    Beside them stands a sentence for whoever is in none of a platform's.
+    """
+    told, contents = list[str](), dict[str, dict[str, bytes]]()
     for result in view.results:
         start = f"{result.student}/{result.assignment}/"
         origins = {path.removeprefix(start): each for path, each in memory.files.items() if path.startswith(start)}
@@ -57,9 +51,8 @@ def zips(view: ClassView, submitted: Path, memory: Memory) -> Zips:
         come_from = {origin.platform for origin in origins.values()} & {MOODLE, CANVAS}
         for platform in sorted(come_from - {platform for platform, *_ in files}):
             said = f"{result.student}: {platform} cannot find this student by what was collected"
-            done.said.append(f"{said}. Next: course collect the download again, then course feedback")
-    done.files = {name: zipped(files) for name, files in sorted(contents.items())}
-    return done
+            told.append(f"{said}. Next: course collect the download again, then course feedback")
+    return {name: zipped(files) for name, files in sorted(contents.items())}, told
 
 
 def _for_moodle(view: ClassView, result: Result, origins: Mapping[str, Origin]) -> Iterator[tuple[str, str, bytes]]:

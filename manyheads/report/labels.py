@@ -7,21 +7,18 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..course import Course, Exercise
 from ..submission import is_reserved
 from ..submission.roster import folded
 
-
-class OfAssignment(Protocol):
-    """Something of one assignment, such as a result."""
-
-    @property
-    def assignment(self) -> str: ...  # noqa: D102
+if TYPE_CHECKING:
+    from ..judge.record_results import ChangedPoints
+    from ..result import Result
 
 
-Of = TypeVar("Of", bound=OfAssignment)
+Of = TypeVar("Of", "Result", "ChangedPoints")  # what is of one assignment
 
 
 @dataclass(frozen=True)
