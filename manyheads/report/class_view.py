@@ -89,7 +89,7 @@ def misconceptions_of(exercise: ExerciseResult) -> tuple[Diagnosed, ...]:
 
 def is_missing(exercise: ExerciseResult) -> bool:
     """Return whether nothing was handed in of it, and no rule says more."""
-    is_there = any(check.outcome != "missing" for check in exercise.checks)
+    is_there = {check.outcome for check in exercise.checks} != {"missing"}
     return not (is_there or exercise.adjustments or exercise.score or exercise.excused)
 
 

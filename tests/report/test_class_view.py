@@ -176,7 +176,7 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> N
 
 @pytest.mark.parametrize(("attempt", "cell"), [
     (exercise("a", outcome="crashed"), "0!"), (exercise("a", outcome="timeout"), "0∞"), (exercise("a", outcome="missing"), "–"),
-    (FAILED, "0"), (exercise("a", outcome="error"), "0"), (LOST, "?"), (EXCUSED, "ex"),
+    (FAILED, "0"), (exercise("a", outcome="error"), "0"), (LOST, "?"), (EXCUSED, "ex"), (make.exercise("a", max_score=4), "0"),
 ])  # fmt: skip
 def test_a_score_says_how_an_attempt_ended_and_what_has_none_has_a_mark(attempt: ExerciseResult, cell: str) -> None:
     (row,) = table(graded("ada", attempt))
