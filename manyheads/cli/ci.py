@@ -51,20 +51,19 @@ def grade(
 
     Example: `course ci grade --submitted submitted --out results`
     """
-    from ..platforms import grade_pull_request as grading
-    from ..platforms.github import add_summary, read_collected, set_output
-    from ..platforms.report_pull_request import Run, body
+    from ..platforms import pull_request as one
+    from ..platforms.github import read_collected, tell
     from ..report.labels import labels_of
     from ..report.words import out_of_all
 
     loaded, collected = course_of(course), read_collected(submitted)
-    before = grading.earlier_artifact(out, loaded, collected, device)
-    done = grading.grade_collected(loaded, collected, submitted, device, before)
-    grading.write_artifact(out, collected, device, done)
-    why_not = grading.why_not_on_a_gpu(done.results, collected.refused, labels_of(loaded))
-    set_output(os.environ, "hygiene", "not clean" if why_not else grading.CLEAN)
-    spared = grading.not_started(loaded, done.started)
-    add_summary(os.environ, body(loaded, Run(done.results), None, collected.refused, spared, collected.head))
+    done = one.grade_collected(loaded, collected, submitted, device, out)
+    one.write_artifact(out, done)
+    why_not = one.why_not_on_a_gpu(done.results, collected.refused, labels_of(loaded))
+    tell(os.environ, "GITHUB_OUTPUT", f"hygiene={'not clean' if why_not else one.CLEAN}")
+    spared = one.not_started(loaded, done.started)
+    said = one.body(loaded, done.results, None, collected.refused, spared, collected.head)
+    tell(os.environ, "GITHUB_STEP_SUMMARY", said)
     print(f"{out_of_all(done.results)}, on {device}. Results: {out}. {why_not or 'It may run on a GPU.'}")
 
 
@@ -79,7 +78,7 @@ def report(
 
     Example: `course ci report --cpu results-cpu --gpu results-gpu --submitted submitted`
     """
-    from ..platforms.report_pull_request import write_report
+    from ..platforms.pull_request import write_report
 
     print(write_report(course_of(course), os.environ, submitted, cpu, gpu))
 

@@ -1,7 +1,4 @@
-"""The hosting service as a step of a workflow meets it: its API, the run's event, a pull request's files, what a step may say.
-
-The head of a pull request is never checked out: its files come through the API, as data.
-"""
+"""The hosting service as a step of a workflow meets it: its API, the run's event, and a pull request's files, as data."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -27,16 +24,15 @@ from ..whole import write_whole
 SECONDS = 30.0
 MOST_BYTES = 32 * 2**20  # of one answer
 PAGE, PAGES = 100, 30  # entries of a list in one answer, and the most answers that are read
-TRIED_AGAIN = Retry(
-    1, redirect=0, status_forcelist=(403, 429, 502, 503), allowed_methods=None, backoff_factor=1, raise_on_status=False
-)
+HEADERS = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28", "User-Agent": "manyheads"}
+_WAITING = Retry(2, redirect=0, backoff_factor=1, raise_on_status=False, retry_after_max=120)
+TRIED_AGAIN = _WAITING.new(status_forcelist=(403, 429, 502, 503), allowed_methods=None)
 KINDS = {"120000": "a symbolic link", "160000": "another repository", "040000": "a folder"}
 REGULAR = ("100644", "100755")
 ABOUT = "collected.json"
 _LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # not a bot's, which ends with [bot]
-_SHA = re.compile(r"[0-9a-f]{40}")
-_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
-
+_REPOSITORY = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
+Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
 Environment = Mapping[str, str]
 
 
@@ -48,10 +44,10 @@ class Api:
     """The part of the API that is about one repository, with the token of a job."""
 
     def __init__(self, address: str, token: str, repository: str) -> None:
-        self._address, self._token, self._repository = address.rstrip("/"), token, repository
-        parts = urlsplit(address)
+        self._place, parts = f"{address.rstrip('/')}/repos/{repository}", urlsplit(address)
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", **HEADERS}
         proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
-        self._pool = ProxyManager(proxy) if proxy else PoolManager()
+        self._pool = ProxyManager(proxy, headers=headers) if proxy else PoolManager(headers=headers)
 
     def pages(self, path: str) -> Iterator[Any]:
         """Yield the entries of a list, over all pages. Raises ServiceError."""
@@ -62,30 +58,14 @@ class Api:
                 break
 
     def call(self, method: str, path: str, data: object = None) -> Any:
-        """Return the service's answer, which is no redirect, so that the token is sent to no other address.
+        """Return the service's answer; the token follows no redirect. What it refuses for a while is tried again, when it says.
 
-        What it refuses for a while is tried once more, when it says. Raises ServiceError.
+        Raises ServiceError.
         """
-        what = f"{method} …/{path.split('?')[0]}"
-        headers = {
-            "Authorization": f"Bearer {self._token}",
-            "Accept": "application/vnd.github+json",
-            "Content-Type": "application/json",
-            "X-GitHub-Api-Version": "2022-11-28",
-            "User-Agent": "manyheads",
-        }
-        body = None if data is None else json.dumps(data).encode()
-        told: dict[str, Any] = {
-            "headers": headers,
-            "body": body,
-            "timeout": SECONDS,
-            "retries": TRIED_AGAIN,
-            "redirect": False,
-        }
+        what, body = f"{method} …/{path.split('?')[0]}", None if data is None else json.dumps(data).encode()
+        told: dict[str, Any] = {"timeout": SECONDS, "retries": TRIED_AGAIN, "redirect": False, "preload_content": False}
         try:
-            answer = self._pool.request(
-                method, f"{self._address}/repos/{self._repository}/{path}", preload_content=False, **told
-            )
+            answer = self._pool.request(method, f"{self._place}/{path}", body=body, **told)
             content = answer.read(MOST_BYTES)
             answer.release_conn()
             if answer.status < 300:
@@ -107,87 +87,60 @@ def api_of(environment: Environment, repository: str) -> Api:
 class PullRequest(BaseModel):
     """The fields of the event that are used: of which class repository (owner/name), what is graded, and who opened it."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     repository: str
     number: int
-    head: str
+    head: Sha
     student: str
 
 
-def pull_request(environment: Environment) -> PullRequest:
-    """Return the pull request of this run: the event's, or, as the service has it now, that which a dispatch names.
+class Collected(PullRequest):
+    """What was collected of it. refused: a sentence for each file that is not taken."""
 
-    A dispatch gives the number alone: who opened it is not for it to say. Raises CourseFault, ServiceError.
-    """
+    refused: tuple[str, ...]
+
+
+def pull_request(environment: Environment) -> PullRequest:
+    """Return the event's; of a dispatch, which is not to say who opened it, the service's by its number. Raises CourseFault."""
     try:
         event = json.loads(Path(needed(environment, "GITHUB_EVENT_PATH")).read_bytes())
     except (OSError, ValueError):
         raise CourseFault("the event cannot be read. Next: run the job again") from None
     try:
-        repository = _matching(_REPOSITORY, event["repository"]["full_name"])
-        if "pull_request" in event:
-            about = event["pull_request"]
-        else:
-            asked = int(event["inputs"]["pull_request"])
-            about = api_of(environment, repository).call("GET", f"pulls/{asked}")
-        number, head = int(about["number"]), _matching(_SHA, about["head"]["sha"])
-        student = str(about["user"]["login"])
-    except (ValueError, LookupError, TypeError):
+        if not _REPOSITORY.fullmatch(repository := str(event["repository"]["full_name"])):
+            raise ValueError
+        about = event.get("pull_request")
+        if about is None:
+            number = int(event["inputs"]["pull_request"])
+            about = api_of(environment, repository).call("GET", f"pulls/{number}")
+        number, head, student = about["number"], about["head"]["sha"], str(about["user"]["login"])
+        asked = PullRequest(repository=repository, number=number, head=head, student=student)
+    except (ValueError, LookupError, TypeError, AttributeError):
         raise CourseFault("the event is not that of a pull request. Next: look at the `on:` of the workflow") from None
     if not _LOGIN.fullmatch(student):
-        raise CourseFault(
-            f"{student!a} is not a student's account: nothing is graded. Next: nothing, or grade it by hand"
-        )
-    return PullRequest(repository=repository, number=number, head=head, student=student)
+        said = f"{student!a} is not a student's account: nothing is graded"
+        raise CourseFault(f"{said}. Next: nothing, or grade it by hand")
+    return asked
 
 
-def set_output(environment: Environment, name: str, value: str) -> None:
-    """Set an output of this step. Raises CourseFault."""
-    if not re.fullmatch(r"[a-z_]+", name) or not re.fullmatch(r"[a-z ]*", value):
-        raise CourseFault(f"{name}={value!a} is no output. Next: report it")
-    _append(environment, "GITHUB_OUTPUT", f"{name}={value}\n")
-
-
-def add_summary(environment: Environment, markdown: str) -> None:
-    """Append to the job's summary."""
-    _append(environment, "GITHUB_STEP_SUMMARY", markdown + "\n")
+def tell(environment: Environment, file: str, line: str) -> None:
+    """Add to a file of the runner's: an output of this step, or Markdown for the job's summary. Raises CourseFault."""
+    with Path(needed(environment, file)).open("a", encoding="utf-8") as opened:
+        opened.write(f"{line}\n")
 
 
 def needed(environment: Environment, name: str) -> str:
     """Return the value of a variable that the runner or the workflow sets. Raises CourseFault if it is not set."""
-    value = environment.get(name, "")
-    if not value:
-        raise CourseFault(f"{name} is not set: this command is for a step of the workflow. Next: course grade")
-    return value
-
-
-def _append(environment: Environment, name: str, text: str) -> None:
-    with Path(needed(environment, name)).open("a", encoding="utf-8") as file:
-        file.write(text)
-
-
-def _matching(pattern: re.Pattern[str], value: object) -> str:
-    if not isinstance(value, str) or not pattern.fullmatch(value):
-        raise ValueError
-    return value
-
-
-class Collected(BaseModel):
-    """Which pull request was collected. refused: a sentence for each file that is not taken."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    student: str
-    number: int
-    head: str
-    refused: tuple[str, ...]
+    if value := environment.get(name, ""):
+        return value
+    raise CourseFault(f"{name} is not set: this command is for a step of the workflow. Next: course grade")
 
 
 class _Entry(BaseModel):
     path: str
     mode: str
-    sha: str = Field(pattern=r"^[0-9a-f]{40}$")
+    sha: Sha
     size: int = 0
 
 
@@ -219,7 +172,7 @@ def collect(course: Course, asked: PullRequest, api: Api, out: Path) -> Collecte
                     write_whole(folder / entry.path, content[: limit * 1024])
     except (ValueError, LookupError, TypeError):
         raise ServiceError(f"the commit {asked.head[:12]} is malformed. Next: look at its tree") from None
-    collected = Collected(student=asked.student, number=asked.number, head=asked.head, refused=tuple(refused))
+    collected = Collected(**asked.model_dump(), refused=tuple(refused))
     (out / ABOUT).write_text(collected.model_dump_json(indent=1) + "\n", encoding="utf-8")
     return collected
 

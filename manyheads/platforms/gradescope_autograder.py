@@ -1,4 +1,7 @@
-"""Grade inside Gradescope's container: /autograder/submission becomes /autograder/results/results.json."""
+"""Grade inside Gradescope's container: /autograder/submission becomes /autograder/results/results.json.
+
+https://gradescope-autograders.readthedocs.io/en/latest/specs/ and …/submission_metadata/ say what these files are.
+"""
 
 from __future__ import annotations
 
@@ -19,34 +22,12 @@ from ..course.model import assignment_named
 from ..judge.judge_process import Graded, GradePlan, SteadyJudge
 from ..report.exports import gradescope_result
 from ..report.labels import labels_of
-from ..result import HandedIn, Result
-from ..submission import Submission
-from ..submission.collect_downloads import Collected, collect
+from ..result import HandedIn, Result, with_total
+from ..submission import ENDINGS, Submission
+from ..submission.collect_downloads import collect
+from ..submission.find import ARCHIVES
 from ..submission.lay_out import State
 from ..whole import write_whole
-
-
-def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Collected:
-    """Lay out every script and notebook in a folder, however deep, also in archives. Raises CourseFault."""
-    done = collect(course, [handed_in], out, whose=student)
-    here, other, unread = f"{handed_in.name}: ", "is no script and no notebook", f"{student}: handed in, not readable: "
-    if others := sum(other in said for said in done.not_taken):
-        done.said.append(f"{others} other {'file is' if others == 1 else 'files are'} no script and no notebook")
-    nexts = {
-        unread: "hand in the files themselves",
-        "nothing says which": "hand in the one that counts, under the exercise's name",
-    }
-    told = [said.partition(" Next: ") for said in done.not_taken if other not in said]
-    done.not_taken = [
-        f"{said.removeprefix(unread).removeprefix(here)} Next: {next((n for sign, n in nexts.items() if sign in said), next_)}"
-        for said, _, next_ in told
-    ]
-    counts = "is not graded: another file is of the same exercise"
-    done.not_taken += [f"{e.origin.path} {counts}" for e in done.laid if e.state is State.OLDER]
-    return done
-
-
-# The files and their form: https://gradescope-autograders.readthedocs.io/en/latest/specs/ and …/submission_metadata/.
 
 COURSE = Path("source") / "course"  # brought by the autograder's zip
 RESULTS = Path("results") / "results.json"  # which Gradescope reads
@@ -57,6 +38,9 @@ _SAYS = {
     Level.USER: "Your code ran as a user of its own, which can neither read the grader's files nor write this result.",
 }
 _FAILED = "Nothing was graded. The grader itself failed; your code is not the reason. Tell your instructor."
+_ELSEWHERE = (
+    "Nothing was graded, for no file is of this assignment: hand in where the files belong, and here what belongs here."
+)
 
 
 class _Metadata(BaseModel):
@@ -66,10 +50,7 @@ class _Metadata(BaseModel):
 
 
 def grade_for_gradescope(root: Path, assignment: str) -> Result:
-    """Grade what was handed in, and write results.json. root: /autograder, but for tests.
-
-    Raises CourseFault; then the file says that nothing is graded.
-    """
+    """Grade what was handed in, and write results.json, also where it raises CourseFault. root: /autograder, but for tests."""
     started = time.monotonic()
     try:
         _close(root)
@@ -84,21 +65,33 @@ def grade_for_gradescope(root: Path, assignment: str) -> Result:
 
 
 def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result, dict[str, object]]:
+    """Grade every script and notebook in the folder, however deep, also in archives, that is of the assignment."""
+    labels = labels_of(course)
     with tempfile.TemporaryDirectory(prefix="course-gradescope-") as made:
-        submitted = Path(made)
-        collected = collect_one(course, root / "submission", submitted, STUDENT)
-        folder = submitted / STUDENT / assignment.id
+        collected = collect(course, [root / "submission"], Path(made), whose=STUDENT)
+        folder = Path(made) / STUDENT / assignment.id
         folder.mkdir(parents=True, exist_ok=True)
         graded, level = _judged(course, Submission(STUDENT, assignment, folder))
     for fault in graded.faults:
         print(f"course: a fault of the grader's own: {fault}. Next: course verify")
     found = graded.result.model_copy(update={"handed_in": _handed_in(root)})
     result = final(found, Decisions.of_course(course))
-    content = gradescope_result(result, labels_of(course))
-    not_taken = [f"not graded: {entry}" for entry in collected.not_taken]
-    if len(not_taken) > MOST_SAID:
-        not_taken[MOST_SAID:] = [f"and {len(not_taken) - MOST_SAID} more files"]
-    content["output"] = "\n".join((*not_taken, *collected.said, str(content["output"]), _SAYS[level]))
+    content = gradescope_result(result, labels)
+    attempts = [told for told in collected.told if told[0].lower().endswith((*ENDINGS, *ARCHIVES))]
+    said = [f"not graded: {path} {why}" for path, why in attempts]
+    counts = "is not graded: another file is of the same exercise"
+    said += [f"not graded: {e.origin.path} {counts}" for e in collected.laid if e.state is State.OLDER]
+    others = [each for each in collected.laid if each.assignment != assignment]
+    said += [f"not graded: {e.origin.path} is of {labels.assignment(e.assignment.id)}, not of this one" for e in others]
+    if len(said) > MOST_SAID:
+        said[MOST_SAID:] = [f"and {len(said) - MOST_SAID} more files"]
+    if nothing := len(collected.told) - len(attempts):
+        said.append(f"{nothing} other {'file is' if nothing == 1 else 'files are'} no script and no notebook")
+    said += collected.said
+    if others and len(others) == len(collected.laid):  # 0 points would be entered for work that belongs elsewhere
+        result = with_total(result, [e.model_copy(update={"score": None}) for e in result.exercises])
+        return result, {"output": "\n".join((_ELSEWHERE, *said)), "output_format": "text"}
+    content["output"] = "\n".join((*said, str(content["output"]), _SAYS[level]))
     return result, content
 
 
@@ -136,11 +129,7 @@ def _handed_in(root: Path) -> HandedIn | None:
 
 def _write(root: Path, content: dict[str, object], started: float) -> None:
     """Students see results.json alone: what is printed stays with the instructor, and there is no leaderboard."""
-    whole = {
-        **content,
-        "execution_time": round(time.monotonic() - started, 1),
-        "visibility": "visible",
-        "stdout_visibility": "hidden",
-    }
+    seconds = round(time.monotonic() - started, 1)
+    whole = {**content, "execution_time": seconds, "visibility": "visible", "stdout_visibility": "hidden"}
     write_whole(root / RESULTS, (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
     os.chmod(root / RESULTS, 0o600)

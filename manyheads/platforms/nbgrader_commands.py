@@ -41,14 +41,10 @@ from ..result import Result, with_not_readable
 from ..submission import Unreadable, read_text
 from ..submission.lay_out import ToGrade, to_grade
 from ..whole import write_whole
-from .nbgrader_cells import group_report, released, shown
-from .nbgrader_gradebook import COURSE_ID, GradebookWriter
-
-__all__ = ["COURSE_ID", "SOURCE", "Collect", "prepare"]
+from .nbgrader_gradebook import GradebookWriter, group_report, released, shown
 
 SOURCE = Path("source")  # nbgrader's own name: formgrader links to this folder, and other assignments stand there too
 TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"  # what `nbgrader submit` adds to a submission
-LEVEL = Level.NAMESPACES
 _OURS = re.compile(r"[0-9]{2}_\w+\.(py|ipynb)|(fingerprints|trained|figures)/[0-9]{2}_[^/]+")
 
 
@@ -83,10 +79,9 @@ def _beginning(course: Course, begin: Callable[..., None], original: Callable[[A
 
 
 def _generate(course: Course, assignment: Assignment, converter: Any, start: Callable[[], None]) -> None:
-    """Bring exercises/<assignment>/ up to date, and write source/<assignment>/ from it, with notebooks that have their solutions.
+    """Bring exercises/ up to date, and write source/ from it, stripped, but for notebooks, which have their solutions there.
 
-    nbgrader copies companion files as they are, so they stand here as released: stripped. Other assignments' folders, and
-    what an instructor put beside ours, stay.
+    What an instructor put beside them stays.
     """
     folder, exercises = course.root / SOURCE / assignment.id, assignment.exercises_folder
     write_whole(folder / ".gitignore", b"*\n")  # solutions/ is where this comes from
@@ -121,8 +116,12 @@ def _autograde(course: Course, assignment: Assignment, converter: Any, start: Ca
     decisions = Decisions.of_course(course)
     for problem in decisions.of_nobody({each.name for each in handed_in.iterdir()}, {assignment.id}):
         log.warning(problem)
-    converter.exclude_overwriting = {assignment.id: _companions(root / SOURCE / assignment.id)}
-    plan = GradePlan(course_secret(root), course=root, level=LEVEL)  # of seed 0: one is graded now, another one later
+    source = root / SOURCE / assignment.id
+    beside = [path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.suffix != ".ipynb"]
+    # What stands beside the notebooks is not for feedback, but for the figures that lessons show.
+    converter.exclude_overwriting = {assignment.id: [str(path) for path in beside if path.parts[0] != "figures"]}
+    # Of seed 0: one is graded now, another one later.
+    plan = GradePlan(course_secret(root), course=root, level=Level.NAMESPACES)
     (root / ".course").mkdir(exist_ok=True)
     with ExitStack() as stack:
         staged = Path(stack.enter_context(TemporaryDirectory(prefix="submitted-", dir=root / ".course")))
@@ -139,16 +138,8 @@ def _autograde(course: Course, assignment: Assignment, converter: Any, start: Ca
     for fault in dict.fromkeys(grading.faults):
         log.error(f"a fault of the grader's own: {fault}. Next: course verify")
     if grading.not_graded:
-        raise CourseFault(
-            f"not graded: {', '.join(grading.not_graded)}. formgrader shows that they need a grade by hand. "
-            "Next: what stands above, then the same command again with --force"
-        )
-
-
-def _companions(source: Path) -> list[str]:
-    """Return the files beside the notebooks, which are not for feedback; but for the figures that lessons show."""
-    paths = [path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.suffix != ".ipynb"]
-    return [str(path) for path in paths if path.parts[0] != "figures"]
+        said = f"not graded: {', '.join(grading.not_graded)}. formgrader shows that they need a grade by hand"
+        raise CourseFault(f"{said}. Next: what stands above, then the same command again with --force")
 
 
 def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
@@ -182,18 +173,15 @@ def _lay_out(course: Course, work: ToGrade, folder: Path, log: Any) -> None:
 
 @dataclass
 class Grading:
-    """The one preprocessor of `nbgrader autograde`: a student's submission is graded in the box, and entered as it counts.
-
-    faults: what the grader itself failed at. not_graded: student and exercise, where that left no points.
-    """
+    """The one preprocessor of `nbgrader autograde`: a student's submission is graded in the box, and entered as it counts."""
 
     assignment: Assignment
     judge: SteadyJudge
     writer: GradebookWriter
     decisions: Decisions
     work: ToGrade
-    faults: list[str] = field(default_factory=list)
-    not_graded: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)  # of the grader itself
+    not_graded: list[str] = field(default_factory=list)  # student and exercise
     _last: Result | None = None
 
     def __call__(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
@@ -221,10 +209,7 @@ class Grading:
 
 
 class Collect(ExchangeCollect):  # type: ignore[misc]
-    """nbgrader's own, but for links, which would hand in files of the course as a student's: every account may leave some.
-
-    `nbgrader collect` runs as the account that can read the solutions and the hidden checks.
-    """
+    """nbgrader's own, but for links that any account may leave, and that the course's account would read solutions through."""
 
     def do_copy(self, src: str, dest: str, log: Any = None) -> None:
         """Copy links as links, through which no attempt is read; the time is that of the folder's name in the exchange."""

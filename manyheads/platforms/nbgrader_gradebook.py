@@ -1,4 +1,4 @@
-"""nbgrader's database, through its own API: results as they count are written to it, and read with what is given by hand.
+"""nbgrader's notebooks and its database, through its own API: what stands in cells, results written as they count, and read.
 
 Each student is one transaction, so a killed run leaves complete students, and the next run adds the others. Writing
 twice changes nothing.
@@ -10,27 +10,196 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-from nbgrader.api import Grade, Gradebook, MissingEntry, SubmittedAssignment, SubmittedNotebook
-from sqlalchemy import make_url
+from nbgrader.api import Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
-from ..course import Assignment, Course
+from ..course import Assignment, Course, CourseError, Exercise
 from ..course.decisions import dates_of
 from ..errors import CourseFault
 from ..report.class_view import NOT_HELD
-from ..report.words import own
-from ..result import CheckResult, ExerciseResult, Result, total_of
-from .nbgrader_cells import Released, cell_scores, comment, late_share, other_points, released
+from ..report.words import attempt_words, own, said_of_not_graded, told
+from ..result import Adjustment, CheckResult, ExerciseResult, Result, total_of
+from ..submission import Submission, code_digest, largest, read_exercise, read_text
+from ..submission.read import METADATA_KEY
 
 COURSE_ID = "manyheads"  # the course in nbgrader's database
 MOST_POINTS = 1e6  # of one cell: infinity and what adds up to it are a slip
-_AGAIN = "Next: run the same command again"
+DELETED = "# This cell is not in what was handed in."
+WHOLE = "# What was handed in stands in the first of these cells, as a whole."
+_INDENT = "    "  # four blanks: nbgrader renders comments as Markdown, in which this is literal text
+_HAIR = 1e-6  # what sums of points differ by
+
+
+@dataclass(frozen=True)
+class KnownCell:
+    """A released cell that nbgrader keeps: the student's own, a locked one, or an autograded one, which alone has points."""
+
+    grade_id: str
+    source: str
+    is_solution: bool
+    points: float | None
+    checksum: str
+    checks: tuple[str, ...]  # the ids of the hidden checks that share its points
+
+
+@dataclass(frozen=True)
+class Released:
+    """The notebook of an exercise as it was released, and those of its cells that nbgrader keeps, in their order."""
+
+    name: str
+    kernelspec: Mapping[str, Any]
+    content: tuple[Mapping[str, Any], ...]  # all of its cells
+    cells: tuple[KnownCell, ...]
+
+    @property
+    def graded(self) -> tuple[KnownCell, ...]:
+        """Those with points, none of them perhaps."""
+        return tuple(cell for cell in self.cells if cell.points is not None)
+
+    @property
+    def solutions(self) -> tuple[KnownCell, ...]:
+        """Those that the student writes in. Comments stand on the first."""
+        return tuple(cell for cell in self.cells if cell.is_solution)
+
+
+def released(exercise: Exercise) -> Released:
+    """Read the released notebook. Raises CourseError where it is missing."""
+    path = exercise.notebook
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        found = [(cell, cell["metadata"]["nbgrader"]) for cell in notebook["cells"] if "nbgrader" in cell["metadata"]]
+        cells = tuple(
+            KnownCell(
+                about["grade_id"],
+                _source(cell),
+                bool(about["solution"]),
+                float(about.get("points", 0)) if about["grade"] else None,
+                str(about["checksum"]),
+                tuple(cell["metadata"].get(METADATA_KEY, {}).get("checks", ())),
+            )
+            for cell, about in found
+        )
+        return Released(path.stem, notebook["metadata"]["kernelspec"], tuple(notebook["cells"]), cells)
+    except (OSError, ValueError, LookupError):
+        raise CourseError(f"{path} is missing, or not as it was released. Next: course release") from None
+
+
+def shown(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
+    """Return the released notebook with the attempt's code in its cells, and nothing else of it.
+
+    nbgrader trusts a notebook's metadata, and its pages render a student's Markdown with the scripts in it.
+    """
+    known = released(exercise)
+    untouched = code_digest(exercise.script.read_text(encoding="utf-8")) if exercise.script.exists() else None
+    attempt = read_exercise(submission.folder, exercise, untouched, limit_kib)
+    cells = [dict(cell) for cell in known.content]
+    places = [cell for cell in cells if cell["metadata"].get("nbgrader", {}).get("solution")]
+    said = f"{attempt.name} was not handed in." if attempt.missing else attempt.problem
+    if said:
+        cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": said})
+    elif attempt.name.endswith(".ipynb"):
+        text = read_text(submission.folder / attempt.name, largest(attempt.name, limit_kib))
+        own = [*_code_cells(json.loads(text))]
+        ids = {cell.grade_id for cell in known.cells}
+        for place in places:
+            grade_id = place["metadata"]["nbgrader"]["grade_id"]
+            place["source"] = "\n".join(source for id_, source in own if id_ == grade_id) or DELETED
+        more: dict[str, Any] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+        cells += [{**more, "source": source} for id_, source in own if id_ not in ids and source.strip()]
+    else:
+        for place in places:
+            place["source"] = attempt.source if place is places[0] else WHOLE
+    for index, cell in enumerate(cells):
+        cell["id"] = f"cell-{index}"
+    about = {"metadata": {"kernelspec": known.kernelspec}, "nbformat": 4, "nbformat_minor": 5}
+    # JSON may hold half of a surrogate pair, which no file can.
+    return json.dumps({"cells": cells, **about}, indent=1, ensure_ascii=False).encode(errors="replace").decode() + "\n"
+
+
+def _code_cells(notebook: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the grade id and the text of each code cell of a notebook that can be read as an attempt."""
+    for cell in notebook["cells"]:
+        if cell.get("cell_type") == "code":
+            metadata = cell.get("metadata")
+            about = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+            grade_id = about.get("grade_id") if isinstance(about, dict) else None
+            yield grade_id if isinstance(grade_id, str) else "", _source(cell)
+
+
+def _source(cell: Mapping[str, Any]) -> str:
+    source = cell.get("source", "")
+    return "".join(map(str, source)) if isinstance(source, list) else str(source)
+
+
+def cell_scores(exercise: ExerciseResult, result: Result, cells: Sequence[KnownCell]) -> list[float]:
+    """Return the points of each cell, before a late penalty: nbgrader knows that by notebook, and no excuse.
+
+    Cells share a score that was set by hand by their points. An excused exercise has the share of its points that the
+    others have of theirs, so that nbgrader's total is right.
+    """
+    before = next((each.before for each in exercise.adjustments if each.rule == "late"), exercise.score)
+    share = None
+    if exercise.excused:
+        share = result.score / result.max_score if result.score is not None and result.max_score else None
+    elif before is not None and abs(before - sum(check.score for check in exercise.checks)) > _HAIR:
+        share = before / exercise.max_score if exercise.max_score else None
+    if share is not None:
+        return [(cell.points or 0.0) * share for cell in cells]
+    earned = {check.id: check.score for check in exercise.checks}
+    # Never more than a cell's points, which floating-point sums may pass by a hair.
+    return [min(cell.points or 0.0, sum(earned.get(id_, 0.0) for id_ in cell.checks)) for cell in cells]
+
+
+def other_points(exercise: ExerciseResult, cells: Sequence[KnownCell]) -> str:
+    """Return the first cell whose points are not those that the result was graded for; "" where all are."""
+    worth = {check.id: check.max_score for check in exercise.checks}
+    for cell in cells if worth else ():
+        if abs(sum(worth.pop(id_, 0.0) for id_ in cell.checks) - (cell.points or 0.0)) > _HAIR:
+            return cell.grade_id
+    total = sum(cell.points or 0.0 for cell in cells)
+    return cells[-1].grade_id if any(worth.values()) or abs(total - exercise.max_score) > _HAIR else ""
+
+
+def late_share(exercise: ExerciseResult) -> float:
+    """Return the share of the points that being late costs."""
+    late = next((adjustment for adjustment in exercise.adjustments if adjustment.rule == "late"), None)
+    return 0.0 if late is None or not late.before or exercise.excused else 1 - late.after / late.before
+
+
+def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment] = ()) -> str:
+    """Return the comment on an attempt, function by function: what the student did, what was seen, a hint.
+
+    decided: by which rules it counts as it does; they stand first.
+    """
+    words = attempt_words(result)
+    lines = [*map(told, decided), *filter(None, [result.note])]
+    lines += ["All checks passed."] if words.passed else []
+    for function in () if words.passed else words.functions:
+        if function.head:
+            lines.append(f"{function.mark} {function.head}" if function.name else function.head)
+        lines += (f"hint: {text}" if kind == "hint" else text for kind, text, _ in function.told)
+    lines += [f"hint: {words.hint}"] if words.hint else []
+    lines.append(f"(isolation: {isolation})")
+    return "\n".join(_INDENT + line for text in lines for line in text.splitlines())
+
+
+def group_report(result: ExerciseResult, cell: KnownCell) -> str:
+    """Return a line for each check of a cell, with the evidence if it failed; or that the exercise is not graded."""
+    if not result.is_graded:
+        return f"{said_of_not_graded(result)}\n"
+    lines = []
+    for check in (check for check in result.checks if check.id in cell.checks):
+        passed = check.outcome == "passed"
+        lines.append(f"{'✓' if passed else '✗'} {check.title:<60} {check.score:g} / {check.max_score:g}")
+        lines += [] if passed else [f"    {check.evidence}"]
+    return "\n".join(lines) + "\n"
 
 
 def open_gradebook(url: str) -> Gradebook:
@@ -42,9 +211,8 @@ def open_gradebook(url: str) -> Gradebook:
         os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), path])  # where nbgrader finds alembic
         return Gradebook(driver, COURSE_ID)
     except (SQLAlchemyError, ImportError, ValueError, OSError) as error:
-        raise CourseFault(
-            f"the gradebook cannot be opened ({_reason(error)}). Next: check the URL, such as sqlite:///gradebook.db"
-        ) from None
+        following = "Next: check the URL, such as sqlite:///gradebook.db"
+        raise CourseFault(f"the gradebook cannot be opened ({_reason(error)}). {following}") from None
     finally:
         os.environ["PATH"] = path
 
@@ -53,10 +221,7 @@ class GradebookWriter:
     """Writes results to a gradebook. Use it as a context manager."""
 
     def __init__(self, course: Course, url: str, assignments: Sequence[Assignment] | None = None) -> None:
-        """Open the database, and enter the cells of these assignments; of every one if none is given.
-
-        Raises CourseFault.
-        """
+        """Open the database, and enter the cells of these assignments, or of all. Raises CourseFault."""
         self._dates = dates_of(course)
         self._released = dict[tuple[str, str], Released]()
         self._book: Gradebook = open_gradebook(url)
@@ -75,10 +240,7 @@ class GradebookWriter:
         self._book.close()
 
     def write(self, result: Result) -> None:
-        """Enter a result. Manual scores and comments are kept.
-
-        Raises CourseFault, also where cells have other points than the result was graded for.
-        """
+        """Enter a result; manual scores and comments stay. Raises CourseFault, also where cells have other points."""
         with self._writing(f"{result.student}'s scores were not written"):
             self._book.update_or_create_student(result.student)
             submission = self._book.update_or_create_submission(result.assignment, result.student)
@@ -107,10 +269,9 @@ class GradebookWriter:
                 grade.auto_score, grade.needs_manual_grade = None, grade.manual_score is None
             return None
         if cell_id := other_points(exercise, known.graded):
-            raise CourseFault(
-                f"{known.name}.ipynb in exercises/ has other points than its checks give now (cell {cell_id}): nothing of "
-                f"{result.student} was written. Next: course release, then the same command again"
-            )
+            said = f"{known.name}.ipynb in exercises/ has other points than its checks give now (cell {cell_id})"
+            following = "Next: course release, then the same command again"
+            raise CourseFault(f"{said}: nothing of {result.student} was written. {following}")
         earned = 0.0
         for cell, score in zip(known.graded, cell_scores(exercise, result, known.graded), strict=True):
             grade = grades[cell.grade_id]
@@ -124,14 +285,18 @@ class GradebookWriter:
     def _prepare(self, assignment: Assignment) -> None:
         """Enter an assignment as `nbgrader generate_assignment` does, so that nbgrader's own commands work afterwards."""
         dates = self._dates.get(assignment.id)
-        self._book.update_or_create_assignment(
-            assignment.id, **({} if dates is None else {"duedate": _naive(dates.due)})
-        )
+        due = {} if dates is None else {"duedate": _naive(dates.due)}
+        self._book.update_or_create_assignment(assignment.id, **due)
         for exercise in assignment.exercises:
             known = self._released[assignment.id, exercise.id] = released(exercise)
             where = (known.name, assignment.id)
-            self._demand_same_cells(known, *where)
-            self._book.update_or_create_notebook(*where, kernelspec=json.dumps(known.kernelspec))
+            notebook = self._book.update_or_create_notebook(*where, kernelspec=json.dumps(known.kernelspec))
+            cells = {cell.grade_id for cell in known.cells}
+            if notebook.submissions and {cell.name for cell in notebook.source_cells} != cells:
+                # Scores belong to cells.
+                said = f"the gradebook holds submissions of another {known.name}, with other cells than exercises/ has"
+                following = f"with a new database, or nbgrader db assignment remove {assignment.id} --force"
+                raise CourseFault(f"{said}. Next: course grade … --gradebook {following}")
             for cell in known.cells:
                 there = (cell.grade_id, *where)
                 if cell.points is not None:
@@ -140,18 +305,6 @@ class GradebookWriter:
                     self._book.update_or_create_solution_cell(*there)
                 about = {"cell_type": "code", "locked": not cell.is_solution}
                 self._book.update_or_create_source_cell(*there, source=cell.source, checksum=cell.checksum, **about)
-
-    def _demand_same_cells(self, known: Released, notebook: str, assignment: str) -> None:
-        """Raise CourseFault if there are submissions and the cells differ: scores belong to cells."""
-        try:
-            found = self._book.find_notebook(notebook, assignment)
-        except MissingEntry:
-            return
-        if found.submissions and {cell.name for cell in found.source_cells} != {cell.grade_id for cell in known.cells}:
-            raise CourseFault(
-                f"the gradebook holds submissions of another {notebook}, with other cells than exercises/ has. Next: "
-                f"course grade … --gradebook with a new database, or nbgrader db assignment remove {assignment} --force"
-            )
 
     @contextmanager
     def _writing(self, failed: str) -> Iterator[None]:
@@ -165,7 +318,7 @@ class GradebookWriter:
             commit()
         except (SQLAlchemyError, ValueError) as error:
             session.rollback()
-            raise CourseFault(f"{failed} ({_reason(error)}). {_AGAIN}") from None
+            raise CourseFault(f"{failed} ({_reason(error)}). Next: run the same command again") from None
         except BaseException:
             session.rollback()
             raise
@@ -174,17 +327,10 @@ class GradebookWriter:
 
 
 def read_gradebook(course: Course, url: str) -> list[Result]:
-    """Return a result for every submission of the course's assignments, ordered by student.
-
-    A notebook of which a cell still needs a grade by hand is not graded. Each autograded cell becomes a check, whose
-    evidence is the notebook's comment. Raises CourseFault.
-    """
-    try:
-        parsed = make_url(url)
-    except SQLAlchemyError:
-        parsed = None  # of which opening it says what is wrong
-    if parsed and parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_file():
-        raise CourseFault(f"there is no {parsed.database}. Next: course grade SUBMITTED --gradebook {url}")
+    """Return a result for every submission, ordered by student; its checks are the cells. Raises CourseFault."""
+    path = url.removeprefix("sqlite:///").partition("?")[0]
+    if url.startswith("sqlite:") and not Path(path).is_file():  # which opening it would make
+        raise CourseFault(f"there is no {path}. Next: course grade SUBMITTED --gradebook {url}")
     with closing(open_gradebook(url)) as book:
         try:
             every = [(each, found) for each in course.assignments for found in book.assignment_submissions(each.id)]
@@ -218,8 +364,7 @@ def _result(assignment: Assignment, submission: SubmittedAssignment) -> Result:
 
 
 def _exercise(id_: str, notebook: SubmittedNotebook) -> ExerciseResult:
-    comments = sorted(notebook.comments, key=lambda c: c.name)
-    said = "\n".join(c.comment.strip() for c in comments if c.comment)
+    said = "\n".join(c.comment.strip() for c in sorted(notebook.comments, key=lambda c: c.name) if c.comment)
     checks = tuple(
         CheckResult(
             id=grade.name,

@@ -31,22 +31,25 @@ from .which_exercise import Exercises, NotPlaced, place_of
 
 LOCK = ".collecting"
 MOST_NAMES = 10  # of one student's files that cannot be read, in what is remembered and said
+UNCLEAR = "are of the same exercise, and nothing says which of them counts"
 SECONDS = 20  # for the times of one clone, however many folders it has
 
 
 @dataclass
 class Collected:
-    """What became of everything. not_taken, said: sentences, each with what to do next. platforms: by download."""
+    """What became of everything, in sentences with what to do next; told: to a student, by file. platforms: by download."""
 
     laid: list[Candidate] = field(default_factory=list)
     not_taken: list[str] = field(default_factory=list)
+    told: list[tuple[str, str]] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     platforms: dict[str, list[str]] = field(default_factory=dict)
 
     def tell(self, download: Path, refused: Iterable[tuple[tuple[str, ...], str]]) -> None:
         """Say why something is not taken. refused: its path in the download, and what follows it."""
-        where = shown(download.name)
-        self.not_taken += [f"{where}: {'/'.join(map(shown, path))} {reason}" for path, reason in refused]
+        told = [("/".join(map(shown, path)), reason) for path, reason in refused]
+        self.told += told
+        self.not_taken += [f"{shown(download.name)}: {path} {reason}" for path, reason in told]
 
 
 _Claims = dict[tuple[str, str], dict[Person, list[Candidate]]]
@@ -181,10 +184,9 @@ class _Run:
                 except NotPlaced as error:
                     self.done.tell(path, [(member.path, str(error))])
                     continue
-                if self.only in (None, candidate.assignment):
-                    candidates.append(candidate)
-                else:
-                    self.elsewhere += 1
+                is_wanted = self.only in (None, candidate.assignment)
+                candidates += [candidate] * is_wanted
+                self.elsewhere += not is_wanted
         return candidates, closed
 
     def _candidate(
@@ -210,11 +212,12 @@ class _Run:
             path = "/".join(map(shown, each.member.path))
             for id_ in ids:
                 self.unread[student, id_].append(path)
-            told = f"{shown(student)}: handed in, not readable: {where}: {path} {each.member.closed.partition('. Next: ')[0]}"
+            why = each.member.closed.partition(". Next: ")[0]
+            told = f"{shown(student)}: handed in, not readable: {where}: {path} {why}"
+            self.done.told.append((path, f"{why}. Next: hand in the files themselves"))
             if all(is_opened(self.out, student, id_, self.memory) for id_ in ids):
-                self.done.said.append(
-                    f"{told}; what you have laid into {shown(student)}/{ids[0]}/ is graded in its place"
-                )
+                instead = f"what you have laid into {shown(student)}/{ids[0]}/ is graded in its place"
+                self.done.said.append(f"{told}; {instead}")
             else:
                 into = "/".join([str(self.out / student), *ids[: len(ids) == 1]])
                 next_ = f"Next: open it by hand, and put the files into {into}/; or ask for the files"
@@ -234,7 +237,10 @@ class _Run:
             laying.lay_out(own)
             taken |= {(student, each.assignment.id) for each in own}
             done.laid += laying.done
-            done.not_taken += laying.unclear
+            for where, files, target in laying.unclear:
+                next_ = f"Next: copy that one to {target}, then the same command again"
+                done.not_taken.append(f"{where}: {files} {UNCLEAR}. {next_}")
+                done.told.append((files, f"{UNCLEAR}. Next: hand in the one that counts, under the exercise's name"))
         for student, id_ in sorted(taken - self.unread.keys()):
             if before := memory.not_readable.get(student, {}).get(id_):
                 memory.note(["not readable", student, id_, []])
@@ -284,10 +290,7 @@ def _of_one_claimant(claims: _Claims, done: Collected) -> list[Candidate]:
 
 
 def commit_time(download: Path, folders: tuple[str, ...], until: float) -> str:
-    """Return the time, in ISO 8601, of the last commit of what lies in these folders; "" where no clone in the download says.
-
-    until: by the monotonic clock.
-    """
+    """Return the time, in ISO 8601, of the last commit of what lies in these folders; "" where no clone says it until then."""
     for i in reversed(range(len(folders) + 1)):
         clone = download.joinpath(*folders[:i])
         if (git := clone / ".git").is_dir() and not clone.is_symlink():
@@ -313,8 +316,7 @@ def _last_commit(theirs: Path, folder: str, until: float) -> str:
 def _git(arguments: list[str], variables: dict[str, str], until: float) -> str:
     """Return what git says, with no configuration but that of the repository in `variables`; "" where it says nothing."""
     variables |= {"CONFIG_GLOBAL": os.devnull, "CONFIG_NOSYSTEM": "1", "NO_LAZY_FETCH": "1", "NO_REPLACE_OBJECTS": "1"}
-    environment = {f"GIT_{name}": value for name, value in variables.items()}
-    environment["PATH"] = os.environ.get("PATH", os.defpath)
+    environment = {"PATH": os.environ.get("PATH", os.defpath), **{f"GIT_{k}": v for k, v in variables.items()}}
     with suppress(OSError, subprocess.SubprocessError, UnicodeDecodeError):
         run = partial(subprocess.run, env=environment, capture_output=True, text=True, check=True)
         return run(["git", *arguments], timeout=until - time.monotonic()).stdout.strip()

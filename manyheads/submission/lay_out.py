@@ -211,12 +211,12 @@ class Candidate:
 
 @dataclass
 class LayingOut:
-    """What becomes of one student's files. unclear: sentences on those that nothing tells apart, of which none is taken."""
+    """What becomes of one student's files. unclear: what nothing tells apart, so that none is taken: download, files, target."""
 
     out: Path
     memory: Memory
     done: list[Candidate] = field(default_factory=list)
-    unclear: list[str] = field(default_factory=list)
+    unclear: list[tuple[str, str, Path]] = field(default_factory=list)
     _rows: list[object] = field(default_factory=list)
     _writes: list[Callable[[], object]] = field(default_factory=list)
 
@@ -254,9 +254,7 @@ class LayingOut:
             # What an earlier run put there was chosen by nobody.
             chosen = [each for each in rivals if each.origin.digest == there not in self.memory.earlier.get(path, {})]
             if not chosen:
-                said = f"{paths_of(rivals)} are of the same exercise, and nothing says which of them counts"
-                next_ = f"Next: copy that one to {self.out / path}, then the same command again"
-                return self.unclear.append(f"{last.origin.download}: {said}. {next_}")
+                return self.unclear.append((last.origin.download, paths_of(rivals), self.out / path))
             self.done += [replace(each, state=State.SAME if each in chosen else State.BY_HAND) for each in own]
             return None
         others = [each for each in own if each.origin.digest != last.origin.digest]

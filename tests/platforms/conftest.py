@@ -122,40 +122,27 @@ def graded(notebook: dict) -> list[dict]:
 def edited() -> dict:
     notebook = filled(RIGHT)
     for cell in graded(notebook):
-        cell["source"] = "mine = 'now'"
-        cell["metadata"]["editable"] = True
+        cell["source"], cell["metadata"]["editable"] = "mine = 'now'", True
     return notebook
 
 
-def deleted() -> dict:
+def without_graded() -> dict:
     notebook = filled(RIGHT)
-    notebook["cells"] = [c for c in notebook["cells"] if c not in graded(notebook)]
-    return notebook
+    return {**notebook, "cells": [cell for cell in notebook["cells"] if cell not in graded(notebook)]}
 
 
-def copied() -> dict:
-    notebook = filled(WRONG)
-    notebook["cells"] += json.loads(json.dumps(graded(notebook))) * 2
-    notebook["cells"].insert(0, json.loads(json.dumps(graded(notebook)[0])))
-    return notebook
-
-
-def dearer() -> dict:
-    notebook = filled(WRONG)
-    for cell in graded(notebook):
-        cell["metadata"]["nbgrader"]["points"] = 100
-        cell["metadata"]["manyheads"] = {"checks": ["shape"]}
-    return notebook
-
-
-def skipping() -> dict:
+def tampered() -> dict:
+    """Graded cells copied, dearer, of fewer checks, with full marks as outputs, and cells that are not to run."""
     notebook = filled(WRONG)
     for cell in notebook["cells"]:
         cell["metadata"]["tags"] = ["skip-execution", "raises-exception"]
     for cell in graded(notebook):
+        cell["metadata"]["nbgrader"]["points"] = 100
+        cell["metadata"]["manyheads"] = {"checks": ["shape"]}
         full = {"data": {"text/plain": "1.0"}, "metadata": {}, "execution_count": 1}
         cell["outputs"] = [{"output_type": "execute_result", **full}]
-    return notebook
+    copies = json.loads(json.dumps(graded(notebook)))
+    return {**notebook, "cells": [copies[0], *notebook["cells"], *copies]}
 
 
 def mislabelled() -> dict:
@@ -196,10 +183,8 @@ CLASS: dict[str, tuple[float, dict[str, object]]] = {
     "notebook_that_is_not_json": (0, {f"{STEM}.ipynb": "{'cells': ["}),
     "noise_on_stderr": (4, {f"{STEM}.ipynb": filled(NOISY)}),
     "graded_cells_edited": (4, {f"{STEM}.ipynb": edited()}),
-    "graded_cells_deleted": (4, {f"{STEM}.ipynb": deleted()}),
-    "graded_cells_copied": (2, {f"{STEM}.ipynb": copied()}),
-    "points_changed": (2, {f"{STEM}.ipynb": dearer()}),
-    "cells_that_skip_execution": (2, {f"{STEM}.ipynb": skipping()}),
+    "graded_cells_deleted": (4, {f"{STEM}.ipynb": without_graded()}),
+    "graded_cells_tampered_with": (2, {f"{STEM}.ipynb": tampered()}),
     "metadata_of_another_world": (4, {f"{STEM}.ipynb": mislabelled()}),
     "stub_and_notebook": (4, {f"{STEM}.py": STUB, f"{STEM}.ipynb": filled(RIGHT)}),
     "script_and_notebook": (2, {f"{STEM}.py": WRONG, f"{STEM}.ipynb": filled(RIGHT)}),
@@ -269,7 +254,7 @@ def asked() -> PullRequest:
 @pytest.fixture
 def collected() -> Collected:
     """What was collected from it."""
-    return Collected(student="ada", number=7, head="a" * 40, refused=())
+    return Collected(repository="school/class", student="ada", number=7, head="a" * 40, refused=())
 
 
 @pytest.fixture

@@ -46,15 +46,11 @@ class Formgrader:
         self.browser.open(f"{self.address}/formgrader/{page}")
         self.browser.until(f"document.querySelector({shows!r})")
 
-    def click(self, element: str) -> None:
-        """Click on what this selector finds first."""
-        self.browser.js(f"document.querySelector({element!r}).click()")
-
-    def press_button(self, page: str, button: str) -> str:
-        """Press a button of a page; the title of the box that then says how it went."""
+    def press_button(self, page: str, button: str) -> None:
+        """Press a button of a page; the box that comes says that it went well."""
         self.open(page, button)
-        self.click(button)
-        return str(self.browser.until("document.querySelector('.modal-title')?.innerText"))
+        self.browser.js(f"document.querySelector({button!r}).click()")
+        assert self.browser.until("document.querySelector('.modal-title')?.innerText") == "Success"
 
     def write(self, field: str, text: str) -> None:
         """Write into a field, leave it, and wait until the page has saved it."""
@@ -63,26 +59,25 @@ class Formgrader:
         self.browser.type(text)
         self.browser.until("window.saved")
 
-    def open_submission(self, student: str) -> None:
-        """Open the page on which this student's notebook is graded by hand."""
+    def open_submission(self, student: str) -> str:
+        """Open the page on which this student's notebook is graded by hand; the comment that stands there."""
         query = """select submitted_notebook.id from submitted_notebook
             join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id where student_id = ?"""
         with closing(sqlite3.connect(self.course / "gradebook.db")) as book:
             ((id_,),) = book.execute(query, [student])
         self.open(f"submissions/{id_}/", "textarea.comment")
-        self.browser.until("document.querySelector('textarea.comment').placeholder")  # what is saved has come
+        return str(self.browser.until("document.querySelector('textarea.comment').placeholder"))
 
-
-@pytest.fixture(scope="module")
-def formgrader(browser, tmp_path_factory, for_nbgrader, fill, wrong):
-    """A course that nbgrader has never seen, with what two students handed in."""
-    course = for_nbgrader(TINY, tmp_path_factory.mktemp("instructor") / "course")
-    for student, notebook in {"ada": fill(wrong), "mallory": tricky(fill(wrong))}.items():
-        folder = course / "submitted" / student / "averages"
-        folder.mkdir(parents=True)
-        (folder / f"{STEM}.ipynb").write_text(json.dumps(notebook))
-    with jupyter(course, tmp_path_factory.mktemp("home")) as address:
-        yield Formgrader(browser, address, course)
+    def assert_inert(self, part: str) -> None:
+        """Every trick is there as text, every link was clicked, and nothing came of it."""
+        text = str(self.browser.js(f"document.querySelector({part!r}).textContent"))
+        assert [trick for trick in TRICKS if trick not in text] == []
+        before = self.browser.js("location.href.split('#')[0]")
+        self.browser.js(f"document.querySelectorAll('{part} a:not([target])').forEach(link => link.click())")
+        self.browser.js("new Promise(done => setTimeout(done, 1000))")
+        assert self.browser.js("window.ran") is None
+        assert self.browser.js("location.href.split('#')[0]") == before
+        assert [address for address in self.browser.requests if "tracker.example" in address] == []
 
 
 def tricky(notebook: dict) -> dict:
@@ -94,104 +89,44 @@ def tricky(notebook: dict) -> dict:
     return notebook
 
 
-@pytest.fixture(scope="module")
-def generated(formgrader: Formgrader) -> Formgrader:
-    """The assignment released, by its button."""
-    (formgrader.course / "exercises" / "averages" / f"{STEM}.ipynb").unlink()
-    assert formgrader.press_button("manage_assignments", "td.assign a") == "Success"
-    return formgrader
-
-
-@pytest.fixture(scope="module")
-def autograded(generated: Formgrader) -> Formgrader:
-    """Both students graded, by their buttons."""
-    for row in (1, 2):
-        button = f"tr:nth-child({row}) td.autograde a"
-        assert generated.press_button("manage_submissions/averages", button) == "Success"
-    return generated
-
-
-@pytest.fixture(scope="module")
-def commented(autograded: Formgrader) -> Formgrader:
-    """A comment and extra credit for ada, written on her page."""
-    autograded.open_submission("ada")
-    autograded.write("textarea.comment", "See me **today**.")
-    autograded.write("input#running_mean-values_extra_credit", "0.5")
-    return autograded
-
-
-@pytest.fixture(scope="module")
-def feedback(commented: Formgrader) -> Formgrader:
-    """Feedback for both, by its button."""
-    assert commented.press_button("manage_assignments", "td.generate-feedback a") == "Success"
-    return commented
-
-
-def feedback_page(formgrader: Formgrader, student: str) -> Path:
-    return formgrader.course / "feedback" / student / "averages" / f"{STEM}.html"
-
-
-def test_a_course_is_listed_before_any_command_has_run(formgrader: Formgrader) -> None:
-    formgrader.open("manage_assignments", "td.name a")
-    assert formgrader.browser.js("document.querySelector('td.name').innerText") == "averages"
-
-
-def test_its_button_generates_what_course_release_writes(generated: Formgrader) -> None:
-    name = f"exercises/averages/{STEM}.ipynb"
-    assert (generated.course / name).read_bytes() == (TINY / name).read_bytes()
-
-
-@pytest.mark.parametrize("link", ["td.name a", "td.preview a"], ids=["its source", "what students get"])
-def test_the_assignments_links_open_its_folders(generated: Formgrader, link: str) -> None:
-    generated.open("manage_assignments", link)
-    address = str(generated.browser.js(f"document.querySelector({link!r}).href"))
-    with urllib.request.urlopen(f"{address}?token={TOKEN}") as answer:
-        assert answer.status == 200
-    generated.browser.open(address)
-    generated.browser.until(f"document.body.innerText.includes('{STEM}.ipynb')")
-
-
-def test_its_button_autogrades_each_student(autograded: Formgrader) -> None:
-    autograded.open("manage_submissions/averages", "td.score")
-    scores = autograded.browser.js("[...document.querySelectorAll('td.score')].map(cell => cell.innerText)")
-    assert scores == ["2 / 4", "2 / 4"]
-
-
-def test_the_page_for_grading_by_hand_shows_the_diagnosis(autograded: Formgrader) -> None:
-    autograded.open_submission("mallory")
-    said = autograded.browser.js("document.querySelector('textarea.comment').placeholder")
-    assert "You divided by the length of x everywhere." in str(said)
-
-
-def test_nothing_that_a_student_wrote_runs_or_loads_where_it_is_shown(feedback: Formgrader) -> None:
-    feedback.open_submission("mallory")
-    assert_inert(feedback.browser, "#notebook-container")
-    feedback.browser.open(feedback_page(feedback, "mallory"))
-    assert_inert(feedback.browser, "body")
-
-
-def assert_inert(browser: Browser, part: str) -> None:
-    """Every trick is there as text, every link was clicked, and nothing came of it."""
-    text = str(browser.js(f"document.querySelector({part!r}).textContent"))
-    assert [trick for trick in TRICKS if trick not in text] == []
-    before = browser.js("location.href.split('#')[0]")
-    browser.js(f"document.querySelectorAll('{part} a:not([target])').forEach(link => link.click())")
-    browser.js("new Promise(done => setTimeout(done, 1000))")
-    assert browser.js("window.ran") is None
-    assert browser.js("location.href.split('#')[0]") == before
-    assert [address for address in browser.requests if "tracker.example" in address] == []
-
-
-def test_a_comment_and_extra_credit_reach_the_gradebook(commented: Formgrader) -> None:
-    with closing(sqlite3.connect(commented.course / "gradebook.db")) as book:
-        said = book.execute("select manual_comment from comment where manual_comment is not null").fetchall()
-        given = book.execute("select extra_credit from grade where extra_credit is not null").fetchall()
-    assert (said, given) == ([("See me **today**.",)], [(0.5,)])
-
-
-def test_the_feedback_page_has_comment_extra_credit_and_diagnosis(feedback: Formgrader) -> None:
-    feedback.browser.open(feedback_page(feedback, "ada"))
-    page = " ".join(str(feedback.browser.js("document.body.innerText")).split())
+def test_its_buttons_go_from_the_listing_to_the_feedback(browser, tmp_path, for_nbgrader, fill, wrong):
+    """In a course that nbgrader has never seen, with what two students handed in."""
+    course = for_nbgrader(TINY, tmp_path / "instructor" / "course")
+    for student, notebook in {"ada": fill(wrong), "mallory": tricky(fill(wrong))}.items():
+        folder = course / "submitted" / student / "averages"
+        folder.mkdir(parents=True)
+        (folder / f"{STEM}.ipynb").write_text(json.dumps(notebook))
+    released = f"exercises/averages/{STEM}.ipynb"
+    (course / released).unlink()
+    with jupyter(course, tmp_path / "home") as address:
+        pages = Formgrader(browser, address, course)
+        pages.open("manage_assignments", "td.name a")  # before any command has run
+        assert browser.js("document.querySelector('td.name').innerText") == "averages"
+        pages.press_button("manage_assignments", "td.assign a")
+        assert (course / released).read_bytes() == (TINY / released).read_bytes()
+        for link in ("td.name a", "td.preview a"):  # its source, and what students get
+            pages.open("manage_assignments", link)
+            there = str(browser.js(f"document.querySelector({link!r}).href"))
+            with urllib.request.urlopen(f"{there}?token={TOKEN}") as answer:
+                assert answer.status == 200
+            browser.open(there)
+            browser.until(f"document.body.innerText.includes('{STEM}.ipynb')")
+        for row in (1, 2):
+            pages.press_button("manage_submissions/averages", f"tr:nth-child({row}) td.autograde a")
+        pages.open("manage_submissions/averages", "td.score")
+        scores = browser.js("[...document.querySelectorAll('td.score')].map(cell => cell.innerText)")
+        assert scores == ["2 / 4", "2 / 4"]
+        assert "You divided by the length of x everywhere." in pages.open_submission("mallory")
+        pages.assert_inert("#notebook-container")
+        pages.open_submission("ada")
+        pages.write("textarea.comment", "See me **today**.")
+        pages.write("input#running_mean-values_extra_credit", "0.5")
+        pages.press_button("manage_assignments", "td.generate-feedback a")
+        feedback = {name: course / "feedback" / name / "averages" / f"{STEM}.html" for name in ("ada", "mallory")}
+        browser.open(feedback["mallory"])
+        pages.assert_inert("body")
+        browser.open(feedback["ada"])
+        page = " ".join(str(browser.js("document.body.innerText")).split())
     assert "(Score: 2.5 / 4.0)" in page
     assert "See me today." in page, "a comment by hand takes the place of the automatic one"
     assert "✗ averages all that came so far" in page

@@ -189,6 +189,27 @@ def test_what_cannot_be_read_is_told_to_the_student_without_paths_of_the_grader(
     assert "put the files into" not in results["output"]
 
 
+def test_files_of_the_other_assignment_are_named_and_nothing_is_scored(container: Container) -> None:
+    """0 of 40 was once entered without a word, for work that was handed in at the wrong slot."""
+    course = container.root / "source" / "course"
+    rows, checks = course / "course.yaml", course / "grader" / "checks"
+    text, whole = rows.read_text(), (checks / "test_running_mean.py").read_text()
+    for old, new in (("averages", "medians"), ("Averages", "Medians"), ("running_mean", "running_median")):
+        text, whole = text.replace(old, new), whole.replace(old, new)
+    rows.write_text(rows.read_text() + text[text.index("  - id: medians") :])
+    (checks / "test_running_median.py").write_text(whole)
+    container.hand_in("01_running_median.py", b"def running_median(x):\n    return x\n")
+    results, done = container.grade()
+    assert not {"score", "tests"} & results.keys()
+    assert results["output"].startswith("Nothing was graded, for no file is of this assignment")
+    assert "not graded: 01_running_median.py is of Medians, not of this one" in results["output"]
+    assert done.returncode == 1
+    container.hand_in("01_running_mean.py", RIGHT.read_bytes())
+    results, _ = container.grade()
+    assert results["score"] == 4
+    assert "not graded: 01_running_median.py is of Medians, not of this one" in results["output"]
+
+
 def test_nothing_handed_in_scores_nothing(container: Container) -> None:
     results, done = container.grade()
     assert (results["score"], done.returncode) == (0, 0)

@@ -81,7 +81,8 @@ def book_of(folder: Path) -> str:
 
 def test_an_assignment_of_nbgraders_own_goes_nbgraders_own_way(course, tmp_path, nbgrader):
     """The one that `nbgrader quickstart` makes, in the folder of this course; one of its notebooks, for a kernel starts
-    for each."""
+    for each.
+    """
     nbgrader(tmp_path, "quickstart", "other")
     (tmp_path / "other" / "source" / "ps1" / "problem2.ipynb").unlink()
     shutil.copytree(tmp_path / "other" / "source" / "ps1", course / "source" / "ps1")

@@ -18,8 +18,14 @@ from sqlalchemy import inspect, text
 
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
-from manyheads.platforms.nbgrader_cells import KnownCell, cell_scores, late_share
-from manyheads.platforms.nbgrader_gradebook import GradebookWriter, open_gradebook, read_gradebook
+from manyheads.platforms.nbgrader_gradebook import (
+    GradebookWriter,
+    KnownCell,
+    cell_scores,
+    late_share,
+    open_gradebook,
+    read_gradebook,
+)
 from manyheads.result import Adjustment, Diagnosed, ExerciseResult, Result
 from tests import make
 

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import subprocess
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -179,19 +180,28 @@ def test_canvas_finds_each_attachment_and_shows_the_students_own_file_with_the_f
     inner = io.BytesIO()
     with zipfile.ZipFile(inner, "w") as archive:
         archive.writestr("02_median.py", "def median(x):\n    return x\n")
+    tarred = io.BytesIO()
+    with tarfile.open(fileobj=tarred, mode="w:gz") as archive:
+        for name in ("01_mean.py", "02_median.py"):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(MEAN)
+            archive.addfile(entry, io.BytesIO(MEAN.encode()))
     names = {
         "lovelaceada_LATE_1_10_01_mean.py": MEAN,
         "lovelaceada_1_11_02_median-2.py": "# coding: utf-8\ndef median(x):\n    return x\n",
         "bartokbela_2_20_01_mean.ipynb": json.dumps(notebook),
         "chenchen_3_30_work.zip": inner.getvalue(),
+        "danadan_5_50_work.tar.gz": tarred.getvalue(),
         "anon_aB3x9_40_01_mean.py": MEAN,
         "LATE_anon_aB3x9_41_02_median.py": MEAN.replace("mean", "median"),
     }
     send(run_course, here, *take(here, names))
     files = archive_of(here, "canvas-averages.zip")
-    owners = {10: "1", 11: "1", 20: "2", 30: "3", 40: "aB3x9", 41: "aB3x9"}
+    owners = {10: "1", 11: "1", 20: "2", 30: "3", 40: "aB3x9", 41: "aB3x9", 50: "5"}
     assert {as_canvas_reads(name, owners) for name in files} == {(user, file) for file, user in owners.items()}
-    assert set(files) == set(names)
+    said = files.pop("danadan_5_50_work.tar.gz.txt").decode()
+    assert {*files, "danadan_5_50_work.tar.gz"} == set(names)
+    assert said.startswith("## Averages: "), "a text, of all its exercises, which is called one"
     ada = files["lovelaceada_1_11_02_median-2.py"].decode()
     assert "# the middle is missed" in ada.replace("#   ", "# ").replace("#  ", "# ")
     assert ada.endswith(str(names["lovelaceada_1_11_02_median-2.py"]))

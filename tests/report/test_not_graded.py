@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.platforms.grade_pull_request import why_not_on_a_gpu
-from manyheads.platforms.report_pull_request import Run, verdict
+from manyheads.platforms.pull_request import verdict, why_not_on_a_gpu
 from manyheads.report.class_view import ClassView
 from manyheads.report.exports import FORMATS
 from manyheads.report.markdown import feedback_markdown, one_exercise, results_section
@@ -79,11 +78,11 @@ def test_markdown_and_feedback_say_it_in_place_of_points() -> None:
 
 
 def test_a_pull_request_is_neither_right_nor_wrong_for_it() -> None:
-    nothing = Run(None)
-    assert verdict(Run([ADA]), nothing, ()) == ("neutral", "not graded: 1 of 2")
+    nothing = "none"
+    assert verdict([ADA], nothing, ()) == ("neutral", "not graded: 1 of 2")
     wrong = graded("ada", exercise("dance", 1), exercise("mask", None))
-    assert verdict(Run([wrong]), nothing, ())[0] == "failure"
-    right_beside = verdict(Run([ADA]), nothing, {("heads", "mask")})
+    assert verdict([wrong], nothing, ())[0] == "failure"
+    right_beside = verdict([ADA], nothing, {("heads", "mask")})
     assert right_beside == ("success", "not graded: 1 of 2")
     assert why_not_on_a_gpu([CAT], ()) == "", "one of its checks passed"
 

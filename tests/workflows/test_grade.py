@@ -5,7 +5,7 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from manyheads.platforms.report_pull_request import MARK
+from manyheads.platforms.pull_request import MARK
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG
 from tests.workflows.hosted.records import JobRun, StepRun
 from tests.workflows.school import DEVICE, KEY, NOTEBOOK, SCRIPT, WORKFLOW, School, git
@@ -240,19 +240,6 @@ def test_a_repository_where_grading_is_not_on_does_nothing(school: School) -> No
     jobs = school.run(school.pull_request(7, {SCRIPT: RIGHT}))
     assert outcomes(jobs) == {"cpu": "skipped", "approval": "skipped", "gpu": "skipped", "report": "skipped"}
     assert school.service.requests == []
-
-
-@pytest.mark.soak  # tests/platforms/test_report_pull_request.py has it without the runner
-def test_an_older_commit_leaves_the_comment_to_the_newest(school: School) -> None:
-    right = school.pull_request(1, {SCRIPT: RIGHT})
-    school.run(school.pull_request(1, {SCRIPT: WRONG}))
-    said = comment(school, 1)
-    jobs = school.run(right)
-    assert outcomes(jobs)["report"] == "success", problems(jobs)
-    assert comment(school, 1) == said
-    assert jobs["report"].summary.startswith("## Averages: 4 / 4\n")
-    run = school.service.check_runs[-1]
-    assert (run["head_sha"], run["output"]["title"]) == (right["pull_request"]["head"]["sha"], "4 / 4")
 
 
 @pytest.mark.soak  # the run is made twice in full

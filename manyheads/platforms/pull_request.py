@@ -1,0 +1,379 @@
+"""Grade a pull request's files in the box, hand the results on as data that nobody has to believe, and report them."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ..box.names import Device, Level
+from ..course import Assignment, Course, Exercise
+from ..course.load import course_secret
+from ..errors import CourseFault
+from ..judge.judge_process import GradePlan, SteadyJudge
+from ..report.labels import IDS, Labels, label_of, labels_of
+from ..report.markdown import CUT, LONGEST, attempt_text, results_section, text_block
+from ..report.words import attempt_words, out_of, out_of_all
+from ..result import MOST_LINES, ExerciseResult, Result, with_total, write_result
+from ..submission import (
+    ENDINGS,
+    Unreadable,
+    code_digest,
+    find_submissions,
+    lines_of,
+    read_attempt,
+    read_bytes,
+    read_file,
+)
+from ..submission.read import LINE_LIMIT, asked_of
+from ..submission.source_text import DEFINITIONS, statements_of
+from ..submission.standing import named_line
+from . import github
+from .github import Api, Collected, Environment, PullRequest, ServiceError
+
+CLEAN = "clean"
+EXCLUDED = {"crashed": "crashed", "timeout": "ran out of time"}
+ABOUT = "about.json"
+LIMIT_KIB = 4096  # of an artifact
+CHECKS = 200  # of one exercise
+OURSELVES, NAME = "github-actions[bot]", "grade"  # the account of the workflow's token, and the check run's name
+MARK = "<!-- many-heads: grade -->"  # identifies the comment for the next push
+ENDED = {  # how a job ended that did not succeed
+    "failure": "did not finish: a fault of the grader or of this repository's set-up, not yours. Your instructor can see why.",
+    "cancelled": "was stopped. Push again, or ask your instructor to run it again.",
+    "skipped": "was skipped.",
+}
+NOT_COLLECTED = (
+    "## Not graded\n\nThe files of this pull request could not be read. The step “Collect the exercise files” of job "
+    "`cpu` says why. Push again, or ask your instructor."
+)
+NOTHING_STARTED = (
+    "## Nothing is started\n\nEvery exercise is as it was handed out, or is not there under its own name. "
+    "Fill one, `make check`, push again."
+)
+AT_MOST = 50  # annotations in one request to the service
+_BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)  # `text_block` lets no text end it early
+
+NotStarted = Collection[tuple[str, str]]  # ids (assignment, exercise)
+Run = Sequence[Result] | str  # the results of a grading job, or why there are none
+
+
+class Artifact(BaseModel):
+    """What a job hands on to the reporting one and to the next push. digests: of all attempts, by exercise."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    student: str = ""
+    head: str = ""
+    device: Device = Device.CPU
+    started: dict[
+        str, str
+    ] = {}  # the file that counted, by exercise; of a merged attempt only the private course knows
+    digests: dict[str, str] = {}
+    results: tuple[Result, ...] = ()
+
+
+class ArtifactError(CourseFault):
+    """This is not an artifact of this pull request's grading. The text ends with what to do next."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"{ABOUT} is not what grading writes ({problem}). Next: run the workflow again")
+
+
+def why_not_on_a_gpu(results: Sequence[Result], refused: Sequence[str], labels: Labels = IDS) -> str:
+    """Return one sentence that says why attempts may not run on the GPU, from their results on a CPU; "" if they may."""
+    if not results:
+        return "Nothing is started."
+    if refused:
+        return "A file could not be taken."
+    checks = [(exercise.id, check) for result in results for exercise in result.exercises for check in exercise.checks]
+    for id_, check in checks:
+        if check.outcome in EXCLUDED:
+            return f"An attempt ({labels.exercise(id_)}) {EXCLUDED[check.outcome]} on the CPU."
+    return "" if any(check.score for _, check in checks) else "Nothing works on the CPU yet."
+
+
+def not_started(course: Course, started: Mapping[str, str]) -> NotStarted:
+    """Return the ids (assignment, exercise) of the exercises that are as their stubs."""
+    return frozenset((e.assignment.id, e.id) for e in course.exercises if e.id not in started)
+
+
+def grade_collected(course: Course, collected: Collected, submitted: Path, device: Device, out: Path) -> Artifact:
+    """Return a result for each assignment with an exercise that is started. Raises BoxUnavailable, GraderFault.
+
+    out: may hold what an earlier push left; what has not changed since is not graded again.
+    """
+    before, started, digests, wanted = Artifact(), dict[str, str](), dict[str, str](), set[str]()
+    with suppress(ArtifactError):
+        found = read_artifact(out, course, collected.student)
+        before = found if found.device is device else before
+    for exercise in course.exercises:
+        stub = code_digest(exercise.script.read_text(encoding="utf-8"))
+        folder = submitted / collected.student / exercise.assignment.id
+        attempt = read_attempt(folder, exercise.stem, stub, course.limits.source_kib)
+        digests[exercise.id] = attempt.digest
+        if not attempt.missing and (attempt.problem or code_digest(attempt.source) != stub):
+            started[exercise.id] = attempt.name
+            wanted.add(exercise.assignment.id)
+    earlier = {result.assignment: result for result in before.results}
+    same = [e for result in before.results for e in result.exercises if before.digests.get(e.id) == digests[e.id]]
+    kept = {exercise.id: exercise for exercise in same if exercise.is_graded}
+    plan, results = GradePlan(course_secret(course.root), device=device, course=course.root, level=Level.NAMESPACES), []
+    with ExitStack() as stack:
+        judge: SteadyJudge | None = None  # where nothing is to be graded, no box is started
+        for submission in find_submissions(course, submitted)[0]:
+            id_, exercises = submission.assignment.id, submission.assignment.exercises
+            if submission.student != collected.student or id_ not in wanted:
+                continue
+            todo = [exercise.id for exercise in exercises if exercise.id not in kept]
+            if not todo:
+                results.append(earlier[id_])
+                continue
+            judge = judge or stack.enter_context(closing(SteadyJudge(plan)))
+            graded = judge.grade(submission, todo)
+            for fault in graded.faults:  # the instructor can read the job's log
+                print(f"course: a fault of the grader's own: {fault}. Next: course verify", file=sys.stderr)
+            of = {exercise.id: exercise for exercise in graded.result.exercises} | kept
+            results.append(with_total(graded.result, [of[exercise.id] for exercise in exercises]))
+    about = {"student": collected.student, "head": collected.head, "device": device}
+    return Artifact(started=started, digests=digests, results=tuple(map(_without_edits, results)), **about)
+
+
+def _without_edits(result: Result) -> Result:
+    """Return the result as a student may read it: with the lines that are wrong, without the edits that prove it."""
+    exercises = []
+    for exercise in result.exercises:
+        lines = tuple(line.model_copy(update={"edit": ""}) for line in exercise.lines)
+        exercises.append(exercise.model_copy(update={"lines": lines}))
+    return result.model_copy(update={"exercises": tuple(exercises)})
+
+
+def write_artifact(folder: Path, artifact: Artifact) -> None:
+    """Write all of it for the next job, and FOLDER/<student>/<assignment>.json for every result."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob("*/*.json"):  # of an earlier push
+        path.unlink()
+    for result in artifact.results:
+        write_result(result, folder)
+    (folder / ABOUT).write_text(artifact.model_dump_json() + "\n", encoding="utf-8")
+
+
+def read_artifact(folder: Path, course: Course, student: str, head: str = "") -> Artifact:
+    """Read what is this student's, of this commit or "" for any, and possible in this course. Raises ArtifactError."""
+    try:
+        artifact = Artifact.model_validate_json(read_bytes(folder / ABOUT, LIMIT_KIB))
+    except Unreadable:
+        raise ArtifactError("it is missing, no regular file, or too large") from None
+    except ValidationError:
+        raise ArtifactError("it does not follow the schema") from None
+    known, ids = {each.id: each for each in course.assignments}, [result.assignment for result in artifact.results]
+    possible = {(e.id, f"{e.stem}{end}") for e in course.exercises for end in ENDINGS}
+    _demand("it is of another commit", artifact.student == student and head in ("", artifact.head))
+    _demand("its assignments", ids == [id_ for id_ in known if id_ in ids])
+    _demand("what is started", possible.issuperset(artifact.started.items()))
+    for result in artifact.results:
+        _demand_possible(result, known[result.assignment], artifact)
+    return artifact
+
+
+def _demand(problem: str, holds: bool) -> None:
+    if not holds:
+        raise ArtifactError(problem)
+
+
+def _demand_possible(result: Result, assignment: Assignment, artifact: Artifact) -> None:
+    """Raise ArtifactError unless the points are those of the checks that passed, and so on."""
+    whose = (result.student, result.device, result.isolation)
+    _demand("it is of another submission", whose[:2] == (artifact.student, artifact.device))
+    _demand("it was not graded in the box", whose[2] == Level.NAMESPACES)
+    _demand("its exercises", [e.id for e in result.exercises] == [e.id for e in assignment.exercises])
+    for exercise, known in zip(result.exercises, assignment.exercises, strict=True):
+        earned = [check.max_score if check.outcome == "passed" else 0.0 for check in exercise.checks]
+        ran = not any(check.outcome == "skipped" and check.max_score for check in exercise.checks)
+        most = sum(check.max_score for check in exercise.checks)
+        adds_up = [check.score for check in exercise.checks] == earned and len(earned) <= CHECKS
+        adds_up = adds_up and _close(exercise.score, sum(earned) if ran else None) and _close(exercise.max_score, most)
+        # A GPU has additional checks.
+        adds_up = adds_up and (artifact.device is not Device.CPU or _close(most, known.points))
+        _demand(f"its points in {known.id}", adds_up)
+        allowed = len(exercise.lines) <= MOST_LINES and not (exercise.lines and exercise.is_done)
+        places = all(line.line <= LINE_LIMIT and not line.edit for line in exercise.lines)
+        _demand(f"its lines in {known.id}", allowed and places)
+    whole = with_total(result, result.exercises)
+    _demand("its points", _close(whole.score, result.score) and _close(whole.max_score, result.max_score))
+
+
+def _close(a: float | None, b: float | None) -> bool:
+    """Return whether these are the same points, or none."""
+    return a is b if a is None or b is None else isclose(a, b, abs_tol=1e-6)
+
+
+def write_report(course: Course, environment: Environment, submitted: Path, cpu: Path, gpu: Path) -> str:
+    """Write the comment, the check run and the summary of this run. Returns a line about them.
+
+    Raises CourseFault; of the service or an artifact after everything that can be written is.
+    """
+    asked, faults, found = github.pull_request(environment), list[CourseFault](), list[dict[str, Any]]()
+    try:
+        collected = github.read_collected(submitted)
+    except CourseFault:  # collecting failed here, so it failed in the grading job too
+        conclusion, title, text = "neutral", "Not graded", NOT_COLLECTED
+    else:
+        if (asked.head, asked.student) != (collected.head, collected.student):
+            raise CourseFault(f"{submitted} is of another commit. Next: course ci collect --out {submitted}")
+        ended, artifacts = (
+            [github.needed(environment, name) for name in ("CPU_RESULT", "GPU_RESULT")],
+            list[Artifact | None](),
+        )
+        for how, folder in zip(ended, (cpu, gpu), strict=True):
+            try:
+                artifacts.append(read_artifact(folder, course, asked.student, asked.head) if how == "success" else None)
+            except ArtifactError as error:
+                artifacts.append(None)
+                faults.append(error)
+        from_cpu, (on_a_cpu, on_a_gpu) = (
+            artifacts[0] or Artifact(),
+            (each.results if each else None for each in artifacts),
+        )
+        on_cpu, label = cpu_run(ended[0], on_a_cpu), environment.get("GPU_RUNNER", "")
+        on_gpu = gpu_run(ended[1], label, on_a_gpu, on_cpu, collected.refused, labels_of(course))
+        spared = not_started(course, from_cpu.started)
+        conclusion, title = verdict(on_cpu, on_gpu, spared)
+        text = body(course, on_cpu, on_gpu, collected.refused, spared, asked.head)
+        found = annotate(course, from_cpu, submitted)
+    github.tell(environment, "GITHUB_STEP_SUMMARY", text)
+    api, output = github.api_of(environment, asked.repository), {"title": title, "summary": text, "annotations": found}
+    about = {"name": NAME, "head_sha": asked.head, "status": "completed", "conclusion": conclusion, "output": output}
+    for write in (lambda: api.call("POST", "check-runs", about), lambda: write_comment(api, asked, text)):
+        try:
+            write()
+        except ServiceError as error:  # the other one is written all the same
+            faults.insert(0, error)
+    for fault in faults:
+        raise fault
+    return f"Reported {title} ({conclusion})."
+
+
+def write_comment(api: Api, request: PullRequest, text: str) -> None:
+    """Update our comment, or write it: it is about the newest commit, and no older one changes it. Raises ServiceError."""
+    if str(api.call("GET", f"pulls/{request.number}")["head"]["sha"]) != request.head:
+        return
+    marked = {"body": f"{MARK}\n{text}"}
+    for comment in api.pages(f"issues/{request.number}/comments"):
+        # A comment of another account, or of one that is deleted, is not ours, even with our mark.
+        if comment["user"] and comment["user"]["login"] == OURSELVES and str(comment["body"]).startswith(MARK):
+            api.call("PATCH", f"issues/comments/{int(comment['id'])}", marked)
+            return
+    api.call("POST", f"issues/{request.number}/comments", marked)
+
+
+def cpu_run(outcome: str, results: Sequence[Result] | None) -> Run:
+    """Return the run on a CPU, from how the job ended (`needs.cpu.result`)."""
+    return (
+        results if outcome == "success" and results is not None else f"Grading {ENDED.get(outcome, ENDED['failure'])}"
+    )
+
+
+def gpu_run(
+    outcome: str, label: str, results: Sequence[Result] | None, cpu: Run, refused: Sequence[str], labels: Labels = IDS
+) -> Run:
+    """Return the run on a GPU, or the reason why there is none."""
+    if not label:
+        return "Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty)."
+    if isinstance(cpu, str):
+        return "Not run: grading on a CPU comes first."
+    if outcome == "skipped":
+        return f"Not run. {why_not_on_a_gpu(cpu, refused, labels) or 'Nobody approved it.'}"
+    return (
+        results if outcome == "success" and results is not None else f"The run {ENDED.get(outcome, ENDED['failure'])}"
+    )
+
+
+def verdict(cpu: Run, gpu: Run, not_started: NotStarted) -> tuple[str, str]:
+    """Return the check run's conclusion and title: failure if anything started fails, success if all passes, else neutral."""
+    if isinstance(cpu, str) or not cpu:
+        return "neutral", "Not graded" if cpu else "Nothing is started"
+    results = [*cpu, *(() if isinstance(gpu, str) else gpu)]
+    started = [e for r in results for e in r.exercises if (r.assignment, e.id) not in not_started]
+    graded = [e for e in started if e.is_graded]
+    # Also a check without points, such as those for a GPU, is not to fail.
+    ended = {check.outcome for e in graded for check in e.checks}
+    right = all(e.score == e.max_score for e in graded) and ended <= {"passed", "skipped"}
+    return ("success" if graded == started else "neutral") if right else "failure", out_of_all(cpu)
+
+
+def body(
+    course: Course, cpu: Run, gpu: Run | None, refused: Sequence[str], not_started: NotStarted, commit: str
+) -> str:
+    """Return the report as Markdown, in which a student's text is shown literally. Without `gpu`, a GPU is not mentioned."""
+    labels = labels_of(course)
+    parts = [f"## Not graded\n\n{cpu}" if isinstance(cpu, str) else NOTHING_STARTED]
+    if cpu and not isinstance(cpu, str):
+        parts = [results_section(course.title, cpu, not_started, labels)]
+    if refused:
+        parts.append("These files are not graded:\n\n" + text_block("\n".join(refused)))
+    if isinstance(gpu, str):
+        parts.append(f"**On a GPU:** {gpu}")
+    elif gpu is not None:
+        devices = ", ".join(sorted({result.device for result in gpu}))
+        parts.append(results_section(f"On the GPU runner ({devices})", gpu, not_started, labels))
+    if cpu and not isinstance(cpu, str):
+        by = f"isolation: {cpu[0].isolation}, torch {cpu[0].versions.get('torch', '?')}"
+        parts.append(text_block(f"commit {commit[:10]}, {by}"))
+    text = "\n\n".join(parts)
+    if len(text.encode()) <= LONGEST:
+        return text
+    # Too long for a comment: the tables only. What stands in a block is no table, however it begins.
+    lines = [line for line in _BLOCK.sub("", text).splitlines() if line.startswith(("## ", "### ", "| ", "|---"))]
+    return "\n".join([*lines, "", CUT]).encode()[:LONGEST].decode(errors="ignore")
+
+
+def annotate(course: Course, artifact: Artifact, submitted: Path) -> list[dict[str, Any]]:
+    """Return an annotation for each exercise that is started and not right, as the API takes it, which shows its text literally."""
+    found, known = [], {each.id: each for each in course.exercises}
+    for result in artifact.results:
+        for graded in result.exercises:
+            name, exercise = artifact.started.get(graded.id), known[graded.id]
+            if name and not attempt_words(graded).passed:
+                line = _line(course, exercise, graded, submitted / result.student / result.assignment / name)
+                about = {"path": f"exercises/{result.assignment}/{name}", "start_line": line, "end_line": line}
+                said = {"title": f"{label_of(exercise)}: {out_of(graded)}", "message": attempt_text(graded)[:4000]}
+                found.append({**about, "annotation_level": "warning", **said})
+    return found[:AT_MOST]
+
+
+def _line(course: Course, exercise: Exercise, result: ExerciseResult, file: Path) -> int:
+    """Return the line that is proved to be wrong, else that in the first failed check's evidence, else that of a definition."""
+    source = read_file(file, course.limits.source_kib)
+    lines, first, asked = lines_of(source.source), attempt_words(result).first, asked_of(exercise)
+    found = [proved.line for proved in result.lines] + [named_line(first.evidence, source) if first else 0]
+    parts = statements_of(source.source)
+    found += [part.lineno for part in parts if isinstance(part, DEFINITIONS) and part.name in asked]
+    line = next((line for line in found if 1 <= line <= len(lines)), 1)
+    return _line_of_notebook(file.read_bytes(), lines[:line]) if file.suffix == ".ipynb" else line
+
+
+def _line_of_notebook(content: bytes, code: Sequence[str]) -> int:
+    """Return the line of the .ipynb file that the last of these lines stands on: Jupyter writes one line of code on each."""
+    places: dict[str, list[int]] = {}
+    for number, line in enumerate(lines_of(content.decode("utf-8-sig", "replace")), 1):
+        try:
+            text = json.loads(line.strip().rstrip(","))
+        except (ValueError, RecursionError):  # somebody else's file: it may be brackets alone
+            continue
+        if isinstance(text, str):
+            places.setdefault(text.rstrip("\n"), []).append(number)
+    place = 0
+    for text in filter(str.strip, code):
+        found = places.get(text, [])
+        after = bisect_right(found, place)
+        place = found[after] if after < len(found) else place
+    return max(place, 1)
