@@ -1,7 +1,6 @@
 """nbgrader's notebooks and its database, through its own API: what stands in cells, results written as they count, and read.
 
-Each student is one transaction, so a killed run leaves complete students, and the next run adds the others. Writing
-twice changes nothing.
+Each student is one transaction: a killed run leaves complete students. Writing twice changes nothing.
 """
 
 from __future__ import annotations
@@ -109,8 +108,8 @@ def shown(submission: Submission, exercise: Exercise, limit_kib: int) -> str:
         own = [*_code_cells(json.loads(text))]
         ids = {cell.grade_id for cell in known.cells}
         for place in places:
-            grade_id = place["metadata"]["nbgrader"]["grade_id"]
-            place["source"] = "\n".join(source for id_, source in own if id_ == grade_id) or DELETED
+            sources = [source for id_, source in own if id_ == place["metadata"]["nbgrader"]["grade_id"]]
+            place["source"] = "\n".join(sources) if sources else DELETED
         more: dict[str, Any] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
         cells += [{**more, "source": source} for id_, source in own if id_ not in ids and source.strip()]
     else:

@@ -14,8 +14,7 @@ from manyheads.authoring.class_repository import bundle, hand_over
 from manyheads.course import load_course
 from tests.make import REPOSITORY, TINY, copy_course
 from tests.workflows.hosted.actions import ACTIONS
-from tests.workflows.hosted.records import JobRun, Repository, StepRun, load_workflow
-from tests.workflows.hosted.runner import Run
+from tests.workflows.hosted.runner import JobRun, Repository, Run, StepRun, load_workflow
 from tests.workflows.hosted.service import Service
 
 SCRIPT, NOTEBOOK = (f"exercises/averages/01_running_mean{end}" for end in (".py", ".ipynb"))
@@ -139,20 +138,8 @@ class School:
         )
         runs = self.folder / f"run-{len(list(self.folder.iterdir()))}"
         runs.mkdir()
-        return Run(
-            workflow,
-            name,
-            event,
-            repository,
-            self.service,
-            runs,
-            ACTIONS,
-            OFFLINE,
-            self.tools,
-            {"gpu": DEVICE},
-            self.after_step,
-            self.quick_pip,
-        )
+        told = (workflow, name, event, repository, self.service, runs, ACTIONS, OFFLINE, self.tools)
+        return Run(*told, {"gpu": DEVICE}, self.after_step, self.quick_pip)
 
 
 def _change(path: Path, change: Change) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.workflows.hosted.actions import ACTIONS
-from tests.workflows.hosted.records import Repository, load_workflow
-from tests.workflows.hosted.runner import Run
+from tests.workflows.hosted.runner import Repository, Run, load_workflow
 from tests.workflows.hosted.service import Service
 from tests.workflows.school import OFFLINE, REPOSITORY, publish
 

@@ -7,7 +7,7 @@ import pytest
 
 from manyheads.platforms.pull_request import MARK
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG
-from tests.workflows.hosted.records import JobRun, StepRun
+from tests.workflows.hosted.runner import JobRun, StepRun
 from tests.workflows.school import DEVICE, KEY, NOTEBOOK, SCRIPT, WORKFLOW, School, git
 
 pytestmark = pytest.mark.journey

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.workflows.hosted.records import load_workflow
+from tests.workflows.hosted.runner import load_workflow
 from tests.workflows.rules import broken
 
 WORKFLOWS = Path(__file__).parents[2] / ".github" / "workflows"

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tests.workflows.hosted.expressions import Contexts, UnknownExpression, condition, evaluate, fill
-from tests.workflows.hosted.records import ActionFailed, JobRun, Repository, load_workflow
-from tests.workflows.hosted.runner import Run, Step
+from tests.workflows.hosted.runner import ActionFailed, JobRun, Repository, Run, Step, load_workflow
 from tests.workflows.hosted.service import Service
 
 

@@ -9,8 +9,7 @@ import venv
 from collections.abc import Mapping
 from pathlib import Path
 
-from .records import ActionFailed
-from .runner import Step
+from .runner import ActionFailed, Step
 
 VENV = Path(sys.executable).parents[1]
 LONG_AGO = 1_000_000_000  # so that make finds the environment newer than what it is made from
@@ -53,7 +52,7 @@ def setup_python(step: Step) -> Mapping[str, str]:
     """A `python` with everything installed, whatever version was asked for."""
     if step.given.keys() != {"python-version"}:
         raise ActionFailed(f"setup-python with {dict(step.given)}")
-    step.paths.insert(0, str(VENV / "bin"))
+    step.job.paths.insert(0, str(VENV / "bin"))
     if not (step.workspace / "engine.sha256").exists():
         return {"python-version": "3.12.1"}
     # Everything but our own engine, which is installed here by a link of another kind: the job installs its wheel.
@@ -63,7 +62,7 @@ def setup_python(step: Step) -> Mapping[str, str]:
     (Path(sites["purelib"]) / "everything.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
     if step.run.quick_pip:
         shutil.copy(Path(__file__).with_name("quick_pip.py"), Path(sites["purelib"]) / "pip.py")
-    step.paths.insert(0, str(place / "bin"))
+    step.job.paths.insert(0, str(place / "bin"))
     return {"python-version": "3.12.1"}
 
 

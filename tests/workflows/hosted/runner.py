@@ -1,4 +1,4 @@
-"""A runner: executes every `run:` step of a workflow's jobs, in order, as the service's own does."""
+"""A runner: executes every `run:` step of a workflow's jobs, in order, as the service's own does; and what a run leaves."""
 
 from __future__ import annotations
 
@@ -7,22 +7,73 @@ import os
 import re
 import secrets
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from .expressions import Contexts, UnknownExpression, condition, fill
-from .records import ActionFailed, JobRun, Repository, StepRun, pairs
 from .service import Service
 
-Action = Callable[["Step"], Mapping[str, str] | None]  # gives its outputs; raises ActionFailed
-JOB_KEYS = set(
+JOB_KEYS = (
     "name if needs runs-on timeout-minutes environment permissions concurrency outputs env steps strategy".split()
 )
-STEP_KEYS = set("name id if uses with env run continue-on-error".split())
+STEP_KEYS = "name id if uses with env run continue-on-error".split()
 SHELLS = {"bash": ["bash", "--noprofile", "--norc", "-eo", "pipefail"]}
+FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
+SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
 SECONDS = 240  # for one step, on a busy machine
+
+
+class ActionFailed(Exception):
+    """An action ends its step with this problem."""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """What its settings hold. `environments`: name → (secrets, variables). `refuses`: those that nobody approves."""
+
+    full_name: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+    environments: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]] = field(default_factory=dict)
+    refuses: Collection[str] = ()
+
+
+@dataclass
+class StepRun:
+    """How one step went."""
+
+    name: str
+    outcome: str
+    said: str = ""
+
+
+@dataclass
+class JobRun:
+    """How one job went, and the folder that it had for itself."""
+
+    id: str
+    folder: Path
+    token: str
+    matrix: Mapping[str, str]
+    result: str = "skipped"
+    label: str = ""
+    outputs: dict[str, str] = field(default_factory=dict)
+    summary: str = ""
+    steps: list[StepRun] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)  # of its steps, to the runner, through their output
+    after: list[Callable[[], object]] = field(default_factory=list)  # what its actions do where all went well
+    env: dict[str, str] = field(default_factory=dict)
+    paths: list[str] = field(default_factory=list)  # put before PATH for later steps
+    known: dict[str, dict[str, Any]] = field(default_factory=dict)  # its steps, for expressions
+    failed: bool = False
+
+    @property
+    def said(self) -> str:
+        """All that its steps said."""
+        return "\n".join(step.said for step in self.steps)
 
 
 @dataclass
@@ -32,7 +83,6 @@ class Step:
     given: Mapping[str, str]
     job: JobRun
     run: Run
-    paths: list[str]  # put before PATH for later steps
 
     @property
     def workspace(self) -> Path:
@@ -50,7 +100,7 @@ class Run:
     repository: Repository
     service: Service
     folder: Path
-    actions: Mapping[str, Action]
+    actions: Mapping[str, Callable[[Step], Mapping[str, str] | None]]  # each gives its outputs; raises ActionFailed
     environment: Mapping[str, str] = field(default_factory=dict)  # of the runner itself
     tools: str = ""  # a folder whose programs come before all others
     job_environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # in place of a job's `env:`
@@ -69,178 +119,122 @@ class Run:
         """Every job, each after the ones it needs."""
         waiting = dict(self.workflow["jobs"])
         while waiting:
-            ready = [id_ for id_, job in waiting.items() if set(_needs(job)) <= self.jobs.keys()]
-            for id_ in ready:
+            for id_ in [id_ for id_, job in waiting.items() if set(_needs(job)) <= self.jobs.keys()]:
                 self.one_job(id_, waiting.pop(id_))
         return self.jobs
 
     def one_job(self, id_: str, job: Mapping[str, Any], matrix: Mapping[str, str] | None = None) -> JobRun:
         """Run a job. A matrix's values are for the caller to choose."""
         _know(job, JOB_KEYS, id_)
-        known = JobRun(id_, self.folder / id_ / "-".join((matrix or {}).values()), secrets.token_hex(20))
-        self.jobs[id_] = known
-        scope = _Job(self, job, known, matrix or {})
-        if not scope.is_wanted():
-            return known
-        if scope.environment in self.repository.refuses:
-            known.result = "failure"
-            return known
+        matrix = matrix or {}
+        done = self.jobs[id_] = JobRun(
+            id_, self.folder / id_ / "-".join(matrix.values()), secrets.token_hex(20), matrix
+        )
+        if not condition(job.get("if", True), self._contexts(job, done, early=True)):
+            return done
+        if _environment(job) in self.repository.refuses:
+            done.result = "failure"
+            return done
         for name in ("work", "temp", "home"):
-            (known.folder / name).mkdir(parents=True)
-        (known.folder / "event.json").write_text(json.dumps(self.event))
-        self.service.tokens[known.token] = dict(job.get("permissions", self.workflow.get("permissions", {})))
-        known.label = fill(job["runs-on"], scope.contexts(early=True))
-        known.result = scope.run_steps()
-        known.outputs = {k: fill(v, scope.contexts()) for k, v in job.get("outputs", {}).items()}
-        del self.service.tokens[known.token]  # it ends with its job
-        return known
-
-
-class _Job:
-    """A job that runs: what its expressions read, and its steps one by one."""
-
-    def __init__(self, run: Run, job: Mapping[str, Any], known: JobRun, matrix: Mapping[str, str]) -> None:
-        self._run, self._job, self._known, self._matrix = run, job, known, matrix
-        self._steps: dict[str, dict[str, Any]] = {}
-        self._env: dict[str, str] = {}
-        self._paths: list[str] = []
-        self._failed = False
-
-    @property
-    def environment(self) -> str:
-        """The name of the job's environment, empty where it has none."""
-        name = self._job.get("environment", {"name": ""})
-        return str(name if isinstance(name, str) else name["name"])
-
-    def is_wanted(self) -> bool:
-        """The job's `if:`, which asks that all it needs went well unless it says otherwise."""
-        return condition(self._job.get("if", True), self.contexts(early=True))
-
-    def run_steps(self) -> str:
-        """success or failure."""
-        self._env = {k: fill(str(v), self.contexts()) for k, v in self._job.get("env", {}).items()}
-        self._env |= self._run.job_environment.get(self._known.id, {})
-        for number, step in enumerate(self._job["steps"]):
-            _know(step, STEP_KEYS, str(step))
-            name = step.get("name") or step.get("uses", "")
-            done = StepRun(name, "skipped")
-            if condition(step.get("if", True), self.contexts()):
-                done.outcome = self._one_step(number, step, done)
-                self._failed |= done.outcome == "failure" and not step.get("continue-on-error", False)
-            if "id" in step:
-                self._steps.setdefault(step["id"], {"outputs": {}})["outcome"] = done.outcome
-            self._known.steps.append(done)
-            self._run.after_step(self._known, done)
-        for left in () if self._failed else self._known.after:
+            (done.folder / name).mkdir(parents=True)
+        (done.folder / "event.json").write_text(json.dumps(self.event))
+        self.service.tokens[done.token] = dict(job.get("permissions", self.workflow.get("permissions", {})))
+        done.label = fill(job["runs-on"], self._contexts(job, done, early=True))
+        done.env = {k: fill(str(v), self._contexts(job, done)) for k, v in job.get("env", {}).items()}
+        done.env |= self.job_environment.get(id_, {})
+        for number, step in enumerate(job["steps"]):
+            self._one_step(number, step, job, done)
+        for left in () if done.failed else done.after:
             left()
-        return "failure" if self._failed else "success"
+        done.result = "failure" if done.failed else "success"
+        done.outputs = {k: fill(v, self._contexts(job, done)) for k, v in job.get("outputs", {}).items()}
+        del self.service.tokens[done.token]  # it ends with its job
+        return done
 
-    def contexts(self, early: bool = False) -> Contexts:
+    def _contexts(self, job: Mapping[str, Any], done: JobRun, early: bool = False) -> Contexts:
         """early: before a runner has the job, where neither its environment nor its steps are known."""
-        run = self._run
-        settings = self._settings()
-        needs = {i: {"result": run.jobs[i].result, "outputs": run.jobs[i].outputs} for i in _needs(self._job)}
+        secret, variables = self.repository.environments.get(_environment(job), ({}, {}))
+        needs = {i: {"result": self.jobs[i].result, "outputs": self.jobs[i].outputs} for i in _needs(job)}
         github = {
-            "event": run.event,
-            "event_name": run.event_name,
-            "token": self._known.token,
-            "ref": "refs/heads/main",
-            "run_attempt": str(run.attempt),
-            "run_id": run.folder.name,
-        }
-        values: dict[str, Mapping[str, Any]] = {
-            "vars": {**run.repository.variables, **({} if early else settings[1])},
-            "needs": needs,
-            "github": github,
-            "matrix": self._matrix,
-        }
-        if not early:
-            values |= {"secrets": settings[0], "steps": self._steps, "env": self._env}
-        well = all(job["result"] == "success" for job in needs.values()) if early else not self._failed
+            "event": self.event, "event_name": self.event_name, "token": done.token, "ref": "refs/heads/main",
+            "run_attempt": str(self.attempt), "run_id": self.folder.name,
+        }  # fmt: skip
+        known = {**self.repository.variables, **({} if early else variables)}
+        values: dict[str, Mapping[str, Any]] = {"vars": known, "needs": needs, "github": github, "matrix": done.matrix}
+        values |= {} if early else {"secrets": secret, "steps": done.known, "env": done.env}
+        well = all(each["result"] == "success" for each in needs.values()) if early else not done.failed
         status = {
             "always": lambda: True,
-            "cancelled": lambda: False,
             "success": lambda: well,
             "failure": lambda: not well,
+            "cancelled": lambda: False,
         }
         return Contexts(values, status)
 
-    def _settings(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        """The secrets and the variables of its environment."""
-        return self._run.repository.environments.get(self.environment, ({}, {}))
+    def _one_step(self, number: int, step: Mapping[str, Any], job: Mapping[str, Any], done: JobRun) -> None:
+        _know(step, STEP_KEYS, str(step))
+        contexts, ended = self._contexts(job, done), StepRun(step.get("name") or step.get("uses", ""), "skipped")
+        about = done.known[step.get("id", f"__{number}")] = {"outputs": {}, "outcome": "skipped"}
+        if condition(step.get("if", True), contexts):
+            filled = {
+                k: fill(str(v).lower() if v in (True, False) else str(v), contexts)
+                for k, v in step.get("with", {}).items()
+            }
+            env = done.env | {k: fill(str(v), contexts) for k, v in step.get("env", {}).items()}
+            try:
+                if "uses" in step:
+                    action = self.actions.get(step["uses"].split("@")[0])
+                    if action is None:
+                        raise UnknownExpression(f"no stand-in for {step['uses']}")
+                    about["outputs"] = action(Step(filled, done, self)) or {}
+                else:
+                    self._shell(number, fill(step["run"], contexts), env, done, ended, about)
+                ended.outcome = "success"
+            except ActionFailed as problem:
+                ended.outcome, ended.said = "failure", ended.said or str(problem)
+            done.failed |= ended.outcome == "failure" and not step.get("continue-on-error", False)
+        about["outcome"] = ended.outcome
+        done.steps.append(ended)
+        self.after_step(done, ended)
 
-    def _one_step(self, number: int, step: Mapping[str, Any], done: StepRun) -> str:
-        self._steps[step.get("id", f"__{number}")] = {"outputs": {}}
-        env = self._env | {k: fill(str(v), self.contexts()) for k, v in step.get("env", {}).items()}
-        if "uses" in step:
-            return self._action(number, step, done)
-        return self._shell(number, step, env, done)
-
-    def _action(self, number: int, step: Mapping[str, Any], done: StepRun) -> str:
-        name = step["uses"].split("@")[0]
-        if name not in self._run.actions:
-            raise UnknownExpression(f"no stand-in for {name}")
-        given = {
-            k: fill(str(v) if not isinstance(v, bool) else str(v).lower(), self.contexts())
-            for k, v in step.get("with", {}).items()
-        }
-        try:
-            outputs = self._run.actions[name](Step(given, self._known, self._run, self._paths))
-        except ActionFailed as problem:
-            done.said = str(problem)
-            return "failure"
-        self._steps[step.get("id", f"__{number}")]["outputs"] = outputs or {}
-        return "success"
-
-    def _shell(self, number: int, step: Mapping[str, Any], env: Mapping[str, str], done: StepRun) -> str:
-        folder = self._known.folder
-        files = {name: folder / "temp" / f"{name.lower()}_{number}" for name in _FILES}
+    def _shell(
+        self, number: int, script: str, env: Mapping[str, str], done: JobRun, ended: StepRun, about: dict[str, Any]
+    ) -> None:
+        files = {name: done.folder / "temp" / f"{name.lower()}_{number}" for name in FILES}
         for path in files.values():
             path.touch()
-        script = folder / "temp" / f"{number}.sh"
-        script.write_text(fill(step["run"], self.contexts()))
-        shell = self._run.workflow["defaults"]["run"]["shell"]
-        ended = subprocess.run(
-            [*SHELLS[shell], script],
-            cwd=folder / "work",
-            env={**self._runner_environment(), **{k: str(v) for k, v in files.items()}, **env},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        done.said = ended.stdout
-        self._known.commands += [
-            line for line in ended.stdout.splitlines() if re.match(r"\s*::", line) or "##[" in line
-        ]
-        self._env |= pairs(files["GITHUB_ENV"])
-        self._paths[:0] = files["GITHUB_PATH"].read_text().splitlines()
-        self._steps[step.get("id", f"__{number}")]["outputs"] = pairs(files["GITHUB_OUTPUT"])
-        self._known.summary += files["GITHUB_STEP_SUMMARY"].read_text()
-        return "failure" if ended.returncode else "success"
-
-    def _runner_environment(self) -> dict[str, str]:
-        run, folder = self._run, self._known.folder
-        return {
-            "PATH": os.pathsep.join(
-                [*filter(None, [run.tools]), *self._paths, "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
-            ),
-            "HOME": str(folder / "home"),
-            "CI": "true",
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_API_URL": f"{run.service.address}/api",
-            "GITHUB_SERVER_URL": run.service.address,
-            "GITHUB_REPOSITORY": run.repository.full_name,
-            "GITHUB_EVENT_NAME": run.event_name,
-            "GITHUB_EVENT_PATH": str(folder / "event.json"),
-            "GITHUB_WORKSPACE": str(folder / "work"),
-            "RUNNER_TEMP": str(folder / "temp"),
-            **run.environment,
+        program = done.folder / "temp" / f"{number}.sh"
+        program.write_text(script)
+        own = {
+            "PATH": os.pathsep.join([*filter(None, [self.tools]), *done.paths, *SYSTEM]),
+            "HOME": str(done.folder / "home"), "CI": "true", "GITHUB_ACTIONS": "true",
+            "GITHUB_API_URL": f"{self.service.address}/api", "GITHUB_SERVER_URL": self.service.address,
+            "GITHUB_REPOSITORY": self.repository.full_name, "GITHUB_EVENT_NAME": self.event_name,
+            "GITHUB_EVENT_PATH": str(done.folder / "event.json"), "GITHUB_WORKSPACE": str(done.folder / "work"),
+            "RUNNER_TEMP": str(done.folder / "temp"), **self.environment, **{k: str(v) for k, v in files.items()}, **env,
+        }  # fmt: skip
+        command, where = [*SHELLS[self.workflow["defaults"]["run"]["shell"]], program], done.folder / "work"
+        told: dict[str, Any] = {
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.STDOUT,
+            "text": True,
+            "timeout": SECONDS,
         }
+        ran = subprocess.run(command, cwd=where, env=own, check=False, **told)
+        ended.said = ran.stdout
+        done.commands += [line for line in ran.stdout.splitlines() if re.match(r"\s*::", line) or "##[" in line]
+        done.env |= pairs(files["GITHUB_ENV"])
+        done.paths[:0] = files["GITHUB_PATH"].read_text().splitlines()
+        done.summary += files["GITHUB_STEP_SUMMARY"].read_text()
+        about["outputs"] = pairs(files["GITHUB_OUTPUT"])
+        if ran.returncode:
+            raise ActionFailed(f"exit status {ran.returncode}")
 
 
-_FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
+def _environment(job: Mapping[str, Any]) -> str:
+    """The name of a job's environment, empty where it has none."""
+    name = job.get("environment", "")
+    return str(name if isinstance(name, str) else name["name"])
 
 
 def _needs(job: Mapping[str, Any]) -> list[str]:
@@ -248,7 +242,31 @@ def _needs(job: Mapping[str, Any]) -> list[str]:
     return [needs] if isinstance(needs, str) else list(needs)
 
 
-def _know(given: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
-    unknown = given.keys() - set(keys)
-    if unknown:
+def _know(given: Mapping[str, Any], keys: Collection[str], where: str) -> None:
+    if unknown := given.keys() - set(keys):
         raise UnknownExpression(f"{sorted(unknown)} in {where}")
+
+
+def load_workflow(text: str) -> dict[str, Any]:
+    """A workflow's YAML; its `on`, which YAML reads as true, under its own name."""
+    workflow = yaml.safe_load(text)
+    return {("on" if key is True else key): value for key, value in workflow.items()}
+
+
+def pairs(path: Path) -> dict[str, str]:
+    """NAME=value lines and NAME<<MARK blocks, as the runner reads them."""
+    text, found = path.read_text(), dict[str, str]()
+    block = re.compile(r"([^=<\n]+)<<(.+)\n(?:((?:.*\n)*?)\2(?:\n|\Z))?")
+    while text:
+        if match := block.match(text):
+            if match[3] is None:
+                raise ValueError(f"{match[1]}: the block never ends")
+            found[match[1]], text = match[3].removesuffix("\n"), text[match.end() :]
+            continue
+        line, _, text = text.partition("\n")
+        name, sign, value = line.partition("=")
+        if sign:
+            found[name] = value
+        elif line:
+            raise ValueError(f"not a pair: {line!r}")
+    return found
