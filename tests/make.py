@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +74,8 @@ def copy_course(source: Path, target: Path) -> Path:
 
 def with_last_mean(folder: Path) -> Path:
     """Add a second exercise to a copy of the tiny course: the first one under another name, not released."""
-    for first in (
-        "solutions/averages/01_running_mean.py",
-        "exercises/averages/01_running_mean.py",
-        "grader/checks/test_running_mean.py",
-        "grader/misconceptions/running_mean.py",
-    ):
+    scripts = [f"{room}/averages/01_running_mean.py" for room in ("solutions", "exercises")]
+    for first in [*scripts, "grader/checks/test_running_mean.py", "grader/misconceptions/running_mean.py"]:
         text = (folder / first).read_text(encoding="utf-8").replace("running_mean", "last_mean")
         (folder / first.replace("01_running", "02_last").replace("running", "last")).write_text(text, encoding="utf-8")
     course = folder / "course.yaml"
@@ -114,6 +110,21 @@ def replace(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1, text
     path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def edit(name: str, old: str, new: str) -> Callable[[Path], object]:
+    """Replace a text that stands once in a file of the folder that is given later."""
+    return lambda folder: replace(folder / name, old, new)
+
+
+def add(name: str, text: str) -> Callable[[Path], object]:
+    """Write a file of the folder that is given later, or append to it."""
+
+    def change(folder: Path) -> None:
+        with (folder / name).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+    return change
 
 
 def hand_in(folder: Path, attempts: Mapping[str, str | None]) -> Path:

@@ -72,11 +72,9 @@ def test_the_students_words_are_about_this_course(whole: Path) -> None:
     assert "# Averages\n" in readme
     assert f"| `{SCRIPT}` | The running mean | 4 |" in readme
     assert "@@" not in readme + (whole / "Makefile").read_text() + owners
-    assert [line.split() for line in owners.splitlines() if line and line[0] != "#"] == [
-        ["*", "@school"],
-        [f"/{SCRIPT}"],
-        [f"/{SCRIPT.replace('.py', '.ipynb')}"],
-    ]  # a torch.py beside them would be imported by everybody
+    owned = [line.split() for line in owners.splitlines() if line and line[0] != "#"]
+    assert owned == [["*", "@school"], [f"/{SCRIPT}"], [f"/{SCRIPT.replace('.py', '.ipynb')}"]]
+    # A torch.py beside them would be imported by everybody.
 
 
 def test_the_engine_is_where_a_notebook_and_the_lines_for_colab_install_it_from(whole: Path) -> None:
@@ -130,9 +128,8 @@ def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     if not engine.exists():
         with zipfile.ZipFile(folder / WHEEL) as wheel:
             wheel.extractall(engine)
-    return subprocess.run(
-        standalone_command(engine, *arguments), cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    command = standalone_command(engine, *arguments)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes(whole: Path, tmp_path: Path) -> None:
@@ -167,21 +164,14 @@ def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
 def test_what_needs_the_instructors_repository_says_so(whole: Path, arguments: tuple[str, ...]) -> None:
     done = run_in(whole, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        f"course: course {arguments[0]} needs the instructor's repository, with its solutions/; {whole} has none. "
-        "Next: course check\n"
-    )
+    needs = f"course {arguments[0]} needs the instructor's repository, with its solutions/; {whole} has none"
+    assert done.stderr == f"course: {needs}. Next: course check\n"
 
 
 def test_no_file_of_the_real_class_repository_holds_a_hidden_line(repository: Path) -> None:
     """Of the engine, too: what warms up the zygote once held one, and no class repository could be made."""
     course = load_course(repository)
     assert leaks(course, bundle(course, released(course), "@school")) == ()
-
-
-def try_with(course: Course, files: dict[str, bytes]) -> None:
-    catalogue = Catalogue(course)
-    try_out(course, catalogue, files)
 
 
 def without(wheel: bytes, module: str) -> bytes:
@@ -208,7 +198,7 @@ def test_one_that_would_not_do_is_not_released(tiny, files, change, says):
         spoilt[name] = without(spoilt[name], how) if isinstance(how, str) else spoilt[name].replace(*how)
         assert spoilt[name] != files[name]
     with pytest.raises(CourseError) as error:
-        try_with(tiny, spoilt)
+        try_out(tiny, Catalogue(tiny), spoilt)
     assert says in str(error.value)
 
 
@@ -216,13 +206,13 @@ def test_visible_checks_that_the_solution_fails_are_not_released(tiny_copy: Path
     path = tiny_copy / "solutions" / "averages" / "01_running_mean.py"
     path.write_text(path.read_text().replace("x.cumsum(0) /", "2 * x.cumsum(0) /"))
     with pytest.raises(CourseError, match="`course check` as it is released: ✗ 01 The running mean"):
-        try_with(load_course(tiny_copy), files)
+        try_out(course := load_course(tiny_copy), Catalogue(course), files)
 
 
 def test_a_busy_machine_does_not_stop_a_release(tiny_copy: Path, files: dict[str, bytes]) -> None:
     path = tiny_copy / "course.yaml"
     path.write_text(path.read_text().replace("seconds_per_call: 2", "seconds_per_call: 0.000001"))
-    try_with(load_course(tiny_copy), files | {"course.yaml": path.read_bytes()})
+    try_out(course := load_course(tiny_copy), Catalogue(course), files | {"course.yaml": path.read_bytes()})
 
 
 def test_every_exercise_is_tried_in_whatever_process(two_means: Path) -> None:
@@ -239,9 +229,8 @@ def test_every_exercise_is_tried_in_whatever_process(two_means: Path) -> None:
 def test_of_what_was_handed_over_before_only_the_stubs_are_tried_again(tiny: Course, files: dict[str, bytes]) -> None:
     without_errors = files | {WHEEL: without(files[WHEEL], "manyheads/errors.py")}
     try_out(tiny, Catalogue(tiny), without_errors, is_handed_over=True)
-    spoilt = files | {
-        SCRIPT: files[SCRIPT].replace(STUB_LINE, b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n")
-    }
+    earns = files[SCRIPT].replace(STUB_LINE, b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n")
+    spoilt = files | {SCRIPT: earns}
     with pytest.raises(CourseError, match="cannot be released: its stub scores 3"):
         try_out(tiny, Catalogue(tiny), spoilt, is_handed_over=True)
 
@@ -249,10 +238,8 @@ def test_of_what_was_handed_over_before_only_the_stubs_are_tried_again(tiny: Cou
 def test_course_release_makes_it_and_says_what_is_next(run_course, tiny_copy, tmp_path):
     first = run_course("release", "--out", tmp_path / "class", cwd=tiny_copy)
     assert first.returncode == 0, first.stderr
-    count = len(content(tmp_path / "class"))
-    assert first.stdout.splitlines()[1] == (
-        f"{count} files written to {tmp_path / 'class'}. "
-        f"Next: course release --out {tmp_path / 'class'} --owner @YOU, for CODEOWNERS names nobody yet"
-    )
-    workflow = yaml.safe_load((tmp_path / "class" / ".github" / "workflows" / "grade.yml").read_text())
+    made = tmp_path / "class"
+    then = f"Next: course release --out {made} --owner @YOU, for CODEOWNERS names nobody yet"
+    assert first.stdout.splitlines()[1] == f"{len(content(made))} files written to {made}. {then}"
+    workflow = yaml.safe_load((made / ".github" / "workflows" / "grade.yml").read_text())
     assert workflow["name"] == "grade"

@@ -40,6 +40,11 @@ def program(folder: Path, name: str, text: str) -> Path:
     return path
 
 
+def allow_namespaces(script: Path, bin_folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
+    return subprocess.run(["sh", script], env=environment, capture_output=True, text=True, check=False)
+
+
 @pytest.fixture
 def bin_folder() -> Iterator[Path]:
     """A folder that the box's uid may enter."""
@@ -47,10 +52,6 @@ def bin_folder() -> Iterator[Path]:
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
-
-
-def test_here_nothing_is_taken() -> None:
-    assert confinement(str(shutil.which("bwrap")), uid_for_box()) is None
 
 
 @pytest.mark.parametrize("label", ["bwrap//&unpriv_bwrap (enforce)", "unpriv_bwrap (enforce)"])
@@ -71,8 +72,9 @@ def test_another_cause_is_told_without_a_guess(bin_folder: Path) -> None:
     assert found == ("what bubblewrap starts cannot make namespaces (AppArmor: mine (enforce))", "")
 
 
-def test_a_bubblewrap_that_does_not_start_at_all_is_not_explained_here(bin_folder: Path) -> None:
-    assert confinement(str(program(bin_folder, "bwrap", "#!/bin/sh\nexit 1\n")), uid_for_box()) is None
+def test_here_nothing_is_taken_and_a_bubblewrap_that_does_not_start_at_all_is_not_explained(bin_folder: Path) -> None:
+    for bwrap in (shutil.which("bwrap"), program(bin_folder, "bwrap", "#!/bin/sh\nexit 1\n")):
+        assert confinement(str(bwrap), uid_for_box()) is None
 
 
 def test_doctor_says_so_and_does_not_claim_the_level(bin_folder, monkeypatch, tiny):
@@ -88,8 +90,7 @@ def test_allow_namespaces_tries_bubblewrap_and_not_unshare_alone(bin_folder: Pat
     confining(bin_folder)
     asked = bin_folder / "asked"
     program(bin_folder, "sudo", f'#!/bin/sh\necho "$@" >>{asked}\n')
-    environment = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
-    done = subprocess.run(["sh", ALLOW], env=environment, capture_output=True, text=True, check=False)
+    done = allow_namespaces(ALLOW, bin_folder)
     assert done.returncode != 0
     assert "unshare failed: Operation not permitted" in done.stderr
     assert "apparmor_restrict_unprivileged_userns=0" in asked.read_text(), "it has tried to help"
@@ -104,9 +105,5 @@ def test_allow_namespaces_unloads_the_profile_and_is_content(bin_folder: Path, t
     for name in ("need-bwrap", "system-install"):
         shutil.copy(ALLOW.with_name(name), tmp_path / name)
     text = ALLOW.read_text().replace("/etc/apparmor.d/bwrap-userns-restrict", str(profile))
-    program(tmp_path, "allow-namespaces", text)
-    environment = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["sh", tmp_path / "allow-namespaces"], env=environment, capture_output=True, text=True, check=False
-    )
+    done = allow_namespaces(program(tmp_path, "allow-namespaces", text), bin_folder)
     assert (done.returncode, done.stderr) == (0, "")

@@ -16,10 +16,8 @@ pytestmark = pytest.mark.journey
 def sources(folder: Path) -> dict[str, bytes]:
     """What an author writes of a course."""
     files = (path for name in ("solutions", "grader") for path in (folder / name).rglob("*"))
-    kept = (p for p in files if p.is_file() and not {"__pycache__", "tables"} & set(p.parts))
-    return {"course.yaml": (folder / "course.yaml").read_bytes()} | {
-        str(p.relative_to(folder)): p.read_bytes() for p in kept
-    }
+    kept = [p for p in files if p.is_file() and not {"__pycache__", "tables"} & set(p.parts)]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in (folder / "course.yaml", *kept)}
 
 
 def test_the_course_that_these_tests_use_is_the_one_that_init_makes() -> None:
@@ -29,9 +27,8 @@ def test_the_course_that_these_tests_use_is_the_one_that_init_makes() -> None:
 @pytest.mark.parametrize("there", ["a file", "its course"])
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path, there: str) -> None:
     (tmp_path / there).write_text("mine")
-    with pytest.raises(
-        CourseError, match=r"is not empty: nothing is written\. Next: course init with a new folder's name"
-    ):
+    says = r"is not empty: nothing is written\. Next: course init with a new folder's name"
+    with pytest.raises(CourseError, match=says):
         init_course(tmp_path, "T")
     assert [path.name for path in tmp_path.iterdir()] == [there]
 

@@ -67,9 +67,8 @@ def test_it_has_what_an_instructor_starts_with(mine: Path) -> None:
     assert ".course/" in (mine / ".gitignore").read_text().splitlines()
     for name in ("Makefile", ".github/workflows/grade.yml", "engine.sha256", "constraints.txt", "tools/build-venv"):
         assert (mine / name).is_file(), name
-    dry = subprocess.run(
-        ["make", "--dry-run", "--no-print-directory", "verify"], cwd=mine, capture_output=True, text=True, check=True
-    )
+    command = ["make", "--dry-run", "--no-print-directory", "verify"]
+    dry = subprocess.run(command, cwd=mine, capture_output=True, text=True, check=True)
     assert dry.stdout.splitlines()[-1] == ".venv/bin/course verify"
 
 
@@ -83,10 +82,8 @@ def test_it_goes_on_to_a_class_report(course: Run, mine: Path) -> None:
     assert (graded.returncode, besides_progress(graded.stderr)) == (0, ""), graded.stdout
     reported = course(mine, "report", "results")
     assert reported.returncode == 0, reported.stderr
-    assert (
-        "You divided by the length of x everywhere."
-        in (mine / "results" / "report" / "students" / "ben.html").read_text()
-    )
+    page = (mine / "results" / "report" / "students" / "ben.html").read_text()
+    assert "You divided by the length of x everywhere." in page
 
 
 def test_it_hands_out_a_class_repository(made: Path) -> None:

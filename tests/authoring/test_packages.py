@@ -41,10 +41,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def test_a_built_wheel_holds_the_engine_and_nothing_of_the_course(built: bytes) -> None:
     names = names_in(built)
     assert "manyheads/cli/check.py" in names
-    assert {name.split("/")[0] for name in names} == {
-        "manyheads",
-        WHEEL.removesuffix("-py3-none-any.whl") + ".dist-info",
-    }
+    about = f"{WHEEL.removesuffix('-py3-none-any.whl')}.dist-info"
+    assert {name.split("/")[0] for name in names} == {"manyheads", about}
 
 
 def test_the_wheel_that_is_packed_again_holds_what_pip_builds(built: bytes) -> None:
@@ -75,9 +73,8 @@ def test_pip_installs_it_and_refuses_one_that_was_changed(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PYTHONPATH": str(tmp_path / "here")}
     where = [sys.executable, "-c", "import manyheads; print(manyheads.__file__)"]
-    assert subprocess.run(where, cwd="/", env=environment, capture_output=True, text=True).stdout.startswith(
-        str(tmp_path)
-    )
+    found = subprocess.run(where, cwd="/", env=environment, capture_output=True, text=True).stdout
+    assert found.startswith(str(tmp_path))
     shutil.rmtree(tmp_path / "here")
     digest, rest = (tmp_path / HASH_FILE).read_text().split(" ", 1)
     (tmp_path / HASH_FILE).write_text(f"{hashlib.sha256(digest.encode()).hexdigest()} {rest}")
@@ -85,9 +82,3 @@ def test_pip_installs_it_and_refuses_one_that_was_changed(tmp_path: Path) -> Non
     assert refused.returncode != 0
     assert "THESE PACKAGES DO NOT MATCH THE HASHES" in refused.stderr
     assert not (tmp_path / "here").exists()
-
-
-def test_the_workflow_of_this_repository_is_the_template() -> None:
-    """Links do not do there: the service reads no workflow through one."""
-    templates = REPOSITORY / "manyheads" / "authoring" / "templates" / "shared" / "dot_github" / "workflows"
-    assert (REPOSITORY / ".github" / "workflows" / "grade.yml").read_bytes() == (templates / "grade.yml").read_bytes()

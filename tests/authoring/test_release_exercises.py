@@ -22,21 +22,14 @@ def release(folder: Path) -> list[str]:
     return [str(path.relative_to(folder)) for path in write_release(course, catalogue).files]
 
 
-FILES = [
-    "exercises/averages/01_running_mean.py",
-    "exercises/averages/01_running_mean.ipynb",
-    "exercises/averages/fingerprints/01_running_mean.safetensors",
-]
+FILES = [f"exercises/averages/{name}" for name in ("01_running_mean.py", "01_running_mean.ipynb",
+    "fingerprints/01_running_mean.safetensors")]  # fmt: skip
 
 
-def test_it_writes_the_same_bytes_as_before_and_no_other_file(tiny_copy: Path) -> None:
+def test_it_writes_the_same_bytes_as_before_and_no_other_file_whatever_was_there(tiny_copy: Path) -> None:
     before = content(tiny_copy / "exercises")
     assert release(tiny_copy) == FILES
     assert content(tiny_copy / "exercises") == before
-
-
-def test_what_is_released_does_not_depend_on_what_was_there(tiny_copy: Path) -> None:
-    before = content(tiny_copy / "exercises")
     for path in (tiny_copy / "exercises").rglob("*"):
         if path.is_file():
             path.write_bytes(b"something else")
@@ -78,15 +71,13 @@ def test_one_exercise_can_be_released_alone(two_means: Path) -> None:
     assert stray.exists()
 
 
-def test_script_and_notebook_agree_through_jupytext(tiny_copy: Path) -> None:
+def test_script_and_notebook_agree_through_jupytext_and_the_graded_cells_points_are_the_exercises(
+    tiny_copy: Path,
+) -> None:
     script, notebook = (jupytext.read(tiny_copy / name) for name in FILES[:2])
     cells = [(c.cell_type, c.source) for c in notebook.cells if not c.metadata.get("nbgrader", {}).get("grade")]
     assert cells[1:] == [(c.cell_type, c.source) for c in script.cells]  # the first loads the magics
-
-
-def test_the_graded_cells_points_are_the_exercises(tiny_copy: Path) -> None:
-    cells = jupytext.read(tiny_copy / FILES[1]).cells
-    points = [c.metadata["nbgrader"].get("points", 0) for c in cells if "nbgrader" in c.metadata]
+    points = [c.metadata["nbgrader"].get("points", 0) for c in notebook.cells if "nbgrader" in c.metadata]
     assert sum(points) == load_course(tiny_copy).assignments[0].points
 
 
@@ -101,10 +92,7 @@ def test_a_missing_source_is_an_error(tiny_copy: Path) -> None:
     pytest.param("import torch\n", "import torhc\n", "ModuleNotFoundError", id="an import that fails"),
 ])  # fmt: skip
 def test_nothing_is_recorded_of_a_broken_reference(tiny_copy: Path, old: str, new: str, says: str) -> None:
-    path = tiny_copy / "solutions" / "averages" / "01_running_mean.py"
-    source = path.read_text()
-    assert source.count(old) == 1
-    path.write_text(source.replace(old, new))
+    replace(tiny_copy / "solutions" / "averages" / "01_running_mean.py", old, new)
     before = content(tiny_copy / "exercises")
     with pytest.raises(Exception, match=says) as error:
         release(tiny_copy)
@@ -120,10 +108,8 @@ def test_without_a_mutant_it_is_said_that_one_is_needed(tiny_copy: Path, text: s
         exercise.misconceptions.write_text(text, encoding="utf-8")
     with pytest.raises(CourseFault) as told:
         release(tiny_copy)
-    assert str(told.value) == (
-        f"{exercise.misconceptions} lists no mutant, so no mistake can be named. "
-        "Next: write one in MUTANTS, then course release running_mean"
-    )
+    next_ = "Next: write one in MUTANTS, then course release running_mean"
+    assert str(told.value) == f"{exercise.misconceptions} lists no mutant, so no mistake can be named. {next_}"
 
 
 BANK = "grader/misconceptions/running_mean.py"

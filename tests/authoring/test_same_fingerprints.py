@@ -51,10 +51,9 @@ def stored_twice(recording: Recording) -> Recording:
     """The reference's reply to the first call once more, for the mutants that give it."""
     replies = ((*recording.replies[0], recording.replies[0][0]), *recording.replies[1:])
     another = len(recording.replies[0])
-    mutants = tuple(
-        replace(m, answers=(another if m.answers[0] == 0 else m.answers[0], *m.answers[1:])) for m in recording.mutants
-    )
-    return replace(recording, replies=replies, mutants=mutants)
+    first = [another if m.answers[0] == 0 else m.answers[0] for m in recording.mutants]
+    mutants = [replace(m, answers=(n, *m.answers[1:])) for n, m in zip(first, recording.mutants, strict=True)]
+    return replace(recording, replies=replies, mutants=tuple(mutants))
 
 
 def answered_as_another(recording: Recording) -> Recording:

@@ -13,8 +13,7 @@ from manyheads.checks.local import namespace_of
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
 from manyheads.judge.run_checks import Catalogue
-from tests import make
-from tests.make import content
+from tests.make import add, content, edit
 
 pytestmark = pytest.mark.journey
 
@@ -51,27 +50,12 @@ def released(tiny_copy: Path) -> Path:
     return tiny_copy
 
 
-def append(name: str, text: str) -> Callable[[Path], object]:
-    def change(folder: Path) -> None:
-        with (folder / name).open("a", encoding="utf-8") as file:
-            file.write(text)
-
-    return change
-
-
-def replace(name: str, old: str, new: str) -> Callable[[Path], object]:
-    return lambda folder: make.replace(folder / name, old, new)
-
-
 def test_where_nothing_changed_nothing_is_made_and_the_files_are_the_same(released: Path) -> None:
     before = content(released)
     steps, written = release(released)
     assert (steps, written.written) == (0, [])
-    assert [str(path.relative_to(released)) for path in written.files] == [
-        SCRIPT,
-        SCRIPT.replace(".py", ".ipynb"),
-        FINGERPRINTS,
-    ]
+    files = [str(path.relative_to(released)) for path in written.files]
+    assert files == [SCRIPT, SCRIPT.replace(".py", ".ipynb"), FINGERPRINTS]
     assert content(released) == before
 
 
@@ -81,16 +65,16 @@ def test_a_copy_elsewhere_is_current_too(released: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("change", [
-    pytest.param(append(SOLUTION, "\n# a remark that students read\n"), id="the solution"),
-    pytest.param(replace(CHECKS, "averages all that came", "averages what came"), id="a check's title"),
-    pytest.param(append("grader/checks/conftest.py", "# a remark\n"), id="the checks' conftest"),
-    pytest.param(replace(BANK, '"len(x)"', '"len(x) + 0"'), id="a mutant"),
-    pytest.param(append(RIGHT, "# a remark\n"), id="a right attempt"),
+    pytest.param(add(SOLUTION, "\n# a remark that students read\n"), id="the solution"),
+    pytest.param(edit(CHECKS, "averages all that came", "averages what came"), id="a check's title"),
+    pytest.param(add("grader/checks/conftest.py", "# a remark\n"), id="the checks' conftest"),
+    pytest.param(edit(BANK, '"len(x)"', '"len(x) + 0"'), id="a mutant"),
+    pytest.param(add(RIGHT, "# a remark\n"), id="a right attempt"),
     pytest.param(lambda folder: (folder / RIGHT).unlink(), id="a right attempt less"),
-    pytest.param(append(WRONG, "# a remark\n"), id="an unlisted wrong attempt"),
+    pytest.param(add(WRONG, "# a remark\n"), id="an unlisted wrong attempt"),
     pytest.param(lambda folder: (folder / WRONG).unlink(), id="an unlisted wrong attempt less"),
-    pytest.param(replace(TEXTS, "How many numbers are in the mean", "How many are in the mean"), id="a hint"),
-    pytest.param(replace("course.yaml", "How many numbers have", "How many have"), id="the row of course.yaml"),
+    pytest.param(edit(TEXTS, "How many numbers are in the mean", "How many are in the mean"), id="a hint"),
+    pytest.param(edit("course.yaml", "How many numbers have", "How many have"), id="the row of course.yaml"),
 ])  # fmt: skip
 def test_what_an_exercise_is_made_from_makes_its_files_stale(released: Path, change: Callable[[Path], object]) -> None:
     change(released)
@@ -109,7 +93,7 @@ def test_an_exercise_that_another_engine_made_is_made_anew(released: Path) -> No
 
 
 def test_what_no_file_is_made_from_makes_nothing_stale(released: Path) -> None:
-    append(TEXTS, "\nno_mutant_of_this:\n  title: unused\n  explanation: none\n  hints: [a, b, c]\n")(released)
+    add(TEXTS, "\nno_mutant_of_this:\n  title: unused\n  explanation: none\n  hints: [a, b, c]\n")(released)
     assert release(released)[0] == 0
 
 

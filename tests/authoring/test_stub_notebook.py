@@ -16,10 +16,8 @@ from manyheads.submission.read import read_notebook
 from tests.make import REPOSITORY
 
 SOLUTIONS = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("tests/tiny_course/solutions/*/*.py")])
-GROUPS = (
-    Group("shape", 1, ("gives as many",), ("shape",)),
-    Group("values", 2.5, ("averages", "lets gradients through"), ("values", "gradients")),
-)
+OF_VALUES = Group("values", 2.5, ("averages", "lets gradients through"), ("values", "gradients"))
+GROUPS = (Group("shape", 1, ("gives as many",), ("shape",)), OF_VALUES)
 
 
 @pytest.fixture(params=SOLUTIONS, ids=lambda path: path.stem)
@@ -82,7 +80,6 @@ def test_nbgrader_accepts_its_metadata(stub: str) -> None:
 
 @pytest.mark.skipif(find_spec("rfc3987_syntax") is None, reason="Jupyter has not installed it")
 def test_no_process_builds_a_grammar_that_no_notebook_needs() -> None:
-    code = (
-        "import sys, manyheads.authoring.stub_notebook; assert not [m for m in sys.modules if m.startswith('rfc3987')]"
-    )
+    known = "[name for name in sys.modules if name.startswith('rfc3987')]"
+    code = f"import sys, manyheads.authoring.stub_notebook; assert not {known}"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=REPOSITORY)

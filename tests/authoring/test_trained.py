@@ -60,7 +60,6 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | No
     path = tmp_path / "trained.safetensors"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(
-        CourseError, match=rf"{re.escape(path.name)} {problem}.*make it with course release. Next: git checkout .*$"
-    ):
+    says = rf"{re.escape(path.name)} {problem}.*make it with course release. Next: git checkout .*$"
+    with pytest.raises(CourseError, match=says):
         read_blocks(path)
