@@ -27,17 +27,10 @@ class Browser:
         theirs_in, self._out = _high(os.pipe())
         self._in, theirs_out = _high(os.pipe())
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage"]
-        self._pid = os.posix_spawnp(
-            program,
-            [program, *options, "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"],
-            os.environ,
-            file_actions=[
-                (os.POSIX_SPAWN_DUP2, theirs_in, 3),
-                (os.POSIX_SPAWN_DUP2, theirs_out, 4),
-                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
-            ],
-            setsid=True,
-        )
+        command = [program, *options, "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"]
+        pipes = [(os.POSIX_SPAWN_DUP2, theirs_in, 3), (os.POSIX_SPAWN_DUP2, theirs_out, 4)]
+        silent = (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)
+        self._pid = os.posix_spawnp(program, command, os.environ, file_actions=[*pipes, silent], setsid=True)
         os.close(theirs_in)
         os.close(theirs_out)
         self._buffer, self._last, self._session = b"", 0, ""
@@ -51,9 +44,8 @@ class Browser:
 
     def open(self, page: Path | str, width: int = 1280, height: int = 900) -> None:
         """Open a file or an address and wait until it is loaded."""
-        self.ask(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
-        )
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.ask("Emulation.setDeviceMetricsOverride", **size)
         self._loaded, self.requests, self.complaints = False, [], []
         self.ask("Page.navigate", url=page if isinstance(page, str) else page.resolve().as_uri())
         while not self._loaded:

@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -145,12 +145,10 @@ def warm_judges(monkeypatch: pytest.MonkeyPatch) -> None:
 def run_course(tmp_path: Path) -> Run:
     """Run `course` with these arguments, in a folder without a course unless `cwd` says otherwise."""
 
-    def run(
-        *arguments: str | Path, cwd: Path = tmp_path, env: dict[str, str] | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: object, cwd: Path = tmp_path, env: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "manyheads", *map(str, arguments)]
-        environment = {**os.environ, "COLUMNS": "100", "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **(env or {})}
-        if not any(name.startswith("PYTHON") for name in env or {}):  # which an interpreter reads as it starts
+        environment = {**os.environ, "COLUMNS": "100", "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **env}
+        if not any(name.startswith("PYTHON") for name in env):  # which an interpreter reads as it starts
             return run_warm("manyheads", command[3:], cwd, environment)
         return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 

@@ -29,9 +29,8 @@ def jupyter(folder: Path, home: Path, engine: Path = REPOSITORY) -> Iterator[str
     command += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={folder}"]
     environment = {**os.environ, "HOME": str(home), "PYTHONPATH": str(engine), "OMP_NUM_THREADS": "1"}
     with (home / "server.log").open("w") as log:
-        server = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-        )
+        own = {"cwd": folder, "env": environment, "start_new_session": True}
+        server = subprocess.Popen(command, stdout=log, stderr=log, **own)
         try:
             address = f"http://127.0.0.1:{port}"
             _wait_for(server, address, home / "server.log")

@@ -21,9 +21,8 @@ class LanguageClient:
     def __init__(self, folder: Path) -> None:
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
         command = [sys.executable, "-m", "manyheads", "lsp"]
-        self._process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process = subprocess.Popen(command, cwd=folder, env=environment, **pipes)
         self._received: Queue[dict[str, Any]] = Queue()
         threading.Thread(target=self._read, daemon=True).start()
         self._number = 0

@@ -10,12 +10,8 @@ from tests.make import copy_course
 
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "tests" / "tiny_course"
-FILLED = {
-    "DOWNLOAD": "submissions.zip",
-    "ASSIGNMENT/EXERCISE": "averages/running_median",
-    "ASSIGNMENT": "averages",
-    "ada/EXERCISE": "lovelaceada_12345/running_mean",
-}
+FILLED = {"DOWNLOAD": "submissions.zip", "ASSIGNMENT/EXERCISE": "averages/running_median", "ASSIGNMENT": "averages"}
+FILLED |= {"ada/EXERCISE": "lovelaceada_12345/running_mean"}
 _COMMAND = re.compile(r"^    \.venv/bin/course (.*?)(?:  +#.*)?$", re.MULTILINE)
 
 pytestmark = pytest.mark.journey

@@ -74,11 +74,8 @@ def test_what_an_exercise_has_alone_is_on_its_page_and_the_first_page_leads_ther
 
 def test_a_row_says_what_the_mutants_do(tiny_copy: Path) -> None:
     found = rows(page_of(tiny_copy))
-    assert found["only_last"] == [
-        "You returned the last mean only. How many numbers come back?",
-        "1",
-        "shape, values, gradients",
-    ]
+    words = "You returned the last mean only. How many numbers come back?"
+    assert found["only_last"] == [words, "1", "shape, values, gradients"]
     assert found["empty_unchecked"][2] == "refuses_nothing"
     assert found["gradients"] == ["lets gradients through", "1", "6"]
 

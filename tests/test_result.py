@@ -1,7 +1,6 @@
 """Results: valid by their own schema, written whole or not at all, and read back as they were."""
 
 import json
-import os
 from pathlib import Path
 
 import jsonschema
@@ -70,23 +69,7 @@ def test_an_odd_student_has_a_folder_of_that_name(tmp_path: Path, student: str) 
     assert Result.model_validate_json(path.read_bytes()).student == student
 
 
-def test_a_second_result_takes_the_place_of_the_first(tmp_path: Path) -> None:
-    write_result(result(), tmp_path)
-    path = write_result(result(seed=7), tmp_path)
-    assert Result.model_validate_json(path.read_bytes()).seed == 7
-    assert [p.name for p in path.parent.iterdir()] == ["averages.json"]
-
-
 def test_whoever_has_the_earlier_result_open_reads_on_in_it(tmp_path: Path) -> None:
     with write_result(result(), tmp_path).open(encoding="utf-8") as reader:
         write_result(result(seed=7), tmp_path)
         assert Result.model_validate_json(reader.read()) == result()
-
-
-def test_where_writing_fails_the_earlier_result_stays(tmp_path: Path) -> None:
-    path = write_result(result(), tmp_path)
-    before = path.read_bytes()
-    path.with_name(f"{path.name}.{os.getpid()}.partial").mkdir()  # in the way
-    with pytest.raises(OSError):
-        write_result(result(seed=7), tmp_path)
-    assert path.read_bytes() == before

@@ -100,10 +100,8 @@ def test_a_page_is_found_by_its_words(site: Path, browser: Browser) -> None:
 def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: str) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
-    for name in ("faq", "architecture"):
-        (folder / f"{name}.md").write_text(
-            f"# A page\n\n## Rooms\n\n{link if name == 'faq' else ''}\n\n| room |\n|---|\n"
-        )
+    for name, has in (("faq", link), ("architecture", "")):
+        (folder / f"{name}.md").write_text(f"# A page\n\n## Rooms\n\n{has}\n\n| room |\n|---|\n")
     for name in ("README", "CONTRIBUTING"):
         (tmp_path / f"{name}.md").write_text("# Title\n")
     monkeypatch.setattr(build, "DOCS", folder)

@@ -20,17 +20,9 @@ import pytest
 
 Program = Literal["manyheads", "nbgrader"]
 
-LIBRARIES = [
-    "manyheads.authoring.stub_notebook",  # first, for others import jsonschema
-    "torch",
-    "torch.fx.experimental.symbolic_shapes",
-    "typer",
-    "rich.console",
-    "rich.table",
-    "safetensors.torch",
-    "yaml",
-    "jsonschema",
-]
+LIBRARIES = ["manyheads.authoring.stub_notebook"]  # first, for others import jsonschema
+LIBRARIES += ["torch", "torch.fx.experimental.symbolic_shapes", "typer", "rich.console", "rich.table"]
+LIBRARIES += ["safetensors.torch", "yaml", "jsonschema"]
 ENGINE = [
     "manyheads.cli.app", "manyheads.judge.judge_process", "manyheads.judge.record_results", "manyheads.box.forked",
     "manyheads.box.namespaces", "manyheads.judge.isolation_proof", "manyheads.judge.grade_submission",

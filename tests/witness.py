@@ -58,14 +58,9 @@ class Witnessed:
 def witnessed(command: list[str], log: Path) -> Iterator[Witnessed]:
     """Start a command under a witness; in the end kill what is left."""
     with log.open("wb") as said:
-        process = subprocess.Popen(
-            [sys.executable, __file__, *command],
-            stdout=said,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"},
-            cwd=log.parent,
-            start_new_session=True,
-        )
+        env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
+        own = {"env": env, "cwd": log.parent, "start_new_session": True}
+        process = subprocess.Popen([sys.executable, __file__, *command], stdout=said, stderr=said, **own)
     run = Witnessed(process)
     try:
         yield run

@@ -52,11 +52,8 @@ def test_every_mutant_is_handed_in_with_all_that_its_bank_shares_with_others():
 
 def test_a_class_has_every_exercise_and_as_many_faults_as_asked():
     stems = {path.stem for path in (REPOSITORY / "solutions" / "multi_head_attention").glob("*.py")}
-    right = {
-        path.read_text().strip()
-        for pattern in ("solutions/*/*.py", "grader/right/*/*.py")
-        for path in REPOSITORY.glob(pattern)
-    }
+    paths = [*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("grader/right/*/*.py")]
+    right = {path.read_text().strip() for path in paths}
 
     def share_of_right(faulty: float) -> float:
         files = [file for _, files in class_of(REPOSITORY, 40, faulty) for file in files.values()]

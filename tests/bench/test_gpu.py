@@ -1,6 +1,5 @@
 """The Markdown that `python -m bench.gpu` prints for docs/attention.md, from figures of ours."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,12 +8,12 @@ import torch
 
 from bench.gpu import table
 from manyheads.student.measure_attention import Bench, BenchRow, BenchSetting, Measured
+from tests.make import run
 
+SHORT, LONG = (BenchSetting(tokens, "float32", backward=False) for tokens in (256, 1024))
 ROWS = (
-    BenchRow(
-        BenchSetting(256, "float32", backward=False), Measured((0.25, 0.2), 10_300_000), Measured((0.05,), 872_000)
-    ),
-    BenchRow(BenchSetting(1024, "float32", backward=False), Measured((4.0,), None), Measured((1.0,), None)),
+    BenchRow(SHORT, Measured((0.25, 0.2), 10_300_000), Measured((0.05,), 872_000)),
+    BenchRow(LONG, Measured((4.0,), None), Measured((1.0,), None)),
     BenchRow(BenchSetting(1024, "bfloat16", backward=True), instead="needs about 99 GB, 4.0 GB is free"),
 )
 
@@ -37,8 +36,6 @@ def test_the_page_has_that_table(repository: Path) -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
 def test_without_a_gpu_it_measures_nothing_and_says_so(repository: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.gpu"], cwd=repository, capture_output=True, text=True, check=False
-    )
+    done = run(sys.executable, "-m", "bench.gpu", cwd=repository)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("bench.gpu: this machine has no CUDA device")

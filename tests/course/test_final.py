@@ -14,11 +14,8 @@ from .conftest import result
 
 Decide = Callable[..., Decisions]
 DUE, SECOND_DAY = "2026-12-01T17:00Z", "2026-12-03T12:00Z"  # 18:00 in Berlin
-HOW, TEN, TWENTY = (
-    "1 day 19 hours after 18:00: 2 days late",
-    "−10% (10% a day, at most 50%)",
-    "−20% (10% a day, at most 50%)",
-)
+HOW, TEN = "1 day 19 hours after 18:00: 2 days late", "−10% (10% a day, at most 50%)"
+TWENTY = TEN.replace("−10", "−20")
 MEAN, ALL = "exercise: mean, ", "assignment: averages, "
 TOTAL = ALL + "score: 5, by: Dr. X, comment: orally"
 
@@ -55,10 +52,8 @@ TOTAL = ALL + "score: 5, by: Dr. X, comment: orally"
                  [f"averages: {HOW}", "mean: score set to 1 (3 → 1)", "median: score set to 1 (6 → 1)"], id="nothing to take from"),
 ])  # fmt: skip
 def test_what_counts(decide, handed_in, rows, points, most, says):
-    found = result(handed_in=handed_in)
-    counted = final(
-        found, decide("".join(f"- {{{'' if 'student' in row else 'student: ada, '}{row}}}\n" for row in rows))
-    )
+    found, decided = result(handed_in=handed_in), ("" if "student" in row else "student: ada, " for row in rows)
+    counted = final(found, decide("".join(f"- {{{who}{row}}}\n" for who, row in zip(decided, rows, strict=True))))
     assert (counted.score, *(each.score for each in counted.exercises)) == points
     assert (counted.max_score, list(sentences(counted))) == (most, says)
     assert [each.checks for each in counted.exercises] == [each.checks for each in found.exercises]
@@ -81,9 +76,8 @@ def test_what_is_not_decided_about_is_the_same_object(decide: Decide) -> None:
 
 
 def test_who_handed_in_nothing_gets_what_is_decided_and_nobody_else(decide: Decide) -> None:
-    known = decide(
-        "- {student: bela, exercise: mean, score: 3}\n- {student: chen, assignment: averages, excused: true}\n"
-    )
+    of_bela, of_chen = "student: bela, exercise: mean, score: 3", "student: chen, assignment: averages, excused: true"
+    known = decide(f"- {{{of_bela}}}\n- {{{of_chen}}}\n")
     bela, chen = of_the_absent(result(), known, ["bela", "chen", "dara"])
     assert (bela.student, bela.score, bela.max_score) == ("bela", 3, 10)
     assert {check.outcome for each in bela.exercises for check in each.checks} == {"missing"}
@@ -129,9 +123,8 @@ def test_an_exercise_that_is_not_graded(decide, handed_in, row, points, words):
     found = result(handed_in=handed_in)
     mean, median = found.exercises
     values = mean.checks[1].model_copy(update={"outcome": "skipped", "score": 0.0})
-    ungraded: Result = with_total(
-        found, (mean.model_copy(update={"score": None, "checks": (mean.checks[0], values)}), median)
-    )
+    mean = mean.model_copy(update={"score": None, "checks": (mean.checks[0], values)})
+    ungraded: Result = with_total(found, (mean, median))
     counted = final(ungraded, decide(f"- {{student: ada, {row}}}\n" if row else ""))
     assert (counted.score, *(each.score for each in counted.exercises)) == points
     assert [each.words for each in counted.adjustments] == words

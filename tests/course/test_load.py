@@ -42,13 +42,10 @@ def test_a_good_file_becomes_a_course_with_its_defaults_filled_in(tmp_path: Path
     median = assignment.exercises[1]
     paths = [median.solution, median.script, median.notebook, median.fingerprints, median.checks, median.misconceptions]
     assert [str(path.relative_to(course.root)) for path in paths] == [
-        "solutions/averages/02_median.py",
-        "exercises/averages/02_median.py",
-        "exercises/averages/02_median.ipynb",
-        "exercises/averages/fingerprints/02_median.safetensors",
-        "grader/checks/test_median.py",
+        "solutions/averages/02_median.py", "exercises/averages/02_median.py", "exercises/averages/02_median.ipynb",
+        "exercises/averages/fingerprints/02_median.safetensors", "grader/checks/test_median.py",
         "grader/misconceptions/median.py",
-    ]
+    ]  # fmt: skip
 
 
 def test_the_box_is_told_every_limit_but_the_one_on_the_source_and_leaves_room_for_cuda(tmp_path: Path) -> None:

@@ -19,10 +19,7 @@ def course(tmp_path: Path) -> Course:
 
 
 @pytest.mark.parametrize(("name", "found"), [
-    ("heads", "heads"),
-    ("HEADS_2", "heads_2"),
-    ("attention in practice", "practice"),
-    ("multi", "heads"),
+    ("heads", "heads"), ("HEADS_2", "heads_2"), ("attention in practice", "practice"), ("multi", "heads"),
     ("2", "heads_2"),
 ])  # fmt: skip
 def test_an_id_a_title_or_a_part_that_no_other_has_is_enough(course: Course, name: str, found: str) -> None:
@@ -53,11 +50,9 @@ def test_the_only_one_need_not_be_named(averages, tiny) -> None:
 def test_neighbours_are_those_that_are_imported_whether_directly_or_not(tmp_path: Path) -> None:
     texts = {
         "test_a.py": "from ._shared import x\nfrom . import _other\nimport torch",
-        "_shared.py": "from ._below import x",
-        "_below.py": "x = 1",
+        "_shared.py": "from ._below import x", "_below.py": "x = 1", "_unused.py": "",
         "_other.py": "from ._shared import x",
-        "_unused.py": "",
-    }
+    }  # fmt: skip
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     found = with_neighbours(tmp_path / "test_a.py")

@@ -1,13 +1,18 @@
-"""Whether two answers are the same to rounding, and which can be held against the reference."""
+"""Whether two answers, or recordings of two tensors, are the same to rounding; which are held against the reference."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
+from torch import Tensor
 
 from manyheads.box.worker.answers import Output, Reply
 from manyheads.box.worker.messages import Build, Call
 from manyheads.diagnosis.agree import agree, is_comparable
+from manyheads.diagnosis.fingerprint import TensorFingerprint, tensor_fingerprint
+
+pytestmark = pytest.mark.recorded
 
 
 def reply(*numbers: float, gradient: float = 1.0) -> Reply:
@@ -30,3 +35,38 @@ def test_what_depends_on_weights_that_nobody_gave_is_no_evidence(build: Build, c
     """They are drawn in the order in which the module makes its layers, and that order is the student's."""
     assert is_comparable(Call(build, (torch.ones(2),))) is counts
     assert is_comparable(Call("merge", (build, torch.ones(2)))) is counts
+
+
+X = torch.arange(12.0, dtype=torch.float64).reshape(3, 4)
+HUGE = {"inf": torch.inf, "1e308": 1e308, "1e35": 1e35}
+
+
+def with_one(value: float) -> Tensor:
+    return X.clone().index_fill_(0, torch.tensor([1]), value)
+
+
+def test_rounding_agrees_and_another_number_does_not() -> None:
+    assert tensor_fingerprint(X).agrees(tensor_fingerprint(X * (1 + 1e-12)))
+    assert not tensor_fingerprint(X).agrees(tensor_fingerprint(X + 0.01))
+    assert not tensor_fingerprint(X).agrees(tensor_fingerprint(X.view(4, 3)))
+
+
+@pytest.mark.parametrize("huge", HUGE.values(), ids=HUGE.keys())
+def test_a_huge_number_is_as_good_as_infinity_and_agrees_with_nothing_finite(huge: float) -> None:
+    found = tensor_fingerprint(with_one(huge))
+    assert found.agrees(found)
+    assert found.agrees(tensor_fingerprint(with_one(torch.inf)))
+    assert not found.agrees(tensor_fingerprint(X))
+    assert not tensor_fingerprint(X).agrees(found)
+    assert not found.agrees(tensor_fingerprint(with_one(-torch.inf)))
+    assert not found.agrees(tensor_fingerprint(with_one(torch.nan)))
+
+
+@pytest.mark.parametrize("norm", [float("inf"), float("nan")])
+def test_a_recorded_norm_that_is_not_finite_agrees_with_itself_alone(norm: float) -> None:
+    """No recording that is made has one; a damaged file may."""
+    odd = TensorFingerprint(kind="tensor", shape=(3, 4), projections=(float("-inf"), 0.0, 1.0, 2.0), norm=norm)
+    assert odd.agrees(odd)
+    assert odd.agrees(replace(odd))
+    assert not odd.agrees(tensor_fingerprint(X))
+    assert not tensor_fingerprint(X).agrees(odd)

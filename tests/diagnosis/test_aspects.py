@@ -18,24 +18,12 @@ X = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
 
 
 class Layer(torch.nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, width: int = 2, bias: bool = False) -> None:
         super().__init__()
-        self.W = torch.nn.Linear(2, 2, bias=False)
+        self.W = torch.nn.Linear(2, width, bias)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.W(x)
-
-
-class WithBias(Layer):
-    def __init__(self) -> None:
-        super().__init__()
-        self.W = torch.nn.Linear(2, 2)
-
-
-class Wider(Layer):
-    def __init__(self) -> None:
-        super().__init__()
-        self.W = torch.nn.Linear(2, 3, bias=False)
 
 
 def refuses(x: Tensor) -> Tensor:
@@ -86,8 +74,8 @@ ONE_CALL = [
     ("dtype", doubled, lambda x: x.float(), CALL, "should be float64; yours is float32"),
     ("device", doubled, lambda x: torch.ones(2, 2), ON_META, "the output is on cpu wherever the arguments are"),
     ("device", doubled, lambda x: x + torch.ones(2, 2), WATCHED, "tensors on two devices meet"),
-    ("parameters", Layer, WithBias, BUILD, "parameters too many: .'W.bias'.; parameters missing: none"),
-    ("parameters", Layer, Wider, BUILD, "other shapes than asked for"),
+    ("parameters", Layer, lambda: Layer(bias=True), BUILD, "parameters too many: .'W.bias'.; parameters missing: none"),
+    ("parameters", Layer, lambda: Layer(3), BUILD, "other shapes than asked for"),
     ("mutated", doubled, in_place, CALL, "changed in place"),
     ("gradients_arrive", doubled, lambda x: x.detach() * 2, GRADIENT, "no gradient reaches the first argument"),
     ("gradients", doubled, lambda x: x * 3, GRADIENT, "the gradients differ"),

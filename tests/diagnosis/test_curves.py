@@ -48,23 +48,17 @@ def inputs(seed: int, *shape: int) -> Tensor:
 
 
 RIGHT = namespace(lambda x: weights(x, x.shape[-1] ** -0.5), lambda x: scores(x, x.shape[-1] ** -0.5))
-CALLS = (
-    Call("weights", (0.3 * inputs(0, 2, 5, 3),)),
-    Call("weights", (0.3 * inputs(1, 2, 6, 8),)),
-    Call("weights", (0.3 * inputs(2, 4, 7, 3),)),
-    Call("scores", (10 * inputs(3, 2, 5, 3),)),
-    Call("double", (inputs(4, 2, 5, 3),)),
-    Call("scores", (10 * inputs(5, 3, 4, 8),)),
-)
+ASKED = ("weights", 0.3, (2, 5, 3)), ("weights", 0.3, (2, 6, 8)), ("weights", 0.3, (4, 7, 3))
+ASKED += ("scores", 10, (2, 5, 3)), ("double", 1, (2, 5, 3)), ("scores", 10, (3, 4, 8))
+CALLS = tuple(Call(name, (size * inputs(seed, *shape),)) for seed, (name, size, shape) in enumerate(ASKED))
 WEIGHTS, ONE_SIZE, DOUBLE, SCORES = {0, 1, 2}, {0, 2}, 4, {3, 5}
 
 
 def replies_of(names: dict[str, object]) -> list[Observed]:
     known = [LocalRunner(RIGHT).execute(call) for call in CALLS]
     made = [LocalRunner(names).execute(call) for call in CALLS]
-    return [
-        observed(call, fingerprint_of(right), (), reply) for call, right, reply in zip(CALLS, known, made, strict=True)
-    ]
+    asked = zip(CALLS, known, made, strict=True)
+    return [observed(call, fingerprint_of(right), (), reply) for call, right, reply in asked]
 
 
 def recording() -> Recording:

@@ -10,21 +10,7 @@ import torch
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.marks import Layer
 from manyheads.course import load_course
-from manyheads.diagnosis.metamorphic import (
-    are_related,
-    difference_is_another,
-    dropped_otherwise,
-    fills_with_a_number,
-    is_difference,
-    is_dropped_at_another_rate,
-    leaks_a_share,
-    left_otherwise,
-    moves_too_little,
-    moves_too_much,
-    parts_differ,
-    struck_otherwise,
-    zeros_missed,
-)
+from manyheads.diagnosis import metamorphic
 from manyheads.diagnosis.recording_file import read
 from manyheads.student.check_attempt import check_attempt
 
@@ -49,24 +35,25 @@ NO_ZERO = torch.tensor([0.0, 0.3]) + AFTER
 ])  # fmt: skip
 def test_what_an_edit_reaches(before: torch.Tensor, after: torch.Tensor, said: str) -> None:
     answers = [(BEFORE, before), (AFTER, after)]
-    assert next(filter(None, (says(answers) for says in (zeros_missed, moves_too_much, moves_too_little))), "") == said
+    told = (metamorphic.zeros_missed, metamorphic.moves_too_much, metamorphic.moves_too_little)
+    assert next(filter(None, (says(answers) for says in told)), "") == said
 
 
 def test_where_an_edit_moves_every_number_it_must_move_something_at_every_index() -> None:
     before, after = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[5.0, 6.0], [7.0, 8.0]])
-    assert not moves_too_little([(before, before), (after, before + 1)])
-    assert moves_too_little([(before, before), (after, before + torch.tensor([[0.0, 1.0]]))])
+    assert not metamorphic.moves_too_little([(before, before), (after, before + 1)])
+    assert metamorphic.moves_too_little([(before, before), (after, before + torch.tensor([[0.0, 1.0]]))])
 
 
 def test_two_calls_that_give_the_same_must_give_the_same() -> None:
     said = "{edit} changes 1 of the 6 numbers that should stay"
-    assert moves_too_much([(BEFORE, BEFORE), (BEFORE, AFTER)]) == said
+    assert metamorphic.moves_too_much([(BEFORE, BEFORE), (BEFORE, AFTER)]) == said
 
 
 def test_a_part_that_stands_alone_gives_what_it_gives_in_the_whole() -> None:
-    assert parts_differ([(BEFORE, BEFORE * 2), (BEFORE[1], BEFORE[1] * 2)]) == ""
+    assert metamorphic.parts_differ([(BEFORE, BEFORE * 2), (BEFORE[1], BEFORE[1] * 2)]) == ""
     said = "a part of the input gives something else when it stands alone"
-    assert parts_differ([(BEFORE, BEFORE), (BEFORE[1], BEFORE[1] * 2)]) == said
+    assert metamorphic.parts_differ([(BEFORE, BEFORE), (BEFORE[1], BEFORE[1] * 2)]) == said
 
 
 @pytest.mark.parametrize(("other", "related"), [
@@ -76,7 +63,7 @@ def test_a_part_that_stands_alone_gives_what_it_gives_in_the_whole() -> None:
     pytest.param(AFTER[:2], False, id="another shape"),
 ])  # fmt: skip
 def test_answers_are_held_together_only_where_the_reference_relates_them(other: torch.Tensor, related: bool) -> None:
-    assert are_related(BEFORE, other) is related
+    assert metamorphic.are_related(BEFORE, other) is related
 
 
 @pytest.mark.parametrize(("wrong", "fails_of_causality"), [
@@ -102,38 +89,39 @@ def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(monkeypatch
 
 def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
     number = (BEFORE - AFTER).abs().max()
-    assert is_difference(BEFORE, AFTER, number)
-    assert not is_difference(BEFORE, AFTER, number + 1)
-    assert not is_difference(BEFORE, BEFORE, number * 0)  # two paths that agree say nothing
+    assert metamorphic.is_difference(BEFORE, AFTER, number)
+    assert not metamorphic.is_difference(BEFORE, AFTER, number + 1)
+    assert not metamorphic.is_difference(BEFORE, BEFORE, number * 0)  # two paths that agree say nothing
     right = [(BEFORE, BEFORE), (AFTER, AFTER)]
-    assert difference_is_another([*right, (number, number)]) == ""
-    assert difference_is_another([*right, (number, number / 2)]) == (
+    assert metamorphic.difference_is_another([*right, (number, number)]) == ""
+    assert metamorphic.difference_is_another([*right, (number, number / 2)]) == (
         "the number that it gives is not the largest absolute difference of the two answers"
     )
-    assert difference_is_another([right[0], (AFTER, PEEKS), (number, number / 2)]) == ""  # the answers are wrong
+    wrong_answers = [right[0], (AFTER, PEEKS), (number, number / 2)]
+    assert metamorphic.difference_is_another(wrong_answers) == ""
+
+
+def extremes(calm: torch.Tensor, factor: float) -> torch.Tensor:
+    """The least and the largest of what a dropout leaves of an answer in eval mode."""
+    kept = factor * calm[0]
+    return torch.stack([kept.clamp_max(0), kept.clamp_min(0), kept.abs(), torch.zeros_like(kept)])
 
 
 def test_a_dropout_is_held_to_an_attempts_own_answer_in_eval_mode() -> None:
     right = torch.tensor([[[2.0, -1.0]]])
-
-    def extremes(calm: torch.Tensor, factor: float) -> torch.Tensor:
-        kept = factor * calm[0]
-        return torch.stack([kept.clamp_max(0), kept.clamp_min(0), kept.abs(), torch.zeros_like(kept)])
-
     recorded, wrong = extremes(right, 4 / 3), -3 * right
-    assert dropped_otherwise([(right, right), (recorded, recorded)]) == ""
-    assert (
-        dropped_otherwise([(right, wrong), (recorded, extremes(wrong, 4 / 3))]) == ""
-    )  # its values are another check's
+    assert metamorphic.dropped_otherwise([(right, right), (recorded, recorded)]) == ""
+    others = [(right, wrong), (recorded, extremes(wrong, 4 / 3))]  # its values are another check's
+    assert metamorphic.dropped_otherwise(others) == ""
     for calm in (right, wrong):
         for other in (1.0, 2.0):
-            assert dropped_otherwise([(right, calm), (recorded, extremes(calm, other))])
+            assert metamorphic.dropped_otherwise([(right, calm), (recorded, extremes(calm, other))])
 
 
 def test_where_no_factor_leads_to_the_extremes_wrong_values_are_no_dropout() -> None:
     right = torch.tensor([[[2.0, -1.0]]])
-    assert dropped_otherwise([(right, 2 * right), (EXTREMES, 0 * EXTREMES)]) == ""
-    assert dropped_otherwise([(right, right), (EXTREMES, 0 * EXTREMES)])
+    assert metamorphic.dropped_otherwise([(right, 2 * right), (EXTREMES, 0 * EXTREMES)]) == ""
+    assert metamorphic.dropped_otherwise([(right, right), (EXTREMES, 0 * EXTREMES)])
 
 
 EXTREMES = torch.tensor([[[0.0, -3.0]], [[2.0, 0.0]], [[0.5, 0.25]], [[1.0, 1.0]]])
@@ -142,16 +130,16 @@ EXTREMES = torch.tensor([[[0.0, -3.0]], [[2.0, 0.0]], [[0.5, 0.25]], [[1.0, 1.0]
 def test_single_numbers_that_are_dropped_are_told_from_what_is_dropped_further_inside() -> None:
     rescaled, together = EXTREMES * torch.tensor([3.0, 3.0, 3.0, 1.0])[:, None, None], EXTREMES.clone()
     together[3] = 0
-    assert not struck_otherwise([(EXTREMES, rescaled)])
-    assert "never dropped, and they should be" in struck_otherwise([(EXTREMES, together)])
-    assert "are dropped, and they should not be" in struck_otherwise([(together, EXTREMES)])
+    assert not metamorphic.struck_otherwise([(EXTREMES, rescaled)])
+    assert "never dropped, and they should be" in metamorphic.struck_otherwise([(EXTREMES, together)])
+    assert "are dropped, and they should not be" in metamorphic.struck_otherwise([(together, EXTREMES)])
 
 
 def test_what_is_left_of_the_weights_is_told_whatever_scales_the_answer() -> None:
     rescaled, whole = 3 * EXTREMES, EXTREMES.clone()
     whole[2] = whole[:2].abs().amax(0)
-    assert not left_otherwise([(EXTREMES, rescaled)])
-    assert left_otherwise([(EXTREMES, whole)])
+    assert not metamorphic.left_otherwise([(EXTREMES, rescaled)])
+    assert metamorphic.left_otherwise([(EXTREMES, whole)])
 
 
 @pytest.mark.parametrize(
@@ -161,13 +149,8 @@ def test_what_is_left_of_the_weights_is_told_whatever_scales_the_answer() -> Non
 )
 def test_a_factor_that_no_dropout_at_the_rate_makes_is_another_rate(factor: float, is_another: bool) -> None:
     calm = torch.tensor([[[1.0, -2.0]]])
-
-    def left(scale: float) -> torch.Tensor:
-        scaled = scale * calm[0]
-        return torch.stack([scaled.clamp_max(0), scaled.clamp_min(0), scaled.abs(), torch.zeros_like(scaled)])
-
-    answers = [(calm, 3 * calm), (left(4 / 3), 3 * left(factor))]
-    assert is_dropped_at_another_rate(answers) is is_another
+    answers = [(calm, 3 * calm), (extremes(calm, 4 / 3), 3 * extremes(calm, factor))]
+    assert metamorphic.is_dropped_at_another_rate(answers) is is_another
 
 
 SCORES = torch.tensor([[0.5, -1.0, 2.0], [1.5, 0.25, -3.0]], dtype=torch.float64)
@@ -185,7 +168,7 @@ WEIGHTS = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf).softmax(-1)
     pytest.param(WEIGHTS[:, :2], False, id="another shape"),
 ])  # fmt: skip
 def test_a_share_that_what_is_hidden_gets(found: torch.Tensor, leaks: bool) -> None:
-    assert leaks_a_share([(WEIGHTS, found)]) is leaks
+    assert metamorphic.leaks_a_share([(WEIGHTS, found)]) is leaks
 
 
 @pytest.mark.parametrize(("found", "fills"), [
@@ -198,5 +181,5 @@ def test_a_share_that_what_is_hidden_gets(found: torch.Tensor, leaks: bool) -> N
 ])  # fmt: skip
 def test_a_number_in_place_of_an_infinity(found: torch.Tensor, fills: bool) -> None:
     right = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf)
-    assert fills_with_a_number([(right, found)]) is fills
-    assert not fills_with_a_number([(SCORES, SCORES)])
+    assert metamorphic.fills_with_a_number([(right, found)]) is fills
+    assert not metamorphic.fills_with_a_number([(SCORES, SCORES)])

@@ -9,6 +9,7 @@ from manyheads.lines.find_lines import Bounds
 from manyheads.result import ExerciseResult, ProvedLine
 from manyheads.submission import AttemptSource
 from tests.judge.counting_box import CountingBox
+from tests.make import edited
 
 NAME = "01_running_mean.py"
 RIGHT = """\
@@ -89,9 +90,8 @@ def test_a_search_that_may_not_be_tells_nothing(tiny, box, running_mean, setting
 
 
 def test_an_edit_that_never_ends_ends_the_search(tiny: Course, box: Box, running_mean: Exercise) -> None:
-    text = RIGHT.replace("counts =", "while len(x) == 0:\n        pass\n    counts =").replace(
-        "cumsum(0)", "cumsum(0) + 1"
-    )
+    loops = ("counts =", "while len(x) == 0:\n        pass\n    counts =")
+    text = edited(RIGHT, loops, ("cumsum(0)", "cumsum(0) + 1"))
     judge = Judge(tiny, box, Settings(secret=b"secret", bounds=Bounds(seconds=0.5)))
     result = graded(judge, running_mean, text)
     assert (result.lines, result.is_done) == ((), False)
@@ -108,12 +108,9 @@ LATE = " + max(0, 20 - len(sys.seen))"
 
 def test_a_look_cannot_be_taken_for_a_proof(judge: Judge, running_mean: Exercise) -> None:
     """It counts how often it is loaded in one process, and answers rightly from the twentieth time on, whatever is edited."""
-    text = RIGHT.replace("import torch\n", "import torch, sys\nsys.seen = [*getattr(sys, 'seen', []), None]\n")
-    text = text.replace("dtype=x.dtype)", f"dtype=x.dtype){LATE}").replace(
-        "return x.cumsum(0)", f"return (x{LATE}).cumsum(0)"
-    )
-    assert text.count(LATE) == 2, "so that one edit cannot mend both"
-    assert told(judge, running_mean, text) == []
+    counts = ("import torch\n", "import torch, sys\nsys.seen = [*getattr(sys, 'seen', []), None]\n")
+    twice = ("dtype=x.dtype)", f"dtype=x.dtype){LATE}"), ("return x.cumsum(0)", f"return (x{LATE}).cumsum(0)")
+    assert told(judge, running_mean, edited(RIGHT, counts, *twice)) == [], "one edit cannot mend both"
 
 
 def test_a_fault_of_the_search_takes_no_points(judge, running_mean, monkeypatch):

@@ -17,6 +17,7 @@ from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.student.resize import layouts
 from manyheads.submission import AttemptSource
+from tests.make import edited
 from tests.structures.conftest import Scored
 
 Returning = Callable[[str], str]
@@ -43,9 +44,8 @@ def test_another_structure_gets_one_sentence(scored, returning, returned, senten
 
 def test_a_cache_that_is_ignored_is_named(repository: Path, box: Box, kv_cache: Exercise) -> None:
     judge = Judge(load_course(repository), box, Settings(secret=b"secret", lines=False))
-    text = kv_cache.solution.read_text(encoding="utf-8").replace(
-        "B, T, C = x.shape", "cache = None\n        B, T, C = x.shape"
-    )
+    ignored = ("B, T, C = x.shape", "cache = None\n        B, T, C = x.shape")
+    text = edited(kv_cache.solution.read_text(encoding="utf-8"), ignored)
     result = judge.grade_attempt("student", kv_cache, AttemptSource(f"{kv_cache.stem}.py", text))
     assert [each.id for each in result.diagnosis] == ["cache_ignored"]
 

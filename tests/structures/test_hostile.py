@@ -15,7 +15,6 @@ import torch
 from dataclasses import dataclass
 from torch import nn
 
-
 class Lies(tuple):
     def __iter__(self):
         raise SystemExit(0)
@@ -25,7 +24,6 @@ class Lies(tuple):
 
     def __eq__(self, other):
         return True
-
 
 class Endless(dict):
     def get(self, name, default=None):
@@ -37,13 +35,11 @@ class Endless(dict):
     def __missing__(self, name):
         return self
 
-
 class Pretends:
     __class__ = tuple
 
     def __iter__(self):
         return iter((torch.ones(1), None))
-
 
 class Bomb:
     def __del__(self):
@@ -52,16 +48,13 @@ class Bomb:
     def __repr__(self):
         raise RuntimeError("no")
 
-
 def named(name):
     return type(name, (), {})()
-
 
 def knot():
     held = []
     held.append(held)
     return held
-
 
 class CachedSelfAttention(nn.Module):
     def __init__(self, n_embd, n_head, block_size):
