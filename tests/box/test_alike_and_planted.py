@@ -154,9 +154,8 @@ def test_the_planted_difference_is_large_in_one_place_little_elsewhere_and_nowhe
 
 def test_it_follows_the_input_and_comes_out_the_same_each_time() -> None:
     assert torch.equal(planted(X, (8.0, 0.3)), planted(X, (8.0, 0.3)))
-    assert not torch.allclose(
-        planted(2 * X, (8.0, 0.3)) - planted(2 * X, None), planted(X, (8.0, 0.3)) - planted(X, None)
-    )
+    of_twice, of_once = (planted(x, (8.0, 0.3)) - planted(x, None) for x in (2 * X, X))
+    assert not torch.allclose(of_twice, of_once)
 
 
 def test_what_does_without_the_fused_function_is_as_it_was() -> None:

@@ -76,12 +76,8 @@ def test_its_end_is_told_in_one_sentence(box, body, end, says):
 
 
 def test_what_it_starts_ends_with_it(box, tmp_path):
-    answer(
-        box,
-        "    import ctypes\n    if os.fork() == 0:\n        os.setsid()\n"
-        "        ctypes.CDLL(None).prctl(15, b'mh-orphan', 0, 0, 0)\n        import time\n        time.sleep(60)\n"
-        "    return 1.0",
-    )
+    named = "        import ctypes, time\n        ctypes.CDLL(None).prctl(15, b'mh-orphan', 0, 0, 0)\n"
+    answer(box, f"    if os.fork() == 0:\n        os.setsid()\n{named}        time.sleep(60)\n    return 1.0")
     assert not is_running("mh-orphan")
 
 

@@ -34,6 +34,7 @@ class Odd(ValueError, metaclass=Meta):
     __traceback__ = __cause__ = __context__ = __class__ = args = property(lambda self: 7)
     def __str__(self): return "odd"
 """
+TRACEBACK = "import types, sys\ntb = types.TracebackType(None, sys._getframe(), 0, %s)\n"
 EXCEPTIONS = {
     "half a surrogate pair": r'raise ValueError("caf\udce9")',
     "bytes as a file system reads them": r'import os; raise ValueError(os.fsdecode(b"caf\xe9"))',
@@ -51,12 +52,8 @@ EXCEPTIONS = {
     "a class with 100 bases": "raise type('E', (*(type(f'B{i}', (ValueError,), {}) for i in range(100)),), {})",
     "a class that lies about itself": f"{ODD_CLASS}raise Odd",
     "a class whose attributes all raise": "class E(ValueError):\n    def __getattribute__(self, name): raise OSError\nraise E",
-    "a traceback of a line that is none": (
-        "import types, sys\ntb = types.TracebackType(None, sys._getframe(), 0, -5)\nraise ValueError('x').with_traceback(tb)"
-    ),
-    "a traceback of a line beyond all": (
-        "import types, sys\ntb = types.TracebackType(None, sys._getframe(), 0, 2**31 - 1)\nraise ValueError.with_traceback(ValueError('x'), tb)"
-    ),
+    "a traceback of a line that is none": f"{TRACEBACK % '-5'}raise ValueError('x').with_traceback(tb)",
+    "a traceback of a line beyond all": f"{TRACEBACK % '2**31 - 1'}raise ValueError('x').with_traceback(tb)",
     "a cause that is its own": "e = ValueError('x')\ne.__cause__ = e.__context__ = e\nraise e",
 }
 OTHERS = {

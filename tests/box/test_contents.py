@@ -35,12 +35,9 @@ def test_a_package_is_taken_from_the_folder_that_it_is_installed_in(monkeypatch,
     install(own, "smalllib")
     monkeypatch.syspath_prepend(str(system))
     monkeypatch.syspath_prepend(str(own))
-    assert set(_package_paths(("largelib",))) == {
-        system / "largelib",
-        system / "largelib_too.py",
-        own / "smalllib",
-        own / "smalllib_too.py",
-    }
+    stands = {"largelib": system, "smalllib": own}
+    paths = {folder / path for name, folder in stands.items() for path in (name, f"{name}_too.py")}
+    assert set(_package_paths(("largelib",))) == paths
 
 
 def test_of_a_package_that_is_installed_twice_the_one_that_would_be_imported_is_taken(monkeypatch, tmp_path):

@@ -1,23 +1,30 @@
-"""A box for a GPU, with a stand-in for its device file: what it opens beyond the CPU's, and that it still holds.
+"""A box for a GPU, with a stand-in for its device file: what it opens beyond a CPU's, that it holds, how it starts.
 
 What only a real GPU can show is in tests/gpu.
 """
 
 import dataclasses
+import json
 import os
+import socket
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 
+from manyheads.box import warm
 from manyheads.box.canary import run_canary
-from manyheads.box.connection import AttemptEnded
+from manyheads.box.connection import GRACE, AttemptEnded
 from manyheads.box.contents import Bind
-from manyheads.box.level import Box
+from manyheads.box.gpu import GpuBox, GpuLock
+from manyheads.box.level import Box, BoxUnavailable, Level, open_box
 from manyheads.box.namespaces import NamespaceBox, launch_request
-from manyheads.box.nvidia import Equipment
+from manyheads.box.nvidia import Driver, Equipment, Gpu, Places
+from manyheads.box.warm import CUDA_GRACE
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call
 from tests.make import replies
@@ -106,7 +113,7 @@ INSIDE = [  # expression, on a GPU, on a CPU
     pytest.param("listens(connects)", REFUSED, REFUSED, id="nobody that connects to one"),
     pytest.param("listens(socket.socket.accept)", REFUSED, REFUSED, id="nobody that it accepts"),
     pytest.param(
-        "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)", REFUSED, REFUSED, id="no socket that can send unconnected"
+        "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)", REFUSED, REFUSED, id="no socket to send unconnected"
     ),
     pytest.param("reserves(256)", 1.0, "OSError", id="more address space than there is memory"),
     pytest.param("len(os.readlink('/proc/self/ns/pid')) > 0", 1.0, ABSENT, id="its own part of /proc"),
@@ -168,11 +175,9 @@ NOBODY = 61184
 
 
 def test_what_a_gpu_is_given_is_all_that_its_box_has_more(tmp_path: Path) -> None:
-    given = Equipment(
-        (Bind("/dev/nvidiactl", "/dev/nvidiactl"), Bind("/dev/nvidia3", "/dev/nvidia3")),
-        (Bind("/opt/driver/libcuda.so.550", "/box/driver/libcuda.so.1"),),
-        (("CUDA_VISIBLE_DEVICES", "GPU-1"),),
-    )
+    files = tuple(Bind(name, name) for name in ("/dev/nvidiactl", "/dev/nvidia3"))
+    library = Bind("/opt/driver/libcuda.so.550", "/box/driver/libcuda.so.1")
+    given = Equipment(files, (library,), (("CUDA_VISIBLE_DEVICES", "GPU-1"),))
     more, plain = arguments(given, tmp_path), arguments(Equipment(), tmp_path)
     assert more[more.index("/opt/driver/libcuda.so.550") - 1 :][:3] == [
         "--ro-bind", "/opt/driver/libcuda.so.550", "/box/driver/libcuda.so.1"
@@ -183,3 +188,61 @@ def test_what_a_gpu_is_given_is_all_that_its_box_has_more(tmp_path: Path) -> Non
     assert start < more.index("--remount-ro")  # which is /dev's
     assert len(more) == len(plain) + 3 + 6 + 3
     assert not [a for a in plain if "/dev/nvidia" in a or "CUDA" in a]
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Driver:
+    """All that a driver leaves, and nothing behind it."""
+    own = f"nvidia{os.getpid()}"  # tests run side by side, and one process on this machine has a GPU at a time
+    for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", own):
+        os.mknod(tmp_path / name, stat.S_IFCHR, os.makedev(1, 5))
+        (tmp_path / name).chmod(0o666)
+    return Driver(Places(tmp_path), (Gpu(own),), "/usr/lib/libcuda.so.1", True)
+
+
+@needs_root
+def test_where_cuda_does_not_start_in_the_box_the_message_says_what_it_said(driver: Driver, tmp_path: Path) -> None:
+    with GpuBox(GPU, tmp_path, driver) as box:
+        with pytest.raises(BoxUnavailable, match=r"CUDA does not start in the box \(.+\)\. Next: course doctor"):
+            box.attempt(GPU)
+        with pytest.raises(BoxUnavailable, match="another grader uses the GPU"):
+            GpuBox(GPU, tmp_path, driver)
+    GpuLock(driver.gpus).release()  # free again
+
+
+@needs_root
+def test_a_device_file_that_the_box_may_not_open_is_a_message_with_the_command(driver: Driver, tmp_path: Path) -> None:
+    (tmp_path / "nvidia-uvm").chmod(0o600)
+    with pytest.raises(BoxUnavailable, match=r"may not open .*/nvidia-uvm\. Next: sudo chmod a\+rw .*/nvidia-uvm"):
+        GpuBox(GPU, tmp_path, driver)
+
+
+@needs_root
+def test_a_box_that_does_not_start_lets_go_of_the_gpu(driver, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(BoxUnavailable, match="bubblewrap") as caught:
+        GpuBox(GPU, tmp_path, driver)
+    GpuLock(driver.gpus).release()
+    del caught  # which held the box
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
+def test_on_a_machine_without_a_gpu_there_is_no_such_box(tmp_path: Path) -> None:
+    with pytest.raises(BoxUnavailable, match="no NVIDIA GPU"):
+        open_box(Level.NAMESPACES, GPU, tmp_path)
+
+
+@pytest.mark.parametrize(("limits", "seconds"), [(CPU, GRACE), (GPU, CUDA_GRACE)])
+def test_the_end_of_an_attempt_on_a_gpu_is_waited_for_until_its_memory_is_free(monkeypatch, limits, seconds):
+    waited: list[float] = []
+    monkeypatch.setattr(warm, "select", SimpleNamespace(select=lambda r, w, x, most: waited.append(most) or ([], w, x)))
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        warm.start_attempt(ours, limits)[0].close()
+    assert waited == [seconds]
+    assert CUDA_GRACE > GRACE
+
+
+def test_limits_on_a_cpu_are_the_course_s() -> None:
+    assert CPU.on("cpu") == CPU
+    assert json.loads(json.dumps(dataclasses.asdict(GPU)))["device"] == "cuda"

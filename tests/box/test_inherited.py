@@ -63,9 +63,8 @@ def test_no_mapping_is_shared_and_writable(box: Box) -> None:
     warm = below(box._reaper.pid)[-1]
     maps = Path(f"/proc/{warm}/maps").read_text()
     assert "libtorch" in maps
-    assert [
-        line for line in maps.splitlines() if line.split()[1][1:].startswith("w") and line.split()[1][3] == "s"
-    ] == []
+    rights = [line.split()[1] for line in maps.splitlines()]
+    assert [each for each in rights if each[1] == "w" and each[3] == "s"] == []
 
 
 def test_no_core_of_it_is_dumped_to_a_file_or_to_a_handler(box: Box) -> None:

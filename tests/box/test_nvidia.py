@@ -24,11 +24,9 @@ def machine(tmp_path: Path) -> Machine:
 
     def make(gpus: int = 1, *, told: int | None = None, cache: str = "", usual: str = "") -> Places:
         dev, proc, sys = tmp_path / "dev", tmp_path / "proc", tmp_path / "sys"
-        for name in (
-            *"nvidiactl nvidia-uvm nvidia-uvm-tools nvidia-modeset".split(),
-            *(f"nvidia{i}" for i in range(gpus)),
-        ):
-            (dev / name).parent.mkdir(exist_ok=True)
+        names = *"nvidiactl nvidia-uvm nvidia-uvm-tools nvidia-modeset".split(), *(f"nvidia{i}" for i in range(gpus))
+        dev.mkdir(exist_ok=True)
+        for name in names:
             (dev / name).touch()
             (dev / name).chmod(0o666)
         for i in range(gpus if told is None else told):

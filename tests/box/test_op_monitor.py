@@ -1,6 +1,7 @@
 """What a monitor reports, and numbers that are asked for on the meta device, which has none: zeros, while somebody watches."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -65,7 +66,7 @@ def test_a_kernel_of_somebody_else_has_no_name() -> None:
 
 
 Q = torch.randn(2, 3, 5, 4, generator=torch.Generator().manual_seed(0))
-UNEVEN = [Q[0, 0], Q[1, 0, :3]]
+uneven = partial(torch.nested.nested_tensor, [Q[0, 0], Q[1, 0, :3]])
 CAUSAL = torch.ones(5, 5).tril()
 
 
@@ -80,10 +81,8 @@ WAYS = {
     "a view as such a class": lambda: Q.as_subclass(Own) + 0,
     "attention with a function for scores": lambda: flex_attention(Q, Q, Q, lambda s, b, h, i, j: s + i - j),
     "a branch": lambda: torch.cond(Q.sum() < torch.inf, lambda x: x * 2, lambda x: x, (Q,)),
-    "tensors of several lengths": lambda: torch.nested.nested_tensor(UNEVEN).to_padded_tensor(0.0),
-    "tensors of several lengths, jagged": lambda: torch.nested.nested_tensor(
-        UNEVEN, layout=torch.jagged
-    ).to_padded_tensor(0.0),
+    "tensors of several lengths": lambda: uneven().to_padded_tensor(0.0),
+    "tensors of several lengths, jagged": lambda: uneven(layout=torch.jagged).to_padded_tensor(0.0),
     "a sparse table": lambda: torch.sparse.mm(CAUSAL.to_sparse(), Q[0, 0]),
     "a table of rows": lambda: CAUSAL.to_sparse_csr() @ Q[0, 0],
     "a softmax of a sparse table": lambda: torch.sparse.softmax(CAUSAL.to_sparse(), -1).to_dense(),

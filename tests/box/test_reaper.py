@@ -27,13 +27,14 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
         yield opened
 
 
-@pytest.mark.parametrize(
-    "victim", [0, 1, 2, 3], ids=["the reaper", "bubblewrap outside", "bubblewrap inside", "the zygote"]
-)
-def test_all_of_a_box_ends_when_a_part_is_killed(box: NamespaceBox, victim: int) -> None:
+PARTS = ["the reaper", "bubblewrap outside", "bubblewrap inside", "the zygote"]
+
+
+@pytest.mark.parametrize("victim", PARTS)
+def test_all_of_a_box_ends_when_a_part_is_killed(box: NamespaceBox, victim: str) -> None:
     family, cgroup = below(box._reaper.pid), box._cgroup
-    assert len(family) == 4, "the reaper, bubblewrap outside and inside, the zygote"
-    os.kill(family[victim], signal.SIGKILL)
+    assert len(family) == len(PARTS)
+    os.kill(family[PARTS.index(victim)], signal.SIGKILL)
     while living(family):
         time.sleep(0.01)
     box.attempt(LIMITS).close()
@@ -55,9 +56,8 @@ def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(tmp_pat
     monkeypatch.setattr(cgroup, "ROOT", tmp_path)
     gone = subprocess.Popen(["true"])
     os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)  # ended, and not waited for: init may take its time
-    empty, full, alive = (
-        tmp_path / "memory" / f"manyheads-{n}" for n in (f"{gone.pid}-1", f"{gone.pid}-2", f"{os.getpid()}-3")
-    )
+    numbers = f"{gone.pid}-1", f"{gone.pid}-2", f"{os.getpid()}-3"
+    empty, full, alive = (tmp_path / "memory" / f"manyheads-{each}" for each in numbers)
     for folder in (empty, full / "child", alive):
         folder.mkdir(parents=True)
     cgroup.remove_abandoned()

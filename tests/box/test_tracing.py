@@ -115,9 +115,7 @@ def test_an_exception_in_the_middle_leaves_the_steps_before_it(follow: Follow) -
 
 
 def test_a_loop_is_a_few_steps_in_a_long_order(follow: Follow) -> None:
-    traced = follow(
-        "def f(x):\n    y = x\n    for _ in range(500):\n        y = y.mT\n        y = y + 1\n    return y\n"
-    )
+    traced = follow("def f(y):\n    for _ in range(500):\n        y = y.mT\n        y = y + 1\n    return y\n")
     assert len(traced.order) == 1000
     assert len(traced.steps) == 4  # each of the two, on (3, 4) and on (4, 3)
 

@@ -8,9 +8,7 @@ from manyheads.checks.local import LocalRecordingRunner
 from manyheads.course import Course
 from manyheads.judge.run_checks import Catalogue
 
-Changes = tuple[
-    tuple[str, str], ...
-]  # what stands in the reference once, and what stands there instead; after "", at its end
+Changes = tuple[tuple[str, str], ...]  # what stands in the reference once, and what instead; after "", at its end
 
 
 @pytest.fixture(scope="module")
@@ -93,12 +91,12 @@ def called(call: str) -> Changes:
 
 
 MADE = "return CausalSelfAttention(n_embd, n_head, block_size=1024)"
+REFUSES = (
+    'if self.block_size < T:\n            raise ValueError(f"T = {T} tokens do not fit block_size = {self.block_size}")'
+)
 UNUSUAL = (
     ("        self.block_size = block_size\n", "        self.longest = block_size\n"),
-    (
-        'if self.block_size < T:\n            raise ValueError(f"T = {T} tokens do not fit block_size = {self.block_size}")',
-        'if self.longest < T:\n            raise ValueError(f"T = {T} tokens, {self.longest} at most")',
-    ),
+    (REFUSES, 'if self.longest < T:\n            raise ValueError(f"T = {T} tokens, {self.longest} at most")'),
 )
 GPT2 = {
     "a block of 512 under an unusual name": (*UNUSUAL, (MADE, MADE.replace("1024", "512"))),

@@ -112,11 +112,8 @@ NAMED["tile_max_not_carried|tile_no_rescale"] = [
     pytest.param("tiled_attention", {"(piece - higher).exp()": "(piece - piece.amax(-1, keepdim=True)).exp()"},
         id="a block measured from its own maximum"),
 ]  # fmt: skip
-NAMED["interface"] = [
-    pytest.param(
-        "causal_mask", {"device=device).tril()": "device=device).tril()[None]"}, id="a mask with an axis more"
-    ),
-]
+AN_AXIS_MORE = {"device=device).tril()": "device=device).tril()[None]"}
+NAMED["interface"] = [pytest.param("causal_mask", AN_AXIS_MORE, id="a mask with an axis more")]
 ROWS = [pytest.param(told, *row.values, id=row.id) for told, rows in NAMED.items() for row in rows]
 
 

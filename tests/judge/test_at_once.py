@@ -39,14 +39,13 @@ def questions(*subjects: str) -> list[Question]:
 
 def said(answers: list[Reply | AttemptEnded]) -> list[object]:
     """Of each the numbers, the exception's name, or how the process ended."""
-    return [
-        a.end.value
-        if isinstance(a, AttemptEnded)
-        else a.raised.type
-        if a.raised
-        else a.outputs[0].tensor is not None and a.outputs[0].tensor.tolist()
-        for a in answers
-    ]
+
+    def of(answer: Reply | AttemptEnded) -> object:
+        if isinstance(answer, AttemptEnded):
+            return answer.end.value
+        return answer.raised.type if answer.raised else answer.outputs[0].tensor.tolist()
+
+    return list(map(of, answers))
 
 
 @pytest.fixture

@@ -67,10 +67,8 @@ def test_a_refusal_is_not_asked_twice(box):
 
 
 def test_a_module_that_stands_in_sys_modules_can_find_itself_and_its_visible_checks_do_not_run(box):
-    source = (
-        "import sys, inspect\nif __name__ == '__main__':\n    raise RuntimeError('visible')\n"
-        "def f(x):\n    return x * len(inspect.getsource(sys.modules[f.__module__]).splitlines())"
-    )
+    visible = "import sys, inspect\nif __name__ == '__main__':\n    raise RuntimeError('visible')\n"
+    source = f"{visible}def f(x):\n    return x * len(inspect.getsource(sys.modules[f.__module__]).splitlines())"
     with attempt(box, source) as runner:
         assert runner.stopped == ()
         assert runner.execute(Call("f", (X,))).outputs[0].tensor.tolist() == [5.0, 10.0]

@@ -96,15 +96,10 @@ class Cluster:
 
 
 def start(*arguments: str, log: Path, **environment: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "dask", *arguments]
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY), **environment}
     with log.open("wb") as file:
-        return subprocess.Popen(
-            [sys.executable, "-m", "dask", *arguments],
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
-            cwd=log.parent,
-            start_new_session=True,
-        )
+        return subprocess.Popen(command, stdout=file, stderr=file, env=env, cwd=log.parent, start_new_session=True)
 
 
 @pytest.fixture(scope="module")
@@ -137,9 +132,8 @@ def results_in(out: Path) -> dict[str, Result]:
 
 def grading(cluster: Cluster, submitted: Path, out: Path) -> subprocess.Popen[str]:
     """`course grade --cluster` as the leader of a process group of its own."""
-    arguments = ["grade", submitted, "--out", out, "--course", cluster.course, "--seed", "0"]
-    arguments += ["--cluster", cluster.address]
-    return make.start(*make.COURSE, *arguments)
+    options = ["--out", out, "--course", cluster.course, "--seed", "0", "--cluster", cluster.address]
+    return make.start(*make.COURSE, "grade", submitted, *options)
 
 
 def wait_until(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
@@ -211,9 +205,8 @@ def test_a_judge_that_is_killed_is_replaced(cluster: Cluster, tmp_path: Path) ->
 
 
 def test_ctrl_c_waits_for_no_worker(cluster: Cluster, tmp_path: Path) -> None:
-    process = grading(
-        cluster, hand_in(tmp_path / "submitted", {"ada": RIGHT, "ben": SLOW, "cat": SLOW}), tmp_path / "out"
-    )
+    submitted = hand_in(tmp_path / "submitted", {"ada": RIGHT, "ben": SLOW, "cat": SLOW})
+    process = grading(cluster, submitted, tmp_path / "out")
     wait_until(lambda: results_in(tmp_path / "out"), process)
     for worker in cluster.alive():
         worker.process.send_signal(signal.SIGSTOP)

@@ -16,12 +16,16 @@ from manyheads.judge.judge_process import WorkerLost
 @pytest.fixture
 def client() -> Iterator[Client]:
     # What a lost client still asks ends in a traceback, tests later: it asks nothing by itself.
-    with dask.config.set({"distributed.client.scheduler-info-interval": "1 day"}):
-        with LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, resources={"CPU": 1}, dashboard_address=None
-        ) as cluster:
-            with Client(cluster, set_as_default=False) as client:
-                yield client
+    own = {
+        "n_workers": 1,
+        "threads_per_worker": 1,
+        "processes": False,
+        "resources": {"CPU": 1},
+        "dashboard_address": None,
+    }
+    with dask.config.set({"distributed.client.scheduler-info-interval": "1 day"}), LocalCluster(**own) as cluster:
+        with Client(cluster, set_as_default=False) as client:
+            yield client
 
 
 def results(client: Client, *calls: Callable[[], Any]) -> list[Any]:

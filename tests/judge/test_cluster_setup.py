@@ -45,9 +45,8 @@ def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> Non
     setup = RunSetup(plan, keys_of(course, plan).of_course(), course.limits.source_kib)
     with (tiny_copy / CHECKS).open("a") as file:
         file.write("\n# changed\n")
-    with pytest.raises(
-        CourseFault, match=r"the course, the grader or the package versions differ .* Next: install the same engine"
-    ):
+    says = r"the course, the grader or the package versions differ .* Next: install the same engine"
+    with pytest.raises(CourseFault, match=says):
         JudgeKeeper().prepare(setup)
     shutil.rmtree(tiny_copy)
     with pytest.raises(CourseFault, match=r"there is no course in .*\. Next: share that folder"):

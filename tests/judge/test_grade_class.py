@@ -169,10 +169,8 @@ def test_a_judge_gets_no_more_memory_than_its_bound(tiny_copy: Path, tmp_path: P
 
 
 def test_a_judge_that_is_killed_once_costs_nobody_anything(tiny_copy: Path, tmp_path: Path) -> None:
-    once = (
-        f"m = pathlib.Path({str(tmp_path / 'died')!r}); m.exists() or (m.touch(), os.kill(os.getpid(), signal.SIGKILL))"
-    )
-    found = graded_where_a_judge_dies(tiny_copy, tmp_path, once)
+    dies = "m.exists() or (m.touch(), os.kill(os.getpid(), signal.SIGKILL))"
+    found = graded_where_a_judge_dies(tiny_copy, tmp_path, f"m = pathlib.Path({str(tmp_path / 'died')!r}); {dies}")
     assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": 0}
 
 

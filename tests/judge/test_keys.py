@@ -22,10 +22,8 @@ DIAGNOSED = make.exercise("mean", score=0, max_score=4, diagnosis=(NAMED,))
 @pytest.fixture
 def course(tmp_path: Path) -> Path:
     """A course of two assignments, whose exercises share a neighbour in part."""
-    rows = [
-        {"id": "averages", "title": "Averages", "exercises": [row("mean"), row("median")]},
-        {"id": "sums", "title": "Sums", "exercises": [row("total")]},
-    ]
+    ids = {"averages": ("mean", "median"), "sums": ("total",)}
+    rows = [{"id": id_, "title": id_.title(), "exercises": [*map(row, ids[id_])]} for id_ in ids]
     (tmp_path / "course.yaml").write_text(yaml.safe_dump({"title": "Numbers", "assignments": rows}))
     for path in (
         "solutions/averages/01_mean.py", "solutions/averages/02_median.py", "solutions/sums/01_total.py",

@@ -66,11 +66,15 @@ def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(tiny_copy, tmp_
         assert run.left() == []
 
 
-@endings
-def test_nothing_is_left_of_a_run_that_is_killed_while_an_attempt_loops(tiny_copy, tmp_path, ending):
-    grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", LOOP))
+@pytest.mark.parametrize(("source", "options", "at_work", "ending"), [
+    pytest.param(LOOP, (), lambda run: loops(run.kin()), signal.SIGKILL, id="in a box"),
+    pytest.param(LOOP, (), lambda run: loops(run.kin()), signal.SIGTERM, id="in a box, politely", marks=SOAK),
+    pytest.param(SLEEP, ("--isolation", "process"), lambda run: run.named(STANDALONE), signal.SIGKILL, id="in none"),
+])  # fmt: skip
+def test_nothing_is_left_of_a_run_that_is_killed_at_work(tiny_copy, tmp_path, source, options, at_work, ending):
+    grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", source), *options)
     with witnessed(grading, tmp_path / "log") as run:
-        run.wait_for(lambda: loops(run.kin()))
+        run.wait_for(lambda: at_work(run))
         kill(run, COMMAND, ending)
         assert run.left() == []
 
@@ -105,14 +109,6 @@ def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at
         for pid in [pid for pid in run.kin() if os.getsid(pid) == run.process.pid]:
             with contextlib.suppress(ProcessLookupError):  # who sees the end of another may be quicker than we are
                 os.kill(pid, signal.SIGKILL)
-        assert run.left() == []
-
-
-def test_nothing_is_left_at_the_level_without_a_box(tiny_copy: Path, tmp_path: Path) -> None:
-    grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", SLEEP), "--isolation", "process")
-    with witnessed(grading, tmp_path / "log") as run:
-        run.wait_for(lambda: run.named(STANDALONE))
-        kill(run, COMMAND, signal.SIGKILL)
         assert run.left() == []
 
 

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import jupytext
@@ -74,25 +75,25 @@ def notebook_of(*sources: str) -> dict:
     return {"cells": [code(source) for source in sources], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 
-def as_script(folder: Path, scratch: str, above: bool) -> Path:
+def as_script(folder: Path, *parts: str) -> Path:
     path = folder / f"{STEM}.py"
-    path.write_text(f"{scratch}\n{RIGHT}" if above else f"{RIGHT}{scratch}\n", encoding="utf-8")
+    path.write_text("\n".join(parts), encoding="utf-8")
     return path
 
 
-def as_one_cell(folder: Path, scratch: str, above: bool) -> Path:
-    return written(folder, notebook_of(f"{scratch}\n{RIGHT}" if above else f"{RIGHT}{scratch}\n"))
+def as_one_cell(folder: Path, *parts: str) -> Path:
+    return written(folder, notebook_of("\n".join(parts)))
 
 
-def as_cells(folder: Path, scratch: str, above: bool) -> Path:
-    return written(folder, notebook_of(*((scratch, RIGHT) if above else (RIGHT, scratch))))
+def as_cells(folder: Path, *parts: str) -> Path:
+    return written(folder, notebook_of(*parts))
 
 
 @pytest.mark.parametrize("form", [as_script, as_one_cell, as_cells], ids=["script", "one cell", "cells"])
 @pytest.mark.parametrize("above", [True, False], ids=["above the answers", "below them"])
 @pytest.mark.parametrize(("scratch", "told"), SCRATCH.values(), ids=SCRATCH)
 def test_what_fails_beside_a_right_answer_costs_nothing_and_is_told(grade, tmp_path, form, above, scratch, told):
-    result = grade(form(tmp_path, scratch, above))
+    result = grade(form(tmp_path, *((scratch, RIGHT) if above else (RIGHT.rstrip(), scratch))))
     assert result.score == result.max_score
     if form is as_script:
         line = 1 if above else RIGHT.count("\n") + 1
@@ -105,8 +106,7 @@ def test_what_fails_beside_a_right_answer_costs_nothing_and_is_told(grade, tmp_p
 
 def test_what_only_follows_from_a_part_that_failed_is_told_as_that(grade, tmp_path):
     text = f"import matplotlib.pyplot as plt\n{RIGHT}plt.plot([1])\nplt.show(\n    )\noops\noops\n"
-    (tmp_path / f"{STEM}.py").write_text(text, encoding="utf-8")
-    assert grade(tmp_path / f"{STEM}.py").note == (
+    assert grade(as_script(tmp_path, text)).note == (
         "Line 1 did not run to its end: there is no module matplotlib where attempts are judged. "
         "Line 5 did not run to its end either: it needs plt. Line 6 did not run to its end either: it needs plt. "
         "2 more did not run to their end. The lines below ran, and this costs no points by itself."
@@ -128,10 +128,8 @@ def test_where_every_call_wants_for_what_a_part_did_not_define_the_file_is_to_bl
 
 
 def test_a_file_that_has_nothing_beside_a_part_that_failed_is_to_blame(grade, tmp_path):
-    path = tmp_path / f"{STEM}.py"
     for below, named in (("", "load_error"), ("def running_maen(x):\n    return x\n", "interface")):
-        path.write_text(f"import torhc\n{below}", encoding="utf-8")
-        assert [d.id for d in grade(path).diagnosis] == [named]
+        assert [d.id for d in grade(as_script(tmp_path, "import torhc", below)).diagnosis] == [named]
 
 
 @pytest.mark.parametrize("source", [
@@ -140,8 +138,7 @@ def test_a_file_that_has_nothing_beside_a_part_that_failed_is_to_blame(grade, tm
     pytest.param("return x.cumsun(0)", id="a misspelt method"),
 ])  # fmt: skip
 def test_a_part_that_has_nothing_to_do_with_it_is_not_to_blame(grade, tmp_path, source):
-    (tmp_path / f"{STEM}.py").write_text(f"import matplotlib\ndef running_mean(x):\n    {source}\n", encoding="utf-8")
-    result = grade(tmp_path / f"{STEM}.py")
+    result = grade(as_script(tmp_path, f"import matplotlib\ndef running_mean(x):\n    {source}\n"))
     assert "load_error" not in [d.id for d in result.diagnosis]
     assert "there is no module matplotlib" in result.note
 
@@ -157,9 +154,7 @@ TOO_DEEP = "Something is nested too deeply for Python to read, such as a sum of 
 
 @pytest.mark.parametrize("nested", NESTED.values(), ids=NESTED)
 def test_a_file_too_deep_for_python_is_told_so_and_not_that_a_function_calls_itself(grade, tmp_path, nested):
-    path = tmp_path / f"{STEM}.py"
-    path.write_text(nested + RIGHT)
-    (evidence,) = {check.evidence for check in grade(path).checks}
+    (evidence,) = {check.evidence for check in grade(as_script(tmp_path, nested + RIGHT)).checks}
     assert re.fullmatch(rf"It raised SyntaxError( on line 1)?\. {re.escape(TOO_DEEP)}", evidence)
 
 
@@ -224,13 +219,8 @@ def as_script_of_nbconvert(notebook: dict, folder: Path) -> Path:
     return folder / f"{STEM}.py"
 
 
-def as_script_of_jupytext(form: str) -> Callable[[dict, Path], Path]:
-    def convert(notebook: dict, folder: Path) -> Path:
-        path = folder / f"{STEM}.py"
-        path.write_text(jupytext.writes(jupytext.reads(json.dumps(notebook), fmt="ipynb"), fmt=form), encoding="utf-8")
-        return path
-
-    return convert
+def as_script_of_jupytext(notebook: dict, folder: Path, form: str) -> Path:
+    return as_script(folder, jupytext.writes(jupytext.reads(json.dumps(notebook), fmt="ipynb"), fmt=form))
 
 
 AS_FIRST_RELEASED = """\
@@ -244,8 +234,8 @@ check_notebook("running_mean")"""
 @pytest.mark.parametrize("form", [
     pytest.param(without_metadata, id="a notebook without metadata"),
     pytest.param(as_script_of_nbconvert, id="nbconvert --to script"),
-    pytest.param(as_script_of_jupytext("py:percent"), id="jupytext percent"),
-    pytest.param(as_script_of_jupytext("py:light"), id="jupytext light"),
+    pytest.param(partial(as_script_of_jupytext, form="py:percent"), id="jupytext percent"),
+    pytest.param(partial(as_script_of_jupytext, form="py:light"), id="jupytext light"),
 ])  # fmt: skip
 def test_a_right_notebook_has_full_marks_in_whatever_form_it_is_handed_in(grade, released, tmp_path, form, visible):
     (checks,) = [cell for cell in released["cells"] if "check_notebook" in "".join(cell["source"])]

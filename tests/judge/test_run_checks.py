@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import torch
 from manyheads.box.connection import AttemptEnded, End
 from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.checks.implementation import LocalRunner
+from manyheads.checks.local import LocalRecordingRunner
+from manyheads.checks.outcome import FAILED_ITSELF, CheckOutcome
 from manyheads.checks.transcript import Exchange
 from manyheads.course import load_course
 from manyheads.judge.run_checks import CheckRun, GraderFault, HiddenChecks, collect_checks
@@ -61,14 +64,10 @@ def test_has_parameters(attempt, n):
     expect(n == 3 and attempt.call("f").output == 7, "not 7")
 '''
 ENDS = {
-    "passes": ("passed", ""),
-    "fails": ("failed", "seen"),
-    "raises": ("error", "line 3"),
-    "dies": ("timeout", "No answer."),
-    "skips": ("skipped", "not here"),
+    "passes": ("passed", ""), "fails": ("failed", "seen"), "raises": ("error", "line 3"),
+    "dies": ("timeout", "No answer."), "skips": ("skipped", "not here"), "has_parameters[3]": ("passed", ""),
     "is_wrong_itself": ("skipped", "not your fault"),
-    "has_parameters[3]": ("passed", ""),
-}
+}  # fmt: skip
 
 
 class Attempt:
@@ -81,23 +80,16 @@ class Attempt:
         self.transcript = []
 
     def execute_all(self, questions):
-        return [self.answer(question) for question in questions]
+        return [self.answer(question.check, question.call) for question in questions]
 
-    def answer(self, question):
-        self.check = question.check
-        try:
-            return self.execute(question.call)
-        except AttemptEnded as ended:
-            return ended
-
-    def execute(self, call):
-        self.asked.append((self.check, call.subject))
+    def answer(self, check, call):
+        self.asked.append((check, call.subject))
         if call.subject == "g":
             return Reply(raised=Raised("KeyError", ("KeyError",), "", "call", 3))
         if call.subject == "h":
-            raise AttemptEnded(End.TIMEOUT, "No answer.")
+            return AttemptEnded(End.TIMEOUT, "No answer.")
         reply = Reply(outputs=(Output("tensor", torch.tensor(7.0), "float32", "cpu", ()),))
-        self.transcript.append(Exchange(self.check, call, reply))
+        self.transcript.append(Exchange(check, call, reply))
         return reply
 
 
@@ -163,13 +155,49 @@ def test_checks_import_what_stands_beside_them_in_their_own_course(tmp_path):
         assert [found.points for found in HiddenChecks([file]).unattempted(file)] == [points]
 
 
+UNFIT = '''
+from manyheads.checks import Layer, check, expect
+
+@check(points=1, layer=Layer.VALUES)
+def test_looks_at_the_last_token(attempt, reference, draw):
+    """looks at the last token"""
+    x = draw(2, 3, 4)
+    out = attempt.call("f", x).output
+    expect((out[:, 2] - x[:, 2]).abs().max() == 0, "the last token differs")
+'''
+
+
+def unfit(file: Path, f: Callable[[torch.Tensor], object], checks: str = UNFIT) -> CheckOutcome:
+    """What becomes of a check that stumbles over the answer of an attempt that does this."""
+    file.write_text(checks)
+    right = LocalRunner({"f": lambda x: x}, only_values=True)
+    (outcome,) = HiddenChecks([file]).run(file, CheckRun(LocalRecordingRunner({"f": f}), right, b"secret", ("f",)))
+    return outcome
+
+
+@pytest.mark.parametrize(("f", "says"), [
+    pytest.param(lambda x: x.sum(), "the output should have shape (2, 3, 4); yours has ()", id="a number"),
+    pytest.param(lambda x: x.mean(1), "the output should have shape (2, 3, 4); yours has (2, 4)", id="no tokens"),
+    pytest.param(lambda x: x > 0, "a tensor of float64 was expected; yours is of bool", id="bools"),
+])  # fmt: skip
+def test_an_answer_of_another_shape_or_kind_is_told_and_is_no_fault_of_the_grader(tmp_path, f, says):
+    found = unfit(tmp_path / "test_f.py", f)
+    assert (found.outcome, found.evidence, found.fault) == ("failed", says, "")
+
+
+def test_a_check_that_breaks_over_an_answer_like_the_references_is_broken_itself(tmp_path):
+    found = unfit(tmp_path / "test_f.py", lambda x: 2 * x, UNFIT.replace("out[:, 2]", "out[:, 2] / (1 // 0)"))
+    assert (found.outcome, found.evidence) == ("skipped", FAILED_ITSELF)
+    assert "ZeroDivisionError" in found.fault
+
+
+HANGS = f'{HEAD}\n@pytest.mark.timeout(1)\n@marked\ndef test_f(attempt):\n    "f"\n    while True: pass\n'
 HANGING = """
 import torch
 from pathlib import Path
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LocalRecordingRunner
-from manyheads.judge.run_checks import CheckRun
-from manyheads.judge.run_checks import HiddenChecks
+from manyheads.judge.run_checks import CheckRun, HiddenChecks
 
 right = {"f": lambda: torch.tensor(7.0)}
 file = Path("test_hangs.py").resolve()
@@ -179,20 +207,17 @@ checks.run(file, CheckRun(LocalRecordingRunner(right), LocalRunner(right), b"s",
 
 
 def test_the_watchdog_ends_a_judge_whose_check_hangs_and_says_where(tmp_path):
-    (tmp_path / "test_hangs.py").write_text(f'{HEAD}\n@marked\ndef test_f(attempt):\n    "f"\n    while True: pass\n')
+    (tmp_path / "test_hangs.py").write_text(HANGS)
     judge = run(sys.executable, "-c", HANGING, cwd=tmp_path)
     assert judge.returncode == 1
     assert "Timeout (0:00:00.500000)!" in judge.stderr
-    assert 'test_hangs.py", line 10 in test_f' in judge.stderr
+    assert 'test_hangs.py", line 11 in test_f' in judge.stderr
 
 
 def test_by_hand_pytest_timeout_ends_a_check_that_hangs(tiny_copy):
     checks = tiny_copy / "grader" / "checks" / "test_running_mean.py"
-    checks.write_text(
-        f'{HEAD}\n@pytest.mark.timeout(1)\n@marked\ndef test_f(attempt):\n    "f"\n    while True: pass\n'
-    )
-    right = tiny_copy / "grader" / "right" / "running_mean" / "loop.py"
-    attempt = right.rename(tiny_copy / "running_mean.py")
+    checks.write_text(HANGS)
+    attempt = (tiny_copy / "grader/right/running_mean/loop.py").rename(tiny_copy / "running_mean.py")
     alone = "-m pytest -c /dev/null --rootdir .".split()
     byhand = run(sys.executable, *alone, checks, "--attempt", attempt, cwd=tiny_copy)
     assert byhand.returncode == 1

@@ -10,11 +10,10 @@ from manyheads.judge.judge_process import tell_unrecorded
 from tests.conftest import Run
 from tests.make import CLASS, hand_in, replace
 
+SOLUTION = "solutions/averages/01_running_mean.py"
 RECORDING = "exercises/averages/fingerprints/01_running_mean.safetensors"
-SAYS = (
-    "course: no current recording of running_mean: points are given, and no misconception is named. "
-    "Next: course release running_mean\n"
-)
+FOUND = "course: no current recording of running_mean: points are given, and no misconception is named"
+SAYS = f"{FOUND}. Next: course release running_mean\n"
 
 
 @pytest.mark.parametrize(("change", "exercises", "says"), [
@@ -22,10 +21,8 @@ SAYS = (
     pytest.param(lambda folder: (folder / RECORDING).unlink(), (), SAYS, id="missing"),
     pytest.param(lambda folder: (folder / RECORDING).unlink(), ("another",), "", id="of an exercise that is not graded"),
     pytest.param(lambda folder: (folder / RECORDING).write_bytes(b"x"), (), SAYS, id="damaged"),
-    pytest.param(
-        lambda folder: replace(folder / "solutions/averages/01_running_mean.py", "at least 1 is needed", "one is needed"),
-        (), SAYS, id="made from another reference",
-    ),
+    pytest.param(lambda folder: replace(folder / SOLUTION, "at least 1 is needed", "one is needed"), (), SAYS,
+        id="made from another reference"),
 ])  # fmt: skip
 def test_it_is_said(tiny_copy, capsys, change, exercises, says):
     change(tiny_copy)

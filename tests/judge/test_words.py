@@ -32,11 +32,8 @@ def raised(kind: str, message: str, line: int | None = 12, base: str = "Exceptio
     ),
     pytest.param(raised("AttributeError", "cannot assign module before Module.__init__() call"), "before super",
         id="a missing super().__init__()"),
-    pytest.param(
-        raised("RuntimeError", "The size of tensor a (5) must match the size of tensor b (8) at dimension 3"),
-        "two tensors whose shapes do not fit each other",
-        id="shapes that do not fit, of a mask or of anything else",
-    ),
+    pytest.param(raised("RuntimeError", "The size of tensor a (5) must match the size of tensor b (8) at dimension 3"),
+        "two tensors whose shapes do not fit each other", id="shapes that do not fit, of a mask or of anything else"),
     pytest.param(raised("NotImplementedError", "", base="RuntimeError"), "nothing is written here yet", id="a stub"),
     pytest.param(raised("Sneaky", "0.123 0.456"), "raised Exception on line 12",
         id="an exception of the student's own"),
@@ -105,10 +102,8 @@ def test_text_is_made_plain(text, shown):
 def test_the_same_attempt_meets_the_same_inputs_and_another_meets_others():
     first = input_seed(b"secret", "ada", "exercise", "hash")
     assert first == input_seed(b"secret", "ada", "exercise", "hash")
-    others = {
-        input_seed(b"secret", *p)
-        for p in (("bob", "exercise", "hash"), ("ada", "exercise", "other"), ("adae", "xercise", "hash"))
-    }
+    asked = ("bob", "exercise", "hash"), ("ada", "exercise", "other"), ("adae", "xercise", "hash")
+    others = {input_seed(b"secret", *each) for each in asked}
     assert first not in others
     assert len(others) == 3
     assert first != input_seed(b"another secret", "ada", "exercise", "hash")

@@ -247,13 +247,10 @@ def test_a_tar_bomb_is_not_unpacked(course, tmp_path, out):
 def tar_with(path: Path, kind: bytes, header: str) -> None:
     """A tar with a header about headers, and a file of an exercise."""
     with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
-        for name, type_, content in (
-            ("pax", kind, header.encode()),
-            ("ada/04_reshape_dance.py", tarfile.REGTYPE, DANCE.encode()),
-        ):
-            info = tarfile.TarInfo(name)
-            info.type, info.size = type_, len(content)
-            archive.addfile(info, io.BytesIO(content))
+        for name, type_, text in ("pax", kind, header), ("ada/04_reshape_dance.py", tarfile.REGTYPE, DANCE):
+            info = tar_entry(name, type_)
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text.encode()))
 
 
 @pytest.mark.parametrize(("kind", "keys", "refused"), [

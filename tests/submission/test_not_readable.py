@@ -24,14 +24,12 @@ def kept(out: Path) -> dict[str, dict[str, list[str]]]:
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_it_is_of_the_student_who_handed_it_in(run, zipped, out, platform):
-    files, name = download(platform, ADA, BEN), PLATFORMS[platform](*BEN)
-    del files[name]
-    done = run(zipped({**files, name.replace(FILE, "work.rar"): b"Rar!"}), roster=CLASS)
-    assert kept(out) == {"ben": {ONE: [name.replace(FILE, "work.rar")]}}
-    (said,) = done.not_taken
-    assert said.startswith(
-        f"ben: handed in, not readable: download.zip: {name.replace(FILE, 'work.rar')} is not opened: it is"
-    )
+    unread = PLATFORMS[platform](*BEN).replace(FILE, "work.rar")
+    files = download(platform, ADA, BEN, **{unread: b"Rar!"})
+    del files[PLATFORMS[platform](*BEN)]
+    (said,) = run(zipped(files), roster=CLASS).not_taken
+    assert kept(out) == {"ben": {ONE: [unread]}}
+    assert said.startswith(f"ben: handed in, not readable: download.zip: {unread} is not opened: it is")
     assert said.endswith(f"Next: open it by hand, and put the files into {out}/ben/{ONE}/; or ask for the files")
 
 

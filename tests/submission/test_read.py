@@ -60,9 +60,8 @@ def test_a_script_is_the_same_attempt_as_the_notebook_that_it_was_made_of(tmp_pa
     from_notebook = read(tmp_path)
     (tmp_path / f"{STEM}.ipynb").unlink()
     (tmp_path / f"{STEM}.py").write_text(text)
-    assert (
-        code_digest(read(tmp_path).source) == code_digest(from_notebook.source) == code_digest(f"pass\npass\n{RIGHT}")
-    )
+    due = code_digest(f"pass\npass\n{RIGHT}")
+    assert code_digest(read(tmp_path).source) == code_digest(from_notebook.source) == due
 
 
 WEB = '<!DOCTYPE html>\n<html lang="en">\n<head><title>01_running_mean.py at main</title></head>\n'
