@@ -114,13 +114,10 @@ def plant_tiny_course(root: Path) -> None:
     ):
         with (root / path).open("a", encoding="utf-8") as file:
             file.write(f"\nMARKER = '{SECRETS[secret]}'\n")
-    for folder, name, secret in (
-        (".course", "secret", "the course secret"),
-        (".git", "config", "a token of .git/config"),
-    ):
-        (root / folder).mkdir(mode=0o700)
-        (root / folder / name).write_text(SECRETS[secret])
-        (root / folder / name).chmod(0o600)
+    for secret, path in (("the course secret", ".course/secret"), ("a token of .git/config", ".git/config")):
+        (root / path).parent.mkdir(mode=0o700)
+        (root / path).write_text(SECRETS[secret])
+        (root / path).chmod(0o600)
     (exercise,) = load_course(root).exercises  # whose answers are what they were
     recorded = replace(read(exercise.fingerprints), key=key_of(exercise))
     exercise.fingerprints.write_bytes(save(recorded))
@@ -181,26 +178,12 @@ def grade(
     command = [sys.executable, "-m", "manyheads", "grade", "submitted", "--course", "course", "--out", "out"]
     command += ["--seed", "0"]  # what neighbours get is compared from run to run
     limit = str(SECONDS_TO_START + len(students) * seconds)
+    command = [sys.executable, "-I", HERE / "supervise.py", limit, report, *command, "--jobs", str(jobs), *options]
+    env = {"PATH": os.environ["PATH"], "HOME": str(root), "TMPDIR": str(scratch), "PYTHONPATH": str(REPOSITORY)}
+    env |= {"PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200", "GITHUB_TOKEN": SECRETS["a token of the environment"]}
+    who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
     with log.open("wb") as said:
-        status = subprocess.run(
-            [sys.executable, "-I", HERE / "supervise.py", limit, report, *command, "--jobs", str(jobs), *options],
-            cwd=root,
-            env={
-                "PATH": os.environ["PATH"],
-                "HOME": str(root),
-                "TMPDIR": str(scratch),
-                "PYTHONPATH": str(REPOSITORY),
-                "PYTHONDONTWRITEBYTECODE": "1",
-                "COLUMNS": "200",
-                "GITHUB_TOKEN": SECRETS["a token of the environment"],
-            },
-            stdout=said,
-            stderr=subprocess.STDOUT,
-            check=False,
-            user=user,
-            group=user,
-            extra_groups=None if user is None else [],
-        ).returncode
+        status = subprocess.run(command, cwd=root, env=env, stdout=said, stderr=said, check=False, **who).returncode
     after = {what: digest(folder) for what, folder in watched.items()} | {"the machine": outside()}
     return Run(
         status=status,

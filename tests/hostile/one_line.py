@@ -75,5 +75,5 @@ ONE_LINE["tensors"] = {
 
 def sources(section: str, head: str) -> dict[str, str]:
     """The attempts of a section that are one line each, by their names; each begins with this head."""
-    form = "answer_with({})\n" if section == "wire" else "def running_mean(x):\n    {}\n"  # its lines 4 and 5
+    form = "answer_with({})\n" if section == "wire" else "def running_mean(x):\n    {}\n"
     return {name: head + form.format(line) for name, line in ONE_LINE.get(section, {}).items()}

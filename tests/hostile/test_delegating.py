@@ -15,10 +15,8 @@ from tests.make import REPOSITORY, edited
 
 WRITTEN_OUT = (HERE / "attempts" / "delegating" / "written_out.py").read_text(encoding="utf-8")
 MATH = WRITTEN_OUT[WRITTEN_OUT.index("        scores =") : WRITTEN_OUT.index("        return self.resid")]
-IMPORTS, OTHER_NAME = (
-    "from torch import nn\n",
-    "from torch import nn\nmix = torch._C._nn.scaled_dot_product_attention\n",
-)
+IMPORTS = "from torch import nn\n"
+OTHER_NAME = f"{IMPORTS}mix = torch._C._nn.scaled_dot_product_attention\n"
 RATE = "self.p if self.training else 0.0"
 GIVEN = f"(q, k, v, dropout_p={RATE}, is_causal=True)"
 IN_A_THREAD = f"""{IMPORTS}from concurrent.futures import ThreadPoolExecutor

@@ -51,14 +51,8 @@ def a_folder(folder: Path) -> None:
 
 
 def a_socket(folder: Path) -> None:
-    there = os.open(".", os.O_RDONLY)
-    os.chdir(folder)  # a socket's path is at most 108 bytes long
-    try:
-        with socket.socket(socket.AF_UNIX) as sock:
-            sock.bind(FILE)
-    finally:
-        os.fchdir(there)
-        os.close(there)
+    with contextlib.chdir(folder), socket.socket(socket.AF_UNIX) as sock:  # whose path is at most 108 bytes long
+        sock.bind(FILE)
 
 
 def a_zip_with_a_way_out(folder: Path) -> None:
@@ -90,10 +84,8 @@ def a_course_inside(folder: Path) -> None:
     (inner / "test_running_mean.py").write_text(PLANTED)
 
 
-LINK, NO_FILE = (
-    "is not a file that can be read: hand in the file itself, not a link",
-    "is not a (file that can be read|regular file)",
-)
+LINK = "is not a file that can be read: hand in the file itself, not a link"
+NO_FILE = "is not a (file that can be read|regular file)"
 NO_NOTEBOOK, UNDEFINED = "is not a notebook that can be read", "a name that the exercise asks for is not defined"
 MISSING, WRONG_SHAPE = "was not handed in", "yours has \\(\\)"
 GRADED = {"grade": True, "points": 100, "grade_id": "running_mean", "locked": False, "schema_version": 3}
@@ -152,23 +144,11 @@ TRICKS: dict[str, tuple[float, str, Place]] = {
 
 
 NAMES = {  # of a student's folder: whether it is graded
-    "-rf": True,
-    "--out=..": True,
-    "%2e%2e%2faaa_honest": True,
-    "a b; touch manyheads_hostile": True,
-    "$(touch manyheads_hostile)": True,
-    "[red]x[-]": True,
-    "Zoë": True,
-    "new\nline": False,
-    "\x1b[31mred": False,
-    "\x9b31mred": False,
-    "evil\u202egnp": False,
-    "line\u2028separator": False,
-    "::stop-commands::x": False,
-    "back\\slash": False,
-    "x" * 200: False,
-    b"caf\xe9": False,
-}
+    "-rf": True, "--out=..": True, "%2e%2e%2faaa_honest": True, "a b; touch manyheads_hostile": True,
+    "$(touch manyheads_hostile)": True, "[red]x[-]": True, "Zoë": True, "new\nline": False, "\x1b[31mred": False,
+    "\x9b31mred": False, "evil\u202egnp": False, "line\u2028separator": False, "::stop-commands::x": False,
+    "back\\slash": False, "x" * 200: False, b"caf\xe9": False,
+}  # fmt: skip
 
 
 DEVICE = "endless_zeros"
@@ -262,12 +242,9 @@ def closes(mode: int, level: int) -> Place:
 
 
 CLOSED: dict[str, Place] = {
-    "student_000": closes(0, 2),
-    "student_644": closes(0o644, 2),
-    "assignment_000": closes(0, 1),
-    "assignment_644": closes(0o644, 1),
-    "file_000": closes(0, 0),
-}
+    "student_000": closes(0, 2), "student_644": closes(0o644, 2), "assignment_000": closes(0, 1),
+    "assignment_644": closes(0o644, 1), "file_000": closes(0, 0),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

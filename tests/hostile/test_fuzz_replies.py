@@ -148,9 +148,8 @@ def test_truncated_messages_are_never_read(name, kept):
 def test_several_replies_are_as_many_as_were_asked_for_and_nothing_more(names, count, more):
     sent = b"".join(encode(SEEDS[name]) for name in names) + more
     if count == len(names) and not more:
-        assert [read_reply(each).mutated for each in split_replies(sent, count)] == [
-            SEEDS[name].mutated for name in names
-        ]
+        read = [read_reply(each).mutated for each in split_replies(sent, count)]
+        assert read == [SEEDS[name].mutated for name in names]
     else:
         with pytest.raises(BadReply):
             split_replies(sent, count)
@@ -204,12 +203,9 @@ WORDS = re.compile(
     r"|an? (tensor( alone)?|float|sparse_coo float32 tensor|(tuple|list) of [0-9]( or more)?|dict|list|set|str|int)))"
 )
 
-NUMBER = st.one_of(
-    st.integers(-(1 << 70), 1 << 70),
-    st.sampled_from([0, 1, -1, 1 << 31, 1 << 40, (1 << 40) - 1, 1 << 62, (1 << 63) - 1, 1 << 64]),
-    st.floats(),
-    st.booleans(),
-)
+LARGE = st.sampled_from([0, 1, -1, 1 << 31, 1 << 40, (1 << 40) - 1, 1 << 62, (1 << 63) - 1, 1 << 64])
+NUMBER = st.one_of(st.integers(-(1 << 70), 1 << 70), LARGE, st.floats(), st.booleans())
+DTYPES = st.sampled_from(["F64", "F32", "I8", "BOOL", "F8_E4M3", ""])
 JSON = st.recursive(
     st.one_of(st.none(), NUMBER, st.text(max_size=10), st.sampled_from(["$", "tensor", "map", "Reply", "args.0"])),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
@@ -218,11 +214,7 @@ JSON = st.recursive(
 
 
 @FUZZ
-@given(
-    st.lists(NUMBER, max_size=5),
-    st.tuples(NUMBER, NUMBER),
-    st.sampled_from(["F64", "F32", "I8", "BOOL", "F8_E4M3", ""]),
-)
+@given(st.lists(NUMBER, max_size=5), st.tuples(NUMBER, NUMBER), DTYPES)
 @example([0, 1 << 62], (0, 0), "F64")
 @example([0] + [(1 << 40) - 1] * 4, (0, 0), "F64")
 @example([-6, -1], (0, 48), "F64")
@@ -273,11 +265,8 @@ def test_a_name_that_stands_twice_is_refused(where):
         text = text[:-1] + ', "t0": ' + json.dumps(header["t0"]) + "}"
     else:
         body = header["__metadata__"]["body"]
-        twice = (
-            body[:-1] + ', "raised": null, "raised": null}'
-            if where == "body"
-            else body.replace('"kind": "tensor"', '"kind": "tensor", "kind": "tensor"')
-        )
+        kinds = body.replace('"kind": "tensor"', '"kind": "tensor", "kind": "tensor"')
+        twice = body[:-1] + ', "raised": null, "raised": null}' if where == "body" else kinds
         assert twice != body
         text = json.dumps({**header, "__metadata__": {"body": twice}})
     with pytest.raises(BadReply, match="not written as agreed"):

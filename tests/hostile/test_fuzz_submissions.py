@@ -14,21 +14,32 @@ from manyheads.submission.read import NotebookError, read_notebook
 FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 STEM = "01_running_mean"
 TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)  # half characters too
-LINES = st.sampled_from(
-    ["%%bash", "!ls", "x = !ls", "x = %time 1", "?int", "int?", "%matplotlib", "a = 1", "\\", "%", "'''", "\x0c", "%%"]
-)
+WRITTEN = [
+    "%%bash",
+    "!ls",
+    "x = !ls",
+    "x = %time 1",
+    "?int",
+    "int?",
+    "%matplotlib",
+    "a = 1",
+    "\\",
+    "%",
+    "'''",
+    "\x0c",
+    "%%",
+]
+LINES = st.sampled_from(WRITTEN)
 CODE = st.one_of(TEXT, st.lists(LINES, max_size=6).map("\n".join))
-CELL = st.fixed_dictionaries(
-    {},
-    optional={
-        "cell_type": st.sampled_from(["code", "markdown", "raw", 1, None]),
-        "source": st.one_of(CODE, st.lists(CODE, max_size=4), st.integers(), st.none(), st.lists(st.lists(st.none()))),
-        "metadata": st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=2),
-    },
-)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | TEXT, lambda i: st.lists(i, max_size=4), max_leaves=6
-)
+FIELDS = {
+    "cell_type": st.sampled_from(["code", "markdown", "raw", 1, None]),
+    "source": st.one_of(CODE, st.lists(CODE, max_size=4), st.integers(), st.none(), st.lists(st.lists(st.none()))),
+    "metadata": st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=2),
+}
+CELL = st.fixed_dictionaries({}, optional=FIELDS)
+SINGLE = st.none() | st.booleans() | st.floats() | st.integers() | TEXT
+JSON = st.recursive(SINGLE, lambda inner: st.lists(inner, max_size=4), max_leaves=6)
+PLAIN = st.text(st.characters(codec="utf-8", exclude_characters="\0\r!%?"), max_size=30)
 
 
 def assert_text_or_sentence(attempt: AttemptSource) -> None:
@@ -85,9 +96,7 @@ def test_a_notebooks_text_gives_source_or_a_sentence(text):
 
 
 @FUZZ
-@given(
-    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0\r!%?"), max_size=30), min_size=1, max_size=5)
-)
+@given(st.lists(PLAIN, min_size=1, max_size=5))
 def test_a_file_that_is_text_is_read_as_it_is(lines):
     text = "\n".join(lines)
     attempt = read(f"{STEM}.py", text.encode("utf-8"))

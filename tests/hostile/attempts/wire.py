@@ -8,15 +8,8 @@ def send(data):
     while data:
         data = data[os.write(SENDS, data) :]
 
-BODY = {
-    "$": "Reply",
-    "outputs": [],
-    "gradients": {"$": "map", "items": {}},
-    "raised": None,
-    "mutated": [],
-    "modules": [],
-    "operations": None,
-}
+BODY = {"$": "Reply", "outputs": [], "gradients": {"$": "map", "items": {}}, "raised": None, "mutated": []}
+BODY |= {"modules": [], "operations": None}
 
 def frame(payload):
     return struct.pack(">Q", len(payload)) + payload
@@ -29,21 +22,18 @@ def tensor(shape, dtype="F64", size=None):
     return {"dtype": dtype, "shape": list(shape), "data_offsets": [0, 8 * count if size is None else size]}
 
 def output(shape, index=0, /, **changes):
-    out = {
-        "$": "Output",
-        "kind": "tensor",
-        "tensor": {"$": "tensor", "index": index},
-        "dtype": "float64",
-        "device": "cpu",
-        "shape": list(shape),
-    }
-    return {**out, **changes}
+    out = {"$": "Output", "kind": "tensor", "tensor": {"$": "tensor", "index": index}}
+    return {**out, "dtype": "float64", "device": "cpu", "shape": list(shape), **changes}
 
 def reply(header=None, data=b"", body=None, text=None):
     """A framed reply; `text` replaces the header's JSON."""
     whole = {"__metadata__": {"body": json.dumps(BODY if body is None else body)}, **(header or {})}
     text = json.dumps(whole).encode() if text is None else text
     return frame(struct.pack("<Q", len(text)) + text + data)
+
+def zeros(**changes):
+    """Seven zeros, as the first check asks for seven numbers; and what else stands in the reply's body."""
+    return reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])], **changes})
 
 def read():
     """One message of the judge's, unread; None when it has hung up."""
@@ -68,19 +58,17 @@ def answer_with(*answers):
 
 # argument_that_does_not_exist: Answers that arguments changed which nobody gave: names that are looked up and printed.
 mutated = ["args.x", "args.-1", "kwargs.\n::error::manyheads_leak", "manyheads_leak"]
-answer_with(reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])], "mutated": mutated}))
+answer_with(zeros(mutated=mutated))
 
 # argument_with_a_message: Says that it changed a part of its argument, by a name that is a message.
-body = {**BODY, "outputs": [output([7])], "mutated": ["args.0.the_first_number_is_0_1234"]}
-answer_with(reply({"t0": tensor([7])}, bytes(56), body))
+answer_with(zeros(mutated=["args.0.the_first_number_is_0_1234"]))
 
 # bytes_one_by_one: Answers one byte at a time, a pause after each, so that a clock that starts anew with each byte
 # never ends.
-wrong = reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]})
 send(reply())
 while True:
     read()
-    for byte in wrong:
+    for byte in zeros():
         send(bytes([byte]))
         time.sleep(0.05)
 
@@ -101,12 +89,11 @@ while True:
     os._exit(0)
 
 # double_reply: Answers every call twice.
-wrong = reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]})
-answer_with(wrong + wrong)
+answer_with(zeros() * 2)
 
 # dtype_with_a_command: Answers with a dtype and a device that are commands for a CI.
 out = output([7], dtype="\n::error::manyheads_leak", device="\x1b[2J::error::manyheads_leak")
-answer_with(reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [out]}))
+answer_with(zeros(outputs=[out]))
 
 # duplicate_names: Answers with a header that holds a name twice: one parser may read the first, another the last.
 entry = json.dumps(tensor([7]))
@@ -114,8 +101,7 @@ body = json.dumps({"body": json.dumps({**BODY, "outputs": [output([7])]})})
 answer_with(reply(text=f'{{"__metadata__": {body}, "t0": {entry}, "t0": {entry}}}'.encode(), data=bytes(56)))
 
 # early_reply: Answers before it is asked: the import and four calls at once.
-wrong = reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]})
-send(reply() + wrong * 4)
+send(reply() + zeros() * 4)
 while True:
     read()
 
@@ -131,7 +117,7 @@ answer_with(reply(body={**BODY, "raised": raised}))
 
 # gradients_of_something_else: Answers with gradients of names that are not there, of other shapes and of no numbers.
 grads = {"$": "map", "items": {"args.0": {"$": "tensor", "index": 0}, "manyheads_leak": None, "args.99": None}}
-answer_with(reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])], "gradients": grads}))
+answer_with(zeros(gradients=grads))
 
 # hangs_up: Shuts the connection down, in each direction, and goes on living.
 send(reply())
@@ -144,13 +130,12 @@ out = output([7], tensor=None, kind="\ud800\udfff\ud800", shape=None)
 answer_with(reply(body={**BODY, "outputs": [out]}))
 
 # mutated_bytes: Answers with valid replies in which random bits are flipped.
-whole = reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]})
 send(reply())
 while True:
     read()
-    mutated = bytearray(whole)
+    mutated = bytearray(zeros())
     for _ in range(20):
-        mutated[random.randrange(8, len(whole) - 56)] ^= 1 << random.randrange(8)
+        mutated[random.randrange(8, len(mutated) - 56)] ^= 1 << random.randrange(8)
     send(mutated)
 
 # names_200000: Answers with 200,000 tensors of no elements.
@@ -181,7 +166,7 @@ try:
     os.setsid()
 except OSError:
     pass
-answer_with(reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]}))
+answer_with(zeros())
 
 # pickle_inside_a_reply: Answers with a reply whose body is a pickle, in a file that torch.load would read.
 import torch
@@ -227,13 +212,12 @@ for pid in (1, 2, os.getpid(), os.getppid(), -1, -os.getpgrp()):
     except OSError:
         continue
 os.set_blocking(64, True)
-answer_with(reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]}))
+answer_with(zeros())
 
 # truncated: Answers with the first half of a reply, then hangs up.
 send(reply())
 read()
-whole = reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]})
-send(whole[: len(whole) // 2])
+send(zeros()[: len(zeros()) // 2])
 os._exit(0)
 
 # type_name_with_a_command: Answers with an output whose kind is a command for a CI, over several lines.
