@@ -13,7 +13,7 @@ LIMITS = {
     "checks": 1598,
     "cli": 2902,
     "course": 999,
-    "diagnosis": 4016,
+    "diagnosis": 4013,
     "judge": 4160,
     "lines": 642,
     "notebook": 228,

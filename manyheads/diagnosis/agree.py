@@ -45,12 +45,8 @@ def has_own_weights(call: Call) -> bool:
 
 def asks_for_a_gpu(call: Call) -> bool:
     """Return whether the call names a GPU: the judge has none, so it cannot ask trusted code the same call."""
-    named = [
-        v.name if isinstance(v, DeviceArgument) else v.device
-        for v in call.given
-        if isinstance(v, Build | DeviceArgument)
-    ]
-    return "cuda" in named
+    devices = (each for each in call.given if isinstance(each, Build | DeviceArgument))
+    return any((v.name if isinstance(v, DeviceArgument) else v.device) == "cuda" for v in devices)
 
 
 def _same_exception(a: Raised, b: Raised) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import cache
 from itertools import combinations
 
 from torch import Tensor
@@ -14,7 +15,7 @@ from .diagnosis import Fault
 from .fingerprint import ReplyFingerprint, fingerprint_beside
 from .observe import Observed, settled
 from .pair_answers import Sketches, brief, brief_numbers
-from .recording import facets_of
+from .recording import RecordedMutant, Recording, facets_of
 from .row import Row
 
 DOUBTS = 4  # the most calls on which a pair may answer otherwise than its only mutant that changes something
@@ -68,21 +69,27 @@ def _candidates(row: Row) -> list[Pair]:
 
     Of these, those whose answer is least often that of one of them where both change something.
     """
-    calls, wrong, heads = sorted(row.asked), row.wrong.keys(), dict[tuple[str, tuple[int | None, ...]], int]()
+    calls, heads = sorted(row.asked), dict[tuple[str, tuple[int | None, ...]], int]()
     for m, mutant in enumerate(row.recording.mutants):
         heads.setdefault((mutant.id, tuple(mutant.answers[i] for i in calls)), m)
-    speaks = {m: {i for i in calls if not row.silent(m, i)} for m in heads.values()}
-    speaks = {m: those for m, those in speaks.items() if those and those <= wrong}
-    explains = {m: {i for i in those if row.explains(m, i)} for m, those in speaks.items()}
-    told = {i for i, e in row.wrong.items() if e.found.raised is None}  # many mistakes end in the same exception
+    asked, wrong = (sum(1 << i for i in those) for those in (calls, row.wrong))  # a bit for each call
+    speaks = {m: row.recording.speaks[m] & asked for m in heads.values()}
+    speaks = {m: those for m, those in speaks.items() if those and not those & ~wrong}
+
+    @cache
+    def explains(mutant: int) -> int:
+        return sum(1 << i for i in calls if speaks[mutant] >> i & 1 and row.explains(mutant, i))
+
+    # Many mistakes end in the same exception.
+    told = sum(1 << i for i, e in row.wrong.items() if e.found.raised is None)
     found = []
     for a, b in combinations(speaks, 2):
-        both, either = speaks[a] & speaks[b], speaks[a] | speaks[b]
-        if row.id(a) == row.id(b) or not both & told or not either >= wrong:
+        both = speaks[a] & speaks[b]
+        if (speaks[a] | speaks[b]) != wrong or not both & told or row.id(a) == row.id(b):
             continue
-        if speaks[a] - both <= explains[a] and speaks[b] - both <= explains[b]:
-            either = explains[a] | explains[b]
-            found.append((-len(either), len(either & both), (a, b)))
+        if not speaks[a] & ~both & ~explains(a) and not speaks[b] & ~both & ~explains(b):
+            either = explains(a) | explains(b)
+            found.append((-either.bit_count(), (either & both).bit_count(), (a, b)))
     return [pair for *_, pair in sorted(found)[:MADE]]
 
 
@@ -186,19 +193,36 @@ def _apart(row: Row) -> Sequence[int]:
     recording, calls = row.recording, sorted(row.asked)
     right = {i: recording.right(i) for i in calls}
     found = right | {i: each.found for i, each in row.wrong.items() if i in right}
-    known = [{i: answer for i in calls if (answer := recording.answer(m, i)) is not None} for m in recording.mutants]
-    calm = [m for m, each in enumerate(known) if _has_numbers_of(each, right)]
-    firsts = [m for m, each in enumerate(known) if m not in calm and _has_numbers_of(each, found)]
+    calm, firsts = (_with_numbers_of(recording, of) for of in (right, found))
     mine, best = ({i: row.structure(i, of[i]) for i in calls} for of in (found, right))
-    firsts = [m for m in firsts if all(row.structure(i, a) in (mine[i], best[i]) for i, a in known[m].items())]
+
+    def ways(mutant: int) -> Mapping[int, tuple[object, ...]]:
+        answers = ((i, recording.answer(recording.mutants[mutant], i)) for i in calls)
+        return {i: row.structure(i, answer) for i, answer in answers if answer is not None}
+
+    firsts = [m for m in firsts if m not in calm and all(w in (mine[i], best[i]) for i, w in ways(m).items())]
     for second in calm if firsts else ():
-        is_as = all(row.structure(i, each) == mine[i] for i, each in known[second].items())
-        if is_as and any(mine[i] != best[i] for i in known[second]):
+        theirs = ways(second)
+        if all(way == mine[i] for i, way in theirs.items()) and any(mine[i] != best[i] for i in theirs):
             return next(((first, second) for first in firsts if row.id(first) != row.id(second)), ())
     return ()
 
 
-def _has_numbers_of(known: Mapping[int, ReplyFingerprint], others: Mapping[int, ReplyFingerprint]) -> bool:
-    """Return whether a mutant returns these numbers, wherever both return something; and that is most calls."""
-    both = [i for i, each in known.items() if not each.raised and not others[i].raised]
-    return 2 * len(both) > len(others) and all(known[i].agrees(others[i], ("outputs",)) for i in both)
+def _with_numbers_of(recording: Recording, others: Mapping[int, ReplyFingerprint]) -> list[int]:
+    """Return the mutants that return these numbers, wherever both return something; and that is most calls."""
+
+    @cache
+    def agrees(call: int, place: int) -> bool:
+        reply = recording.replies[call][place]
+        return bool(reply.raised) or reply.agrees(others[call], ("outputs",))
+
+    def returns(mutant: RecordedMutant) -> int:
+        known = ((recording.answer(mutant, i), others[i]) for i in others)
+        return sum(answer is not None and not answer.raised and not other.raised for answer, other in known)
+
+    spoken, found = [i for i, other in others.items() if not other.raised], list[int]()
+    for m, mutant in enumerate(recording.mutants):
+        answers = ((i, place) for i in spoken if (place := mutant.answers[i]) is not None)
+        if all(agrees(i, place) for i, place in answers) and 2 * returns(mutant) > len(others):
+            found.append(m)
+    return found

@@ -41,10 +41,8 @@ def proven_by_answer(recording: Recording, index: int, seen: Observed) -> str:
     of any call. Only what mutants of the exercise stand for is named. For a refusal, a twin and sizes all mutants that answer
     so must have one name.
     """
-    asks = [ask for check in recording.checks for ask in check.asks]
-    of_this = {ask.aspect for ask in asks if any(index in group for group in ask.calls)}
-    name = ""
-    if seen.reply.mutated and not seen.right.mutated and any(ask.aspect == "mutated" for ask in asks):
+    of_this, name = recording.aspects[index], ""
+    if seen.reply.mutated and not seen.right.mutated and any("mutated" in each for each in recording.aspects):
         name = MUTATED
     elif "refused" in of_this and _is_no_refusal(seen.right, seen.found):
         name = _name_of_all(recording, index, recording.mutants, _is_no_refusal)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, compress
 
 from pydantic import BaseModel, ConfigDict
 
@@ -136,15 +137,30 @@ class Recording:
         }
 
     @cached_property
-    def _silent(self) -> dict[int, tuple[bool, ...]]:
-        return {}
+    def failed_by(self) -> dict[str, list[frozenset[str]]]:
+        """For each misconception the hidden checks that each of its mutants fails."""
+        failed: dict[str, list[frozenset[str]]] = {}
+        for mutant, row in zip(self.mutants, self.kills, strict=True):
+            failed.setdefault(mutant.id, []).append(frozenset(compress(self.hidden, map(int, row))))
+        return failed
 
-    def silent_replies(self, call: int) -> tuple[bool, ...]:
-        """Return of each recorded reply to a call whether it is as the reference's, in what its check asks of it."""
-        if call not in self._silent:
-            right, facets = self.right(call), facets_of(self, call)
-            self._silent[call] = tuple(each.agrees(right, facets) for each in self.replies[call])
-        return self._silent[call]
+    @cached_property
+    def aspects(self) -> list[set[Aspect]]:
+        """By call, what visible checks ask of it."""
+        asks = [(ask.aspect, {*chain.from_iterable(ask.calls)}) for check in self.checks for ask in check.asks]
+        return [{aspect for aspect, calls in asks if i in calls} for i in range(len(self.calls))]
+
+    @cached_property
+    def speaks(self) -> tuple[int, ...]:
+        """Of each mutant a bit for each call that it answers otherwise than the reference, in what its check asks, and not by chance."""
+        found = [0] * len(self.mutants)
+        for i in self.facets:
+            right, facets = self.right(i), facets_of(self, i)
+            silent = [each.agrees(right, facets) for each in self.replies[i]]
+            for m, mutant in enumerate(self.mutants):
+                if (place := mutant.answers[i]) and not silent[place]:
+                    found[m] |= 1 << i
+        return tuple(found)
 
 
 def differs(recording: Recording, index: int, fingerprint: ReplyFingerprint) -> bool:

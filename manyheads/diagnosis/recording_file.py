@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ from ..submission.source_text import code_digest
 from .columns import TensorColumns, from_rows, from_sizes, narrow, read_tensors, to_rows, to_sizes
 from .family import curves_from_columns, curves_to_columns
 from .fingerprint import PLAIN, ReplyFingerprint, TensorFingerprint
-from .observe import Expected
 from .pair_answers import from_columns, to_columns
 from .recording import PublicCheck, RecordedMutant, Recording, Words
 
@@ -57,10 +55,7 @@ def save(recording: Recording) -> bytes:
     columns = TensorColumns(recording.drawn)
     replies, reply_columns = _replies_body(recording.replies)
     calls = [_stored(call, columns) for call in recording.calls]
-    expected = [
-        [None if each is None else columns.add(each, rounded=True) for each in of_call]
-        for of_call in recording.expected
-    ]
+    expected = [[None if t is None else columns.add(t, rounded=True) for t in each] for each in recording.expected]
     tensor_columns = columns.columns()
     curves, curve_columns = curves_to_columns(recording.curves)
     body = {
@@ -98,12 +93,10 @@ def read(path: Path) -> Recording:
     try:
         return loaded(path.read_bytes())  # `loaded` caches by content
     except FileNotFoundError as error:
-        raise CourseError(
-            f"{path} is not here. {restore(path, 'an instructor who has not released it yet')}"
-        ) from error
+        following = restore(path, "an instructor who has not released it yet")
+        raise CourseError(f"{path} is not here. {following}") from error
     except UNREADABLE as error:
-        problem = type(error).__name__
-        raise CourseError(f"{path} cannot be read ({problem}). {restore(path)}") from error
+        raise CourseError(f"{path} cannot be read ({type(error).__name__}). {restore(path)}") from error
 
 
 # What reading bytes raises that are no recording, or a damaged one.
@@ -113,7 +106,8 @@ UNREADABLE = (OSError, ValueError, LookupError, TypeError, RuntimeError, Safeten
 @lru_cache(maxsize=16)
 def loaded(data: bytes) -> Recording:
     """Parse the bytes that `save` made. Raises UNREADABLE."""
-    named, body = safetensors.torch.load(data), _body(data)
+    named, length = safetensors.torch.load(data), int.from_bytes(data[:8], "little")
+    body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])
     if body["format"] != FORMAT:
         raise ValueError("another format")
     drawn = tuple(Drawn(*each) for each in body["drawn"])
@@ -122,9 +116,7 @@ def loaded(data: bytes) -> Recording:
     if len(calls) < len(body["calls"]):
         raise ValueError("not a recorded call")
     answers: list[list[int]] = named["answers"].T.tolist()
-    expected: tuple[Expected, ...] = tuple(
-        tuple(None if index is None else tensors[index] for index in each) for each in body["expected"]
-    )
+    expected = tuple(tuple(None if i is None else tensors[i] for i in each) for each in body["expected"])
     return Recording(
         exercise=body["exercise"],
         stub=body["stub"],
@@ -144,20 +136,6 @@ def loaded(data: bytes) -> Recording:
         key=body["key"],
         drawn=drawn,
     )
-
-
-def _body(data: bytes) -> dict[str, Any]:
-    length = int.from_bytes(data[:8], "little")
-    body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])
-    return body
-
-
-def is_current(exercise: Exercise) -> bool:
-    """Return whether the recording of an exercise is there, and was made from the files that lie there. No column is read."""
-    try:
-        return bool(_body(exercise.fingerprints.read_bytes())["key"] == key_of(exercise))
-    except UNREADABLE:
-        return False
 
 
 def current(exercise: Exercise) -> Recording | None:
@@ -268,8 +246,8 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
     def __getitem__(self, call: Any) -> Any:
         if isinstance(call, slice):
             return [self[index] for index in range(len(self))[call]]
-        call = range(len(self))[call]
         if call not in self._made:
+            call = range(len(self))[call]
             start, end = self._start[call], self._start[call + 1]
             first, last = self._first[start], self._first[end]
             numbers, norms = self._numbers[first:last].tolist(), self._norms[first:last].tolist()
@@ -298,12 +276,3 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(_frozen, value))
     return {name: _frozen(each) for name, each in value.items()} if isinstance(value, dict) else value
-
-
-def checks_failed_by(exercise: Exercise) -> Mapping[str, list[frozenset[str]]]:
-    """For each misconception the checks that each of its mutants fails; empty if the record is missing or stale."""
-    failed: dict[str, list[frozenset[str]]] = {}
-    if (recording := current(exercise)) is not None:
-        for mutant, row in zip(recording.mutants, recording.kills, strict=True):
-            failed.setdefault(mutant.id, []).append(frozenset(compress(recording.hidden, map(int, row))))
-    return failed

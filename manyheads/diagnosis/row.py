@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from .fingerprint import ReplyFingerprint
 from .observe import Observed
@@ -45,8 +46,7 @@ class Row:
 
     def silent(self, mutant: int, call: int) -> bool:
         """Return whether a mutant answers a call as the reference does; or as chance will have it."""
-        place = self.recording.mutants[mutant].answers[call]
-        return not place or self.recording.silent_replies(call)[place]
+        return not self.recording.speaks[mutant] >> call & 1
 
     def varies(self, mutant: int, call: int) -> bool:
         """Return whether a mutant's answer says nothing: chance decides it, or both raise something that nobody knows."""
@@ -54,9 +54,8 @@ class Row:
         if place is None:
             return True
         seen = self.written.get(call)
-        return (
-            self.recording.replies[call][place].raised == "other" and seen is not None and seen.found.raised == "other"
-        )
+        is_other = seen is not None and seen.found.raised == "other"
+        return is_other and self.recording.replies[call][place].raised == "other"
 
     def explains(self, mutant: int, call: int) -> bool:
         """Return whether a mutant answers a call that is to be explained as the attempt does; or as chance will have it."""
@@ -79,9 +78,12 @@ class Row:
 
     def allows(self, mutant: int) -> bool:
         """Return whether a mutant answers every call that is asked as the attempt or as the reference does."""
-        right = self.asked - self.wrong.keys()  # first, for there no numbers are compared
-        is_silent = all(self.silent(mutant, i) for i in right)
-        return is_silent and all(self.silent(mutant, i) or self.explains(mutant, i) for i in self.asked - right)
+        speaks = self.recording.speaks[mutant]  # first, for there no numbers are compared
+        return not speaks & self._right and all(self.explains(mutant, i) for i in self.asked if speaks >> i & 1)
+
+    @cached_property
+    def _right(self) -> int:
+        return sum(1 << i for i in self.asked - self.wrong.keys())
 
     def digest(self) -> str:
         """Return a digest of the wrong answers, which two attempts share that differ from the reference alike; "" for none.

@@ -28,17 +28,12 @@ _UNFIT = re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b
 
 def has_foreign_size(seen: Iterable[Observed]) -> bool:
     """Return whether one of these calls raised because of a size that is none of the call's, and no product of two of them."""
-    return any(_is_foreign(comparison) for comparison in seen)
-
-
-def _is_foreign(seen: Observed) -> bool:
-    raised = seen.reply.raised
-    told = _UNFIT.search(raised.message) if raised is not None else None
-    if told is None:
-        return False
-    sizes = {1, *sizes_of(seen.call)}
-    known = {a * b for a, b in combinations_with_replacement(sizes, 2)}
-    return any(int(size) not in known for size in told.groups())
+    for each in seen:
+        if each.reply.raised is not None and (told := _UNFIT.search(each.reply.raised.message)):
+            known = {a * b for a, b in combinations_with_replacement({1, *sizes_of(each.call)}, 2)}
+            if any(int(size) not in known for size in told.groups()):
+                return True
+    return False
 
 
 def sizes_of(call: Call) -> Iterator[int]:
@@ -108,11 +103,8 @@ def proven_by_place(recording: Recording, seen: Mapping[int, Observed], shown: S
     stops = {m.id for m in recording.mutants for i in refused if (reply := recording.answer(m, i)) and reply.raised}
 
     def is_about(name: str) -> bool:  # more than a few mutants of it are wrong in these calls
-        rows = [each.answers for each in recording.mutants if each.id == name]
-        speaks = [
-            all((p := row[i]) is not None and not recording.silent_replies(i)[p] for i in refused) for row in rows
-        ]
-        return name in stops and sum(speaks) > FEW * len(rows)
+        rows = [speaks for each, speaks in zip(recording.mutants, recording.speaks, strict=True) if each.id == name]
+        return name in stops and sum(all(row >> i & 1 for i in refused) for row in rows) > FEW * len(rows)
 
     names = {name for name in names if not refused or is_about(name)}
     return dict.fromkeys(found, names.pop()) if len(names) == 1 else {}

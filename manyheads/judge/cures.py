@@ -42,7 +42,7 @@ def joined(*sentences: str) -> str:
 
 def cure(source: str, raised: Raised) -> str:
     """Return what usually mends this, "" where nothing is known."""
-    file, message = _File(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
+    file, message = _file(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
     said = _unbound(file, message) if raised.type == "UnboundLocalError" else ""
     if raised.type in ("TypeError", "AttributeError"):
         said = _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
@@ -80,6 +80,9 @@ class _File:
 
     def covers(self, node: ast.stmt | ast.expr, line: int = 0) -> bool:
         return node.lineno <= (line or self.line) <= (node.end_lineno or 0)
+
+
+_file = lru_cache(maxsize=8)(_File)  # many exceptions of a text are raised on few lines
 
 
 def _names(nodes: Iterable[ast.AST], kind: type[ast.expr_context] = ast.Load) -> set[str]:
@@ -168,8 +171,8 @@ def _misspelt(file: _File, message: str) -> str:
     names = sorted(known, key=lambda name: (name[0] != wrong[0], name))[:300]
     same = [near] if near else [name for name in names if name.lower() == wrong.lower()]
     near = next(iter(same or get_close_matches(wrong, names, 1, 0.75 if len(wrong) > 4 else 1)), "_")
-    own = found.re is _LACKS and any(isinstance(n, ast.ClassDef) and n.name == kind for n in file.nodes)
-    unset = (
-        f"Is self.{wrong} set in __init__, before it is used?" if own and wrong not in {*stored, *file.defined} else ""
-    )
-    return unset if near.startswith("_") else f"Did you mean {near}, where it says {wrong}?"
+    is_own = found.re is _LACKS and any(isinstance(n, ast.ClassDef) and n.name == kind for n in file.nodes)
+    if near.startswith("_"):
+        is_unset = is_own and wrong not in {*stored, *file.defined}
+        return f"Is self.{wrong} set in __init__, before it is used?" if is_unset else ""
+    return f"Did you mean {near}, where it says {wrong}?"

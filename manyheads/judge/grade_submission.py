@@ -20,7 +20,7 @@ from ..course import Assignment, Course, Exercise
 from ..diagnosis import load_bank
 from ..diagnosis.agree import agree
 from ..diagnosis.diagnosis import naming
-from ..diagnosis.recording_file import checks_failed_by, current
+from ..diagnosis.recording_file import current
 from ..errors import CourseFault
 from ..result import ExerciseResult, FunctionResult, Outcome, ProvedLine, Result, total_of
 from ..submission import AttemptSource, Submission, code_digest, read_exercise
@@ -94,25 +94,22 @@ class Judge:
         self._course, self._box, self._settings = course, box, settings
         files = [e.checks for a in course.assignments for e in self.selected(a)]
         self._checks = HiddenChecks(files, settings.device)
-        self._recording, self._failed_by = cache(current), cache(checks_failed_by)  # each read once
+        self._recording = cache(current)  # each read once
         self._verdicts: dict[tuple[str, int, str], Verdict] = {}  # by exercise, seed and text
         self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
-        # Read once, because that takes a millisecond.
         self._versions = {"python": platform.python_version(), **versions_of(RECORDED_VERSIONS)}
         self.faults: list[str] = []
 
     def selected(self, assignment: Assignment) -> Sequence[Exercise]:
         """Return the exercises of the assignment that this run grades."""
-        wanted = self._settings.exercises
-        return [e for e in assignment.exercises if not wanted or e.id in wanted]
+        return [e for e in assignment.exercises if e.id in (self._settings.exercises or (e.id,))]
 
     def demand_points(self) -> None:
         """Raise GraderFault where an exercise's checks do not give the points that course.yaml says."""
         exercises = [e for a in self._course.assignments for e in self.selected(a)]
-        said = {e.id: points_fault(e, self._checks.unattempted(e.checks)) for e in exercises}
-        if wrong := [id_ for id_, fault in said.items() if fault]:
-            faults = "; ".join(said[id_] for id_ in wrong)
-            raise GraderFault(f"{faults}. Nobody is graded. Next: course verify {' '.join(wrong)}")
+        faults = {e.id: fault for e in exercises if (fault := points_fault(e, self._checks.unattempted(e.checks)))}
+        if faults:
+            raise GraderFault(f"{'; '.join(faults.values())}. Nobody is graded. Next: course verify {' '.join(faults)}")
 
     def grade(self, submission: Submission, only: Collection[str] = (), given_up: Collection[str] = ()) -> Result:
         """Grade a submission. Nothing that a student does makes this raise.
@@ -223,7 +220,8 @@ class Judge:
         if any(o.outcome != "passed" for o in outcomes):
             told = self._told(exercise, source, limits, memory) or told
             told = replace(told, diagnosis=told.diagnosis.of_one_mistake()) if lines else told
-            told = with_hidden_checks(told, outcomes, places, source.source, bank.texts, self._failed_by(exercise))
+            failed_by = recorded.failed_by if (recorded := self._recording(exercise)) else {}
+            told = with_hidden_checks(told, outcomes, places, source.source, bank.texts, failed_by)
         return Verdict(outcomes, told, places, lines, as_note(note), is_certain)
 
     def _told(self, exercise: Exercise, source: AttemptSource, limits: Limits, memory: Memory) -> Functions | None:

@@ -238,9 +238,9 @@ def open_judge(plan: GradePlan, box: ExitStack) -> Judge:
 
 def tell_unrecorded(course: Course, exercises: Collection[str]) -> None:
     """Say on standard error of which exercises nothing current is recorded. exercises: ids; empty: all."""
-    from ..diagnosis.recording_file import is_current
+    from ..diagnosis.recording_file import current
 
-    ids = [e.id for e in course.exercises if (not exercises or e.id in exercises) and not is_current(e)]
+    ids = [e.id for e in course.exercises if (not exercises or e.id in exercises) and current(e) is None]
     if ids:
         says = f"no current recording of {', '.join(ids)}: points are given, and no misconception is named"
         print(f"course: {says}. Next: course release {' '.join(ids)}", file=sys.stderr, flush=True)

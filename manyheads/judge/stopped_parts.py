@@ -74,8 +74,7 @@ def _missing_name(raised: Raised | None) -> str:
 
 def _words(source: AttemptSource, line: int) -> set[str]:
     """Return the words of the part that begins on this line; of a cell that cannot be parsed, from that line to its end."""
-    lines = lines_of(source.source)
-    parts = statements_of(source.source)
+    lines, parts = lines_of(source.source), statements_of(source.source)
     ends = [part.end_lineno or 0 for part in parts if part.lineno <= line <= (part.end_lineno or 0)]
     last = max(ends, default=min((first - 1 for first in source.cells if first > line), default=len(lines)))
     return set(re.findall(r"\w+", "\n".join(lines[line - 1 : last])))

@@ -19,7 +19,7 @@ from ...course import Course, Exercise
 from ...diagnosis import Bank
 from ...diagnosis.agree import agree
 from ...diagnosis.family import Namespace
-from ...diagnosis.recording_file import is_current, read
+from ...diagnosis.recording_file import current, read
 from ...judge.grade_submission import Judge, Settings
 from ...judge.run_checks import Catalogue
 from ...report.words import out_of
@@ -55,7 +55,7 @@ def _stub(judge: Judge, exercise: Exercise) -> Claim:
     source = AttemptSource(f"{exercise.stem}.py", stub_of(exercise))
     result = judge.grade_attempt("stub", exercise, source)
     names = [d.id for d in result.diagnosis]
-    is_right = result.score == 0 and (names == ["stub_untouched"] or not is_current(exercise))  # else nothing is named
+    is_right = result.score == 0 and (names == ["stub_untouched"] or current(exercise) is None)  # else nothing is named
     failures = [] if is_right else [f"scores {out_of(result)}, named {names}"]
     hide = f"let the checks ask for what is to be written, or mark it as solution in {exercise.solution.name}"
     return Claim.but_for(failures, exercise.id, "the untouched stub scores 0", 1, hide)
