@@ -11,7 +11,7 @@ from rich.text import Text
 from torch import Tensor
 
 from ..student.explain_trace import Explained, Operation, Repeated, TraceLine, shortened
-from ..student.origins import OriginBlock, OriginCell, OriginPicture
+from ..student.origins import OriginTable
 from .terminal import Hanging
 
 
@@ -59,8 +59,8 @@ def trace_report(explained: Explained) -> RenderableType:
     if explained.returned:
         mark, style = ("✓", "bold green") if explained.right else ("✗", "bold red")
         parts.append(Hanging(f"  {mark} ", explained.returned, style))
-    if explained.picture:
-        parts += _picture(explained.picture)
+    for table in explained.tables:
+        parts += _table(table, alone=not any(each.wrong for each in explained.tables))
     return Group(*parts, Text(""))
 
 
@@ -104,7 +104,12 @@ def _line(line: TraceLine, width: int) -> list[RenderableType]:
     indent = "  " * line.depth
     head = Hanging(f"  {line.label:>{width}}  {indent}", line.code, "bold", "bright_black")
     inside = width + 6 + len(indent)
-    return [head, *(part for operation in line.operations for part in _operation(operation, inside))]
+    proved = Hanging(f"{' ' * inside}! ", "one small change of this line makes every check pass", "bold yellow")
+    return [
+        head,
+        *[proved] * line.proved,
+        *(part for operation in line.operations for part in _operation(operation, inside)),
+    ]
 
 
 def _operation(operation: Operation, indent: int) -> list[RenderableType]:
@@ -129,43 +134,37 @@ def _repeated(again: Repeated, width: int) -> list[RenderableType]:
     ]
 
 
-def _picture(picture: OriginPicture) -> list[RenderableType]:
-    legend = f"  each number of sequence 0 by its address in {picture.argument}, 100·token + channel"
-    parts: list[RenderableType] = [Text(legend, style="bright_black")]
-    for block in picture.blocks:
-        parts += _block(block, alone=picture.is_right)
-    if picture.more:
-        parts.append(Text(f"  … and {picture.more} more heads", style="bright_black"))
-    return parts
-
-
-def _block(block: OriginBlock, *, alone: bool) -> list[RenderableType]:
-    width = max(len(_address(cell)) for row in (*block.yours, *block.right) for cell in row)
-    margin = max(len(name) for name in (block.title, *block.rows)) + 2
+def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
+    """Return the student's rows beside the expected ones; alone: where all are right, the student's."""
+    width = max(len(_address(place)) for _, mine, right in table.rows for place in (*mine, *right))
+    margin = max(len(name) for name in (table.title, *(name for name, _, _ in table.rows))) + 2
     fits = (_WIDE - margin - 6) // (1 if alone else 2) // (width + 1)
-    count = min(fits, len(block.yours[0]))
-    wrong = (place for row in block.yours for place, cell in enumerate(row) if not cell.right)
-    shown = slice(start := max(min([*wrong, len(block.yours[0]) - count]), 0), start + count)
-    heading = Text(f"  {block.title:<{margin}}", style="bold")
+    columns = len(table.rows[0][1])
+    count = min(fits, columns)
+    wrong = [at for _, mine, right in table.rows for at in range(columns) if mine[at] != right[at]]
+    shown = slice(start := max(min([*wrong, columns - count]), 0), start + count)
+    heading = Text(f"  {table.title:<{margin}}", style="bold")
     if not alone:
         heading.append(f"{'yours':<{count * (width + 1) + 4}}should be")
-    parts: list[RenderableType] = [heading] if block.title or not alone else []
-    for name, mine, right in zip(block.rows, block.yours, block.right, strict=True):
+    parts: list[RenderableType] = [Text(f"  {table.legend}", style="bright_black")] * bool(table.legend)
+    parts += [heading] if table.title or not alone else []
+    for name, mine, right in table.rows:
         row = Text(f"  {name:<{margin}}")
         _cells(row, mine[shown], width)
         if not alone:
-            row.append(" ✓  " if all(cell.right for cell in mine) else " ✗  ")
+            row.append(" ✓  " if mine == right else " ✗  ")
             _cells(row, right[shown], width)
         parts.append(row)
-    return parts
+    more = Text(f"  … and {table.more} more heads", style="bright_black")
+    return [*parts, *[more] * bool(table.more)]
 
 
-def _cells(row: Text, cells: Sequence[OriginCell], width: int) -> None:
-    for cell in cells:
-        colour = _COLOURS[cell.token % len(_COLOURS)] if cell.token >= 0 else "#ffffff"
-        row.append(f"{_address(cell):>{width}}", f"black on {colour}")
+def _cells(row: Text, places: Sequence[int], width: int) -> None:
+    for place in places:
+        colour = _COLOURS[place % 10_000 // 100 % len(_COLOURS)] if place >= 0 else "#ffffff"
+        row.append(f"{_address(place):>{width}}", f"black on {colour}")
         row.append(" ")
 
 
-def _address(cell: OriginCell) -> str:
-    return "?" if cell.address is None else str(cell.address)
+def _address(place: int) -> str:
+    return str(place) if place >= 0 else "?"

@@ -1,7 +1,6 @@
 """Ask a student about the own running code: what a line makes, and what an edit of it would change.
 
-The recorded calls of an exercise are made small, the attempt answers them in the box, and four templates make questions of what was
-seen. They know the signatures in course.yaml and the attempt, and nothing else: no line of the reference is shown.
+The attempt answers recorded calls of its exercise in the box, and four templates make questions of what was seen. They know the signatures in course.yaml and the attempt, and nothing else: no line of the reference is shown.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def questions_about(
     with closing(Runs(box, limits, source)) as runs:
         written = _sizes_written(_nodes_of(source.source))
         once = [each for each in examples(exercise, recording) if not each.call.then]
-        smalls = [small for each in once if (small := small_call(runs, exercise, each, written))]
+        smalls = [small for each in once if (small := small_call(runs, each, written))]
         for template in rng.sample(TEMPLATES, len(TEMPLATES)):
             made = [q for small in smalls for q in template(_About(source, small, runs, rng)) if q is not None]
             rng.shuffle(made)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from torch import Tensor
 
 from ..box.worker.answers import Reply
-from ..box.worker.messages import Build, Call
+from ..box.worker.messages import Build, Call, Returned
 from ..checks.answer import answers_of
 from ..checks.marks import Layer
 from ..checks.transcript import target_of
@@ -21,7 +21,6 @@ from ..errors import CourseFault
 from ..judge.axes import Axes, axes_of
 from .example import Example
 from .heads import shows_a_triangle
-from .resize import asks_again
 
 INSTEAD = 8  # how many substitutes an example has
 AnyValue = TypeVar("AnyValue")
@@ -29,6 +28,12 @@ AnyValue = TypeVar("AnyValue")
 
 SAME = 100  # the ambiguity of two axes with the same size
 _LITERALS = (3,)  # the size of an axis over q, k and v
+
+
+def asks_again(call: Call) -> bool:
+    """Return whether one instance is asked several times and no step is given what an earlier one returned."""
+    values = (value for step in call.then for value in (*step.args, *step.kwargs.values()))
+    return bool(call.then) and not any(isinstance(value, Returned) for value in values)
 
 
 def returns_several(call: Call) -> bool:
@@ -119,7 +124,7 @@ def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Exampl
             axes = axes_of(signature, call, first.shape, signatures, parts)
             if axes is not None:
                 example = _example(_bare(call), expected, compares_values, signature, axes)
-                yield from ((index, smaller) for smaller in _smaller(example))
+                yield index, _smaller(example)
 
 
 def _example(call: Call, expected: Expected, compares_values: bool, signature: Signature | None, axes: Axes) -> Example:
@@ -132,27 +137,26 @@ def _example(call: Call, expected: Expected, compares_values: bool, signature: S
     return replace(found[0], others=tuple(found[1:]))
 
 
-def _smaller(example: Example) -> Iterator[Example]:
-    """Yield the example with 2, 3, … sequences of its batch: another size may be easier to distinguish from the others."""
+def _smaller(example: Example) -> Example:
+    """Return the example with the fewest sequences of its batch, two at least, that are easy to tell from its other sizes."""
     signature, batch = example.signature, Axis(("B",))
-    if signature is None or "B" not in example.axes.sizes or returns_several(example.call):
-        yield example
-        return
+    if signature is None or example.axes.sizes.get("B", 0) < 3 or returns_several(example.call):
+        return example
     shapes = {p.name: p.shape for p in signature.call if p.shape and batch in p.shape}
-    names = [p.name for p in signature.call]
-    for count in range(2, example.axes.sizes["B"] + 1):
+    sizes = dict(example.axes.sizes)
+    every = {n: replace(example.axes, sizes=sizes | {"B": n}) for n in range(2, sizes["B"] + 1)}
+    count = min(every, key=lambda n: (ambiguity_of(every[n]), n))
 
-        def cut(name: str, value: object, count: int = count) -> object:
-            shape = shapes.get(name) if isinstance(value, Tensor) else None  # an optional argument may be None
-            return value if shape is None else cast(Tensor, value).narrow(shape.index(batch), 0, count)
+    def cut(name: str, value: object) -> object:
+        if name not in shapes or not isinstance(value, Tensor):  # an optional argument may be None
+            return value
+        return value.narrow(shapes[name].index(batch), 0, count)
 
-        args = tuple(cut(name, value) for name, value in zip(names, example.call.args, strict=False))
-        kwargs = {name: cut(name, value) for name, value in example.call.kwargs.items()}
-        expected = example.expected
-        if batch in signature.returns:
-            expected = expected.narrow(signature.returns.index(batch), 0, count)
-        axes = replace(example.axes, sizes={**example.axes.sizes, "B": count})
-        yield replace(example, call=replace(example.call, args=args, kwargs=kwargs), expected=expected, axes=axes)
+    args = tuple(cut(p.name, value) for p, value in zip(signature.call, example.call.args, strict=False))
+    call = replace(example.call, args=args, kwargs={name: cut(name, v) for name, v in example.call.kwargs.items()})
+    axis = signature.returns.index(batch) if batch in signature.returns else None
+    expected = example.expected if axis is None else example.expected.narrow(axis, 0, count)
+    return replace(example, call=call, expected=expected, axes=every[count])
 
 
 def _bare(call: Call) -> Call:

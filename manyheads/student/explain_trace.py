@@ -16,7 +16,7 @@ from ..judge.function_results import describe_exception
 from ..submission.source_text import printable
 from .example import Example
 from .follow import Source, returned
-from .origins import OriginPicture, origins
+from .origins import OriginTable, origins
 
 LONGEST = 60  # the most steps of one round
 
@@ -122,12 +122,21 @@ class Operation:
 
 @dataclass(frozen=True)
 class TraceLine:
-    """A line of the student's code, and the operations that it ran. `depth`: how many lines called it."""
+    """A line of the student's code, and the operations that it ran. `depth`: how many lines called it.
+
+    proved: whether one small change of it is known to make every check pass.
+    """
 
     depth: int
     label: str
     code: str
     operations: tuple[Operation, ...] = ()
+    proved: bool = False
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether something is wrong on it, or probably is."""
+        return self.proved or any(each.warning or each.raised for each in self.operations)
 
 
 @dataclass(frozen=True)
@@ -155,7 +164,7 @@ class Explained:
     right: bool = False
     raised: str = ""
     dropped: int = 0
-    picture: OriginPicture | None = None
+    tables: tuple[OriginTable, ...] = ()
 
 
 def explained(example: Example, traced: Traced, source: Source) -> Explained:
@@ -175,29 +184,19 @@ def explained(example: Example, traced: Traced, source: Source) -> Explained:
     told = [returned(part, traced.reply.outputs[part.place]) for part in example.every]
     said = "; ".join(f"{each.label} {one}".lstrip() for each, (one, _) in zip(example.every, told, strict=True))
     first, right = traced.reply.outputs[example.place].tensor, all(right for _, right in told)
-    has_picture = first is not None and first.shape == example.expected.shape and example.compares_values
-    picture = origins(example, first) if first is not None and has_picture else None
-    return replace(found, returned=f"returns {said}", right=right, picture=picture)
+    has_tables = first is not None and first.shape == example.expected.shape and example.compares_values
+    tables = origins(example, first) if first is not None and has_tables else ()
+    return replace(found, returned=f"returns {said}", right=right, tables=tables)
 
 
 def shortened(call: Explained, before: int) -> Explained:
     """Return the lines that are marked, with so many before each, or else the last; of the tables three rows that are wrong."""
-    marked = {
-        place
-        for place, line in enumerate(call.entries)
-        if isinstance(line, TraceLine) and any(each.warning or each.raised for each in line.operations)
-    }
-    near = {place - back for place in marked or {len(call.entries)} for back in range(before + 1)}
+    marked = [place for place, line in enumerate(call.entries) if isinstance(line, TraceLine) and line.is_marked]
+    near = {place - back for place in marked or [len(call.entries)] for back in range(before + 1)}
     lines = tuple(line for place, line in enumerate(call.entries) if place in near)
-    short, picture = replace(call, entries=lines), call.picture
-    for block in () if picture is None else picture.blocks:
-        rows = zip(block.rows, block.yours, block.right, strict=True)
-        wrong = [row for row in rows if not all(cell.right for cell in row[1])][:3]
-        if picture is not None and wrong:
-            names, yours, right = zip(*wrong, strict=True)
-            blocks = (replace(block, rows=names, yours=yours, right=right),)
-            return replace(short, picture=replace(picture, blocks=blocks, more=0))
-    return short
+    wrong = next((table for table in call.tables if table.wrong), None)
+    tables = call.tables if wrong is None else (replace(wrong, rows=wrong.wrong[:3], legend=call.tables[0].legend),)
+    return replace(call, entries=lines, tables=tables)
 
 
 def _entries(
@@ -219,6 +218,7 @@ def _entries(
             source.label(lines[-1]),
             source.code(lines[-1]),
             tuple(_operation(step, axes) for step in done),
+            lines[-1] in source.proved,
         )
         last = lines
 

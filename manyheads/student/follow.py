@@ -115,10 +115,11 @@ def follow(
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a file. `labels`: what each line is called, if it is not called by its number."""
+    """The text of a file. `labels`: what each line is called, if it is not called by its number. `proved`: lines that are wrong."""
 
     lines: tuple[str, ...]
     labels: tuple[str, ...] = ()
+    proved: frozenset[int] = frozenset()
 
     def code(self, number: int) -> str:
         """Return the line without its indentation, safe to show; empty if there is no such line."""

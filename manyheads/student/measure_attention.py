@@ -6,7 +6,6 @@ the documentation of SDPA does.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import math
 import platform
@@ -14,11 +13,12 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -31,21 +31,21 @@ from ..errors import CourseFault
 
 BATCH, HEADS, HEAD_DIM = 1, 12, 64
 ITEM_SIZES = {"float32": 4, "bfloat16": 2}  # bytes for each number
+FEWEST, MOST = 3, 50  # the least and the most runs of each path
+WARM = 1000.0  # ms: a shorter first run is a warm-up and does not count
+SQUARES = 5  # how many matrices the path by hand holds at most, with gradients
+T = TypeVar("T")
+Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-@dataclass(frozen=True)
-class BenchEffort:
+class BenchEffort(NamedTuple):
     """Which lengths to measure. enough: ms to spend on each setting, unless the least number of runs takes longer."""
 
     lengths: tuple[int, ...]
     enough: float
 
 
-FULL, QUICK = BenchEffort((256, 1024, 4096), 3000.0), BenchEffort((256,), 100.0)
-
-
-@dataclass(frozen=True)
-class BenchSetting:
+class BenchSetting(NamedTuple):
     """The setting of one comparison. backward: whether the gradients of q, k and v are computed too."""
 
     T: int
@@ -58,8 +58,7 @@ class BenchSetting:
         return BATCH * HEADS * self.T**2 * ITEM_SIZES[self.dtype]
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """The measurement of one path. peak: the most memory beyond that of q, k, v; None if it cannot be measured."""
 
     times: tuple[float, ...]
@@ -71,8 +70,7 @@ class Measured:
         return median(self.times)
 
 
-@dataclass(frozen=True)
-class BenchRow:
+class BenchRow(NamedTuple):
     """The measurements of one setting. `instead`: why there are none, if there are none."""
 
     setting: BenchSetting
@@ -98,6 +96,7 @@ class Bench:
     apart: Mapping[str, float]
 
 
+FULL, QUICK = BenchEffort((256, 1024, 4096), 3000.0), BenchEffort((256,), 100.0)
 # The lesson's source gives an A100 and no more: neither batch, heads, dtype nor whether gradients were computed. One sequence,
 # 12 heads, float32 and forward alone are our guess, and nobody here has reproduced the times.
 LESSON_DEVICE = "A100"
@@ -112,68 +111,45 @@ def settings(lengths: tuple[int, ...]) -> list[BenchSetting]:
     return [BenchSetting(T, dtype, backward) for dtype in ITEM_SIZES for backward in (False, True) for T in lengths]
 
 
-T = TypeVar("T")
-
-_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-_RESET_PEAK = "5"  # proc(5): VmHWM becomes VmRSS
-
-
 def peak_of(run: Callable[[], T], device: str) -> tuple[T, int | None]:
     """Return the result of the run, and its peak: of the device's allocator, or of this process on the CPU.
 
     The peak is None if the system does not report it (on the CPU only Linux does).
     """
-    if device != "cuda":
-        return _on_cpu(run)
-    torch.cuda.synchronize()
-    torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated()
-    found = run()
-    torch.cuda.synchronize()
-    return found, torch.cuda.max_memory_allocated() - before
+    if device == "cuda":
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        found = run()
+        torch.cuda.synchronize()
+        return found, torch.cuda.max_memory_allocated() - before
+    held = None
+    with suppress(OSError, AttributeError, TypeError):  # macOS has no malloc_trim, Windows no library without a name
+        ctypes.CDLL(None).malloc_trim(0)  # else memory that malloc keeps would be reused without being counted
+        Path("/proc/self/clear_refs").write_text("5")  # proc(5): VmHWM becomes VmRSS
+        held = _bytes("VmRSS", "self/status")
+    found, most = run(), _bytes("VmHWM", "self/status")
+    return found, None if held is None or most is None else max(0, most - held)
 
 
 def free_memory(device: str) -> int | None:
     """Return the free memory of the device; None if the system does not report it."""
-    if device == "cuda":
-        return torch.cuda.mem_get_info()[0]
-    with contextlib.suppress(OSError):
-        return _kilobytes("MemAvailable", Path("/proc/meminfo").read_text())
-    return None
+    return torch.cuda.mem_get_info()[0] if device == "cuda" else _bytes("MemAvailable", "meminfo")
 
 
-def _on_cpu(run: Callable[[], T]) -> tuple[T, int | None]:
-    try:
-        ctypes.CDLL(None).malloc_trim(0)  # else memory that malloc keeps would be reused without being counted
-        _RESET.write_text(_RESET_PEAK)
-        before = _kilobytes("VmRSS", _STATUS.read_text())
-    except (OSError, AttributeError, TypeError):  # macOS has no malloc_trim, Windows no library without a name
-        return run(), None
-    found = run()
-    after = _kilobytes("VmHWM", _STATUS.read_text())
-    return found, None if before is None or after is None else max(0, after - before)
-
-
-def _kilobytes(name: str, text: str) -> int | None:
+def _bytes(name: str, file: str) -> int | None:
     """Return the bytes in a line of /proc such as "VmRSS:    1234 kB"."""
-    found = re.search(rf"^{name}:\s+(\d+) kB$", text, re.M)
-    return int(found[1]) * 1024 if found else None
-
-
-FEWEST, MOST = 3, 50  # the least and the most runs of each path
-WARM = 1000.0  # ms: a shorter first run is a warm-up and does not count
-_NO_CONTEXT_YET = "Attempting to run cuBLAS, but there was no current CUDA context"  # autograd's own thread makes one
-SQUARES = 5  # how many matrices the path by hand holds at most, with gradients
-
-Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
+    with suppress(OSError):
+        found = re.search(rf"^{name}:\s+(\d+) kB$", Path("/proc", file).read_text(), re.MULTILINE)
+        return int(found[1]) * 1024 if found else None
+    return None
 
 
 def measure(
     wanted: Sequence[BenchSetting], device: str, on_start: Callable[[BenchSetting], None], enough: float
 ) -> Bench:
     """Measure every setting. on_start: called with each before it starts. enough: ms to spend on each."""
-    rows: list[BenchRow] = []
-    apart: dict[str, float] = {}
+    rows, apart = list[BenchRow](), dict[str, float]()
     for setting in wanted:
         on_start(setting)
         needed, free = SQUARES * setting.matrix, free_memory(device)
@@ -183,15 +159,8 @@ def measure(
         row, difference = _row(setting, device, enough)
         rows.append(row)
         apart[setting.dtype] = max(apart.get(setting.dtype, 0.0), difference)
-    on_gpu = device == "cuda"
-    return Bench(
-        device,
-        torch.cuda.get_device_name() if on_gpu else _processor(),
-        0 if on_gpu else torch.get_num_threads(),
-        torch.__version__,
-        tuple(rows),
-        apart,
-    )
+    machine = (_processor(), torch.get_num_threads()) if device == "cpu" else (torch.cuda.get_device_name(), 0)
+    return Bench(device, *machine, torch.__version__, tuple(rows), apart)
 
 
 def need_device(device: str) -> None:
@@ -206,13 +175,12 @@ def _row(setting: BenchSetting, device: str, enough: float) -> tuple[BenchRow, f
     shape, dtype = (BATCH, HEADS, setting.T, HEAD_DIM), getattr(torch, setting.dtype)
     q, k, v, upstream = (torch.randn(shape, generator=generator).to(device, dtype) for _ in range(4))
     runs = [_run(path, (q, k, v), upstream, setting.backward) for path in (_by_hand(setting.T, device), _sdpa)]
-    clock = _cuda_clock if device == "cuda" else _cpu_clock
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", _NO_CONTEXT_YET)
-        by_hand, sdpa = alternate([clock(run) for run in runs], enough)
-    (out, by_hand_peak), (other, sdpa_peak) = (peak_of(run, device) for run in runs)
-    difference = float((out.float() - other.float()).abs().max())
-    return BenchRow(setting, Measured(by_hand, by_hand_peak), Measured(sdpa, sdpa_peak)), difference
+    with warnings.catch_warnings():  # autograd's own thread makes one
+        warnings.filterwarnings("ignore", "Attempting to run cuBLAS, but there was no current CUDA context")
+        times = alternate([_clock(run, on_gpu=device == "cuda") for run in runs], enough)
+    (out, _), (other, _) = peaks = [peak_of(run, device) for run in runs]
+    by_hand, sdpa = (Measured(took, peak) for took, (_, peak) in zip(times, peaks, strict=True))
+    return BenchRow(setting, by_hand, sdpa), float((out.float() - other.float()).abs().max())
 
 
 def _by_hand(T: int, device: str) -> Attention:
@@ -252,33 +220,29 @@ def alternate(clocks: Sequence[Iterator[float]], enough: float) -> list[tuple[fl
     return list(zip(*kept, strict=True))
 
 
-def _cpu_clock(run: Callable[[], Tensor]) -> Iterator[float]:
+def _clock(run: Callable[[], Tensor], *, on_gpu: bool) -> Iterator[float]:
+    """Measure one run at a time, on a GPU with its events, as a program would run it: gaps between kernels count too."""
     while True:
-        started = time.perf_counter()
-        run()
-        yield (time.perf_counter() - started) * 1000
-
-
-def _cuda_clock(run: Callable[[], Tensor]) -> Iterator[float]:
-    """Measure with the device's events, one run at a time, as a program would run it: gaps between kernels count too."""
-    while True:
-        before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        before.record()
-        run()
-        after.record()
-        after.synchronize()
-        yield before.elapsed_time(after)
+        if on_gpu:
+            before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            before.record()
+            run()
+            after.record()
+            after.synchronize()
+            yield before.elapsed_time(after)
+        else:
+            started = time.perf_counter()
+            run()
+            yield (time.perf_counter() - started) * 1000
 
 
 def _processor() -> str:
-    with contextlib.suppress(OSError):
-        found = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.M)
-        if found:
+    with suppress(OSError):
+        if found := re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE):
             return found[1].strip()
     return platform.processor() or platform.machine()
 
 
-NONE = "–"
 _HEADERS = ("", "T", "by hand\nms", "SDPA\nms", "faster", "matrix\nMB", "peak by\nhand, MB", "SDPA\nMB")
 
 
@@ -308,28 +272,25 @@ def title_of(setting: BenchSetting) -> str:
 
 def remarks(bench: Bench) -> Iterator[str]:
     """Yield the explanation of the columns."""
-    runs = [len(row.by_hand.times) for row in bench.rows if row.by_hand]
-    if runs:
+    if runs := [len(row.by_hand.times) for row in bench.rows if row.by_hand]:
         count = " to ".join(map(str, sorted({min(runs), max(runs)})))
         yield f"Medians of {count} runs, by turns. Peak: what a run holds beyond q, k and v."
     yield f"Matrix: (B, nh, T, T), which SDPA does not need. {LESSON_DEVICE}: not reproduced."
-    agree = ", ".join(f"{difference:.0e} in {dtype}" for dtype, difference in bench.apart.items())
-    if agree:
+    if agree := ", ".join(f"{difference:.0e} in {dtype}" for dtype, difference in bench.apart.items()):
         yield f"The outputs of the two differ by at most {agree}."
-    for row in bench.rows:
-        if row.instead:
-            yield f"T = {row.setting.T}, {title_of(row.setting)}, is left out: it {row.instead}."
+    for row in (row for row in bench.rows if row.instead):
+        yield f"T = {row.setting.T}, {title_of(row.setting)}, is left out: it {row.instead}."
 
 
 def _cells(title: str, row: BenchRow) -> list[str]:
-    by_hand, sdpa = row.by_hand, row.sdpa
-    times = (NONE if each is None else three_digits(each.time) for each in (by_hand, sdpa))
-    faster = NONE if row.faster is None else f"{row.faster:.1f}×"
-    memory = (row.setting.matrix, by_hand.peak if by_hand else None, sdpa.peak if sdpa else None)
-    counts = (NONE if each is None else three_digits(each / 1e6) for each in memory)
-    return [title, str(row.setting.T), *times, faster, *counts]
+    paths, faster = (row.by_hand, row.sdpa), row.faster
+    times = [three_digits(each and each.time) for each in paths]
+    memory = [
+        three_digits(each and each / 1e6) for each in (row.setting.matrix, *(each and each.peak for each in paths))
+    ]
+    return [title, str(row.setting.T), *times, f"{faster:.1f}×" if faster else "–", *memory]
 
 
-def three_digits(number: float) -> str:
-    """0.31, 3.9, 71, 1234: three significant digits, without an exponent."""
-    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
+def three_digits(number: float | None) -> str:
+    """0.31, 3.9, 71, 1234: three significant digits, without an exponent; – for none."""
+    return "–" if number is None else f"{number:.0f}" if number >= 100 else f"{number:.3g}"

@@ -61,53 +61,38 @@ def addresses(example: Example, values: Tensor) -> Addresses | None:
 
 
 @dataclass(frozen=True)
-class OriginCell:
-    """A number's address, its token, and whether it is the expected number. address None: the input has no such number."""
+class OriginTable:
+    """Rows of a head, or of a whole sequence, by name: the student's addresses and the expected ones, −1 for none.
 
-    address: int | None
-    token: int
-    right: bool
-
-
-@dataclass(frozen=True)
-class OriginBlock:
-    """A table of cells, the student's and the expected ones: a head, or a whole sequence."""
+    title: of the head. legend: above it, "" behind the first. more: how many heads are not shown.
+    """
 
     title: str
-    rows: tuple[str, ...]
-    yours: tuple[tuple[OriginCell, ...], ...]
-    right: tuple[tuple[OriginCell, ...], ...]
+    rows: tuple[tuple[str, list[int], list[int]], ...]
+    legend: str = ""
+    more: int = 0
+
+    @property
+    def wrong(self) -> tuple[tuple[str, list[int], list[int]], ...]:
+        """The rows that are wrong."""
+        return tuple(row for row in self.rows if row[1] != row[2])
 
 
-@dataclass(frozen=True)
-class OriginPicture:
-    """The first sequence of an output. `more`: how many heads are not shown."""
-
-    argument: str
-    blocks: tuple[OriginBlock, ...]
-    more: int
-    is_right: bool
-
-
-def origins(example: Example, found: Tensor) -> OriginPicture | None:
-    """Return the picture of an answer of the right shape; None if the call does more than move numbers."""
+def origins(example: Example, found: Tensor) -> tuple[OriginTable, ...]:
+    """Return the first sequence of an answer of the right shape, head by head; nothing if the call does more than move numbers."""
     mine, wanted = addresses(example, found), addresses(example, example.expected)
     if mine is None or wanted is None or example.signature is None or found.dim() not in (3, 4):
-        return None
-    yours, right = (each.places[0].reshape(-1, *found.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS] for each in (mine, wanted))
+        return ()
+    both = [each.places[0].reshape(-1, *found.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS].tolist() for each in (mine, wanted)]
     names = [_WORDS.get(str(axis.factors[0]), str(axis.factors[0])) for axis in example.signature.returns]
-    rows = tuple(f"{names[-2]} {i}" for i in range(yours.shape[1]))
-    titles = [f"{names[1]} {i}" for i in range(len(yours))] if len(names) == 4 else [""]
-    blocks = tuple(
-        OriginBlock(title, rows, _cells(own, asked), _cells(asked, asked))
-        for title, own, asked in zip(titles, yours.tolist(), right.tolist(), strict=True)
+    heads = example.expected.shape[1] if len(names) == 4 else 1
+    legend = f"each number of sequence 0 by its address in {mine.argument}, 100·token + channel"
+    return tuple(
+        OriginTable(
+            f"{names[1]} {head}" if len(names) == 4 else "",
+            tuple((f"{names[-2]} {i}", *row) for i, row in enumerate(zip(*tables, strict=True))),
+            legend if not head else "",
+            heads - len(both[0]) if head == len(both[0]) - 1 else 0,
+        )
+        for head, tables in enumerate(zip(*both, strict=True))
     )
-    more = example.expected.shape[1] - len(blocks) if len(names) == 4 else 0
-    return OriginPicture(mine.argument, blocks, more, torch.equal(mine.places, wanted.places))
-
-
-def _cells(yours: list[list[int]], right: list[list[int]]) -> tuple[tuple[OriginCell, ...], ...]:
-    def cell(place: int, wanted: int) -> OriginCell:
-        return OriginCell(None if place < 0 else place, place % 10_000 // 100 if place >= 0 else -1, place == wanted)
-
-    return tuple(tuple(map(cell, *rows)) for rows in zip(yours, right, strict=True))

@@ -1,11 +1,10 @@
-"""Small calls that questions are about, what an attempt does in each, line by line, and what edits of it answer."""
+"""The calls that questions are about, what an attempt does in each, line by line, and what edits of it answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor
 
 from ..box.connection import AttemptEnded, Connection
@@ -17,24 +16,13 @@ from ..box.worker import wire
 from ..box.worker.answers import Reply, Traced
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Build, Call, TraceCall
-from ..checks.cast import cast, map_call
-from ..checks.transcript import target_of
-from ..course import Exercise
-from ..judge.axes import axes_of
+from ..checks.cast import cast
 from ..submission import AttemptSource
 from .example import Example
-from .resize import layouts
 
-CROP = (24, 24, 24, 24)  # the numbers of a traced tensor, all of them where a call is small
+CROP = (64, 64, 64, 64)  # the numbers of a traced tensor, all of them in a call that was recorded
 SECONDS = 2.0  # for all edits of one call: each needs some milliseconds
-
 FEW = 24  # numbers that a question can list
-# New sizes, in the order of the old ones. Primes, so that no product or half of one is another; some exercises need even
-# ones, or multiples.
-_SIZES = (
-    (4,), (2, 4), (2, 3, 5, 7, 11, 13, 17), (3, 5, 8, 11, 13, 17, 19), (3, 5, 7, 8, 11, 13, 17), (2, 4, 6, 8, 10, 12, 14),
-    (1, 2, 3, 4, 5, 6, 7),
-)  # fmt: skip
 
 
 class Runs:
@@ -90,7 +78,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Small:
-    """A small call of one function, in float32. traced: the attempt's own run of it. written: the numbers in its text."""
+    """A call of one function, in float32. traced: the attempt's own run of it. written: the numbers in its text."""
 
     example: Example
     traced: Traced
@@ -117,41 +105,11 @@ class Small:
         return f"({', '.join(self.names[n] for n in shape)})" if all(n in self.names for n in shape) else ""
 
 
-def small_call(runs: Runs, exercise: Exercise, example: Example, written: frozenset[int]) -> Small | None:
-    """Return the example with small sizes that have names, else as it is recorded; None where the attempt fails on it.
-
-    Sizes are preferred of which no two are equal.
-    """
-    signatures = {name: exercise.signatures(name) for name in exercise.shapes}
-    found = None
-    for call in (*_resized(example.call), cast(example.call, "float32")):
-        traced = runs.traced(call)
-        output = traced.reply.outputs[0].tensor if traced and traced.reply.outputs else None
-        if traced is None or traced.reply.raised is not None or output is None:
-            continue
-        fits = (axes_of(one, call, output.shape, signatures) for one in signatures.get(target_of(call), ()))
-        axes = next(filter(None, fits), None) if signatures else example.axes
-        if axes is None:
-            continue
-        small = Small(replace(example, call=call, axes=axes), traced, written)
-        if len(set(axes.sizes.values())) == len(axes.sizes):
-            return small
-        found = found or small
-    return found
-
-
-def _resized(call: Call) -> Iterator[Call]:
-    for layout in layouts(call):
-        for sizes in _SIZES:
-            if len(layout.axes) <= len(sizes):
-                yield map_call(layout.at(dict(zip(layout.axes, sizes, strict=False))), _filled)
-
-
-def _filled(tensor: Tensor) -> Tensor:
-    """Return a tensor as it is; whole numbers count upwards, and of truth values some are False, never the first of a row."""
-    if tensor.dtype == torch.bool and tensor.dim():
-        numbers = torch.arange(tensor.numel()).view(tensor.shape)
-        return (numbers % 3 != 2) | (torch.arange(tensor.shape[-1]) == 0)
-    if not tensor.is_floating_point() and tensor.dim():
-        return torch.arange(tensor.shape[-1], dtype=tensor.dtype).expand(tensor.shape).contiguous()
-    return tensor
+def small_call(runs: Runs, example: Example, written: frozenset[int]) -> Small | None:
+    """Return the example with what the attempt does in it; None where the attempt fails on it."""
+    call = cast(example.call, "float32")
+    traced = runs.traced(call)
+    output = traced.reply.outputs[0].tensor if traced and traced.reply.outputs else None
+    if traced is None or traced.reply.raised is not None or output is None:
+        return None
+    return Small(replace(example, call=call), traced, written)

@@ -50,7 +50,7 @@ def read_text(path: Path = TEXT) -> str:
 class TrainingRun:
     """The training of one model. Every method raises TrainingStopped. ask: may raise AttemptEnded."""
 
-    ask: Callable[[Training], Reply]
+    ask: Callable[[Any], Reply]
     text: str
 
     @property
@@ -64,17 +64,15 @@ class TrainingRun:
 
     def build(self, attention: Build) -> None:
         """Build the model, with this module in each of its blocks."""
-        message = InitModel(attention, len(self.vocabulary), self.numbers(self.text))
-        _told(self.ask, message, "while it was made")
+        self.told(InitModel(attention, len(self.vocabulary), self.numbers(self.text)), "while it was made")
 
     def step(self, number: int) -> float:
         """Take one step. Returns the loss before it."""
-        loss = self._asked(TrainStep(), f"at step {number} of {STEPS}", ())
+        at = f"at step {number} of {STEPS}"
+        loss = self._asked(TrainStep(), at, ())
         if not loss.isfinite():
             kind = "NaN (not a number)" if loss.isnan() else "infinite"
-            raise TrainingStopped(
-                f"The loss became {kind} at step {number} of {STEPS}: there is nothing to learn from."
-            )
+            raise TrainingStopped(f"The loss became {kind} {at}: there is nothing to learn from.")
         return loss.item()
 
     def write(self, prompt: str, count: int) -> str:
@@ -86,57 +84,55 @@ class TrainingRun:
 
     def _asked(self, message: Training, at: str, shape: tuple[int, ...]) -> Tensor:
         """Send a message. Returns the reply's tensor, which must have this shape."""
-        reply = _told(self.ask, message, at)
-        found = reply.outputs[0].tensor if len(reply.outputs) == 1 else None
+        outputs = self.told(message, at).outputs
+        found = outputs[0].tensor if len(outputs) == 1 else None
         if found is None or found.is_complex() or found.shape != shape:
             raise TrainingStopped(f"The attempt sent something that is not an answer, {at}.")
         return found
 
+    def told(self, message: Call | Training, at: str, undefined: str = "") -> Reply:
+        """Return the reply, which has no exception. undefined: in place of that of a name that the file does not define."""
+        with _told_at(at):
+            reply = self.ask(message)
+        if reply.raised is not None:
+            why = is_undefined(reply.raised) and undefined
+            raise TrainingStopped(why or _exception_sentence(reply.raised, at))
+        return reply
+
+
+@contextmanager
+def _told_at(at: str) -> Iterator[None]:
+    try:
+        yield
+    except AttemptEnded as ended:
+        raise TrainingStopped(f"{ended} That was {at}.") from None
+
 
 @contextmanager
 def own_training_run(box: Box, limits: Limits, source: AttemptSource, attention: Build) -> Iterator[TrainingRun]:
-    """Open a model that is ready to train, with the attempt's module in each block. Raises TrainingStopped."""
-    imported = f"while {sanitize(source.name)} was imported"
-    try:
+    """Open a model that is ready to train, with the attempt's module in each block. Raises TrainingStopped.
+
+    The module is called once before, so that a wrong shape is reported as such, not as an error of the model around it.
+    """
+    imported, name = f"while {sanitize(source.name)} was imported", attention.target
+    with _told_at(imported):
         loaded = load(box, replace(limits, seconds_per_attempt=SECONDS), source.load())
-    except AttemptEnded as ended:
-        raise TrainingStopped(f"{ended} That was {imported}.") from None
     try:
         if loaded.raised is not None:
             raise TrainingStopped(_exception_sentence(loaded.raised, imported))
         undefined = next((_exception_sentence(part.raised, imported) for part in loaded.stopped if part.raised), "")
-        _try(lambda call: loaded.connection.ask(call, limits.seconds_per_call), attention, undefined)
         run = TrainingRun(lambda message: loaded.connection.ask(message, limits.seconds_per_call), read_text())
+        x = torch.randn(_TRIAL, generator=torch.Generator().manual_seed(0))
+        trial = Call(replace(attention, training=False), args=(x,), dtype="float32")
+        output = next(iter(run.told(trial, f"in {name}", undefined).outputs), Output("nothing"))
+        if output.tensor is None:
+            raise TrainingStopped(f"{name} returns {kind_name(output.came)}; a tensor (B, T, C) is asked.")
+        if (shape := tuple(output.tensor.shape)) != _TRIAL:
+            raise TrainingStopped(f"{name} returns the shape {shape}; (B, T, C) = {_TRIAL} is asked.")
         run.build(attention)
         yield run
     finally:
         loaded.connection.close()
-
-
-def _try(ask: Callable[[Call], Reply], attention: Build, undefined: str) -> None:
-    """Call the module once, so that a wrong shape is reported as such, not as an error of the model around it.
-
-    undefined: why the module may be undefined.
-    """
-    x = torch.randn(_TRIAL, generator=torch.Generator().manual_seed(0))
-    call = Call(replace(attention, training=False), args=(x,), dtype="float32")
-    output = next(iter(_told(ask, call, f"in {attention.target}", undefined).outputs), Output("nothing"))
-    if output.tensor is None:
-        raise TrainingStopped(f"{attention.target} returns {kind_name(output.came)}; a tensor (B, T, C) is asked.")
-    if (shape := tuple(output.tensor.shape)) != _TRIAL:
-        raise TrainingStopped(f"{attention.target} returns the shape {shape}; (B, T, C) = {_TRIAL} is asked.")
-
-
-def _told(ask: Callable[[Any], Reply], message: Call | Training, at: str, undefined: str = "") -> Reply:
-    """Return the reply, which has no exception. undefined: in place of the exception of a name that the file does not define."""
-    try:
-        reply = ask(message)
-    except AttemptEnded as ended:
-        raise TrainingStopped(f"{ended} That was {at}.") from None
-    if reply.raised is None:
-        return reply
-    why = is_undefined(reply.raised) and undefined
-    raise TrainingStopped(why or _exception_sentence(reply.raised, at))
 
 
 def _exception_sentence(raised: Raised, at: str) -> str:

@@ -5,7 +5,7 @@ import torch
 
 from manyheads.report.trace_text import LEGEND, crop_lines, trace_report
 from manyheads.student.explain_trace import Explained, Operation, Repeated, TraceLine
-from manyheads.student.origins import OriginBlock, OriginCell, OriginPicture
+from manyheads.student.origins import OriginTable
 from tests import make
 
 VIEW = Operation("view", "(B, T, C)", "(B, T, nh, hd)", "view")
@@ -71,15 +71,16 @@ def test_what_is_odd_and_the_numbers_stand_below_the_operation() -> None:
     ]  # fmt: skip
 
 
-def cells(*addresses: int | None) -> tuple[OriginCell, ...]:
-    return tuple(OriginCell(a, -1 if a is None else a // 100, a == i) for i, a in enumerate(addresses))
+def test_a_line_that_is_proved_to_be_wrong_says_so() -> None:
+    told = text(Explained("f(x)", "", (TraceLine(0, "4", "x.view()", (VIEW,), proved=True),)))
+    assert told[1:3] == ["  4  x.view()", "       ! one small change of this line makes every check pass"]
 
 
 def test_numbers_that_strayed_stand_beside_those_that_should_be_there() -> None:
-    block = OriginBlock("head 0", ("token 0", "token 1"), (cells(0, 1), cells(2, None)), (cells(0, 1), cells(100, 101)))
-    told = text(Explained("f(x)", "", (), picture=OriginPicture("x", (block,), 2, False)))
+    rows = ("token 0", [0, 1], [0, 1]), ("token 1", [2, -1], [100, 101])
+    told = text(Explained("f(x)", "", (), tables=(OriginTable("head 0", rows, "by its address in x", 2),)))
     assert told[1:] == [
-        "  each number of sequence 0 by its address in x, 100·token + channel",
+        "  by its address in x",
         "  head 0   yours       should be",
         "  token 0    0   1  ✓    0   1",
         "  token 1    2   ?  ✗  100 101",
@@ -88,14 +89,14 @@ def test_numbers_that_strayed_stand_beside_those_that_should_be_there() -> None:
 
 
 def test_of_a_wide_table_the_part_that_is_wrong_is_shown() -> None:
-    block = OriginBlock("", ("token 0",), (cells(*range(38), 5, 39),), (cells(*range(40)),))
-    *_, row = text(Explained("f(x)", "", (), picture=OriginPicture("x", (block,), 0, False)))
+    table = OriginTable("", (("token 0", [*range(38), 5, 39], [*range(40)]),))
+    *_, row = text(Explained("f(x)", "", (), tables=(table,)))
     assert " 37  5 39  ✗ " in row
 
 
 def test_where_nothing_strayed_there_is_one_table() -> None:
-    block = OriginBlock("", ("token 0",), (cells(0, 1),), (cells(0, 1),))
-    assert text(Explained("f(x)", "", (), picture=OriginPicture("x", (block,), 0, True)))[2:] == ["  token 0  0 1"]
+    table = OriginTable("", (("token 0", [0, 1], [0, 1]),))
+    assert text(Explained("f(x)", "", (), tables=(table,)))[1:] == ["  token 0  0 1"]
 
 
 def test_a_students_text_is_text() -> None:

@@ -10,12 +10,10 @@ from manyheads.box.level import Box
 from manyheads.box.worker.form import Form
 from manyheads.checks import assert_matches
 from manyheads.checks.implementation import Implementation, LocalRunner
-from manyheads.checks.local import namespace_of
 from manyheads.checks.outcome import CheckFailed
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.student.resize import layouts
 from manyheads.submission import AttemptSource
 from tests.make import edited
 from tests.structures.conftest import Scored
@@ -56,21 +54,6 @@ def test_sequences_are_recorded_with_their_judged_parts_alone(kv_cache: Exercise
     chunks = [recorded.right(i).outputs for i, call in enumerate(recorded.calls) if len(call.steps) > 1]
     assert any(each.projections for outputs in chunks for each in outputs[::2])
     assert not any(each.projections for outputs in chunks for each in outputs[1::2]), "a cache is the attempt's own"
-
-
-@pytest.mark.recorded
-def test_a_sequence_is_made_with_other_sizes_as_one_call(kv_cache: Exercise) -> None:
-    """What is one axis in several of its calls stays one."""
-    call = next(each for each in read(kv_cache.fingerprints).calls if len(each.steps) > 2)
-    layout = next(layouts(call))
-    doubled = layout.at({axis: 2 * axis for axis in layout.axes})
-    pairs = zip(call.steps, doubled.steps, strict=True)
-    shapes = [[each.args[0].shape for each in pair] for pair in pairs if isinstance(pair[0].args[0], torch.Tensor)]
-    sizes: dict[int, int] = {}
-    for old, new in shapes:
-        assert all(sizes.setdefault(a, b) == b for a, b in zip(old, new, strict=True))
-    assert all(a != b for a, b in sizes.items() if a > 1)
-    assert LocalRunner(namespace_of(kv_cache.solution)).execute(doubled).raised is None
 
 
 def test_a_part_may_be_none() -> None:

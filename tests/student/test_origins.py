@@ -2,38 +2,32 @@
 
 import pytest
 
-from manyheads.student.origins import OriginBlock
 from tests.student.real import Explain
 
 MERGE = "def merge_heads(y): return y.transpose(1, 2).flatten(2)\n"
 
 
-def table(block: OriginBlock) -> list[list[int | None]]:
-    return [[cell.address for cell in row] for row in block.yours]
-
-
 def test_the_right_split_gives_a_head_its_channels_of_every_token(explain: Explain) -> None:
-    picture = explain("reshape_dance")[0].picture
-    assert picture.is_right
-    assert (picture.argument, [block.title for block in picture.blocks]) == ("x", ["head 0", "head 1"])
-    assert table(picture.blocks[1])[:2] == [list(range(6, 12)), list(range(106, 112))]
-    assert picture.blocks[0].rows[:2] == ("token 0", "token 1")
+    first, second = explain("reshape_dance")[0].tables
+    assert (first.wrong, second.wrong, first.title, second.title) == ((), (), "head 0", "head 1")
+    assert "by its address in x," in first.legend
+    assert [row[1] for row in second.rows[:2]] == [list(range(6, 12)), list(range(106, 112))]
+    assert [row[0] for row in first.rows[:2]] == ["token 0", "token 1"]
 
 
 def test_the_wrong_view_is_seen(explain: Explain) -> None:
     source = f"def split_heads(x, n_head): B, T, C = x.shape; return x.view(B, n_head, T, -1)\n{MERGE}"
-    picture = explain("reshape_dance", source)[0].picture
-    assert not picture.is_right
-    assert table(picture.blocks[0])[:3] == [list(range(6)), list(range(6, 12)), list(range(12, 18))]
-    assert table(picture.blocks[0])[5] == list(range(100, 106))
-    assert [all(cell.right for cell in row) for row in picture.blocks[0].yours] == [True, *[False] * 8]
-    assert [cell.address for cell in picture.blocks[0].right[1]] == list(range(100, 106))
+    first, *_ = explain("reshape_dance", source)[0].tables
+    yours = [row[1] for row in first.rows]
+    assert yours[:3] == [list(range(6)), list(range(6, 12)), list(range(12, 18))]
+    assert yours[5] == list(range(100, 106))
+    assert len(first.wrong) == 8
+    assert first.rows[1][2] == list(range(100, 106))
 
 
-@pytest.mark.parametrize("id_", ["attention_scores", "fused_qkv"])
-def test_what_computes_new_numbers_has_no_picture(explain: Explain, id_: str) -> None:
-    assert [told.picture for told in explain(id_) if told.picture] == []
-
-
-def test_another_shape_has_no_picture(explain: Explain) -> None:
-    assert explain("reshape_dance", f"def split_heads(x, n_head): return x\n{MERGE}")[0].picture is None
+@pytest.mark.parametrize(("id_", "source"), [
+    ("attention_scores", ""), ("fused_qkv", ""), ("reshape_dance", f"def split_heads(x, n_head): return x\n{MERGE}"),
+])  # fmt: skip
+def test_what_computes_new_numbers_or_another_shape_has_no_tables(explain: Explain, id_: str, source: str) -> None:
+    told = explain(id_, *[source] * bool(source))
+    assert [each.tables for each in (told[:1] if source else told) if each.tables] == []
