@@ -42,7 +42,7 @@ from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.judge.process_ties import usable
 from manyheads.lines.find_lines import Bounds
 from manyheads.result import ExerciseResult
-from manyheads.student.run_attempt import check_source
+from manyheads.student.check_attempt import check_source
 from manyheads.submission import AttemptSource
 
 from .kept import KeptBox

@@ -11,15 +11,25 @@ LIMITS = {
     "authoring": 3719,
     "box": 5940,
     "checks": 1598,
+<<<<<<< HEAD
     "cli": 2902,
+=======
+    "cli": 2558,
+>>>>>>> c1a8d87f (One door reads and checks a student's own attempt)
     "course": 999,
     "diagnosis": 4013,
     "judge": 4160,
     "lines": 642,
     "notebook": 228,
+<<<<<<< HEAD
     "platforms": 1563,
     "report": 2492,
     "student": 2903,
+=======
+    "platforms": 2525,
+    "report": 2797,
+    "student": 2900,
+>>>>>>> c1a8d87f (One door reads and checks a student's own attempt)
     "submission": 2781,
     "the engine's top": 399,
     "tests": 35979,

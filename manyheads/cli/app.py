@@ -8,18 +8,15 @@ from pathlib import Path
 import typer
 
 from ..course import CourseError, find_course
-from .ask import ask
 from .author import doctor, init, new, verify
-from .check import check
+from .check import check, lsp
 from .ci import ci
 from .collect import collect
 from .grade import grade
-from .learn import hint, plot, status
+from .learn import hint, plot, status, trace
+from .practice import ask, bench, train
 from .release import release
 from .report import export, feedback, overrides, report
-from .trace import trace
-from .train import bench, train
-from .watch import lsp
 
 EACH = "Every command has a `--help` of its own."
 STUDENTS = f"Build what a course asks for, stub by stub.\n\nExample: `course status`, then `course check`. {EACH}"

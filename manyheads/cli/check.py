@@ -1,15 +1,15 @@
-"""`course check`: a student's own attempt, against recorded answers."""
+"""`course check`: a student's own attempts, against recorded answers, once or at every save. `course lsp`: the same for an editor."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Annotated, Any, Literal
 
 import typer
 
-from ..course import Course, Exercise
+from ..course import Exercise
 from ..course.model import exercises_called
 from ..errors import CourseFault
 from ..report.labels import label_of
@@ -18,8 +18,8 @@ from ..report.result_evidence import defined_on
 from ..report.terminal import fitted_report, next_after
 from ..report.words import attempt_words
 from ..result import ExerciseResult
-from ..submission import AttemptSource, proved_line
-from .last_check import keep, last_result, was_stopped
+from ..student.own_attempt import Checks, Own, done_exercises, from_here, read_own, state_of
+from ..submission import proved_line
 from .options import (
     AssignmentOption,
     Console,
@@ -30,24 +30,9 @@ from .options import (
     exercises_named,
     open_console,
 )
-from .own import (
-    check_evidence,
-    check_one,
-    done_exercises,
-    from_here,
-    is_started,
-    judged_instead,
-    own_attempt,
-    print_evidence,
-    problem_lines,
-)
-from .progress import waiting
-from .watch import watch_as_lines, watch_exercises
+from .own import check_told, checks_on, note_hint, print_evidence, problem_lines
 
-if TYPE_CHECKING:
-    from ..box.level import Box
-
-_Attempt = tuple[Exercise, AttemptSource]
+QUIET_MS = 30  # how long to wait for further changes, because editors save in several steps
 
 
 def check(
@@ -68,142 +53,190 @@ def check(
 
     Example: `course check reshape_dance`, or `course check --watch` while you write.
     """
-    loaded = course_of(course)
-    named = exercises_named(loaded, exercises or [], assignment)
-    console = open_console()
+    loaded, names, console = course_of(course), exercises or [], open_console()
+    named = exercises_named(loaded, names, assignment)
     if watch and as_json:
         raise CourseFault("--watch gives no JSON: ask for it after each save. Next: course check --json")
-    if watch:
-        from ..box.forked import open_own_box
+    is_text = format == "text" and not as_json
+    with checks_on(loaded, console, fresh=fresh) if is_text else Checks(loaded, fresh=fresh) as checks:
+        if watch:
+            checks.box()  # before there are threads
+            with suppress(KeyboardInterrupt):  # Ctrl-C ends watching
+                (watch_exercises if is_text else watch_as_lines)(checks, named, console)
+            return
+        owns = [read_own(loaded, exercise) for exercise in named]
+        begun = [
+            own
+            for own in owns
+            if own.is_started or (own.source.missing and own.source.name != own.exercise.script.name)
+        ]
+        if not names:
+            owns = begun
+        elif len(names) == 1 and len(exercises_called(loaded.exercises, names[0])) > 1:
+            owns = begun or owns  # of one number in two assignments, what is begun is meant
+        if is_text and owns:
+            _show(checks, console, owns, names)
+        elif is_text:
+            console.tell(*welcome(loaded, str(from_here(loaded.exercises[0].script))))
+        else:
+            told = [check_told(checks, own.exercise) for own in owns]
+            if as_json:
+                print_evidence("check", told)
+            for line in () if as_json else (line for each in told for line in problem_lines(loaded, each)):
+                print(line)
+            if any(each.state != "done" for each in told):
+                raise typer.Exit(1)
 
-        with open_own_box(meta=True) as box:
-            if format == "lines":
-                watch_as_lines(loaded, named, box)
-            else:
-                watch_exercises(loaded, named, box, console)
-        return
-    started = [(e, own_attempt(loaded, e)) for e in named]
-    if exercises:
-        started = _meant(loaded, exercises, started)
-    else:
-        started = [(e, s) for e, s in started if is_started(e, s) or (s.missing and s.name != e.script.name)]
-    if as_json or format == "lines":
-        _for_programs(loaded, [exercise for exercise, _ in started], as_json=as_json, fresh=fresh)
-        return
-    if not started:
-        console.tell(*welcome(loaded, str(from_here(loaded.exercises[0].script))))
-        return
-    with ExitStack() as stack:
-        checking = _Checking(loaded, console, stack, fresh, len(started), exercises or [])
-        for exercise, source in started:
-            checking.show(exercise, source)
-    checking.end()
 
-
-def _for_programs(course: Course, exercises: list[Exercise], *, as_json: bool, fresh: bool) -> None:
-    """Print what is told of these exercises as JSON, or what is wrong as lines."""
-    told = [check_evidence(course, exercise, fresh=fresh) for exercise in exercises]
-    if as_json:
-        print_evidence("check", told)
-    for each in () if as_json else told:
-        for line in problem_lines(each, from_here(course.root / each.file)):
-            print(line)
-    if any(each.state != "done" for each in told):
+def _show(checks: Checks, console: Console, owns: Sequence[Own], names: Sequence[str]) -> None:
+    """Print the result of each attempt, how far the student is, and what comes next. Exits where something is not done."""
+    done, next_ = show_each(checks, console, owns, names)
+    kept = done_exercises(checks.course) if done else set()
+    if {*done} - kept:
+        said = "this result cannot be kept here, and course status will not know of it"
+        console.say(f"note: {said}. Free some space, or copy the folder to where you may write.", style="dim")
+    if done:
+        console.tell(how_far(checks.course, kept := kept | {*done}))
+    if next_:
+        console.tell(next_)
         raise typer.Exit(1)
+    if upcoming := following(checks.course, kept, done[-1]):
+        where = f"{upcoming.title}, in {from_here(upcoming.script)}"
+        console.tell(f"Next: go on with {where}, then: course check {upcoming.id}")
+    else:
+        console.tell("All done.")
 
 
-def _meant(course: Course, names: list[str], attempts: list[_Attempt]) -> list[_Attempt]:
-    """Return those that are begun, if any is, where a number alone is given and stands in several assignments; else all."""
-    if len(names) != 1 or len(exercises_called(course.exercises, names[0])) < 2:
-        return attempts
-    return [attempt for attempt in attempts if is_started(*attempt)] or attempts
-
-
-def _next_of(exercise: Exercise, result: ExerciseResult, source: AttemptSource) -> str:
-    """Return what comes next for an attempt that is not done: the next function, where all that is written is right."""
-    if attempt_words(result).gives_hint:
-        return f"Next: course hint {exercise.id}"
-    if any(f.state not in ("right", "so_far", "waiting", "unwritten") for f in result.functions):
-        return next_after(result) or f"Next: course hint {exercise.id}"
-    name = next((function.name for function in result.functions if function.state == "unwritten"), "")
-    line, path = defined_on(source.source, name), from_here(exercise.script.with_name(source.name))
-    where = f"{name}, on {proved_line(source, line).place} of {path}" if line else name
-    return where and f"Next: write {where}, then: course check {exercise.id}"
-
-
-@dataclass
-class _Checking:
-    """Shows one attempt after the other. The box is opened for the first that has to be run.
+def show_each(
+    checks: Checks, console: Console, owns: Sequence[Own], names: Sequence[str]
+) -> tuple[list[Exercise], str]:
+    """Print the result of each attempt. Returns what is done, and what comes next for the first that is not.
 
     On a terminal, of several attempts one is shown whole: the first that is not done, or the last.
-    many: how many there are. names: those that were given; of what is named it is told why it works, also unchanged.
-    following: what comes next for the first that is not done.
+    names: those that were given; of what is named it is told why it works, also unchanged.
     """
-
-    course: Course
-    console: Console
-    stack: ExitStack
-    fresh: bool
-    many: int
-    names: Sequence[str]
-    seen: int = 0
-    done: list[Exercise] = field(default_factory=list)
-    following: str = ""
-    box: Box | None = None
-
-    def show(self, exercise: Exercise, source: AttemptSource) -> None:
-        """Print the result of an attempt."""
-        self.seen += 1
-        if said := judged_instead(exercise, source, self.names):
-            self.console.say(f"note: {said}", style="dim")
-        if source.missing:
-            said, _, following = source.problem.partition("\nNext: ")
-            self.console.say(said, style="red")
-            self.following = self.following or f"Next: {following}"
-            return
-        last = None if self.fresh else last_result(exercise, source)
-        unchanged = last is not None and not was_stopped(last)
-        result = last if last is not None and unchanged else self._run(exercise, source)
-        is_first = not self.following and (not result.is_done or self.seen == self.many)
-        is_whole = is_first or not self.console.is_terminal
-        after = after_done(exercise) if result.is_done and is_whole and (self.names or not unchanged) else ()
-        report = fitted_report(self.console, result, label_of(exercise), after, self.many + 5)
-        self.console.print(report if is_whole else report.renderables[0])
-        if unchanged:
-            keep(exercise, source, result)  # it was checked last
-            if is_whole:
-                self.console.tell("  unchanged since its last check; --fresh runs it again", style="dim")
+    done, next_ = list[Exercise](), ""
+    for own in owns:
+        if said := own.judged_instead(names):
+            console.say(f"note: {said}", style="dim")
+        if own.source.missing:
+            said, _, following = own.source.problem.partition("\nNext: ")
+            console.say(said, style="red")
+            next_ = next_ or f"Next: {following}"
+            continue
+        exercise, result = own.exercise, checks.result(own)
+        is_whole = not console.is_terminal or (not next_ and (not result.is_done or own is owns[-1]))
+        is_old = exercise not in checks.ran
+        after = after_done(exercise) if result.is_done and is_whole and (names or not is_old) else ()
+        report = fitted_report(console, result, label_of(exercise), after, len(owns) + 5)
+        console.print(report if is_whole else report.renderables[0])
+        if is_whole:
+            note_hint(checks.course, result)
+            console.tell(*["  unchanged since its last check; --fresh runs it again"] * is_old, style="dim")
         if result.is_done:
-            self.done.append(exercise)
+            done.append(exercise)
         else:
-            self.following = self.following or _next_of(exercise, result, source) or f"Next: course check {exercise.id}"
-            if is_whole and not unchanged and attempt_words(result).gives_hint:
-                from ..student.hints import note_first
+            next_ = next_ or _next_of(own, result)
+    return done, next_
 
-                note_first(result, self.course.root)
 
-    def end(self) -> None:
-        """Say how far the student is, where something is done, and what comes next. Exits where something is not done."""
-        done, kept = set(self.done), done_exercises(self.course) if self.done else set()
-        if done - kept:
-            said = "this result cannot be kept here, and course status will not know of it"
-            self.console.say(f"note: {said}. Free some space, or copy the folder to where you may write.", style="dim")
-        if done:
-            self.console.tell(how_far(self.course, done | kept))
-        if self.following:
-            self.console.tell(self.following)
-            raise typer.Exit(1)
-        upcoming = following(self.course, done | kept, self.done[-1])
-        if upcoming is None:
-            self.console.tell("All done.")
+def _next_of(own: Own, result: ExerciseResult) -> str:
+    """Return what comes next for an attempt that is not done: the next function, where all that is written is right."""
+    id_, source = own.exercise.id, own.source
+    if attempt_words(result).gives_hint:
+        return f"Next: course hint {id_}"
+    if any(f.state not in ("right", "so_far", "waiting", "unwritten") for f in result.functions):
+        return next_after(result) or f"Next: course hint {id_}"
+    name = next((function.name for function in result.functions if function.state == "unwritten"), "")
+    line = defined_on(source.source, name)
+    where = f"{name}, on {proved_line(source, line).place} of {own.path}" if line else name
+    return f"Next: {where and f'write {where}, then: '}course check {id_}"
+
+
+def watch_exercises(checks: Checks, named: Sequence[Exercise], console: Console) -> None:
+    """Check the first of these exercises that is not done, then each one that is saved; one done, go on to the next."""
+    course, saved = checks.course, {exercise: _state(exercise) for exercise in named}
+    known = done_exercises(course)
+
+    def show(exercise: Exercise) -> None:
+        if console.is_terminal:
+            console.clear()
+        if show_each(checks, console, [read_own(course, exercise)], [exercise.id])[0]:
+            known.add(exercise)
+            console.print(how_far(course, known))
         else:
-            where = f"{upcoming.title}, in {from_here(upcoming.script)}"
-            self.console.tell(f"Next: go on with {where}, then: course check {upcoming.id}")
+            known.discard(exercise)
+        upcoming = next((each for each in (exercise, *named) if each not in known), None)
+        title = f"Go on with {upcoming.title}. " if upcoming not in (exercise, None) else ""
+        what = (
+            f"{title}Save {from_here(upcoming.script)}, and it is"
+            if upcoming
+            else "Done. What you save is checked again"
+        )
+        console.tell(f"{what}. Ctrl-C ends this.", style="dim")
 
-    def _run(self, exercise: Exercise, source: AttemptSource) -> ExerciseResult:
-        if self.box is None:
-            from ..box.forked import open_own_box
+    show(next((exercise for exercise in named if exercise not in known), named[-1]))
+    for exercise in _saves(saved):
+        show(exercise)
 
-            self.box = self.stack.enter_context(open_own_box(meta=True))
-        with waiting(self.console, f"checking {label_of(exercise)}"):  # an endless loop takes until its limit
-            return check_one(self.course, exercise, source, self.box)
+
+def watch_as_lines(checks: Checks, named: Sequence[Exercise], console: Console) -> None:
+    """Print what is wrong with all that is begun, a line each, and again at every save. Editors read it.
+
+    A line before says that checking begins, and one behind that it has ended: in between stands all that is wrong, also with
+    files that have not changed.
+    """
+    course, saved = checks.course, {exercise: _state(exercise) for exercise in named}
+    wrong: dict[Exercise, list[str]] = {}
+
+    def tell(*exercises: Exercise) -> None:
+        print("checking what is saved", flush=True)
+        for exercise in exercises:
+            wrong[exercise] = list(problem_lines(course, check_told(checks, exercise)))
+        lines = [line for each in wrong.values() for line in each]
+        print(*lines, f"checked {len(wrong)} of {len(named)}: {len(lines)} to mend", sep="\n", flush=True)
+
+    tell(*(exercise for exercise in named if read_own(course, exercise).is_started))
+    for exercise in _saves(saved):
+        tell(exercise)
+
+
+def _saves(saved: dict[Exercise, str]) -> Iterator[Exercise]:
+    """Yield each exercise whose script or notebook is another than in `saved`, which is kept up to date.
+
+    What the operating system tells only says when to look, and it is looked at every second, too: it tells nothing of saves
+    before it was asked to, nor on some network drives.
+    """
+    from watchfiles import watch
+
+    quiet = dict[str, Any](debounce=10 * QUIET_MS, step=QUIET_MS, rust_timeout=1000)
+    for _ in watch(*{e.script.parent for e in saved}, **quiet, yield_on_timeout=True, recursive=False):
+        for exercise in saved:
+            if (now := _state(exercise)) != saved[exercise]:
+                saved[exercise] = now
+                yield exercise
+
+
+def _state(exercise: Exercise) -> str:
+    return state_of(exercise.script) + state_of(exercise.notebook)
+
+
+def lsp() -> None:
+    """Serve an editor over standard input and output, by the Language Server Protocol. Your editor starts it.
+
+    At each save it shows what is wrong at its line, with hints as code actions and shapes as inlay hints.
+
+    Example: `course lsp`, as the command of a language server for Python
+    """
+    try:
+        from .language_server import server_for
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol", "cattrs"):
+            raise
+        pip = f"{sys.executable} -m pip install --constraint constraints.txt pygls"
+        raise CourseFault(f"course lsp needs pygls, which is not installed. Next: {pip}") from None
+    from ..box.forked import open_own_box
+
+    with open_own_box(meta=True) as box:
+        output, sys.stdout = sys.stdout.buffer, sys.stderr  # what anything prints is no message
+        server_for(box).start_io(stdout=output)

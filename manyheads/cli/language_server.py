@@ -26,12 +26,12 @@ from ..student.choose_example import examples_named
 from ..student.explain_trace import Explained, TraceLine, explained
 from ..student.follow import Source, follow
 from ..student.hints import Hint
-from ..submission import AttemptSource, lines_of
-from .last_check import fingerprint_path, last_result
+from ..student.own_attempt import Checks, Own, read_own, recorded_path
+from ..submission import lines_of
 from .learn import hint_on
-from .own import check_evidence, check_one, is_started, own_attempt, why_unstarted
+from .own import check_told
 
-HINT = "course.hint"
+HINT, SOURCE = "course.hint", "course"
 
 
 def diagnostics_of(told: ExerciseEvidence, uri: str, hint: Hint | None = None) -> Iterator[types.Diagnostic]:
@@ -46,7 +46,7 @@ def diagnostics_of(told: ExerciseEvidence, uri: str, hint: Hint | None = None) -
         head = ": ".join(filter(None, (each.function, each.says)))
         message = "\n".join(filter(None, (head, each.check, each.evidence, each.also)))
         error = types.DiagnosticSeverity.Error
-        yield types.Diagnostic(place, message, error, source="course", related_information=related)
+        yield types.Diagnostic(place, message, error, source=SOURCE, related_information=related)
         hint = None
 
 
@@ -73,40 +73,41 @@ class Editor:
 
     def __init__(self, server: LanguageServer, box: Box) -> None:
         self._server, self._box, self._lock = server, box, Lock()
-        self._hints: dict[str, tuple[AttemptSource, Hint]] = {}  # by uri, with the text that it is about
-        self._traces: dict[str, tuple[AttemptSource, list[Explained]]] = {}
+        self._hints: dict[str, tuple[Own, Hint]] = {}  # by uri, with the text that it is about
+        self._traces: dict[str, tuple[Own, list[Explained]]] = {}
 
     def publish(self, uri: str, course: Course, exercise: Exercise) -> None:
         """Check what is saved, and publish what is wrong; nothing where the student works in the notebook."""
-        told = check_evidence(course, exercise, self._box)
-        source, hint = self._hints.get(uri, (None, None))
-        last = hint if source == own_attempt(course, exercise) else None
+        told = check_told(Checks(course, self._box), exercise)
+        own, hint = self._hints.get(uri, (None, None))
+        last = hint if own == read_own(course, exercise) else None
         wrong = list(diagnostics_of(told, uri, last)) if told.file.endswith(".py") else []
         self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, wrong))
 
     def hint(self, uri: str, course: Course, exercise: Exercise) -> None:
         """Show the next hint, and let the diagnostic have it."""
-        source = own_attempt(course, exercise)
+        own = read_own(course, exercise)
         hint: Hint | None = Hint("Nothing is written here yet.", exercise.hint, True)
-        if is_started(exercise, source):
-            result = last_result(exercise, source) or check_one(course, exercise, source, self._box)
-            hint = hint_on(course, exercise, result)
+        if own.is_started:
+            hint = hint_on(own, Checks(course, self._box, looks=True).result(own))
         if hint is not None:
-            self._hints[uri] = (source, hint)
+            self._hints[uri] = (own, hint)
             self.publish(uri, course, exercise)
         self.say(f"{hint.title}\n{hint.sentence}" if hint else f"{exercise.id} needs no hint: every check passes.")
 
     def shapes(self, uri: str, course: Course, exercise: Exercise, lines: types.Range) -> list[types.InlayHint]:
         """Return the shapes of what is saved. A file that has not changed is traced once."""
-        source = own_attempt(course, exercise)
-        if source.name != exercise.script.name or why_unstarted(exercise, source, "trace"):
+        own = read_own(course, exercise)
+        if own.source.name != exercise.script.name or own.why_unstarted("trace"):
             return []
-        texts = list(lines_of(source.source))
-        if uri not in self._traces or self._traces[uri][0] != source:
-            chosen = examples_named(exercise, read(fingerprint_path(exercise)), None, "course trace")
-            followed = follow(self._box, course.limits.for_worker(), source, chosen)
-            calls = [explained(example, traced, Source(tuple(texts))) for example, traced in followed.shown]
-            self._traces[uri] = (source, calls)
+        texts = list(lines_of(own.source.source))
+        if uri not in self._traces or self._traces[uri][0] != own:
+            chosen = examples_named(exercise, read(recorded_path(exercise)), None, "course trace")
+            followed = follow(self._box, course.limits.for_worker(), own.source, chosen)
+            self._traces[uri] = (
+                own,
+                [explained(each, traced, Source(tuple(texts))) for each, traced in followed.shown],
+            )
         return list(shapes_of(self._traces[uri][1], texts, lines.start.line + 1, lines.end.line + 1))
 
     def say(self, text: str, kind: types.MessageType = types.MessageType.Info) -> None:
@@ -118,19 +119,18 @@ class Editor:
         path, course = Path(to_fs_path(uri) or "").resolve(), None
         with suppress(CourseError, OSError):  # a file of no course
             course = load_course(find_course(path.parent))
-        for exercise in course.exercises if course else ():
-            if course and exercise.script.resolve() == path:
-                try:
-                    with self._lock:
-                        return method(uri, course, exercise, *about)
-                except CourseFault as error:
-                    self.say(f"course: {error}", types.MessageType.Error)
+        for exercise in (each for each in (course.exercises if course else ()) if each.script.resolve() == path):
+            try:
+                with self._lock:
+                    return method(uri, course, exercise, *about)
+            except CourseFault as error:
+                self.say(f"course: {error}", types.MessageType.Error)
         return None
 
 
 def server_for(box: Box) -> LanguageServer:
     """Return the server, which runs attempts in this box."""
-    server = LanguageServer("course", version("manyheads"))
+    server = LanguageServer(SOURCE, version("manyheads"))
     editor = Editor(server, box)
 
     @server.thread()
@@ -141,7 +141,7 @@ def server_for(box: Box) -> LanguageServer:
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION)
     def code_actions(params: types.CodeActionParams) -> list[types.CodeAction]:
-        ours = [each for each in params.context.diagnostics if each.source == "course"][:1]
+        ours = [each for each in params.context.diagnostics if each.source == SOURCE][:1]
         command = types.Command("Next hint", HINT, arguments=[params.text_document.uri])
         return [types.CodeAction(command.title, types.CodeActionKind.QuickFix, ours, command=command)] if ours else []
 

@@ -1,43 +1,36 @@
-"""Commands for a student's next step: `course hint`, `course status`, `course plot`."""
+"""Commands for a student's next step: `course hint`, `course status`, `course trace`, `course plot`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..course import Course, Exercise
-from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.ladder import Rung, State, ladder
-from ..report.words import function_reports
+from ..report.words import attempt_words, function_reports
 from ..result import ExerciseResult
-from ..submission import AttemptSource
-from .last_check import CHECKED_LAST, exercise_meant, facts, fingerprint_path, last_result
-from .options import (
-    AssignmentOption,
-    Console,
-    CourseOption,
-    FreshOption,
-    JsonOption,
-    course_of,
-    exercises_named,
-    open_console,
-)
-from .own import check_one, from_here, is_started, own_attempt, print_evidence, status_evidence
-from .progress import waiting
-from .trace import follow_own_attempt
+from ..student.own_attempt import Own, from_here, read_own, recorded, recorded_path
+from ..submission import lines_of, proved_line
+from ..submission.standing import in_cells
+from ..whole import told_where
+from .options import AssignmentOption, CourseOption, FreshOption, JsonOption, course_of, exercises_named, open_console
+from .own import checks_on, follow_own, own_meant, own_told, print_evidence
 
 if TYPE_CHECKING:
     from ..student.hints import Hint
 
-PLOTS = "plots"  # in the course's folder, ignored by git
+_LAST = "the one that was checked last and is not done"
+CROP = (6, 8)  # how many numbers of a table are shown: enough to read
+BELOW = 6  # lines of the screen: the legend, how many lines are left out, what comes next, the prompt
+ExerciseArgument = Annotated[str | None, typer.Argument(help="Its id or file.", show_default=_LAST)]
+FunctionArgument = Annotated[str | None, typer.Argument(help="One function or class of it [default: all].")]
 
 
 def hint(
-    exercise: Annotated[str | None, typer.Argument(help="Its id or file.", show_default=CHECKED_LAST)] = None,
+    exercise: ExerciseArgument = None,
     course: CourseOption = None,
     *,
     again: Annotated[bool, typer.Option("--again", help="Start with the first step again.")] = False,
@@ -46,47 +39,33 @@ def hint(
 
     Example: `course hint reshape_dance`
     """
-    loaded = course_of(course)
-    wanted = exercise_meant(loaded, exercise, "hint")
-    source = own_attempt(loaded, wanted)
-    console = open_console()
-    if source.missing:
-        console.say(source.problem)
+    loaded, console = course_of(course), open_console()
+    own = own_meant(loaded, exercise, "hint")
+    id_ = own.exercise.id
+    if own.source.missing:
+        console.say(own.source.problem)
         raise typer.Exit(1)
-    if not is_started(wanted, source):
-        _print(
-            console, wanted.hint, f"fill the first stub of {from_here(wanted.script)}, then: course check {wanted.id}"
-        )
+    if not own.is_started:
+        script = from_here(own.exercise.script)
+        console.tell(own.exercise.hint, f"Next: fill the first stub of {script}, then: course check {id_}")
         return
-    if (result := last_result(wanted, source)) is None:
-        from ..box.forked import open_own_box
-
-        # The box first: it may fork only while there is no other thread, and the spinner is one.
-        with open_own_box(meta=True) as box, waiting(console, f"checking {wanted.id}"):
-            result = check_one(loaded, wanted, source, box)
-    given = hint_on(loaded, wanted, result, again=again)
+    with checks_on(loaded, console, looks=True) as checks:
+        given = hint_on(own, checks.result(own), again=again)
     if given is None:
-        _print(console, f"{wanted.id} needs no hint: every check passes.", "course status")
-        return
-    if given.title:
-        console.tell(given.title)
-    _print(console, given.sentence, f"course {given.following} {wanted.id}")
+        console.tell(f"{id_} needs no hint: every check passes.", "Next: course status")
+    else:
+        console.tell(*filter(None, (given.title, given.sentence)), f"Next: course {given.following} {id_}")
 
 
-def hint_on(course: Course, exercise: Exercise, result: ExerciseResult, *, again: bool = False) -> Hint | None:
+def hint_on(own: Own, result: ExerciseResult, *, again: bool = False) -> Hint | None:
     """Return the next hint, which counts as shown from now on; None where every check passes. again: start with the first."""
     from ..diagnosis.recording_file import read
     from ..student.hints import next_hint
 
     if result.is_done:
         return None
-    recording = read(fingerprint_path(exercise))
-    return next_hint(recording, result, exercise.hint, course.root, again=again)
-
-
-def _print(console: Console, sentence: str, following: str) -> None:
-    console.tell(sentence)
-    console.print(f"Next: {following}")
+    recording = read(recorded_path(own.exercise))
+    return next_hint(recording, result, own.exercise.hint, own.course.root, again=again)
 
 
 def status(
@@ -100,55 +79,92 @@ def status(
 
     Example: `course status`
     """
-    loaded = course_of(course)
-    console = open_console()
-    attempts = [(e, own_attempt(loaded, e)) for e in exercises_named(loaded, [], assignment)]
+    loaded, console = course_of(course), open_console()
+    owns = [read_own(loaded, exercise) for exercise in exercises_named(loaded, [], assignment)]
+    with checks_on(loaded, console, fresh=fresh, looks=True) as checks:
+        results = [checks.result(own) if own.is_started else None for own in owns]
     if as_json:
-        print_evidence("status", (status_evidence(loaded, e, fresh=fresh) for e, _ in attempts))
+        print_evidence("status", (own_told(own, result) for own, result in zip(owns, results, strict=True)))
         return
-    results = _results(loaded, [a for a in attempts if is_started(*a)], console, fresh=fresh)
-    rungs = [(e, _rung(e, source, results.get(e))) for e, source in attempts]
-    console.print(ladder([rung for _, rung in rungs]))
-    for said in (source.problem if source.missing else source.note for _, source in attempts):
-        if said:
-            console.tell(f"note: {said.splitlines()[0]}", style="dim")
-    for exercise, rung in rungs:
-        if rung.state != "done":
-            first = f"fill the stubs of {from_here(exercise.script)}, then: " if rung.state == "untouched" else ""
-            console.print(f"Next: {first}course check {exercise.id}")
-            return
+    rungs = [_rung(own, result) for own, result in zip(owns, results, strict=True)]
+    console.print(ladder(rungs))
+    for said in (own.source.problem if own.source.missing else own.source.note for own in owns):
+        console.tell(*[f"note: {line}" for line in said.splitlines()[:1]], style="dim")
+    for own in (own for own, rung in zip(owns, rungs, strict=True) if rung.state != "done"):
+        first = (
+            ""
+            if own.is_started or own.source.missing
+            else f"fill the stubs of {from_here(own.exercise.script)}, then: "
+        )
+        console.print(f"Next: {first}course check {own.exercise.id}")
+        return
     console.print("All done.")
 
 
-def _results(
-    course: Course, started: Sequence[tuple[Exercise, AttemptSource]], console: Console, *, fresh: bool
-) -> dict[Exercise, ExerciseResult]:
-    """Return the result of each attempt. Runs what has changed since its last check, or everything if `fresh`."""
-    results = {e: kept for e, source in started if not fresh and (kept := last_result(e, source))}
-    changed = [(e, source) for e, source in started if e not in results]
-    if changed:
-        from ..box.forked import open_own_box
-
-        with open_own_box(meta=True) as box, waiting(console, "checking what has changed"):
-            results |= {e: check_one(course, e, source, box) for e, source in changed}
-    return results
-
-
-def _rung(exercise: Exercise, source: AttemptSource, result: ExerciseResult | None) -> Rung:
-    named, most = (exercise.assignment.title, label_of(exercise)), exercise.points
-    checks = facts(exercise).checks
+def _rung(own: Own, result: ExerciseResult | None) -> Rung:
+    named, most = (own.exercise.assignment.title, label_of(own.exercise)), own.exercise.points
+    passed = {check.id for check in result.checks if check.outcome == "passed"} if result else set()
+    asked = tuple((title, id_ in passed) for id_, title in recorded(own.exercise)[1])
     if result is None:
-        asked = tuple((title, False) for _, title in checks)
-        return Rung(*named, "missing" if source.missing else "untouched", 0, most, asked)
-    passed = {check.id for check in result.checks if check.outcome == "passed"}
-    asked = tuple((title, id in passed) for id, title in checks)
+        return Rung(*named, "missing" if own.source.missing else "untouched", 0, most, asked)
+    functions = tuple(function_reports(result))
     state: State = "done" if result.is_done else "in progress"
-    return Rung(*named, state, result.score or 0.0, most, asked, tuple(function_reports(result)), result.unseen)
+    return Rung(*named, state, result.score or 0.0, most, asked, functions, result.unseen)
+
+
+def trace(
+    exercise: ExerciseArgument = None,
+    function: FunctionArgument = None,
+    course: CourseOption = None,
+    *,
+    values: Annotated[bool, typer.Option("--values", help="Show the numbers, too.")] = False,
+    whole: Annotated[bool, typer.Option("--all", help="Show every line, also where the screen has no room.")] = False,
+) -> None:
+    """Follow your own code: what each line does to shapes, and whether numbers move.
+
+    Example: `course trace reshape_dance`
+    """
+    console, (own, followed) = (
+        open_console(),
+        follow_own(course_of(course), exercise, function, "trace", CROP if values else ()),
+    )
+    from rich.console import Group
+
+    from ..report.trace_text import LEGEND, fitted_trace, trace_report
+    from ..student.explain_trace import explained
+    from ..student.follow import Source
+
+    id_, source = own.exercise.id, own.source
+    texts = tuple(lines_of(source.source))
+    places = (proved_line(source, line) for line in range(1, len(texts) + 1))
+    labels = tuple(f"cell {place.cell}, {place.line_in_cell}" for place in places) if source.cells else ()
+    last = own.last
+    proved = frozenset(line.line for line in last.lines) if last else frozenset()
+    lines = Source(texts, labels, proved)
+    told = [explained(example, traced, lines) for example, traced in followed.shown]
+    told = [replace(each, raised=in_cells(each.raised, source)) for each in told]
+    shown, left = (Group(*map(trace_report, told)), 0) if whole else fitted_trace(console, told, BELOW)
+    console.print(shown, soft_wrap=not console.is_terminal)
+    if followed.ended:
+        console.tell(f"✗ {followed.ended}", style="bold red")
+    if told:
+        console.print(LEGEND, style="bright_black", soft_wrap=not console.is_terminal)
+    if left:
+        console.say(f"{left} lines more: course trace {' '.join(filter(None, (id_, function)))} --all")
+    first, next_ = "", f"course check {id_}"
+    if any(each.entries and not each.right for each in told):
+        first = "change the first line that surprises you, then: "
+    elif not followed.ended and last and not last.is_done and (wrong := attempt_words(last).first):
+        console.tell(f"✗ These calls are right, and yet something is not: {wrong.head}", style="bold red")
+        next_ = f"course hint {id_}"
+    console.print(f"Next: {first}{next_}")
+    if followed.ended or any(each.raised for each in told):
+        raise typer.Exit(1)
 
 
 def plot(
-    exercise: Annotated[str | None, typer.Argument(help="Its id or file.", show_default=CHECKED_LAST)] = None,
-    function: Annotated[str | None, typer.Argument(help="One function or class of it [default: all].")] = None,
+    exercise: ExerciseArgument = None,
+    function: FunctionArgument = None,
     course: CourseOption = None,
     *,
     out: Annotated[Path | None, typer.Option("--out", help="The page to write [default: plots/EXERCISE.html].")] = None,
@@ -157,24 +173,20 @@ def plot(
 
     Example: `course plot causal_mask`
     """
-    loaded = course_of(course)
-    wanted, _, followed = follow_own_attempt(loaded, exercise, function, "plot", by_head=True)
+    loaded, console = course_of(course), open_console()
+    own, followed = follow_own(loaded, exercise, function, "plot")
     from ..report.pages.write import pictures_page
     from ..student.plot_content import pictures
 
-    console = open_console()
-    shown = pictures(followed.shown)
+    shown, wanted = pictures(followed.shown), own.exercise
     console.tell(*(picture.caption for picture in shown))
     if followed.ended:
         console.tell(f"✗ {followed.ended}", style="bold red")
     if shown:
-        path = out or loaded.root / PLOTS / f"{wanted.id}.html"
-        try:
+        path = out or loaded.root / "plots" / f"{wanted.id}.html"  # which git ignores
+        with told_where(path, f"course plot {wanted.id} --out ~/{wanted.id}.html"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(pictures_page(f"{wanted.title}: expected, yours, difference", shown), encoding="utf-8")
-        except OSError as error:
-            following = f"course plot {wanted.id} --out ~/{wanted.id}.html"
-            raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: {following}") from None
         console.say(f"Drawn in {path}")
     console.print(f"Next: course check {wanted.id}")
     if followed.ended:

@@ -1,17 +1,34 @@
-"""`course check`: an attempt's answers on public inputs, held against recorded ones."""
+"""An attempt's answers on public inputs, held against recorded ones: in this process, or in a box, with the line that is wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from ..course import CourseError, Exercise
+from ..box.connection import AttemptEnded, End
+from ..box.level import Box
+from ..box.worker.limits import Limits
+from ..box.worker.messages import Call
+from ..checks.cast import cast
+from ..course import Exercise
 from ..diagnosis.diagnosis import Diagnosis, named
-from ..diagnosis.recording import Recording
-from ..diagnosis.recording_file import UNREADABLE
-from ..errors import restore
-from ..judge.function_results import with_start
-from ..judge.public_checks import Attempt, answer_public_calls, check_result
-from ..result import ExerciseResult, Outcome
+from ..diagnosis.fingerprint import fingerprint_beside
+from ..diagnosis.observe import Observed, settled
+from ..diagnosis.recording import Recording, differs
+from ..judge.attempt_runner import AttemptRunner
+from ..judge.cures import cure
+from ..judge.function_results import describe_exception, with_start
+from ..judge.prove_line import EditedAttempts, Failure, IsRight
+from ..judge.public_checks import Attempt, answer_public_calls, check_result, see, visible_results
+from ..judge.stopped_parts import are_the_cause, as_note, stopped_parts
+from ..lines.find_lines import Bounds, OutOfTime
+from ..result import ExerciseResult, Outcome, ProvedLine
+from ..submission import AttemptSource, proved_line
+from ..submission.source_text import tree_of
+from ..submission.standing import told_of_file
+
+WAITED_FOR = Bounds(seconds=5.0)  # a student waits
 
 
 def check_attempt(
@@ -89,27 +106,144 @@ def unloadable(recording: Recording, outcome: Outcome, sentence: str, misconcept
     return ExerciseResult(id=recording.exercise, score=0, max_score=0, checks=checks, diagnosis=diagnosis)
 
 
-def refuse_what_does_not_fit(recording: Recording, path: object) -> None:
-    """Raise CourseError where a part names what the file does not hold."""
+def prove_own_lines(
+    recording: Recording, failure: Failure, box: Box, limits: Limits, bounds: Bounds
+) -> tuple[ProvedLine, ...]:
+    """Return the lines, without the edits: a place is told, and not what to write there."""
+    places = {id(call): index for index, call in enumerate(recording.calls)}
+
+    def is_right(call: Call) -> IsRight | None:
+        if id(call) not in places:
+            return None
+        index, right = places[id(call)], recording.right(places[id(call)])
+        return lambda reply: not differs(recording, index, fingerprint_beside(right, call, settled(call, reply)))
+
+    def do_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
+        seen: dict[int, Observed] = {}
+        for check in visible_results(recording, edited, seen, ids):
+            if check.outcome == "timeout":
+                raise OutOfTime
+            if check.outcome != "passed":
+                return False
+        # One edit is all that is needed only where what decides no visible check is right, too.
+        others = () if ids else (i for check in recording.checks for i in check.calls if i not in seen)
+        return not any(differs(recording, i, see(recording, i, edited).found) for i in others)
+
+    edits = EditedAttempts(box, limits, failure, is_right, do_pass).mended(bounds)
+    return tuple(proved_line(failure.source, edit.line) for edit in edits)
+
+
+# On which line a call that did not come back was: it is made once more, with an alarm in the attempt's own process.
+# For a student's own machine alone, where nothing is hidden from the attempt and no points depend on it.
+
+ALARM = 1.0  # seconds: a call needs a few milliseconds
+WAITED = 2.0  # seconds more, for an attempt that does not hear the alarm
+_NAME = "NoAnswerInTime"
+_ALARM = f"""
+import signal
+class {_NAME}(BaseException): pass
+def ring(*_): raise {_NAME}
+if hasattr(signal, "setitimer"):
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, {ALARM})
+"""  # some systems have no such alarm
+# In no file of the student's, so that its own line is not the innermost.
+_PRELUDE = f'exec(compile({_ALARM!r}, "<alarm>", "exec"), {{}})\n'
+
+
+def with_endless_line(
+    result: ExerciseResult, source: AttemptSource, ended: Mapping[str, Call], box: Box, limits: Limits, dtype: str
+) -> ExerciseResult:
+    """Return the result; where a call did not come back, the evidence names the line of its loop, as far as it can be found.
+
+    ended: the calls that ended the attempt's process, by the id of the check.
+    """
+    late = [check for check in result.checks if check.outcome == "timeout" and check.id in ended]
+    if not late:
+        return result
+    line = _line(source, ended[late[0].id], box, limits, dtype)
+    if not line:
+        return result
+    said = dict.fromkeys((check.evidence for check in late), _sentence(source.source, line))
+    checks = tuple(c.model_copy(update={"evidence": said[c.evidence]}) if c in late else c for c in result.checks)
+    functions = tuple(f.model_copy(update={"evidence": said.get(f.evidence, f.evidence)}) for f in result.functions)
+    return result.model_copy(update={"checks": checks, "functions": functions})
+
+
+def _line(source: AttemptSource, call: Call, box: Box, limits: Limits, dtype: str) -> int:
+    """Return the student's line at which the alarm reached the call, 0 where it did not."""
+    below = source.source.count("\n") + 2  # the alarm is the last line
+    cells = (*source.cells, below) if source.cells else ()
+    armed = replace(source, source=f"{source.source}\n{_PRELUDE}", cells=cells)
+    connection = box.attempt(limits)
     try:
-        fit = all(_fits(recording))
-    except UNREADABLE:  # a reply that cannot be made
-        fit = False
-    if not fit:
-        raise CourseError(f"{path} was changed: its parts do not fit each other. {restore(path)}")
+        connection.ask(armed.load(), limits.seconds_per_call + box.start_seconds)
+        raised = connection.ask(cast(call, call.dtype or dtype), ALARM + WAITED).raised
+    except AttemptEnded:
+        return 0
+    finally:
+        connection.close()
+    return raised.line or 0 if raised is not None and raised.type == _NAME else 0
 
 
-def _fits(recording: Recording) -> Iterator[bool]:
-    """Yield whether each call has its answers, each check its calls, each mutant its replies, and each pair its mutants."""
-    calls, replies, mutants, pairs = recording.calls, recording.replies, recording.mutants, recording.pairs
-    yield len(calls) == len(recording.expected) == len(replies) and all(replies)
-    yield all(isinstance(step.args, tuple) and isinstance(step.kwargs, dict) for call in calls for step in call.steps)
-    yield all(0 <= index < len(calls) for check in recording.checks for index in check.asked)
-    for mutant in mutants:
-        yield len(mutant.answers) == len(replies)
-        yield all(i is None or 0 <= i < len(known) for i, known in zip(mutant.answers, replies, strict=True))
-    rows = len(pairs.first) if pairs.first.dim() == 1 else -1
-    for part, most in ((pairs.first, len(mutants)), (pairs.second, len(mutants)), (pairs.probe, len(calls))):
-        yield part.shape == (rows,) and all(0 <= i < most for i in part.tolist())
-    yield pairs.answers.structure.shape == (rows,)
-    yield all(part.dim() == 2 and len(part) == rows for part in (pairs.answers.numbers, pairs.answers.scales))
+def _sentence(source: str, line: int) -> str:
+    """Return the first line of the innermost loop that contains this line; the line itself where none does."""
+    nodes = (node for part in tree_of(source) for node in ast.walk(part))
+    loops = [n for n in nodes if isinstance(n, ast.While | ast.For) and n.lineno <= line <= (n.end_lineno or 0)]
+    if not loops:
+        return f"It did not come back from line {line}."
+    # A slow loop may have an end.
+    return f"It was still in the loop on line {max(loop.lineno for loop in loops)} when its time was up: does it end?"
+
+
+def check_source(
+    recording: Recording,
+    source: AttemptSource,
+    box: Box,
+    limits: Limits,
+    bounds: Bounds = WAITED_FOR,
+    exercise: Exercise | None = None,
+) -> ExerciseResult:
+    """Return the result of the visible checks. Nothing that the attempt does makes this raise.
+
+    bounds: of the search for its line. exercise: its row of course.yaml.
+    """
+    result = _checked(recording, source, box, limits, bounds, exercise)
+    return told_of_file(told_of(recording, result, exercise), source)
+
+
+def _checked(
+    recording: Recording,
+    source: AttemptSource,
+    box: Box,
+    limits: Limits,
+    bounds: Bounds,
+    exercise: Exercise | None,
+) -> ExerciseResult:
+    if source.missing:
+        return unloadable(recording, "missing", source.problem.partition("\n")[0] or f"{source.name} is not here.")
+    if source.problem:
+        return unloadable(recording, "error", source.problem, "load_error")
+    attempt = AttemptRunner(box, source, limits)
+    try:
+        raised = attempt.load()
+        if raised is not None:
+            sentence = f"It {describe_exception(raised)}. {cure(source.source, raised)}".rstrip()
+            return unloadable(recording, "error", sentence, "load_error")
+        source = attempt.source
+        note = stopped_parts(source, attempt.stopped, describe_exception)
+        result, diagnosis = check_and_diagnose(recording, attempt, source.source, exercise)
+        if are_the_cause(source, attempt.stopped, attempt.transcript):
+            return unloadable(recording, "error", note, "load_error")
+        attempt.close()
+        result = with_endless_line(result, source, attempt.ended, box, limits, attempt.dtype)
+        failure = Failure(source, result.checks, attempt.transcript, attempt.dtype)
+        lines = prove_own_lines(recording, failure, box, limits, bounds)
+        named = diagnosis.of_one_mistake().named if lines else result.diagnosis
+        note = " ".join(filter(None, (as_note(note), result.note)))
+        return result.model_copy(update={"lines": lines, "diagnosis": named, "note": note})
+    except AttemptEnded as ended:
+        outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
+        return unloadable(recording, outcome, f"While the file was imported: {ended}")
+    finally:
+        attempt.close()

@@ -97,8 +97,9 @@ def _steps(recording: Recording, result: ExerciseResult, start: str) -> tuple[st
     if first and first.outcome in _ENDED and (wrong or not named):
         return first.outcome, first.evidence, steps_to(first.outcome)
     if named:
-        about, steps = (f"{named.function}: " if len(result.functions) > 1 else ""), hints_to(named, result)
-        return named.id, f"{about}{which_of(named, result).title}", steps or recording.words[named.id].hints
+        about = f"{named.function}: " if len(result.functions) > 1 else ""
+        steps = _row(named, result).get("hints") or recording.words[named.id].hints
+        return named.id, f"{about}{which_of(named, result).title}", steps
     if wrong or (first and not result.unwritten):
         if wrong and not (first and result.lines):  # which refutes the names that this was chosen for
             return _unexplained(result, wrong, wrong.check, wrong.evidence)
@@ -170,11 +171,6 @@ def which_of(named: Diagnosed, result: ExerciseResult) -> Diagnosed:
     """Return a misconception in the words of its kind, where what was seen in its function says more than its title."""
     row = _row(named, result)
     return named.model_copy(update={"title": row["title"], "hint": row["hints"][0]}) if row else named
-
-
-def hints_to(named: Diagnosed, result: ExerciseResult) -> tuple[str, ...]:
-    """Return the steps of the hint to that kind, none where there is none."""
-    return tuple(_row(named, result).get("hints", ()))
 
 
 def _row(named: Diagnosed, result: ExerciseResult) -> Any:

@@ -14,9 +14,8 @@ from manyheads.authoring.leaks import Lines, _normalised, hidden_lines
 from manyheads.box.forked import open_own_box
 from manyheads.box.level import Box
 from manyheads.checks.local import LocalRecordingRunner, namespace_of
-from manyheads.cli.last_check import last_result
 from manyheads.cli.learn import hint_on
-from manyheads.cli.own import check_evidence, own_attempt
+from manyheads.cli.own import check_told
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.bank import load_bank
 from manyheads.diagnosis.recording_file import read
@@ -24,6 +23,7 @@ from manyheads.student.check_attempt import check_attempt
 from manyheads.student.choose_example import examples
 from manyheads.student.explain_trace import explained
 from manyheads.student.follow import Source, follow
+from manyheads.student.own_attempt import Checks, Own, read_own
 from manyheads.submission import lines_of
 from tests.make import REPOSITORY
 
@@ -76,11 +76,11 @@ def hidden_of(exercise: Exercise) -> Exercise:
 
 def told_of(course: Course, exercise: Exercise, box: Box) -> list[Any]:
     """What `course check --json`, `course trace` and hints tell of the attempt that is saved; the third is nearly the answer."""
-    told: list[Any] = [check_evidence(course, exercise, box).model_dump(mode="json")]
-    source = own_attempt(course, exercise)
-    result = last_result(exercise, source)
+    told: list[Any] = [check_told(Checks(course, box), exercise).model_dump(mode="json")]
+    own = read_own(course, exercise)
+    source, result = own.source, own.last
     assert result is not None
-    hints = [hint for _ in range(3) if (hint := hint_on(course, exercise, result)) is not None]
+    hints = [hint for _ in range(3) if (hint := hint_on(own, result)) is not None]
     told += [[hint.title, hint.sentence] for hint in hints if not hint.sentence.startswith("Hint 3")]
     if not source.source.startswith("mutant = "):
         followed = follow(box, course.limits.for_worker(), source, examples(exercise, read(exercise.fingerprints)))
@@ -140,10 +140,10 @@ def test_nothing_is_given_away_of_any_misconception(class_copy: Course, monkeypa
     """Mutants are asked in this process, for most have no file: the likeliest of each misconception, and every tenth of all."""
     mutants: dict[str, Any] = {}
 
-    def check_one(course: Course, exercise: Exercise, source: Any, box: object = None) -> Any:
-        return check_attempt(read(exercise.fingerprints), mutants[source.source], None, exercise)
+    def run(checks: Checks, own: Own) -> Any:
+        return check_attempt(read(own.exercise.fingerprints), mutants[own.source.source], None, own.exercise)
 
-    monkeypatch.setattr("manyheads.cli.own.check_one", check_one)
+    monkeypatch.setattr(Checks, "_run", run)
     with open_own_box(meta=True) as box:
         for exercise in class_copy.exercises:
             bank = load_bank(hidden_of(exercise))

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.cli import last_check
-from manyheads.cli.last_check import exercise_meant, facts, keep, last_result
-from manyheads.course import CourseError, Exercise, load_course
+from manyheads.cli.own import own_meant
+from manyheads.course import Course, CourseError, load_course
+from manyheads.student import own_attempt as own
+from manyheads.student.own_attempt import Own, kept_path, recorded
 from manyheads.submission import AttemptSource
 from tests import make
 from tests.conftest import Run
@@ -29,11 +30,16 @@ except SystemExit:
     pass
 print("torch" in sys.modules, file=sys.stderr)
 """
+RESULT = make.exercise("running_mean", score=2, max_score=4)
 
 
 @pytest.fixture
-def exercise(student_copy: Path) -> Exercise:
-    return next(iter(load_course(student_copy).exercises))
+def course(student_copy: Path) -> Course:
+    return load_course(student_copy)
+
+
+def attempt(course: Course, source: str = WRONG, name: str = "01_running_mean.py") -> Own:
+    return Own(course, course.exercises[0], AttemptSource(name, source), True)
 
 
 @pytest.fixture
@@ -50,7 +56,7 @@ def ran(student_copy: Path, tmp_path: Path) -> Callable[[], bool]:
     return ask
 
 
-def test_what_one_command_has_run_no_other_runs_again(run_course, student_copy, ran):
+def test_what_one_command_has_run_no_other_runs_again_unless_it_has_changed(run_course, student_copy, ran):
     first = run_course("status", cwd=student_copy)
     assert ran()
     assert run_course("status", cwd=student_copy).stdout == first.stdout
@@ -59,19 +65,9 @@ def test_what_one_command_has_run_no_other_runs_again(run_course, student_copy, 
     assert "unchanged since its last check; --fresh runs it again\n" in check.stdout
     assert "needs no hint" in run_course("hint", "running_mean", cwd=student_copy).stdout
     assert not ran()
-
-
-@pytest.mark.parametrize("arguments", [["status"], ["check"]], ids=["status", "check"])
-def test_fresh_runs_it_anyway(run_course, student_copy, ran, arguments):
-    run_course("check", cwd=student_copy)
-    assert ran()
-    assert "unchanged" not in run_course(*arguments, "--fresh", cwd=student_copy).stdout
-    assert ran()
-
-
-def test_a_file_that_has_changed_is_run_again(run_course: Run, student_copy: Path, ran: Callable[[], bool]) -> None:
-    run_course("check", cwd=student_copy)
-    assert ran()
+    for command in ("status", "check"):
+        assert "unchanged" not in run_course(command, "--fresh", cwd=student_copy).stdout
+        assert ran()
     with (student_copy / SCRIPT).open("a") as file:
         file.write("\n# one more line\n")
     assert "unchanged" not in run_course("check", cwd=student_copy).stdout
@@ -99,57 +95,48 @@ def test_where_nothing_has_changed_status_does_not_import_torch(student_copy: Pa
     assert [(done.returncode, done.stderr) for done in twice] == [(0, "True\n"), (0, "False\n")]
 
 
-SOURCE = AttemptSource("01_running_mean.py", WRONG)
-RESULT = make.exercise("running_mean", score=2, max_score=4)
+def test_a_result_holds_good_for_its_own_text_alone(course: Course) -> None:
+    attempt(course).keep(RESULT)
+    assert attempt(course).last == RESULT
+    assert attempt(course, RIGHT).last is None
+    assert attempt(course, name="01_running_mean.ipynb").last is None
 
 
-def test_a_result_holds_good_for_its_own_text_alone(exercise: Exercise) -> None:
-    keep(exercise, SOURCE, RESULT)
-    assert last_result(exercise, SOURCE) == RESULT
-    assert last_result(exercise, AttemptSource(SOURCE.name, RIGHT)) is None
-    assert last_result(exercise, AttemptSource("01_running_mean.ipynb", WRONG)) is None
-
-
-def rewrite(path: Path) -> None:
-    """The same text, with one more line at its end."""
-    path.write_bytes(path.read_bytes() + b"\n")
-
-
-@pytest.mark.parametrize("package", ["manyheads", "torch"])
-def test_another_version_ends_what_was_kept(exercise: Exercise, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep(exercise, SOURCE, RESULT)
-    version = last_check._version
-    monkeypatch.setattr(last_check, "_version", lambda name: "another" if name == package else version(name))
-    last_check._versions.cache_clear()
-    assert last_result(exercise, SOURCE) is None
-    monkeypatch.undo()
-    last_check._versions.cache_clear()
-    assert last_result(exercise, SOURCE) == RESULT
+def test_another_version_or_state_of_the_engine_ends_what_was_kept(course: Course, monkeypatch) -> None:
+    attempt(course).keep(RESULT)
+    versions = own.versions()
+    assert {each.split()[0] for each in versions} >= {"manyheads", "torch"}
+    assert f"{own.__file__} {(status := os.stat(own.__file__)).st_mtime_ns} {status.st_size}" in versions
+    for changed in (versions[1:], (*versions[:-1], f"{versions[-1]}0")):
+        monkeypatch.setattr(own, "versions", lambda changed=changed: changed)
+        assert attempt(course).last is None
 
 
 @pytest.mark.parametrize("file", ["course.yaml", "exercises/averages/fingerprints/01_running_mean.safetensors"])
-def test_other_recorded_answers_or_limits_end_what_was_kept(exercise: Exercise, student_copy: Path, file: str) -> None:
-    keep(exercise, SOURCE, RESULT)
-    rewrite(student_copy / file)
-    assert last_result(exercise, SOURCE) is None
+def test_other_recorded_answers_or_limits_end_what_was_kept(course: Course, student_copy: Path, file: str) -> None:
+    attempt(course).keep(RESULT)
+    (student_copy / file).write_bytes((student_copy / file).read_bytes() + b"\n")
+    assert attempt(course).last is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"key": 1}', b"\xff"])
-def test_a_damaged_file_is_as_good_as_none(exercise: Exercise, student_copy: Path, damage: bytes) -> None:
-    keep(exercise, SOURCE, RESULT)
-    (kept,) = (student_copy / ".course" / "last-check").iterdir()
-    kept.write_bytes(damage)
-    assert last_result(exercise, SOURCE) is None
-    assert facts(exercise).checks
-    keep(exercise, SOURCE, RESULT)
-    assert last_result(exercise, SOURCE) == RESULT
+def test_a_damaged_file_is_as_good_as_none(course: Course, damage: bytes) -> None:
+    attempt(course).keep(RESULT)
+    kept_path(course.exercises[0]).write_bytes(damage)
+    assert attempt(course).last is None
+    attempt(course).keep(RESULT)
+    assert attempt(course).last == RESULT
 
 
-def test_where_nothing_can_be_written_nothing_is_kept(exercise: Exercise, student_copy: Path) -> None:
-    (student_copy / ".course").write_text("a file where the folder should be")
-    keep(exercise, SOURCE, RESULT)
-    assert last_result(exercise, SOURCE) is None
-    assert facts(exercise).checks
+@pytest.mark.parametrize(
+    "damage", [b"", b"\xff" * 9, b"\2\0\0\0\0\0\0\0{}", b"\2\0\0\0\0\0\0\0[]", b"\2\0\0\0\0\0\0\0{"]
+)
+def test_recorded_answers_that_cannot_be_read_are_to_be_got_back(course: Course, damage: bytes) -> None:
+    course.exercises[0].fingerprints.write_bytes(damage)
+    with pytest.raises(
+        CourseError, match=r"safetensors cannot be read \(\w+\)\. As an instructor.* Next: git checkout "
+    ):
+        recorded(course.exercises[0])
 
 
 @pytest.mark.parametrize("full", [True, False])
@@ -157,7 +144,7 @@ def test_a_result_that_cannot_be_kept_is_told_and_counts(run_course: Run, studen
     """A file where the folder should be stands for a disk that is full or read-only."""
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     if full:
-        (student_copy / last_check.FOLDER).touch()
+        (student_copy / own.FOLDER).touch()
     done = run_course("check", "running_mean", cwd=student_copy)
     assert (done.returncode, NOT_KEPT in done.stdout) == (0, full)
     assert "0 of " not in done.stdout
@@ -170,7 +157,7 @@ def test_of_what_was_checked_last_what_is_not_done_comes_first(two_means: Path) 
     failed = make.exercise("mean", make.check("mean"))
     done = failed.model_copy(update={"checks": ()})
     with pytest.raises(CourseError, match=r"^trace which exercise\? None was checked here yet\. Next: course trace "):
-        exercise_meant(course, None, "trace")
+        own_meant(course, None, "trace")
     for exercise, result, expected in (
         (second, failed, second),
         (first, failed, first),
@@ -179,6 +166,6 @@ def test_of_what_was_checked_last_what_is_not_done_comes_first(two_means: Path) 
         (second, done, second),
         (first, done, first),
     ):
-        keep(exercise, AttemptSource(exercise.script.name, "x = 1\n"), result)
-        os.utime(last_check._path(exercise), ns=(next(TIMES), next(TIMES)))  # a clock may be coarse
-        assert exercise_meant(course, None, "hint") == expected
+        Own(course, exercise, AttemptSource(exercise.script.name, "x = 1\n"), True).keep(result)
+        os.utime(kept_path(exercise), ns=(next(TIMES), next(TIMES)))  # a clock may be coarse
+        assert own_meant(course, None, "hint").exercise == expected

@@ -24,8 +24,7 @@ def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     shutil.copy(REPOSITORY / "course.yaml", tmp_path)
     monkeypatch.setattr("manyheads.box.forked.open_own_box", lambda meta=False: ProcessBox())
     monkeypatch.setattr("manyheads.report.called.command", lambda: "course")
-    for place in ("check", "learn"):  # what moves while one waits, and is wiped off again
-        monkeypatch.setattr(f"manyheads.cli.{place}.waiting", lambda *_: nullcontext())
+    monkeypatch.setattr("manyheads.cli.own.waiting", lambda *_: nullcontext())  # what moves while one waits
     monkeypatch.chdir(tmp_path)
     for name, value in {"FORCE_COLOR": "1", "COLUMNS": "80", "LINES": "24"}.items():
         monkeypatch.setenv(name, value)

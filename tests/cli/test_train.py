@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.box.process import ProcessBox
 from manyheads.cli.app import app
-from manyheads.cli.train import train
+from manyheads.cli.practice import train
 from manyheads.errors import CourseFault
 from tests.conftest import Run
 from tests.student.real import REPOSITORY, exercise_of, solution
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same, for a command that runs in this process: which has computed, so it may not be forked."""
-    monkeypatch.setattr("manyheads.box.forked.open_own_box", ProcessBox)
+    monkeypatch.setattr("manyheads.box.forked.open_own_box", lambda meta=False: ProcessBox())
     monkeypatch.chdir(folder)
     return folder
 

@@ -8,16 +8,14 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import cast
 
 import pytest
 
-from manyheads.box.level import Box
+from manyheads.cli.check import _saves, _state, watch_exercises
 from manyheads.cli.options import Console
-from manyheads.cli.watch import _saves, _state, watch_exercises
-from manyheads.course import Course, Exercise, load_course
+from manyheads.course import load_course
 from manyheads.result import ExerciseResult
-from manyheads.submission import AttemptSource
+from manyheads.student.own_attempt import Checks, Own
 from tests import make
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG
 
@@ -89,9 +87,9 @@ def test_every_save_is_checked(folder: Path) -> None:
 
 def test_what_is_saved_while_the_first_check_runs_is_checked(folder: Path) -> None:
     (exercise,) = load_course(folder).exercises
-    saved = {exercise.id: _state(exercise)}
+    saved = {exercise: _state(exercise)}
     save(folder, WRONG)
-    assert next(_saves([exercise], saved)) == exercise
+    assert next(_saves(saved)) == exercise
 
 
 def test_where_all_is_done_what_is_saved_is_checked_all_the_same(folder: Path) -> None:
@@ -107,11 +105,11 @@ def test_what_is_not_done_is_checked_once_at_the_start(folder: Path, monkeypatch
     save(folder, WRONG)
     course, checked = load_course(folder), list[str]()
 
-    def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Box) -> ExerciseResult:
-        checked.append(exercise.id)
-        return make.exercise(exercise.id, make.check("values"))
+    def run(checks: Checks, own: Own) -> ExerciseResult:
+        checked.append(own.exercise.id)
+        return make.exercise(own.exercise.id, make.check("values"))
 
-    monkeypatch.setattr("manyheads.cli.watch.check_one", check_one)
-    monkeypatch.setattr("manyheads.cli.watch._saves", lambda named, saved: iter(()))
-    watch_exercises(course, course.exercises, cast("Box", None), Console(quiet=True))
+    monkeypatch.setattr(Checks, "_run", run)
+    monkeypatch.setattr("manyheads.cli.check._saves", lambda saved: iter(()))
+    watch_exercises(Checks(course), course.exercises, Console(quiet=True))
     assert checked == ["running_mean"]

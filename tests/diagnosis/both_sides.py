@@ -10,7 +10,7 @@ from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.lines.find_lines import Bounds
 from manyheads.result import ExerciseResult
-from manyheads.student.run_attempt import check_source
+from manyheads.student.check_attempt import check_source
 from manyheads.submission import AttemptSource
 from tests.make import REPOSITORY, edited
 

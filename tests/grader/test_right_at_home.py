@@ -5,7 +5,7 @@ import pytest
 from manyheads.box.level import Box
 from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import read
-from manyheads.student.run_attempt import check_source
+from manyheads.student.check_attempt import check_source
 from manyheads.submission import AttemptSource
 from tests.make import REPOSITORY
 

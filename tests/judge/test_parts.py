@@ -16,7 +16,7 @@ from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.result import ExerciseResult
-from manyheads.student.run_attempt import check_source
+from manyheads.student.check_attempt import check_source
 from manyheads.submission.read import read_file
 
 STEM = "01_running_mean"

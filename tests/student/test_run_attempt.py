@@ -7,7 +7,7 @@ from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.lines.find_lines import Bounds
 from manyheads.result import ProvedLine
-from manyheads.student.run_attempt import check_source
+from manyheads.student.check_attempt import check_source
 from manyheads.submission import AttemptSource
 
 

@@ -1,0 +1,253 @@
+"""A student's own attempt at an exercise: which file it is, what its visible checks find, and what is kept of that.
+
+What a check found is kept, a file an exercise, in the folder `.course`, which git ignores. It holds good while all that a result
+depends on is the same: the attempt's text, the recorded answers, course.yaml, the engine and the version of torch. Where it can
+be used, torch is not imported, which alone takes a second. A file that cannot be read or written is as good as none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cache
+from importlib import metadata
+from os.path import basename
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel
+
+from ..course import Course, CourseError, Exercise
+from ..course.load import FOLDER
+from ..errors import restore
+from ..result import ExerciseResult
+from ..submission import AttemptSource, Unreadable, code_digest, largest, read_attempt, read_bytes, read_file
+from ..submission.unwritten import is_unwritten
+from ..submission.which_exercise import Exercises, NotPlaced
+from ..whole import write_whole
+
+if TYPE_CHECKING:
+    from ..box.level import Box
+
+NAME, ENGINE = "last-check", Path(__file__).parents[1]  # the folder in FOLDER
+PATIENCE = 2  # how many times the limits of grading: a laptop may be slow, and no points depend on it
+
+
+class _Kept(BaseModel):
+    key: str  # a hash of all that the result depends on
+    result: ExerciseResult
+
+
+@dataclass(frozen=True)
+class Own:
+    """A student's own attempt at an exercise. is_started: whether it differs from the untouched stub."""
+
+    course: Course
+    exercise: Exercise
+    source: AttemptSource
+    is_started: bool
+
+    @property
+    def path(self) -> Path:
+        """The file, as seen from here."""
+        return from_here(self.exercise.script.with_name(self.source.name))
+
+    @property
+    def last(self) -> ExerciseResult | None:
+        """What the last check of this very attempt found; None if there was none."""
+        kept = _kept(self.exercise)
+        return kept.result if kept is not None and kept.key == self._key else None
+
+    def keep(self, result: ExerciseResult) -> None:
+        """Keep what a check of this attempt has found: it was checked last."""
+        with suppress(OSError):
+            (self.course.root / FOLDER).mkdir(mode=0o700, exist_ok=True)
+            kept = _Kept(key=self._key, result=result)
+            write_whole(kept_path(self.exercise), kept.model_dump_json().encode())
+
+    @property
+    def _key(self) -> str:
+        files = (recorded_path(self.exercise), self.course.root / "course.yaml")
+        parts = [repr(self.source), *versions(), *map(state_of, files)]
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def judged_instead(self, names: Collection[str]) -> str:
+        """Return why not the file that was named is judged, but the one beside it; "" where nothing needs to be said."""
+        named = {basename(name) for name in names} - {self.source.name}
+        for other in (path for path in (self.exercise.script, self.exercise.notebook) if path.name in named):
+            if not self.source.missing and not self.source.note:  # a note is told with the result
+                why = "is as it was handed out" if other.exists() else "is not here"
+                return f"{self.source.name} is judged, for {other.name} {why}."
+        return ""
+
+    def why_unstarted(self, command: str) -> list[str]:
+        """Return why nothing of the student's can run, and what comes next; nothing where something can."""
+        problem, exercise = self.source.problem, self.exercise
+        if self.source.missing:
+            return problem.splitlines()
+        if not problem and self.is_started:
+            return []
+        first = "mend the file" if problem else f"fill the first stub of {exercise.stem}"
+        said = problem or f"{exercise.id} is not started yet: there is nothing to {command}."
+        return [said, f"Next: {first}, then: course {command} {exercise.id}"]
+
+
+def read_own(course: Course, exercise: Exercise) -> Own:
+    """Return the attempt in exercises/: the script, or the notebook where that alone is worked on, or there.
+
+    Missing, with a problem that says why and what comes next, where there is neither, or what is written has another name.
+    """
+    script, kib, (stub, _) = exercise.script, course.limits.source_kib, recorded(exercise)
+    source = read_attempt(script.parent, exercise.stem, stub, kib)
+    if not source.missing and code_digest(source.source) != stub:
+        return Own(course, exercise, source, True)
+    if other := _other_name(course, exercise):
+        right = script.with_suffix(Path(other).suffix)
+        is_here = "is as it was handed out" if script.exists() else "is not here"
+        next_ = f"put it in the place of {right.name}" if right.exists() else f"rename it to {right.name}"
+        said = f"{script.name} {is_here}, and {other} is not read.\nNext: {next_}, then: course check {exercise.id}"
+        source = AttemptSource(other, missing=True, problem=said)
+    elif source.missing:
+        said = f"{script.name} is not here.\nNext: git checkout {quote(str(from_here(script)))}"
+        source = replace(source, problem=said)
+    elif script.exists():
+        source = read_file(script, kib)
+    return Own(course, exercise, source, False)
+
+
+def _other_name(course: Course, exercise: Exercise) -> str:
+    """Return a file beside the exercise's own that has nearly its name and is read for no exercise; "" where there is none.
+
+    Beside an untouched script, only one in which something is written; without a script, also one that defines what is asked for.
+    """
+    script, kib, exercises = exercise.script, course.limits.source_kib, Exercises(course)
+    own = {path for other in course.exercises for path in (other.script, other.notebook)}
+    names = sorted(p.name for p in script.parent.glob("*") if p.suffix in (".py", ".ipynb") and p not in own)
+    near = [name for name in names if exercise.id in name] or get_close_matches(script.name, names, n=1, cutoff=0.85)
+    if script.exists():
+        near = [name for name in near if not is_unwritten(read_file(script.with_name(name), kib).source)]
+    for name in () if near or script.exists() else names:
+        with suppress(NotPlaced, Unreadable):
+            if exercises.of(name, read_bytes(script.with_name(name), largest(name, kib))) == exercise:
+                return name
+    return near[0] if near else ""
+
+
+def recorded(exercise: Exercise) -> tuple[str, list[tuple[str, str]]]:
+    """Return the code_digest of the untouched stub, and id and title of each check, by layers. Raises CourseError."""
+    path = recorded_path(exercise)
+    try:
+        with path.open("rb") as file:  # its head is enough, and needs no torch
+            head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        told = json.loads(head["__metadata__"]["body"])
+        return told["stub"], [(c["id"], c["title"]) for c in sorted(told["checks"], key=lambda c: c["layer"])]
+    except (OSError, ValueError, LookupError, TypeError, MemoryError, OverflowError) as error:
+        raise CourseError(f"{path} cannot be read ({type(error).__name__}). {restore(path)}") from error
+
+
+def recorded_path(exercise: Exercise) -> Path:
+    """Return the path of the recorded answers. Raises CourseError if they are missing."""
+    if not (path := exercise.fingerprints).exists():
+        raise CourseError(f"{path} is missing. {restore(path)}")
+    return path
+
+
+def checked_last(course: Course) -> Exercise | None:
+    """Return the exercise that was checked last, of those that are not done if there are any; None where none was checked."""
+    checked = {exercise: kept.result for exercise in course.exercises if (kept := _kept(exercise))}
+    open_ones = [exercise for exercise, result in checked.items() if not result.is_done]
+    return max(open_ones or checked, key=lambda each: kept_path(each).stat().st_mtime_ns, default=None)
+
+
+def done_exercises(course: Course) -> set[Exercise]:
+    """Return the exercises that the last check of their present text found done. Nothing is run."""
+    done = set()
+    for exercise in course.exercises:
+        with suppress(CourseError):  # a recorded file is missing: whoever checks that exercise is told
+            if (last := read_own(course, exercise).last) is not None and last.is_done:
+                done.add(exercise)
+    return done
+
+
+def _kept(exercise: Exercise) -> _Kept | None:
+    with suppress(OSError, ValueError):
+        return _Kept.model_validate_json(kept_path(exercise).read_bytes())
+    return None
+
+
+def kept_path(exercise: Exercise) -> Path:
+    """Return the file in which the result of its last check is kept."""
+    return exercise.root / FOLDER / NAME / f"{exercise.assignment.id}.{exercise.stem}.json"
+
+
+@cache
+def versions() -> tuple[str, ...]:
+    """Return the versions of the packages, and the state of each file of the engine: a checkout changes without its version."""
+    named = ("manyheads", "torch", "numpy", "einops")
+    every = [f"{name} {each.version}" for name in named for each in metadata.distributions(name=name)]
+    return (*every, *map(state_of, sorted(ENGINE.rglob("*.py"))))
+
+
+def state_of(path: Path) -> str:
+    """Return when a file was written, and how long it is; "" where there is none."""
+    with suppress(OSError):
+        status = path.stat()
+        return f"{path} {status.st_mtime_ns} {status.st_size}"
+    return ""
+
+
+def from_here(path: Path) -> Path:
+    """Return the path, relative to the working folder where it is below it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+class Checks(ExitStack):
+    """The checks of a student's own attempts. A box is opened for the first that has to be run, and closed at the end.
+
+    course: of these attempts. ran: the exercises that were run.
+    """
+
+    def __init__(self, course: Course, box: Box | None = None, *, fresh: bool = False, looks: bool = False) -> None:
+        """`fresh`: runs also what has not changed.
+
+        `looks`: nothing counts as checked last; else what was stopped is run again, for a busy machine may have caused that.
+        """
+        super().__init__()
+        self.course, self.ran = course, set[Exercise]()
+        self.waiting: Callable[[Exercise], AbstractContextManager[object]] = nullcontext  # shown meanwhile
+        self._box, self._fresh, self._looks = box, fresh, looks
+
+    def box(self) -> Box:
+        """Return the box, for whoever computes or has threads afterwards: it may fork this process."""
+        if self._box is None:
+            from ..box.forked import open_own_box
+
+            self._box = self.enter_context(open_own_box(meta=True))
+        return self._box
+
+    def result(self, own: Own) -> ExerciseResult:
+        """Return what the visible checks find, or found where nothing has changed since; it is kept."""
+        last = None if self._fresh else own.last
+        if last is not None and self._looks:
+            return last
+        if last is None or any(check.outcome in ("timeout", "crashed") for check in last.checks):
+            self.ran.add(own.exercise)
+            last = self._run(own)
+        own.keep(last)
+        return last
+
+    def _run(self, own: Own) -> ExerciseResult:
+        box = self.box()
+        from ..diagnosis.recording_file import read
+        from .check_attempt import check_source
+
+        recording, limits = read(recorded_path(own.exercise)), self.course.limits.for_worker()
+        longer = {key: PATIENCE * getattr(limits, key) for key in ("seconds_per_call", "seconds_per_attempt")}
+        with self.waiting(own.exercise):  # an endless loop takes until its limit
+            result = check_source(recording, own.source, box, replace(limits, **longer), exercise=own.exercise)
+        return result.model_copy(update={"note": " ".join(filter(None, (own.source.note, result.note)))})
