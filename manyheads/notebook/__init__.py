@@ -1,10 +1,61 @@
-"""What runs in a student's notebook: the first cell, the magics, and the cell of visible checks."""
+"""What runs in a student's notebook: the magics that its first cell loads, and the cell of visible checks.
+
+That compares the kernel's functions with the recorded answers beside the notebook. Nothing is hidden here and nothing is graded:
+the student's own code runs in the student's own kernel.
+"""
 
 from __future__ import annotations
 
-from .visible_checks import check_notebook
+import inspect
+import textwrap
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from sys import modules
 
-__all__ = ["check_notebook", "load_magics"]
+from ..checks.local import LocalRecordingRunner
+from ..diagnosis.recording_file import read
+from ..report.notebook_html import checked
+from ..report.terminal import next_after
+from ..student.check_attempt import check_attempt
+
+
+class VisibleCheckFailed(AssertionError):
+    """A visible check failed, or could not be made. The text says it all."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows, without the stack, which says nothing about the student's code."""
+        return str(self).splitlines()
+
+
+def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None) -> None:
+    """Check what is defined in this notebook.
+
+    Raises VisibleCheckFailed, with the report, if a check fails, and where the recorded answers are missing.
+
+    Example: `check_notebook("reshape_dance")`
+    """
+    recorded = sorted((Path.cwd() / "fingerprints").glob(f"[0-9][0-9]_{exercise}.safetensors"))
+    if not recorded:
+        missing = f"fingerprints/…{exercise}.safetensors is not in this notebook's folder: "
+        raise VisibleCheckFailed(f"{missing}open it where the class repository has it, and run this cell again.")
+    names = vars(modules["__main__"]) if namespace is None else namespace
+    result = check_attempt(read(recorded[0]), LocalRecordingRunner(names), source_of(names) or None)
+    shown = checked(result, recorded[0].stem.replace("_", " "))  # of no course: the notebook may lie anywhere
+    text = "\n".join(filter(None, (shown.text, next_after(result))))
+    if any(check.outcome != "passed" for check in result.checks):
+        raise VisibleCheckFailed(text)
+    print(text)
+
+
+def source_of(namespace: Mapping[str, object]) -> str:
+    """Return the text of the functions and classes that are defined in this kernel; of what has none, nothing."""
+    texts = []
+    for value in dict(namespace).values():
+        if inspect.isfunction(value) or inspect.isclass(value):
+            with suppress(OSError, TypeError):
+                texts.append(textwrap.dedent(inspect.getsource(value)) if value.__module__ == "__main__" else "")
+    return "\n".join(texts)
 
 
 def load_magics(exercise: str) -> None:
@@ -16,6 +67,5 @@ def load_magics(exercise: str) -> None:
 
     from .magics import Magics
 
-    shell = get_ipython()
-    if shell is not None:
+    if (shell := get_ipython()) is not None:
         Magics(shell, exercise)

@@ -36,9 +36,9 @@ from ..student.check_attempt import check_attempt
 from ..student.hints import note_first
 from ..student.question import answer_lines, question_lines, read_letters
 from ..submission import read_file
-from .visible_checks import source_of
+from . import source_of
 
-_OF_ONE = ("check", "hint", "trace", "plot", "ask", "train")  # commands about one exercise: here, the notebook's
+_OF_ONE = {"check", "hint", "trace", "plot", "ask", "train"}  # commands about one exercise: here, the notebook's
 
 
 class Magics:
@@ -65,36 +65,33 @@ class Magics:
 
     def _find(self) -> tuple[Course, Exercise]:
         course = load_course(find_course(Path.cwd()))
-        exercise = next(iter(exercises_called(course.exercises, self._exercise)), None)
-        if exercise is None:
-            raise CourseFault(f"{unknown(course.exercises, self._exercise)} Next: %course status")
-        return course, exercise
+        for exercise in exercises_called(course.exercises, self._exercise):
+            return course, exercise
+        raise CourseFault(f"{unknown(course.exercises, self._exercise)} Next: %course status")
 
     def _check(self, words: list[str]) -> NotebookView:
         """Check what is defined in this notebook. Example: `%check`."""
         course, exercise = self._find()
         result = self._result(exercise)
         note_first(result, course.root)
+        lines = [next_after(result)]
         if result.is_done:
             later = course.exercises[course.exercises.index(exercise) + 1 :]
             goes_on = f"Go on with {later[0].title}, in {later[0].notebook.name}." if later else "Next: %course status"
             lines = [*after_done(exercise), goes_on]
         elif attempt_words(result).gives_hint:
             lines = ["With the notebook saved, there is more.", "Next: %course hint"]
-        else:
-            lines = [next_after(result)]
-        told = [Text(_in_a_notebook(line, exercise)) for line in lines if line]
-        return shown(checked(result, label_of(exercise)), *told)
+        lines = [line.replace(f"course ask {exercise.id}", "%ask") for line in lines if line]
+        told = (re.sub(rf"(?<!%)course (trace|train) {exercise.id}\b", r"%course \1", line) for line in lines)
+        return shown(checked(result, label_of(exercise)), *map(Text, told))
 
     def _course(self, words: list[str]) -> None:
         """Run a command of `course` on the notebook as it was saved. Example: `%course hint`."""
-        if words and words[0] in _OF_ONE and all(word.startswith("-") for word in words[1:]):
+        if {*words[:1]} & _OF_ONE and all(word.startswith("-") for word in words[1:]):
             words.insert(1, self._exercise)
         plain = {"COLUMNS": str(WIDTH), "FORCE_COLOR": "", "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
-        command = [sys.executable, "-m", "manyheads", *words]
-        with Popen(
-            command, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, env=os.environ | plain, encoding="utf-8"
-        ) as running:
+        pipes: dict[str, Any] = {"stdin": DEVNULL, "stdout": PIPE, "stderr": STDOUT, "encoding": "utf-8"}
+        with Popen([sys.executable, "-m", "manyheads", *words], env=os.environ | plain, **pipes) as running:
             for line in running.stdout or ():
                 print(line, end="")
 
@@ -130,9 +127,3 @@ class Magics:
         functions = tuple(f.model_copy(update={"state": "unrun"}) if f.name in missing else f for f in result.functions)
         diagnosis = tuple(diagnosed for diagnosed in result.diagnosis if diagnosed.function not in missing)
         return result.model_copy(update={"functions": functions, "diagnosis": diagnosis})
-
-
-def _in_a_notebook(line: str, exercise: Exercise) -> str:
-    """Return the line with commands about this exercise as the magics that they are here."""
-    line = line.replace(f"course ask {exercise.id}", "%ask")
-    return re.sub(rf"(?<!%)course (trace|train) {exercise.id}\b", r"%course \1", line)

@@ -4,9 +4,7 @@ import pytest
 import torch
 
 from manyheads.course import Course
-from manyheads.errors import CourseFault
-from manyheads.notebook import check_notebook
-from manyheads.notebook.visible_checks import VisibleCheckFailed
+from manyheads.notebook import VisibleCheckFailed, check_notebook
 from tests.make import REPOSITORY
 
 
@@ -58,8 +56,6 @@ def test_what_is_not_defined_is_not_taken_from_elsewhere() -> None:
 
 def test_without_recorded_answers_one_sentence_says_where_they_belong(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        CourseFault, match=r"keep the released folder together\. Next: %cd to the exercises' folder"
-    ) as raised:
+    with pytest.raises(VisibleCheckFailed, match=r"open it where the class repository has it, and run this") as raised:
         check_notebook("running_mean")
     assert raised.value._render_traceback_() == [str(raised.value)]
