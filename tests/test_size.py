@@ -11,28 +11,18 @@ LIMITS = {
     "authoring": 3719,
     "box": 5940,
     "checks": 1598,
-<<<<<<< HEAD
-    "cli": 2902,
-=======
-    "cli": 2558,
->>>>>>> c1a8d87f (One door reads and checks a student's own attempt)
+    "cli": 2976,
     "course": 999,
-    "diagnosis": 4013,
+    "diagnosis": 4016,
     "judge": 4160,
     "lines": 642,
     "notebook": 228,
-<<<<<<< HEAD
     "platforms": 1563,
-    "report": 2492,
+    "report": 2626,
     "student": 2903,
-=======
-    "platforms": 2525,
-    "report": 2797,
-    "student": 2900,
->>>>>>> c1a8d87f (One door reads and checks a student's own attempt)
     "submission": 2781,
     "the engine's top": 399,
-    "tests": 35979,
+    "tests": 36037,
     "bench": 1438,
 }
 

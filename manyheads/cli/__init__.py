@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from types import FrameType
 
 INTERRUPTED = 130  # the exit status that shells expect after Ctrl-C
+NOBODY_READS = 141  # and after SIGPIPE: `course … | head` ends without a word, as other programs do
 
 
 def main() -> None:
-    """Run the command. Exit status: 0 done, 1 a check failed, 2 wrong usage or a fault of the grader, 130 Ctrl-C."""
+    """Run the command. Exit status: 0 done, 1 a check failed, 2 wrong usage or a fault of the grader, 130 Ctrl-C, 141 SIGPIPE."""
     try:
         _handle_ctrl_c()
         if sys.stderr is None:  # closed before the start, as by `course … 2>&-`
@@ -47,16 +48,18 @@ def _handle_ctrl_c() -> None:
 
 
 def _flushed(status: int) -> int:
-    """Write what is left to be written. Returns the status; 2 where standard output takes nothing more."""
+    """Write what is left to be written. Returns the status; 2 where standard output takes nothing more, 141 where nobody reads it."""
     from contextlib import suppress
 
-    problem = "its reader is gone" if type(sys.stdout).__name__ == "PacifyFlushWrapper" else ""  # click's, after EPIPE
+    if type(sys.stdout).__name__ == "PacifyFlushWrapper":  # click's, after EPIPE
+        status = NOBODY_READS
     try:
         sys.stdout.flush()
+    except BrokenPipeError:
+        status = NOBODY_READS
     except OSError as error:
-        problem = error.strerror or str(error)
-    if problem:
-        said = f"course: standard output cannot be written ({problem})"
+        why = error.strerror or str(error)
+        said = f"course: standard output cannot be written ({why})"
         status = _say(f"{said}. Next: the same command, with its output to a file")
     with suppress(OSError):
         sys.stderr.flush()

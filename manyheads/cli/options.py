@@ -18,8 +18,8 @@ from rich.text import Text
 
 from ..course import Assignment, Course, CourseError, Exercise, find_course, load_course
 from ..course.model import UnknownAssignment, assignment_named, exercises_called, unknown
-from ..errors import CourseFault
 from ..report.called import as_called, next_alone, text_as_called
+from . import NOBODY_READS
 
 CourseOption = Annotated[
     Path | None, typer.Option("--course", help="The folder with course.yaml [default: from here upwards].")
@@ -137,10 +137,10 @@ class Console(rich.console.Console):
         return super().render(text_as_called(renderable) if isinstance(renderable, Text) else renderable, options)
 
     def on_broken_pipe(self) -> None:
-        """Raise CourseFault, and let nothing more be written: whoever read the output is gone."""
+        """End the command, and let nothing more be written: whoever read the output is gone."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise CourseFault("the reader of standard output is gone. Next: the same command, with its output to a file")
+        raise SystemExit(NOBODY_READS)
 
 
 def open_console(*, stderr: bool = False) -> Console:

@@ -71,10 +71,18 @@ def test_an_output_that_takes_nothing_is_told(tiny_copy, submitted, tmp_path, af
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, says)
 
 
-def test_a_reader_that_goes_away_is_told(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
-    done = grade(tiny_copy, submitted, tmp_path / "out", after="| true")
-    says = "course: the reader of standard output is gone. Next: the same command, with its output to a file"
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, says)
+@pytest.mark.parametrize("after", ["| true", "| head -1"])
+def test_where_nobody_reads_any_longer_it_ends_without_a_word(tiny_copy, submitted, tmp_path, after):
+    done = grade(tiny_copy, submitted, tmp_path / "out", after=after)
+    assert (done.returncode, "course: " in done.stderr, "Traceback" in done.stderr) == (141, False, False)
+
+
+@pytest.mark.parametrize("options", ["", "--json", "--format lines"])
+def test_check_whose_output_nobody_reads_ends_without_a_word(student_copy: Path, options: str) -> None:
+    (student_copy / "exercises" / "averages" / "01_running_mean.py").write_text(MEAN)
+    line = f"{sys.executable} -m manyheads check {options} | true"
+    done = run("bash", "-o", "pipefail", "-c", line, cwd=student_copy)
+    assert (done.returncode, done.stdout, done.stderr) == (141, "", "")
 
 
 def test_a_file_in_place_of_a_folder_is_told(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
