@@ -22,8 +22,8 @@ from ..submission.unwritten import has_no_content
 LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000  # characters that are looked at, of a name and so on
 _NAME = rf"'(\w{{1,{LONGEST}}})'"
 _LACKS = re.compile(rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}")
-_OWNERS: dict[str, object] = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
 _ALIKE = str.maketrans("kvKV123456789", "qqQQ000000000")  # names that differ in these alone are meant to differ
+_OWNERS: dict[str, object] = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
 _OWNERS |= {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter}
 
 
@@ -52,7 +52,8 @@ def cure(source: str, raised: Raised) -> str:
             names = {"name": "", "method": None, **found.groupdict()}
             if names["name"] not in file.defined and names["method"] in {None, *file.selfless}:
                 return sentence.replace("{name}", names["name"] or "")
-    return said or _misspelt(file, message)
+    near = get_close_matches("forward", [n.name for n in file.functions], 1) if 'required "forward"' in message else []
+    return said or (f"Did you mean forward, where it says {near[0]}?" if near else _misspelt(file, message))
 
 
 @lru_cache(maxsize=2)  # a text that fails has many exceptions
@@ -171,8 +172,6 @@ def _misspelt(file: _File, message: str) -> str:
     names = sorted(known, key=lambda name: (name[0] != wrong[0], name))[:300]
     same = [near] if near else [name for name in names if name.lower() == wrong.lower()]
     near = next(iter(same or get_close_matches(wrong, names, 1, 0.75 if len(wrong) > 4 else 1)), "_")
-    is_own = found.re is _LACKS and any(isinstance(n, ast.ClassDef) and n.name == kind for n in file.nodes)
-    if near.startswith("_"):
-        is_unset = is_own and wrong not in {*stored, *file.defined}
-        return f"Is self.{wrong} set in __init__, before it is used?" if is_unset else ""
-    return f"Did you mean {near}, where it says {wrong}?"
+    own = found.re is _LACKS and any(isinstance(n, ast.ClassDef) and n.name == kind for n in file.nodes)
+    unset = f"Is self.{wrong} set in __init__, before it is used?" * (own and wrong not in {*stored, *file.defined})
+    return unset if near.startswith("_") else f"Did you mean {near}, where it says {wrong}?"

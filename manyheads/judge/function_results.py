@@ -95,19 +95,13 @@ def functions_of(
     shown = _Shown(recording, seen, in_single)
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
     first = {next((name for name in names if shown.is_seen(each.id, name)), "") for each in diagnosis.named}
-    found = [
-        replace(
-            seen_in(name, seen.values()),
-            arguments=arguments_due(signatures.get(name, ())),
-            is_wrong=bool(failures[name]) or name in first,
-        )
-        for name in names
-    ]
+    bad = [name for name in names if failures[name] or name in first]
+    found = [replace(seen_in(n, seen.values()), arguments=arguments_due(signatures.get(n, ()))) for n in names]
     # Checks ask more of some functions, which is put only where all before it passes.
-    told, stopped = {check.id for check in checks}, next((each.name for each in found if each.is_wrong), "")
+    told, stopped = {check.id for check in checks}, next(iter(bad), "")
     asks = (ask for check in recording.visible if check.id not in told for ask in check.asks)
     later = {target_of(recording.calls[group[-1]]) for ask in asks for group in ask.calls}
-    found = [replace(each, stopped_at=stopped if each.name in later else "") for each in found]
+    found = [replace(e, is_wrong=e.name in bad, stopped_at=stopped if e.name in later else "") for e in found]
     placed = _placed(diagnosis, found, source, shown)
     found = [_told(each, failures[each.name], placed, shown, signatures) for each in found]
     functions = function_results(found, source, {part.function for part in placed.every})
@@ -231,7 +225,7 @@ def _told(
     """Return the same with what is told of it, which is read between its first misconception's name and its hint.
 
     That is what ended the process; else what shows its first misconception; else what shows none of the others; else the first.
-    Where shapes do not fit, it says which sizes of the call the exception's numbers are.
+    It says which word the call was given, and where shapes do not fit, which sizes of it the exception's numbers are.
     """
     if not failures:
         return function
@@ -243,12 +237,16 @@ def _told(
 
     failure = min(failures, key=place) if failures[0].calls else failures[0]
     raised, said = failure.raised, ""
-    if raised and failure.calls and (is_shape_fault(raised) or "is invalid for input of size" in raised.message):
-        at = next(shown.seen[i] for i in failure.calls if shown.seen[i].reply.raised is not None)
+    at = (
+        next((shown.seen[i] for i in failure.calls if shown.seen[i].reply.raised is not None), None) if raised else None
+    )
+    if raised and at and (is_shape_fault(raised) or "is invalid for input of size" in raised.message):
         returned = next((tensor.shape for tensor in at.expected if tensor is not None), ())
         every = (axes_of(each, at.call, returned, signatures) for each in signatures.get(function.name, ()))
         said = next((axes.said(raised.message) for axes in every if axes is not None), "")
-    evidence = joined(failure.seen, said and f"{said}.", failure.mends)
+    given = () if at is None else (*getattr(at.call.subject, "args", ()), *at.call.args)
+    which = next((f'That was for "{word}".' for word in given if isinstance(word, str)), "")  # of several that it makes
+    evidence = joined(failure.seen, which, said and f"{said}.", failure.mends)
     return replace(function, check=failure.check.title, evidence=evidence, raised=raised)
 
 

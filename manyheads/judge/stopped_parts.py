@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 
 from ..box.connection import End
 from ..box.loading import Stopped
@@ -47,7 +48,9 @@ def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: str) ->
         why = f"was still at work after {stopped.seconds:.2g} seconds" if is_late else "ended the whole process"
         return f"was left out: it {why}."
     if raised.type == "ModuleNotFoundError" and (module := _MODULE.fullmatch(raised.message)):
-        return f"did not run to its end: there is no module {module[1]} where attempts are judged."
+        near = get_close_matches(module[1], ("torch", "torch.nn", "numpy", "math", "einops", "typing"), 1)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        return f"did not run to its end: there is no module {module[1]} where attempts are judged.{meant}"
     return f"did not run to its end: it {describe(raised)}. {cure(source, raised)}".rstrip()
 
 

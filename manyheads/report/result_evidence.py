@@ -14,7 +14,7 @@ from ..result import ExerciseResult, Outcome, State
 from ..submission import AttemptSource, lines_of, proved_line
 from ..submission.source_text import DEFINITIONS, statements_of
 from ..submission.standing import named_line
-from .words import FunctionReport, attempt_words
+from .words import WRONG, FunctionReport, attempt_words
 
 _PLACE = {"line", "column", "end_column", "cell", "line_in_cell"}
 
@@ -67,6 +67,11 @@ class FunctionEvidence(_Seen):
     check: str = ""
     also: str = ""
     lines: tuple[int, ...] = ()
+
+    @property
+    def report(self) -> FunctionReport:
+        """The same in the words' own form, which has the order in which they are told."""
+        return FunctionReport(self.function, WRONG, self.says, self.check, self.evidence, self.also, self.hint)
 
     @property
     def sentence(self) -> str:

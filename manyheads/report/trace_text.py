@@ -136,7 +136,7 @@ def _repeated(again: Repeated, width: int) -> list[RenderableType]:
 
 def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
     """Return the student's rows beside the expected ones; alone: where all are right, the student's."""
-    width = max(len(_address(place)) for _, mine, right in table.rows for place in (*mine, *right))
+    width = max(len(str(max(place, 0))) for _, mine, right in table.rows for place in (*mine, *right))
     margin = max(len(name) for name in (table.title, *(name for name, _, _ in table.rows))) + 2
     fits = (_WIDE - margin - 6) // (1 if alone else 2) // (width + 1)
     columns = len(table.rows[0][1])
@@ -162,9 +162,5 @@ def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:
 def _cells(row: Text, places: Sequence[int], width: int) -> None:
     for place in places:
         colour = _COLOURS[place % 10_000 // 100 % len(_COLOURS)] if place >= 0 else "#ffffff"
-        row.append(f"{_address(place):>{width}}", f"black on {colour}")
+        row.append(f"{place if place >= 0 else '?':>{width}}", f"black on {colour}")
         row.append(" ")
-
-
-def _address(place: int) -> str:
-    return str(place) if place >= 0 else "?"

@@ -30,7 +30,7 @@ def test_a_damaged_note_starts_over(tmp_path: Path, damage: str) -> None:
 
 WORDS = {
     name: Words(title=f"{name}.", explanation="", hints=(f"{name}?", "2", "3"))
-    for name in ("reversed", "missing", "interface", UNTOUCHED)
+    for name in ("reversed", "missing", "interface", "refuses_allowed", UNTOUCHED)
 }
 
 
@@ -74,10 +74,10 @@ def test_of_what_is_begun_it_is_about_what_the_stub_has_left(tmp_path: Path) -> 
     assert hint_on(result, tmp_path).title == "merge: its forward is not written yet"
 
 
-def unnamed(evidence: str, *, named: bool = False) -> ExerciseResult:
+def unnamed(evidence: str, *, named: str = "") -> ExerciseResult:
     checks = (make.check("split", outcome="error", evidence=evidence, function="split"),)
     functions = (FunctionResult(name="split", state="wrong", check="split", evidence=evidence),)
-    diagnosis = (Diagnosed(id="interface", title="interface.", hint="", function="split"),) if named else ()
+    diagnosis = (Diagnosed(id=named, title=f"{named}.", hint="", function="split"),) if named else ()
     return make.exercise("dance", *checks, functions=functions, diagnosis=diagnosis)
 
 
@@ -99,21 +99,30 @@ def test_another_exception_in_the_same_check_has_steps_of_its_own(tmp_path: Path
     ]
 
 
-@pytest.mark.parametrize(("evidence", "title", "hint"), [
-    ("a tensor was expected; yours returned None: is a return missing?", "It returns None, as where", "no return"),
-    ("a tensor was expected; yours returned a tuple", "It returns something else than", "docstring"),
-    ("raised TypeError: the arguments differ from the ones that the exercise names", "Its arguments are not", "arguments"),
-    ("raised TypeError: what was built is not a torch.nn.Module", "It is not the kind of thing", "def or with class"),
-    ("the output differs", "interface.", "interface?"),
+REFUSES = "refuses_allowed"
+
+
+@pytest.mark.parametrize(("named", "evidence", "title", "hint"), [
+    ("interface", "a tensor was expected; yours returned None: is a return missing?", "It returns None, as where", "no return"),
+    ("interface", "a tensor was expected; yours returned a tuple", "It returns something else than", "docstring"),
+    ("interface", "raised TypeError: the arguments differ from the ones that the exercise names", "Its arguments are not", "arguments"),
+    ("interface", "raised TypeError: what was built is not a torch.nn.Module", "It is not the kind of thing", "def or with class"),
+    ("interface", "the output differs", "interface.", "interface?"),
+    (REFUSES, "raised RuntimeError on line 193: a reshape to a shape with another number of elements. Python says: no", "It stops on an input that is allowed: sizes do not fit.", "which axis"),
+    (REFUSES, "raised ValueError on line 9: something is taken apart into another number of parts than it has", "It stops on an input that is allowed: sizes", "which axis"),
+    (REFUSES, "raised ValueError on line 3 of code cell 2: something is taken apart into another number of parts", "It stops on an input that is allowed: sizes", "which axis"),
+    (REFUSES, "raised TypeError on line 9: a value of a type that does not fit. Python says: no", "It stops with an exception on an input", "Python's message"),
+    (REFUSES, "raised ValueError on line 157. Python says: the size T = 4 is too long", f"{REFUSES}.", f"{REFUSES}?"),
+    (REFUSES, "raised AssertionError on line 157: an assert that does not hold", f"{REFUSES}.", f"{REFUSES}?"),
 ])  # fmt: skip
-def test_it_says_which_name_argument_or_return_value_differs(tmp_path, evidence, title, hint):
+def test_a_mistake_is_told_in_the_words_of_its_kind(tmp_path, named, evidence, title, hint):
     """In check, in status and in hint."""
-    result = unnamed(evidence, named=True)
+    result = unnamed(evidence, named=named)
     said, (report,) = hint_on(result, tmp_path), function_reports(result)
     assert said.title.startswith(title)
     assert report.says.startswith(title)
     assert hint in said.sentence
-    if title != "interface.":
+    if title != f"{named}.":
         assert hint in report.hint
 
 

@@ -20,7 +20,7 @@ from manyheads.submission import AttemptSource
         "Line 1 did not run to its end: it raised NameError on line 1: a name is used that is defined nowhere. "
         "Python says: name 'a_name_of_nothing' is not defined."),
     ("from torhc import cumsum\n\ndef running_mean(x):\n    return cumsum(x)\n",
-        "Line 1 did not run to its end: there is no module torhc where attempts are judged."),
+        "Line 1 did not run to its end: there is no module torhc where attempts are judged. Did you mean torch?"),
 ], ids=["syntax", "indentation", "a definition that raises", "an import that all needs"])  # fmt: skip
 def test_what_cannot_be_imported_is_told_in_pythons_words(tiny, averages, running_mean, box, source, evidence):
     attempt = AttemptSource("01_running_mean.py", source)
