@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -9,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ..course import Exercise
+from ..course import Course, Exercise
 from ..course.model import exercises_called
 from ..errors import CourseFault
 from ..report.labels import label_of
@@ -18,20 +19,14 @@ from ..report.result_evidence import defined_on
 from ..report.terminal import fitted_report, next_after
 from ..report.words import attempt_words
 from ..result import ExerciseResult
+from ..student.hints import note_first
 from ..student.own_attempt import Checks, Own, done_exercises, from_here, read_own, state_of
 from ..submission import proved_line
-from .options import (
-    AssignmentOption,
-    Console,
-    CourseOption,
-    FreshOption,
-    JsonOption,
-    course_of,
-    exercises_named,
-    open_console,
-)
-from .own import check_told, checks_on, note_hint, print_evidence, problem_lines
+from . import options
+from .options import Console, course_of, exercises_named, open_console
+from .own import check_told, checks_on, print_evidence, problem_lines
 
+_DONE = "Done. What you save is checked again"
 QUIET_MS = 30  # how long to wait for further changes, because editors save in several steps
 
 
@@ -39,12 +34,12 @@ def check(
     exercises: Annotated[
         list[str] | None, typer.Argument(help="Ids or files, or an assignment [default: all that are started].")
     ] = None,
-    assignment: AssignmentOption = None,
-    course: CourseOption = None,
+    assignment: options.AssignmentOption = None,
+    course: options.CourseOption = None,
     *,
     watch: Annotated[bool, typer.Option("--watch", help="Check again at every save, until Ctrl-C.")] = False,
-    fresh: FreshOption = False,
-    as_json: JsonOption = False,
+    fresh: options.FreshOption = False,
+    as_json: options.JsonOption = False,
     format: Annotated[
         Literal["text", "lines"], typer.Option("--format", help="lines: what is wrong, a line each, for an editor.")
     ] = "text",
@@ -62,14 +57,10 @@ def check(
         if watch:
             checks.box()  # before there are threads
             with suppress(KeyboardInterrupt):  # Ctrl-C ends watching
-                (watch_exercises if is_text else watch_as_lines)(checks, named, console)
+                watch_saves(checks, named, console, as_lines=not is_text)
             return
         owns = [read_own(loaded, exercise) for exercise in named]
-        begun = [
-            own
-            for own in owns
-            if own.is_started or (own.source.missing and own.source.name != own.exercise.script.name)
-        ]
+        begun = [own for own in owns if own.is_begun]
         if not names:
             owns = begun
         elif len(names) == 1 and len(exercises_called(loaded.exercises, names[0])) > 1:
@@ -90,7 +81,9 @@ def check(
 
 def _show(checks: Checks, console: Console, owns: Sequence[Own], names: Sequence[str]) -> None:
     """Print the result of each attempt, how far the student is, and what comes next. Exits where something is not done."""
-    done, next_ = show_each(checks, console, owns, names)
+    news = class_news(checks.course)
+    done, next_ = show_each(checks, console, owns, names, 5 + 2 * bool(news))
+    console.tell(*[news] * bool(news), style="dim")
     kept = done_exercises(checks.course) if done else set()
     if {*done} - kept:
         said = "this result cannot be kept here, and course status will not know of it"
@@ -107,13 +100,32 @@ def _show(checks: Checks, console: Console, owns: Sequence[Own], names: Sequence
         console.tell("All done.")
 
 
+def class_news(course: Course) -> str:
+    """Return what git has fetched of the class repository and not merged, by exercise; "" where that is nothing, or unknown."""
+
+    def changed(*options: str) -> list[str]:
+        command = ["git", "-C", str(course.root), "diff", "--name-only", "--relative", *options, "HEAD...@{upstream}"]
+        with suppress(
+            OSError, subprocess.SubprocessError
+        ):  # no git, no repository, nothing it is a copy of, or a slow disk
+            return subprocess.run(command, capture_output=True, text=True, timeout=1, check=True).stdout.splitlines()
+        return []
+
+    if not (names := changed()):
+        return ""
+    scripts = {each.script.relative_to(course.root).as_posix(): each.stem for each in course.exercises}
+    stubs = changed("-G", "^[[:space:]]*[^#[:space:]]")  # a line of code, and not of the lesson's text alone
+    told = [f"{stem}'s {'stub' if name in stubs else 'lesson'}" for name, stem in scripts.items() if name in names]
+    return f"note: the class repository is newer: {', '.join(told) or 'other files'}. Your work stays: git pull"
+
+
 def show_each(
-    checks: Checks, console: Console, owns: Sequence[Own], names: Sequence[str]
+    checks: Checks, console: Console, owns: Sequence[Own], names: Sequence[str], below: int = 5
 ) -> tuple[list[Exercise], str]:
     """Print the result of each attempt. Returns what is done, and what comes next for the first that is not.
 
     On a terminal, of several attempts one is shown whole: the first that is not done, or the last.
-    names: those that were given; of what is named it is told why it works, also unchanged.
+    names: those that were given; of what is named it is told why it works, also unchanged. below: lines.
     """
     done, next_ = list[Exercise](), ""
     for own in owns:
@@ -128,10 +140,10 @@ def show_each(
         is_whole = not console.is_terminal or (not next_ and (not result.is_done or own is owns[-1]))
         is_old = exercise not in checks.ran
         after = after_done(exercise) if result.is_done and is_whole and (names or not is_old) else ()
-        report = fitted_report(console, result, label_of(exercise), after, len(owns) + 5)
+        report = fitted_report(console, result, label_of(exercise), after, len(owns) + below)
         console.print(report if is_whole else report.renderables[0])
         if is_whole:
-            note_hint(checks.course, result)
+            note_first(result, checks.course.root)
             console.tell(*["  unchanged since its last check; --fresh runs it again"] * is_old, style="dim")
         if result.is_done:
             done.append(exercise)
@@ -153,72 +165,48 @@ def _next_of(own: Own, result: ExerciseResult) -> str:
     return f"Next: {where and f'write {where}, then: '}course check {id_}"
 
 
-def watch_exercises(checks: Checks, named: Sequence[Exercise], console: Console) -> None:
-    """Check the first of these exercises that is not done, then each one that is saved; one done, go on to the next."""
-    course, saved = checks.course, {exercise: _state(exercise) for exercise in named}
-    known = done_exercises(course)
+def watch_saves(checks: Checks, named: Sequence[Exercise], console: Console, *, as_lines: bool) -> None:
+    """Check the first of these exercises that is not done, then each one that is saved; one done, go on to the next.
 
-    def show(exercise: Exercise) -> None:
+    as_lines: print what is wrong with all that is begun, a line each, for editors. A line before says that checking begins, and
+    one behind that it has ended: in between stands all that is wrong, also with files that have not changed.
+    """
+    course, known = checks.course, done_exercises(checks.course)
+    for exercise in _saves(named, next((each for each in named if each not in known), named[-1])):
+        if as_lines:
+            print("checking what is saved", flush=True)
+            told = [check_told(checks, each) for each in named if read_own(course, each).is_started]
+            lines = [line for each in told for line in problem_lines(course, each)]
+            print(*lines, f"checked {len(told)} of {len(named)}: {len(lines)} to mend", sep="\n", flush=True)
+            continue
         if console.is_terminal:
             console.clear()
-        if show_each(checks, console, [read_own(course, exercise)], [exercise.id])[0]:
-            known.add(exercise)
-            console.print(how_far(course, known))
-        else:
-            known.discard(exercise)
+        done, _ = show_each(checks, console, [read_own(course, exercise)], [exercise.id])
+        known = known | {*done} if done else known - {exercise}
+        console.tell(*[how_far(course, known)] * len(done))
         upcoming = next((each for each in (exercise, *named) if each not in known), None)
         title = f"Go on with {upcoming.title}. " if upcoming not in (exercise, None) else ""
-        what = (
-            f"{title}Save {from_here(upcoming.script)}, and it is"
-            if upcoming
-            else "Done. What you save is checked again"
-        )
+        what = f"{title}Save {from_here(upcoming.script)}, and it is checked" if upcoming else _DONE
         console.tell(f"{what}. Ctrl-C ends this.", style="dim")
 
-    show(next((exercise for exercise in named if exercise not in known), named[-1]))
-    for exercise in _saves(saved):
-        show(exercise)
 
-
-def watch_as_lines(checks: Checks, named: Sequence[Exercise], console: Console) -> None:
-    """Print what is wrong with all that is begun, a line each, and again at every save. Editors read it.
-
-    A line before says that checking begins, and one behind that it has ended: in between stands all that is wrong, also with
-    files that have not changed.
-    """
-    course, saved = checks.course, {exercise: _state(exercise) for exercise in named}
-    wrong: dict[Exercise, list[str]] = {}
-
-    def tell(*exercises: Exercise) -> None:
-        print("checking what is saved", flush=True)
-        for exercise in exercises:
-            wrong[exercise] = list(problem_lines(course, check_told(checks, exercise)))
-        lines = [line for each in wrong.values() for line in each]
-        print(*lines, f"checked {len(wrong)} of {len(named)}: {len(lines)} to mend", sep="\n", flush=True)
-
-    tell(*(exercise for exercise in named if read_own(course, exercise).is_started))
-    for exercise in _saves(saved):
-        tell(exercise)
-
-
-def _saves(saved: dict[Exercise, str]) -> Iterator[Exercise]:
-    """Yield each exercise whose script or notebook is another than in `saved`, which is kept up to date.
+def _saves(named: Sequence[Exercise], first: Exercise) -> Iterator[Exercise]:
+    """Yield the first, then each exercise whose script or notebook has changed since.
 
     What the operating system tells only says when to look, and it is looked at every second, too: it tells nothing of saves
     before it was asked to, nor on some network drives.
     """
     from watchfiles import watch
 
+    def state() -> dict[Exercise, str]:
+        return {each: state_of(each.script) + state_of(each.notebook) for each in named}
+
+    saved = state()  # before the first check: a save meanwhile counts
+    yield first
     quiet = dict[str, Any](debounce=10 * QUIET_MS, step=QUIET_MS, rust_timeout=1000)
-    for _ in watch(*{e.script.parent for e in saved}, **quiet, yield_on_timeout=True, recursive=False):
-        for exercise in saved:
-            if (now := _state(exercise)) != saved[exercise]:
-                saved[exercise] = now
-                yield exercise
-
-
-def _state(exercise: Exercise) -> str:
-    return state_of(exercise.script) + state_of(exercise.notebook)
+    for _ in watch(*{each.script.parent for each in named}, **quiet, yield_on_timeout=True, recursive=False):
+        before, saved = saved, state()
+        yield from (each for each in named if saved[each] != before[each])
 
 
 def lsp() -> None:

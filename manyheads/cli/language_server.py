@@ -43,9 +43,8 @@ def diagnostics_of(told: ExerciseEvidence, uri: str, hint: Hint | None = None) -
         start, end = (types.Position(each.line - 1, column - 1) for column in (each.column, each.end_column))
         place, said = types.Range(start, end), hint.sentence if hint else each.hint and f"Hint: {each.hint}"
         related = [types.DiagnosticRelatedInformation(types.Location(uri, place), said)] if said else []
-        head = ": ".join(filter(None, (each.function, each.says)))
-        message = "\n".join(filter(None, (head, each.check, each.evidence, each.also)))
-        error = types.DiagnosticSeverity.Error
+        seen = (text for kind, text, _ in each.report.told if kind != "hint")
+        message, error = "\n".join(filter(None, (each.report.head, *seen))), types.DiagnosticSeverity.Error
         yield types.Diagnostic(place, message, error, source=SOURCE, related_information=related)
         hint = None
 
@@ -119,13 +118,14 @@ class Editor:
         path, course = Path(to_fs_path(uri) or "").resolve(), None
         with suppress(CourseError, OSError):  # a file of no course
             course = load_course(find_course(path.parent))
-        for exercise in (each for each in (course.exercises if course else ()) if each.script.resolve() == path):
-            try:
-                with self._lock:
+        try:
+            with self._lock:
+                for exercise in (
+                    each for each in (course.exercises if course else ()) if each.script.resolve() == path
+                ):
                     return method(uri, course, exercise, *about)
-            except CourseFault as error:
-                self.say(f"course: {error}", types.MessageType.Error)
-        return None
+        except CourseFault as error:
+            self.say(f"course: {error}", types.MessageType.Error)
 
 
 def server_for(box: Box) -> LanguageServer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,15 +12,13 @@ from ..report.labels import label_of
 from ..report.ladder import Rung, State, ladder
 from ..report.words import attempt_words, function_reports
 from ..result import ExerciseResult
+from ..student.hints import Hint, next_hint
 from ..student.own_attempt import Own, from_here, read_own, recorded, recorded_path
 from ..submission import lines_of, proved_line
 from ..submission.standing import in_cells
 from ..whole import told_where
 from .options import AssignmentOption, CourseOption, FreshOption, JsonOption, course_of, exercises_named, open_console
-from .own import checks_on, follow_own, own_meant, own_told, print_evidence
-
-if TYPE_CHECKING:
-    from ..student.hints import Hint
+from .own import checks_on, follow_own, own_meant, own_told, print_evidence, refuse_unstarted
 
 _LAST = "the one that was checked last and is not done"
 CROP = (6, 8)  # how many numbers of a table are shown: enough to read
@@ -43,11 +41,10 @@ def hint(
     own = own_meant(loaded, exercise, "hint")
     id_ = own.exercise.id
     if own.source.missing:
-        console.say(own.source.problem)
-        raise typer.Exit(1)
+        refuse_unstarted(own, "hint")
     if not own.is_started:
-        script = from_here(own.exercise.script)
-        console.tell(own.exercise.hint, f"Next: fill the first stub of {script}, then: course check {id_}")
+        first = f"fill the first stub of {from_here(own.exercise.script)}"
+        console.tell(own.exercise.hint, f"Next: {first}, then: course check {id_}")
         return
     with checks_on(loaded, console, looks=True) as checks:
         given = hint_on(own, checks.result(own), again=again)
@@ -60,12 +57,10 @@ def hint(
 def hint_on(own: Own, result: ExerciseResult, *, again: bool = False) -> Hint | None:
     """Return the next hint, which counts as shown from now on; None where every check passes. again: start with the first."""
     from ..diagnosis.recording_file import read
-    from ..student.hints import next_hint
 
     if result.is_done:
         return None
-    recording = read(recorded_path(own.exercise))
-    return next_hint(recording, result, own.exercise.hint, own.course.root, again=again)
+    return next_hint(read(recorded_path(own.exercise)), result, own.exercise.hint, own.course.root, again=again)
 
 
 def status(
@@ -90,14 +85,11 @@ def status(
     console.print(ladder(rungs))
     for said in (own.source.problem if own.source.missing else own.source.note for own in owns):
         console.tell(*[f"note: {line}" for line in said.splitlines()[:1]], style="dim")
-    for own in (own for own, rung in zip(owns, rungs, strict=True) if rung.state != "done"):
-        first = (
-            ""
-            if own.is_started or own.source.missing
-            else f"fill the stubs of {from_here(own.exercise.script)}, then: "
-        )
-        console.print(f"Next: {first}course check {own.exercise.id}")
-        return
+    for own, rung in zip(owns, rungs, strict=True):
+        if rung.state != "done":
+            stubs = f"fill the stubs of {from_here(own.exercise.script)}, then: " * (rung.state == "untouched")
+            console.print(f"Next: {stubs}course check {own.exercise.id}")
+            return
     console.print("All done.")
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from ..course import Course, CourseError, Exercise
 from ..report.labels import label_of
 from ..report.result_evidence import Evidence, ExerciseEvidence, evidence_of
-from ..report.words import FunctionReport, attempt_words
+from ..report.words import attempt_words
 from ..result import ExerciseResult
+from ..student.hints import level_of, note_first
 from ..student.own_attempt import Checks, Own, checked_last, from_here, read_own, recorded_path
 from .options import Console, exercise_named, open_console
 from .progress import waiting
@@ -67,51 +68,35 @@ def follow_own(
         return own, follow(box, course.limits.for_worker(), own.source, chosen, *kept)
 
 
-def note_hint(course: Course, result: ExerciseResult) -> None:
-    """Note that the first hint was shown with the check, where there is one."""
-    if attempt_words(result).gives_hint:
-        from ..student.hints import note_first
-
-        note_first(result, course.root)
-
-
 def check_told(checks: Checks, exercise: Exercise) -> ExerciseEvidence:
     """Return what `course check` tells of an exercise."""
     own = read_own(checks.course, exercise)
     result = None if own.source.missing else checks.result(own)
     if result is not None:
-        note_hint(checks.course, result)
+        note_first(result, checks.course.root)
     return own_told(own, result)
 
 
 def own_told(own: Own, result: ExerciseResult | None) -> ExerciseEvidence:
     """Return what is known of it as data: its state and its points, and of what was checked the functions and the checks."""
-    exercise, source = own.exercise, own.source
-    told = ExerciseEvidence(
+    exercise, source, next_ = own.exercise, own.source, f"course check {own.exercise.id}"
+    state = "missing" if source.missing else "in progress" if own.is_started else "untouched"
+    known: dict[str, Any] = {"problem": source.problem}
+    if result is not None:
+        words = attempt_words(result)
+        state, next_ = ("done", "") if result.is_done else (state, next_)
+        next_ = f"course hint {exercise.id}" if words.gives_hint else (words.first and words.first.next) or next_
+        # The first hint is told with the check.
+        told = evidence_of(result, source, lambda each: max(level_of(result, each.named, own.course.root), 1))
+        known = {"functions": told[0], "checks": told[1], "unseen": result.unseen, "note": result.note}
+    return ExerciseEvidence(
         id=exercise.id,
         title=exercise.title,
         assignment=exercise.assignment.id,
         file=exercise.script.with_name(source.name).relative_to(own.course.root).as_posix(),
-        state="missing" if source.missing else "in progress" if own.is_started else "untouched",
-        score=0.0,
         max_score=exercise.points,
-        next=f"course check {exercise.id}",
+        **{"state": state, "next": next_, "score": (result and result.score) or 0.0, **known},
     )
-    if result is None:
-        return told.model_copy(update={"problem": source.problem})
-    words = attempt_words(result)
-
-    def shown(report: FunctionReport) -> int:
-        from ..student.hints import level_of
-
-        return max(level_of(result, report.named, own.course.root), 1)  # the first is told with the check
-
-    functions, checks = evidence_of(result, source, shown)
-    parts: dict[str, object] = {"functions": functions, "checks": checks, "score": result.score or 0.0}
-    parts |= {"unseen": result.unseen, "note": result.note} | ({"state": "done", "next": ""} if result.is_done else {})
-    if following := f"course hint {exercise.id}" if words.gives_hint else words.first.next if words.first else "":
-        parts["next"] = following
-    return told.model_copy(update=parts)
 
 
 def print_evidence(command: Literal["check", "status"], told: Iterable[ExerciseEvidence]) -> None:

@@ -14,22 +14,20 @@ import typer
 
 from ..box.names import Device
 from ..course import CourseError
-from ..student.own_attempt import done_exercises, read_own, recorded_path
+from ..student.own_attempt import checked_at, done_exercises, read_own, recorded_path
 from ..student.question import ASKED, LETTERS, answer_lines, question_lines, read_letters
 from .options import Console, CourseOption, course_of, exercise_named, open_console
 from .own import checks_on, refuse_unstarted
 from .progress import waiting
 
-_NONE, _STOP = "-", "Q"
+_DONE_LAST, _NONE, _STOP = "the one that was done last", "-", "Q"
 PROMPT, CHARACTERS, FOLD = "Alice ", 240, 76  # what it writes in the end, and the columns of it
 RECENT = 50  # how many steps a loss is averaged over, because it varies from batch to batch
 LINE_EVERY, SHORT = 100, 40  # steps between two lines that stay, and how many characters it writes in each
 
 
 def ask(
-    exercise: Annotated[
-        str | None, typer.Argument(help="Its id or file.", show_default="the one that was done last")
-    ] = None,
+    exercise: Annotated[str | None, typer.Argument(help="Its id or file.", show_default=_DONE_LAST)] = None,
     course: CourseOption = None,
     *,
     count: Annotated[int, typer.Option(min=1, max=20, help="How many questions.")] = ASKED,
@@ -44,8 +42,7 @@ def ask(
     done = done_exercises(loaded) if exercise is None else set()
     if exercise is None and not done:
         raise CourseError("no exercise is done yet, and questions come after a ✓. Next: course check")
-    saved = {e: max(p.stat().st_mtime_ns for p in (e.script, e.notebook) if p.exists()) for e in done}
-    wanted = exercise_named(loaded, exercise, "ask") if exercise else max(saved, key=lambda e: saved[e])
+    wanted = exercise_named(loaded, exercise, "ask") if exercise else max(done, key=checked_at)
     own, seed = read_own(loaded, wanted), random.randrange(1_000_000) if seed is None else seed
     with checks_on(loaded, console, looks=True) as checks:
         if own.source.missing or not checks.result(own).is_done:
@@ -136,17 +133,12 @@ def train(
             console.say(f"✗ {stopped}", style="bold red")
             console.print(f"Next: course check {wanted.id}")
             raise typer.Exit(1) from None
-    last, first = fmean(losses[-RECENT:]), losses[0]
-    means = f"means being as unsure as among {_choices(last)} equally likely characters"
-    console.say(f"A loss of {last:.2f} {means}; at first it was {_choices(first)}.")
+    last, first = (math.exp(min(loss, 20)) for loss in (fmean(losses[-RECENT:]), losses[0]))
+    means = f"means being as unsure as among {last:.3g} equally likely characters; at first it was {first:.3g}"
+    console.say(f"A loss of {math.log(last):.2f} {means}.")
     console.print("It writes:")
     console.print(*(f"  {part}" for line in text.splitlines() for part in wrap(line, FOLD)), sep="\n", markup=False)
     console.print(f"Next: course {'plot' if wanted in done_exercises(loaded) else 'check'} {wanted.id}")
-
-
-def _choices(loss: float) -> str:
-    """Return a loss as a number of equally likely characters."""
-    return f"{math.exp(loss):.1f}" if loss < 5 else f"{math.exp(min(loss, 20)):.0f}"
 
 
 def bench(
@@ -158,15 +150,23 @@ def bench(
 
     Example: `course bench --quick`
     """
-    from ..student.measure_attention import FULL, QUICK, bench_report, measure, need_device, settings, title_of
+    from ..student.measure_attention import (
+        FULL,
+        QUICK,
+        BenchSetting,
+        bench_report,
+        measure,
+        need_device,
+        settings,
+        title_of,
+    )
 
     need_device(device)
     console, effort = open_console(), QUICK if quick else FULL
     with console.status("measuring") as status:
-        measured = measure(
-            settings(effort.lengths),
-            device,
-            lambda setting: status.update(f"measuring T = {setting.T}, {title_of(setting)}"),
-            effort.enough,
-        )
+
+        def say(setting: BenchSetting) -> None:
+            status.update(f"measuring T = {setting.T}, {title_of(setting)}")
+
+        measured = measure(settings(effort.lengths), device, say, effort.enough)
     console.print(bench_report(measured), soft_wrap=not console.is_terminal)

@@ -208,42 +208,33 @@ def check_source(
 
     bounds: of the search for its line. exercise: its row of course.yaml.
     """
-    result = _checked(recording, source, box, limits, bounds, exercise)
-    return told_of_file(told_of(recording, result, exercise), source)
 
+    def checked() -> ExerciseResult:
+        if source.missing:
+            return unloadable(recording, "missing", source.problem.partition("\n")[0] or f"{source.name} is not here.")
+        if source.problem:
+            return unloadable(recording, "error", source.problem, "load_error")
+        attempt = AttemptRunner(box, source, limits)
+        try:
+            raised = attempt.load()
+            if raised is not None:
+                sentence = f"It {describe_exception(raised)}. {cure(source.source, raised)}".rstrip()
+                return unloadable(recording, "error", sentence, "load_error")
+            note = stopped_parts(loaded := attempt.source, attempt.stopped, describe_exception)
+            result, diagnosis = check_and_diagnose(recording, attempt, loaded.source, exercise)
+            if are_the_cause(loaded, attempt.stopped, attempt.transcript):
+                return unloadable(recording, "error", note, "load_error")
+            attempt.close()
+            result = with_endless_line(result, loaded, attempt.ended, box, limits, attempt.dtype)
+            failure = Failure(loaded, result.checks, attempt.transcript, attempt.dtype)
+            lines = prove_own_lines(recording, failure, box, limits, bounds)
+            named = diagnosis.of_one_mistake().named if lines else result.diagnosis
+            note = " ".join(filter(None, (as_note(note), result.note)))
+            return result.model_copy(update={"lines": lines, "diagnosis": named, "note": note})
+        except AttemptEnded as ended:
+            outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
+            return unloadable(recording, outcome, f"While the file was imported: {ended}")
+        finally:
+            attempt.close()
 
-def _checked(
-    recording: Recording,
-    source: AttemptSource,
-    box: Box,
-    limits: Limits,
-    bounds: Bounds,
-    exercise: Exercise | None,
-) -> ExerciseResult:
-    if source.missing:
-        return unloadable(recording, "missing", source.problem.partition("\n")[0] or f"{source.name} is not here.")
-    if source.problem:
-        return unloadable(recording, "error", source.problem, "load_error")
-    attempt = AttemptRunner(box, source, limits)
-    try:
-        raised = attempt.load()
-        if raised is not None:
-            sentence = f"It {describe_exception(raised)}. {cure(source.source, raised)}".rstrip()
-            return unloadable(recording, "error", sentence, "load_error")
-        source = attempt.source
-        note = stopped_parts(source, attempt.stopped, describe_exception)
-        result, diagnosis = check_and_diagnose(recording, attempt, source.source, exercise)
-        if are_the_cause(source, attempt.stopped, attempt.transcript):
-            return unloadable(recording, "error", note, "load_error")
-        attempt.close()
-        result = with_endless_line(result, source, attempt.ended, box, limits, attempt.dtype)
-        failure = Failure(source, result.checks, attempt.transcript, attempt.dtype)
-        lines = prove_own_lines(recording, failure, box, limits, bounds)
-        named = diagnosis.of_one_mistake().named if lines else result.diagnosis
-        note = " ".join(filter(None, (as_note(note), result.note)))
-        return result.model_copy(update={"lines": lines, "diagnosis": named, "note": note})
-    except AttemptEnded as ended:
-        outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
-        return unloadable(recording, outcome, f"While the file was imported: {ended}")
-    finally:
-        attempt.close()
+    return told_of_file(told_of(recording, checked(), exercise), source)

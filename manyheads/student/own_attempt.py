@@ -53,6 +53,11 @@ class Own:
     is_started: bool
 
     @property
+    def is_begun(self) -> bool:
+        """Whether something is written, be it under another name."""
+        return self.is_started or (self.source.missing and self.source.name != self.exercise.script.name)
+
+    @property
     def path(self) -> Path:
         """The file, as seen from here."""
         return from_here(self.exercise.script.with_name(self.source.name))
@@ -161,7 +166,12 @@ def checked_last(course: Course) -> Exercise | None:
     """Return the exercise that was checked last, of those that are not done if there are any; None where none was checked."""
     checked = {exercise: kept.result for exercise in course.exercises if (kept := _kept(exercise))}
     open_ones = [exercise for exercise, result in checked.items() if not result.is_done]
-    return max(open_ones or checked, key=lambda each: kept_path(each).stat().st_mtime_ns, default=None)
+    return max(open_ones or checked, key=checked_at, default=None)
+
+
+def checked_at(exercise: Exercise) -> int:
+    """Return when the result of its last check was kept."""
+    return kept_path(exercise).stat().st_mtime_ns
 
 
 def done_exercises(course: Course) -> set[Exercise]:

@@ -1,6 +1,7 @@
 """Which file is judged, where an exercise has several: a script, a notebook, and copies under other names."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,31 @@ def test_nothing_is_said_of_a_copy(run_course: Run, student_copy: Path, script: 
         write(student_copy, SCRIPT, script)
     done = run_course("check", cwd=student_copy)
     assert (done.returncode, "not read" in done.stdout, "Nothing is begun yet" in done.stdout) == (0, False, not script)
+
+
+def git(folder: Path, *words: str) -> None:
+    named = ("-c", "user.name=ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", folder, *named, *words], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(("change", "says"), [
+    (lambda text: text.replace("# %% [markdown]", "# %% [markdown]\n# One sentence more.", 1), f"{STEM}'s lesson"),
+    (lambda text: f"{text}\nMORE = 1\n", f"{STEM}'s stub"),
+    (None, "other files"),
+], ids=["a lesson", "a stub", "something else"])  # fmt: skip
+def test_check_says_what_git_has_fetched_of_the_class_repository(run_course, student_copy, tmp_path, change, says):
+    git(student_copy, "init", "-q")
+    for words in (["add", "-A"], ["commit", "-qm", "class"]):
+        git(student_copy, *words)
+    mine = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", str(student_copy), str(mine))
+    write(mine, SCRIPT, RIGHT)
+    assert "newer" not in run_course("check", cwd=mine).stdout
+    script = student_copy / "exercises" / "averages" / SCRIPT
+    (script if change else student_copy / "NEWS").write_text(change(script.read_text()) if change else "new")
+    for words in (["add", "-A"], ["commit", "-qm", "newer"]):
+        git(student_copy, *words)
+    assert "newer" not in run_course("check", cwd=mine).stdout, "nothing is fetched by a check"
+    git(mine, "fetch", "-q")
+    said = f"note: the class repository is newer: {says}. Your work stays: git pull\n"
+    assert run_course("check", cwd=mine).stdout.count(said) == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.cli.check import _saves, _state, watch_exercises
+from manyheads.cli.check import _saves, watch_saves
 from manyheads.cli.options import Console
 from manyheads.course import load_course
 from manyheads.result import ExerciseResult
@@ -87,9 +87,10 @@ def test_every_save_is_checked(folder: Path) -> None:
 
 def test_what_is_saved_while_the_first_check_runs_is_checked(folder: Path) -> None:
     (exercise,) = load_course(folder).exercises
-    saved = {exercise: _state(exercise)}
+    saves = _saves([exercise], exercise)
+    assert next(saves) == exercise
     save(folder, WRONG)
-    assert next(_saves(saved)) == exercise
+    assert next(saves) == exercise
 
 
 def test_where_all_is_done_what_is_saved_is_checked_all_the_same(folder: Path) -> None:
@@ -110,6 +111,6 @@ def test_what_is_not_done_is_checked_once_at_the_start(folder: Path, monkeypatch
         return make.exercise(own.exercise.id, make.check("values"))
 
     monkeypatch.setattr(Checks, "_run", run)
-    monkeypatch.setattr("manyheads.cli.check._saves", lambda saved: iter(()))
-    watch_exercises(Checks(course), course.exercises, Console(quiet=True))
+    monkeypatch.setattr("manyheads.cli.check._saves", lambda named, first: iter((first,)))
+    watch_saves(Checks(course), course.exercises, Console(quiet=True), as_lines=False)
     assert checked == ["running_mean"]
