@@ -13,8 +13,7 @@ from .check import check, lsp
 from .ci import ci
 from .collect import collect
 from .grade import grade
-from .learn import hint, plot, status, trace
-from .practice import ask, bench, train
+from .learn import ask, bench, hint, plot, status, trace, train
 from .release import release
 from .report import export, feedback, overrides, report
 

@@ -15,16 +15,16 @@ from ..course.model import exercises_called
 from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.ladder import after_done, following, how_far, welcome
-from ..report.result_evidence import defined_on
+from ..report.result_evidence import Evidence, defined_on
 from ..report.terminal import fitted_report, next_after
 from ..report.words import attempt_words
 from ..result import ExerciseResult
 from ..student.hints import note_first
-from ..student.own_attempt import Checks, Own, done_exercises, from_here, read_own, state_of
+from ..student.own_attempt import Own, done_exercises, from_here, read_own, state_of
 from ..submission import proved_line
 from . import options
-from .options import Console, course_of, exercises_named, open_console
-from .own import check_told, checks_on, print_evidence, problem_lines
+from .learn import Desk, check_told, problem_lines
+from .options import course_of, exercises_named
 
 _DONE = "Done. What you save is checked again"
 QUIET_MS = 30  # how long to wait for further changes, because editors save in several steps
@@ -48,56 +48,56 @@ def check(
 
     Example: `course check reshape_dance`, or `course check --watch` while you write.
     """
-    loaded, names, console = course_of(course), exercises or [], open_console()
-    named = exercises_named(loaded, names, assignment)
+    desk, names = Desk(course_of(course), fresh=fresh), exercises or []
+    every = desk.course.exercises
+    named = exercises_named(desk.course, names, assignment)
     if watch and as_json:
         raise CourseFault("--watch gives no JSON: ask for it after each save. Next: course check --json")
-    is_text = format == "text" and not as_json
-    with checks_on(loaded, console, fresh=fresh) if is_text else Checks(loaded, fresh=fresh) as checks:
+    with desk:
         if watch:
-            checks.box()  # before there are threads
+            desk.box()  # before there are threads
             with suppress(KeyboardInterrupt):  # Ctrl-C ends watching
-                watch_saves(checks, named, console, as_lines=not is_text)
+                watch_saves(desk, named, as_lines=format == "lines")
             return
-        owns = [read_own(loaded, exercise) for exercise in named]
+        owns = [read_own(desk.course, exercise) for exercise in named]
         begun = [own for own in owns if own.is_begun]
         if not names:
             owns = begun
-        elif len(names) == 1 and len(exercises_called(loaded.exercises, names[0])) > 1:
+        elif len(names) == 1 and len(exercises_called(every, names[0])) > 1:
             owns = begun or owns  # of one number in two assignments, what is begun is meant
-        if is_text and owns:
-            _show(checks, console, owns, names)
-        elif is_text:
-            console.tell(*welcome(loaded, str(from_here(loaded.exercises[0].script))))
-        else:
-            told = [check_told(checks, own.exercise) for own in owns]
-            if as_json:
-                print_evidence("check", told)
-            for line in () if as_json else (line for each in told for line in problem_lines(loaded, each)):
-                print(line)
+        if as_json or format == "lines":
+            told = [check_told(desk, own) for own in owns]
+            lines = [line for each in told for line in problem_lines(desk.course, each)]
+            shown = (
+                Evidence(command="check", exercises=tuple(told)).model_dump_json(indent=1)
+                if as_json
+                else "\n".join(lines)
+            )
+            print(shown, end="\n" * bool(shown))
             if any(each.state != "done" for each in told):
                 raise typer.Exit(1)
+        elif owns:
+            _show(desk, owns, names)
+        else:
+            desk.console.tell(*welcome(desk.course, str(from_here(every[0].script))))
 
 
-def _show(checks: Checks, console: Console, owns: Sequence[Own], names: Sequence[str]) -> None:
+def _show(desk: Desk, owns: Sequence[Own], names: Sequence[str]) -> None:
     """Print the result of each attempt, how far the student is, and what comes next. Exits where something is not done."""
-    news = class_news(checks.course)
-    done, next_ = show_each(checks, console, owns, names, 5 + 2 * bool(news))
+    course, console, news = desk.course, desk.console, class_news(desk.course)
+    done, next_ = show_each(desk, owns, names, 5 + 2 * bool(news))
     console.tell(*[news] * bool(news), style="dim")
-    kept = done_exercises(checks.course) if done else set()
+    kept = done_exercises(course) if done else set()
     if {*done} - kept:
         said = "this result cannot be kept here, and course status will not know of it"
         console.say(f"note: {said}. Free some space, or copy the folder to where you may write.", style="dim")
-    if done:
-        console.tell(how_far(checks.course, kept := kept | {*done}))
+    console.tell(*[how_far(course, kept := kept | {*done})] * bool(done))
     if next_:
         console.tell(next_)
         raise typer.Exit(1)
-    if upcoming := following(checks.course, kept, done[-1]):
-        where = f"{upcoming.title}, in {from_here(upcoming.script)}"
-        console.tell(f"Next: go on with {where}, then: course check {upcoming.id}")
-    else:
-        console.tell("All done.")
+    upcoming = following(course, kept, done[-1])
+    where = f"go on with {upcoming.title}, in {from_here(upcoming.script)}" if upcoming else ""
+    console.tell(f"Next: {where}, then: course check {upcoming.id}" if upcoming else "All done.")
 
 
 def class_news(course: Course) -> str:
@@ -105,9 +105,7 @@ def class_news(course: Course) -> str:
 
     def changed(*options: str) -> list[str]:
         command = ["git", "-C", str(course.root), "diff", "--name-only", "--relative", *options, "HEAD...@{upstream}"]
-        with suppress(
-            OSError, subprocess.SubprocessError
-        ):  # no git, no repository, nothing it is a copy of, or a slow disk
+        with suppress(OSError, subprocess.SubprocessError):  # no git, no upstream, or a slow disk
             return subprocess.run(command, capture_output=True, text=True, timeout=1, check=True).stdout.splitlines()
         return []
 
@@ -119,15 +117,13 @@ def class_news(course: Course) -> str:
     return f"note: the class repository is newer: {', '.join(told) or 'other files'}. Your work stays: git pull"
 
 
-def show_each(
-    checks: Checks, console: Console, owns: Sequence[Own], names: Sequence[str], below: int = 5
-) -> tuple[list[Exercise], str]:
+def show_each(desk: Desk, owns: Sequence[Own], names: Sequence[str], below: int = 5) -> tuple[list[Exercise], str]:
     """Print the result of each attempt. Returns what is done, and what comes next for the first that is not.
 
     On a terminal, of several attempts one is shown whole: the first that is not done, or the last.
     names: those that were given; of what is named it is told why it works, also unchanged. below: lines.
     """
-    done, next_ = list[Exercise](), ""
+    console, done, next_ = desk.console, list[Exercise](), ""
     for own in owns:
         if said := own.judged_instead(names):
             console.say(f"note: {said}", style="dim")
@@ -136,14 +132,14 @@ def show_each(
             console.say(said, style="red")
             next_ = next_ or f"Next: {following}"
             continue
-        exercise, result = own.exercise, checks.result(own)
+        exercise, result = own.exercise, desk.result(own)
         is_whole = not console.is_terminal or (not next_ and (not result.is_done or own is owns[-1]))
-        is_old = exercise not in checks.ran
+        is_old = exercise not in desk.ran
         after = after_done(exercise) if result.is_done and is_whole and (names or not is_old) else ()
         report = fitted_report(console, result, label_of(exercise), after, len(owns) + below)
         console.print(report if is_whole else report.renderables[0])
         if is_whole:
-            note_first(result, checks.course.root)
+            note_first(result, desk.course.root)
             console.tell(*["  unchanged since its last check; --fresh runs it again"] * is_old, style="dim")
         if result.is_done:
             done.append(exercise)
@@ -165,23 +161,23 @@ def _next_of(own: Own, result: ExerciseResult) -> str:
     return f"Next: {where and f'write {where}, then: '}course check {id_}"
 
 
-def watch_saves(checks: Checks, named: Sequence[Exercise], console: Console, *, as_lines: bool) -> None:
+def watch_saves(desk: Desk, named: Sequence[Exercise], *, as_lines: bool) -> None:
     """Check the first of these exercises that is not done, then each one that is saved; one done, go on to the next.
 
     as_lines: print what is wrong with all that is begun, a line each, for editors. A line before says that checking begins, and
     one behind that it has ended: in between stands all that is wrong, also with files that have not changed.
     """
-    course, known = checks.course, done_exercises(checks.course)
+    course, console, known = desk.course, desk.console, done_exercises(desk.course)
     for exercise in _saves(named, next((each for each in named if each not in known), named[-1])):
         if as_lines:
             print("checking what is saved", flush=True)
-            told = [check_told(checks, each) for each in named if read_own(course, each).is_started]
+            told = [check_told(desk, own) for each in named if (own := read_own(course, each)).is_started]
             lines = [line for each in told for line in problem_lines(course, each)]
             print(*lines, f"checked {len(told)} of {len(named)}: {len(lines)} to mend", sep="\n", flush=True)
             continue
         if console.is_terminal:
             console.clear()
-        done, _ = show_each(checks, console, [read_own(course, exercise)], [exercise.id])
+        done, _ = show_each(desk, [read_own(course, exercise)], [exercise.id])
         known = known | {*done} if done else known - {exercise}
         console.tell(*[how_far(course, known)] * len(done))
         upcoming = next((each for each in (exercise, *named) if each not in known), None)
@@ -219,10 +215,8 @@ def lsp() -> None:
     try:
         from .language_server import server_for
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol", "cattrs"):
-            raise
         pip = f"{sys.executable} -m pip install --constraint constraints.txt pygls"
-        raise CourseFault(f"course lsp needs pygls, which is not installed. Next: {pip}") from None
+        raise CourseFault(f"course lsp needs pygls, and there is no {error.name}. Next: {pip}") from None
     from ..box.forked import open_own_box
 
     with open_own_box(meta=True) as box:

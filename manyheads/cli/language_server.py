@@ -6,7 +6,6 @@ It looks at what is saved, never at what is being typed. Imports pygls, which ma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
@@ -17,7 +16,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from ..box.level import Box
-from ..course import Course, CourseError, Exercise, find_course, load_course
+from ..course import CourseError, find_course, load_course
 from ..diagnosis.recording_file import read
 from ..errors import CourseFault
 from ..report.called import as_called
@@ -28,8 +27,7 @@ from ..student.follow import Source, follow
 from ..student.hints import Hint
 from ..student.own_attempt import Checks, Own, read_own, recorded_path
 from ..submission import lines_of
-from .learn import hint_on
-from .own import check_told
+from .learn import check_told, hint_on
 
 HINT, SOURCE = "course.hint", "course"
 
@@ -75,34 +73,30 @@ class Editor:
         self._hints: dict[str, tuple[Own, Hint]] = {}  # by uri, with the text that it is about
         self._traces: dict[str, tuple[Own, list[Explained]]] = {}
 
-    def publish(self, uri: str, course: Course, exercise: Exercise) -> None:
+    def publish(self, uri: str, own: Own) -> None:
         """Check what is saved, and publish what is wrong; nothing where the student works in the notebook."""
-        told = check_told(Checks(course, self._box), exercise)
-        own, hint = self._hints.get(uri, (None, None))
-        last = hint if own == read_own(course, exercise) else None
-        wrong = list(diagnostics_of(told, uri, last)) if told.file.endswith(".py") else []
-        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, wrong))
+        told = check_told(Checks(own.course, self._box), own)
+        of, hint = self._hints.get(uri, (None, None))
+        wrong = diagnostics_of(told, uri, hint if of == own else None) if told.file.endswith(".py") else ()
+        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, list(wrong)))
 
-    def hint(self, uri: str, course: Course, exercise: Exercise) -> None:
+    def hint(self, uri: str, own: Own) -> None:
         """Show the next hint, and let the diagnostic have it."""
-        own = read_own(course, exercise)
-        hint: Hint | None = Hint("Nothing is written here yet.", exercise.hint, True)
-        if own.is_started:
-            hint = hint_on(own, Checks(course, self._box, looks=True).result(own))
-        if hint is not None:
+        result = Checks(own.course, self._box, looks=True).result(own) if own.is_started else None
+        start = Hint("Nothing is written here yet.", own.exercise.hint, True)
+        if (hint := hint_on(own, result) if result else start) is not None:
             self._hints[uri] = (own, hint)
-            self.publish(uri, course, exercise)
-        self.say(f"{hint.title}\n{hint.sentence}" if hint else f"{exercise.id} needs no hint: every check passes.")
+            self.publish(uri, own)
+        self.say(f"{hint.title}\n{hint.sentence}" if hint else f"{own.exercise.id} needs no hint: every check passes.")
 
-    def shapes(self, uri: str, course: Course, exercise: Exercise, lines: types.Range) -> list[types.InlayHint]:
+    def shapes(self, uri: str, own: Own, lines: types.Range) -> list[types.InlayHint]:
         """Return the shapes of what is saved. A file that has not changed is traced once."""
-        own = read_own(course, exercise)
-        if own.source.name != exercise.script.name or own.why_unstarted("trace"):
+        if own.source.name != own.exercise.script.name or own.why_unstarted("trace"):
             return []
         texts = list(lines_of(own.source.source))
         if uri not in self._traces or self._traces[uri][0] != own:
-            chosen = examples_named(exercise, read(recorded_path(exercise)), None, "course trace")
-            followed = follow(self._box, course.limits.for_worker(), own.source, chosen)
+            chosen = examples_named(own.exercise, read(recorded_path(own.exercise)), None, "course trace")
+            followed = follow(self._box, own.course.limits.for_worker(), own.source, chosen)
             self._traces[uri] = (
                 own,
                 [explained(each, traced, Source(tuple(texts))) for each, traced in followed.shown],
@@ -115,15 +109,15 @@ class Editor:
 
     def ask(self, method: Callable[..., Any], uri: str, *about: Any) -> Any:
         """Call one of these about an exercise's script; of another file, None. A fault of the course is shown as a message."""
-        path, course = Path(to_fs_path(uri) or "").resolve(), None
-        with suppress(CourseError, OSError):  # a file of no course
+        path = Path(to_fs_path(uri) or "").resolve()
+        try:
             course = load_course(find_course(path.parent))
+        except (CourseError, OSError):  # a file of no course
+            return None
+        named = [each for each in course.exercises if each.script.resolve() == path]
         try:
             with self._lock:
-                for exercise in (
-                    each for each in (course.exercises if course else ()) if each.script.resolve() == path
-                ):
-                    return method(uri, course, exercise, *about)
+                return method(uri, read_own(course, named[0]), *about) if named else None
         except CourseFault as error:
             self.say(f"course: {error}", types.MessageType.Error)
 

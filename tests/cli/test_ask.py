@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.cli.learn import _letter
 from manyheads.cli.options import open_console
-from manyheads.cli.practice import _letter
 from tests.conftest import Run
 from tests.make import COURSE, RIGHT, run
 

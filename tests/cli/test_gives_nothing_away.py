@@ -14,8 +14,7 @@ from manyheads.authoring.leaks import Lines, _normalised, hidden_lines
 from manyheads.box.forked import open_own_box
 from manyheads.box.level import Box
 from manyheads.checks.local import LocalRecordingRunner, namespace_of
-from manyheads.cli.learn import hint_on
-from manyheads.cli.own import check_told
+from manyheads.cli.learn import check_told, hint_on
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.bank import load_bank
 from manyheads.diagnosis.recording_file import read
@@ -76,7 +75,7 @@ def hidden_of(exercise: Exercise) -> Exercise:
 
 def told_of(course: Course, exercise: Exercise, box: Box) -> list[Any]:
     """What `course check --json`, `course trace` and hints tell of the attempt that is saved; the third is nearly the answer."""
-    told: list[Any] = [check_told(Checks(course, box), exercise).model_dump(mode="json")]
+    told: list[Any] = [check_told(Checks(course, box), read_own(course, exercise)).model_dump(mode="json")]
     own = read_own(course, exercise)
     source, result = own.source, own.last
     assert result is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.cli.own import own_meant
+from manyheads.cli.learn import own_meant
 from manyheads.course import Course, CourseError, load_course
 from manyheads.student import own_attempt as own
 from manyheads.student.own_attempt import Own, kept_path, recorded

@@ -24,7 +24,7 @@ def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     shutil.copy(REPOSITORY / "course.yaml", tmp_path)
     monkeypatch.setattr("manyheads.box.forked.open_own_box", lambda meta=False: ProcessBox())
     monkeypatch.setattr("manyheads.report.called.command", lambda: "course")
-    monkeypatch.setattr("manyheads.cli.own.waiting", lambda *_: nullcontext())  # what moves while one waits
+    monkeypatch.setattr("manyheads.cli.learn.waiting", lambda *_: nullcontext())  # what moves while one waits
     monkeypatch.chdir(tmp_path)
     for name, value in {"FORCE_COLOR": "1", "COLUMNS": "80", "LINES": "24"}.items():
         monkeypatch.setenv(name, value)
@@ -63,7 +63,8 @@ def test_several_are_wrong_and_the_first_is_whole(screen: Screen) -> None:
     assert fits(screen("status")) == "course check causal_mask"
     shown = screen("trace", "reshape_dance")
     fits(shown)
-    assert shown[4].strip().startswith("! T is no longer T:")
+    assert shown[3].strip() == "! one small change of this line makes every check pass"
+    assert shown[5].strip().startswith("! T is no longer T:")
     assert [line[:9] for line in shown if line.startswith("  token")][:3] == ["  token 1", "  token 2", "  token 3"]
     (more,) = (line for line in shown if "lines more: " in line)
     assert len(screen(*shlex.split(more.partition(": course ")[2]))) > 40
@@ -75,3 +76,14 @@ def test_four_functions_of_one_file_are_wrong(screen: Screen) -> None:
     (FOLDER / "01_attention_scores.py").write_text(returns.sub(r"\1(\2) * 1.5", text), encoding="utf-8")
     fits(screen("check"))
     fits(screen("trace"))
+
+
+def test_what_is_traced_is_right_and_the_exercise_is_not(screen: Screen) -> None:
+    text = (REPOSITORY / "solutions" / FOLDER.name / "03_self_attention.py").read_text(encoding="utf-8")
+    wrong = text.replace("self.dropout(torch.softmax(scores, dim=-1))", "torch.softmax(scores, dim=-1)")
+    assert wrong != text
+    (FOLDER / "03_self_attention.py").write_text(wrong, encoding="utf-8")
+    fits(screen("check"))
+    shown = screen("trace")
+    assert fits(shown) == "course hint self_attention"
+    assert "These calls are right, and yet something is not: CausalAttention: You accepted" in " ".join(shown)

@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.box.process import ProcessBox
 from manyheads.cli.app import app
-from manyheads.cli.practice import train
+from manyheads.cli.learn import train
 from manyheads.errors import CourseFault
 from tests.conftest import Run
 from tests.student.real import REPOSITORY, exercise_of, solution
