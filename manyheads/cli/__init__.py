@@ -9,8 +9,7 @@ TYPE_CHECKING = False  # importing typing takes time, and Ctrl-C is not handled 
 if TYPE_CHECKING:
     from types import FrameType
 
-INTERRUPTED = 130  # the exit status that shells expect after Ctrl-C
-NOBODY_READS = 141  # and after SIGPIPE: `course … | head` ends without a word, as other programs do
+INTERRUPTED, NOBODY_READS = 130, 141  # the exit statuses that shells expect after Ctrl-C and SIGPIPE
 
 
 def main() -> None:

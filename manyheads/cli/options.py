@@ -19,7 +19,6 @@ from rich.text import Text
 from ..course import Assignment, Course, CourseError, Exercise, find_course, load_course
 from ..course.model import UnknownAssignment, assignment_named, exercises_called, unknown
 from ..report.called import as_called, next_alone, text_as_called
-from . import NOBODY_READS
 
 CourseOption = Annotated[
     Path | None, typer.Option("--course", help="The folder with course.yaml [default: from here upwards].")
@@ -140,7 +139,7 @@ class Console(rich.console.Console):
         """End the command, and let nothing more be written: whoever read the output is gone."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(NOBODY_READS)
+        raise SystemExit(141)  # as after SIGPIPE
 
 
 def open_console(*, stderr: bool = False) -> Console:

@@ -68,4 +68,4 @@ def load_magics(exercise: str) -> None:
     from .magics import Magics
 
     if (shell := get_ipython()) is not None:
-        Magics(shell, exercise)
+        Magics(shell, exercise, source_of)

@@ -36,7 +36,6 @@ from ..student.check_attempt import check_attempt
 from ..student.hints import note_first
 from ..student.question import answer_lines, question_lines, read_letters
 from ..submission import read_file
-from . import source_of
 
 _OF_ONE = {"check", "hint", "trace", "plot", "ask", "train"}  # commands about one exercise: here, the notebook's
 
@@ -44,9 +43,9 @@ _OF_ONE = {"check", "hint", "trace", "plot", "ask", "train"}  # commands about o
 class Magics:
     """The magics, registered with one shell."""
 
-    def __init__(self, shell: InteractiveShell, exercise: str) -> None:
-        """`exercise`: the id of the notebook's exercise."""
-        self._shell, self._exercise = shell, exercise
+    def __init__(self, shell: InteractiveShell, exercise: str, source_of: Callable[[dict[str, object]], str]) -> None:
+        """`exercise`: the id of the notebook's exercise. `source_of`: the text of what a kernel defines."""
+        self._shell, self._exercise, self._source_of = shell, exercise, source_of
         self._seed = random.randrange(1000)  # of questions: the next %ask with letters is about the same
         for name, answer in (("check", self._check), ("ask", self._ask), ("course", self._course)):
             self._shell.register_magic_function(self._magic(answer), "line", name)
@@ -119,7 +118,7 @@ class Magics:
         names = self._shell.user_ns
         # A function whose cell has not run counts as its stub, so that those that use it are said to wait for it.
         stubs = [f"def {name}(): raise NotImplementedError" for name in exercise.shapes if name not in names]
-        source = "\n".join([source_of(names), *stubs])
+        source = "\n".join([self._source_of(names), *stubs])
         # A call sets the seed, which is the student's; and a function is called dozens of times, whatever it prints.
         with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()):
             result = check_attempt(read(exercise.fingerprints), LocalRecordingRunner(names), source or None, exercise)

@@ -1,15 +1,20 @@
-"""The weights of each head are found however they are computed."""
+"""The weights of each head are found however they are computed; of a sequence of calls the table grows to the right."""
+
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
 
-from manyheads.box.worker.messages import Call, TraceCall
+from manyheads.box.worker.answers import Traced
+from manyheads.box.worker.messages import Build, Call, FollowUp, Returned, TraceCall
 from manyheads.box.worker.tracing import trace
+from manyheads.course.shapes import parse_signature
 from manyheads.judge.axes import Axes
 from manyheads.student.example import Example
 from manyheads.student.follow import TABLES, TIMES
-from manyheads.student.heads import weights_by_call
+from manyheads.student.heads import shows_a_triangle, sides_of, weights_by_call
+from manyheads.student.plot_content import Picture, pictures_of
 
 B, NH, T, HD = 2, 3, 5, 4
 AXES = Axes({"B": B, "nh": NH, "T": T, "hd": HD})
@@ -67,3 +72,101 @@ def test_a_softmax_over_the_wrong_axis_is_shown_as_it_is() -> None:
 ])  # fmt: skip
 def test_where_no_weights_are_computed_none_are_shown(body: str) -> None:
     assert seen(body) is None
+
+
+CACHED = parse_signature("(width: nh * hd)(x: (B, T, C), cache: opaque) -> (y: (B, T, C), cache: opaque)")
+X = torch.randn(2, 7, 8, generator=torch.Generator().manual_seed(4))
+PAST = Returned(0, (1,))
+# Three tokens, then two, then the same past continued in another way, then one more after that.
+CALL = Call(
+    Build("Cached", (8,)),
+    (X[:, :3],),
+    returns=CACHED.form,
+    then=(FollowUp((X[:, 3:5], PAST)), FollowUp((X[:, 5:7], PAST)), FollowUp((X[:, 6:7], Returned(2, (1,))))),
+)
+KEEPS = """
+import math, torch
+from torch import nn
+class Cached(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+    def forward(self, x, cache=None):
+        seen = x if cache is None else torch.cat((cache, x), dim=1)
+        q, k = (t.unflatten(-1, (2, 4)).transpose(1, 2) for t in (x, seen))
+        new, keys = x.shape[1], seen.shape[1]
+        visible = torch.ones(new, keys, dtype=torch.bool).tril(keys - new)
+        weights = (q @ k.mT).masked_fill(~visible, -math.inf).softmax(-1)
+        return (weights @ k).transpose(1, 2).flatten(2), seen
+"""
+AGAIN = KEEPS.replace("(x, seen))", "(seen, seen))").replace("new, keys = x.shape", "new, keys = seen.shape")
+AGAIN = AGAIN.replace("flatten(2), seen", "flatten(2)[:, -x.shape[1]:], seen")
+FUSED = KEEPS.replace("return (weights @ k)", "return (visible.to(q) @ k)").replace("weights = ", "# ")
+
+
+def follow_calls(source: str) -> Traced:
+    namespace: dict[str, object] = {}
+    exec(compile(source, "a.py", "exec"), namespace)
+    return trace(namespace, TraceCall(CALL, TABLES, TIMES), "a.py")
+
+
+@pytest.fixture(scope="module")
+def example() -> Example:
+    """The sequence, with the outputs of the right attempt."""
+    right = follow_calls(KEEPS)
+    outputs = [y for place in range(0, 8, 2) if (y := right.reply.outputs[place].tensor) is not None]
+    axes = Axes({"B": 2, "T": 3, "C": 8, "nh": 2, "hd": 4}, packed=frozenset({"C"}))
+    each = [
+        Example(CALL, y, True, CACHED, axes, place=2 * i, label=f"y of call {i + 1}") for i, y in enumerate(outputs)
+    ]
+    return replace(each[0], others=tuple(each[1:]))
+
+
+def grown(example: Example, source: str) -> list[Picture]:
+    return [picture for picture in pictures_of(example, follow_calls(source)) if ", call " in picture.title]
+
+
+def test_the_keys_are_those_of_the_past_that_is_continued(example: Example) -> None:
+    assert sides_of(example) == [(3, 3), (2, 5), (2, 5), (1, 6)]
+
+
+def test_a_table_for_each_call_with_the_triangle_at_the_lower_right(example: Example) -> None:
+    found = [weights for weights in weights_by_call(example, follow_calls(KEEPS)) if weights is not None]
+    assert [weights.shape for weights in found] == [(2, 3, 3), (2, 2, 5), (2, 2, 5), (2, 1, 6)]
+    for weights in found:
+        new, keys = weights.shape[1:]
+        hidden = torch.tensor([[j > keys - new + i for j in range(keys)] for i in range(new)])
+        assert torch.equal(weights[0] == 0, hidden)
+    assert not torch.equal(found[1], found[2])  # two futures of one past
+
+
+@pytest.mark.parametrize("source", [KEEPS, AGAIN], ids=["keys are kept", "all rows are computed again"])
+def test_the_weights_of_each_call_are_drawn(example: Example, source: str) -> None:
+    shown = grown(example, source)
+    assert [each.title for each in shown] == [f"your weights in Cached, call {n}" for n in range(1, 5)]
+    assert {(each.rows, each.columns) for each in shown} == {("new query", "key so far")}
+    assert [[panel.title for panel in each.panels] for each in shown] == [["head 0", "head 1"]] * 4
+    for each, weights in zip(shown, weights_by_call(example, follow_calls(KEEPS)), strict=True):
+        assert weights is not None
+        torch.testing.assert_close(torch.stack([p.values for p in each.panels if p.values is not None]), weights)
+
+
+def sequence(*sizes: int) -> Example:
+    """Chunks of these sizes, one after the other."""
+    x = torch.zeros(2, sum(sizes), 8)
+    then = tuple(FollowUp((x[:, :n], Returned(i, (1,)))) for i, n in enumerate(sizes[1:]))
+    call = Call(Build("Cached", (8,)), (x[:, : sizes[0]],), returns=CACHED.form, then=then)
+    return Example(call, x, True, CACHED, Axes({"B": 2, "T": sizes[0], "C": 8, "nh": 2, "hd": 4}))
+
+
+@pytest.mark.parametrize(("sizes", "shows"), [((3, 2), True), ((5, 1, 1), False), ((3,), False)])
+def test_sequences_are_chosen_that_show_the_triangle(sizes: tuple[int, ...], shows: bool) -> None:
+    assert shows_a_triangle(sequence(*sizes)) is shows
+
+
+def test_where_no_weights_are_seen_nothing_is_drawn(example: Example) -> None:
+    assert grown(example, FUSED) == []
+
+
+def test_keys_as_many_as_channels_are_not_taken_for_weights(example: Example) -> None:
+    alike = replace(example, axes=replace(example.axes, sizes={**example.axes.sizes, "hd": 5}))
+    assert [weights is None for weights in weights_by_call(alike, follow_calls(KEEPS))] == [False, True, True, False]
