@@ -1,8 +1,12 @@
-"""What is said about a followed call."""
+"""What is said about a followed call: its lines, its loops, views that are doubted, and where each number came from."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from manyheads.student.explain_trace import Explained, Repeated, TraceLine
+from manyheads.box.worker.answers import Step, TensorInfo
+from manyheads.judge.axes import Axes
+from manyheads.student.explain_trace import Explained, Item, Loop, Repeated, TraceLine, fold, view_warning
 from tests.student.real import Explain
 
 WRONG_VIEW = """
@@ -132,3 +136,109 @@ def test_numbers_are_kept_on_demand(explain: Explain) -> None:
     crops = [op.crop for line in lines(told) for op in line.operations]
     assert all(crop is not None and crop.shape == (2, 3) for crop in crops)
     assert all(op.crop is None for line in lines(explain("fused_qkv")[0]) for op in line.operations)
+
+
+def unrolled(items: tuple[Item, ...]) -> list[int]:
+    steps: list[int] = []
+    for item in items:
+        steps += unrolled(item.body) * item.times if isinstance(item, Loop) else [item]
+    return steps
+
+
+GROWS = [step for t in range(6) for step in (10 + t, 1)]  # steps 10, 11, 12 … are one line with growing shapes
+
+
+@pytest.mark.parametrize(("order", "folded"), [
+    pytest.param([0, 1, 2, 1], (0, 1, 2, 1), id="what runs once stays"),
+    pytest.param([9, *[1, 2] * 50, 8], (9, Loop((1, 2), 50, True), 8), id="a loop, and what stands around it"),
+    pytest.param([0, *[*[1] * 4, 2] * 3, 5], (0, Loop((Loop((1,), 4, True), 2), 3, True), 5), id="a loop in a loop"),
+    pytest.param([1, 2, 1, 2, 3] * 3, (Loop((Loop((1, 2), 2, True), 3), 3, True),), id="of two steps in a loop of two"),
+    pytest.param(GROWS, (Loop((10, 1), 6, False),), id="rounds whose shapes grow are rounds of the same lines"),
+    pytest.param([10, 1, 10, 10, 1, 10, 10, 10, 1], (Loop((10, 1), 3, False),), id="a first round may be a single step"),
+    pytest.param([step for _ in range(3) for step in (*range(10, 15), 1)], (Loop((Loop((10,), 5, False), 1), 3, True),),
+        id="a growing loop inside one that repeats"),
+])  # fmt: skip
+def test_rounds_of_the_same_lines_are_a_loop(order: list[int], folded: tuple[Item, ...]) -> None:
+    assert fold(order, lambda i: 10 if 10 <= i < 20 else i) == folded
+
+
+def first_rounds(items: tuple[Item, ...]) -> list[int]:
+    return [step for item in items for step in (first_rounds(item.body) if isinstance(item, Loop) else [item])]
+
+
+def all_alike(items: tuple[Item, ...]) -> bool:
+    return all(item.alike and all_alike(item.body) for item in items if isinstance(item, Loop))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(0, 3), max_size=60))
+def test_nothing_is_lost_and_nothing_added(order: list[int]) -> None:
+    folded = fold(order, lambda i: i)
+    shown, rest = first_rounds(folded), iter(order)
+    assert all(step in rest for step in shown)  # in their order
+    assert set(shown) == set(order)
+    if all_alike(folded):
+        assert unrolled(folded) == order
+
+
+AXES = Axes({"B": 2, "T": 5, "C": 12, "nh": 3, "hd": 4})
+B, T, C, NH, HD = AXES.sizes.values()
+
+
+def step(name: str, before: tuple[int, ...], after: tuple[int, ...]) -> Step:
+    return Step(name, (1,), (0,), (TensorInfo(before, "float32", True),), (TensorInfo(after, "float32", True),))
+
+
+MOVED = "T is no longer T: a step along it was "
+
+
+@pytest.mark.parametrize(("name", "before", "after", "says"), [
+    pytest.param("view", (B, T, C), (B, NH, T, HD), f"{MOVED}C numbers, here it is hd", id="the wrong view"),
+    pytest.param("reshape", (B, T, 3 * C), (B, NH, T, 3 * HD), MOVED, id="the wrong view of q, k and v at once"),
+    pytest.param("view", (B, T, C), (B * NH, T, HD), MOVED, id="the wrong view with batch and heads in one"),
+    pytest.param("view", (B, NH, T, HD), (B, T, C), MOVED, id="the wrong merge"),
+    pytest.param("view", (B, T, C), (B, T, NH, HD), "", id="the right view"),
+    pytest.param("reshape", (B, T, NH, HD), (B, T, C), "", id="the right merge"),
+    pytest.param("view", (B, NH, T, HD), (B * NH, T, HD), "", id="batch and heads in one"),
+    pytest.param("view", (B, T, C), (B * T, C), "", id="tokens of all sequences in one"),
+    pytest.param("transpose", (B, T, NH, HD), (B, NH, T, HD), "", id="a transpose, which does move"),
+    pytest.param("unflatten", (B, T, 3 * C), (B, T, 3, NH, HD), "", id="q, k and v apart"),
+    pytest.param("view", (T, T), (1, 1, T, T), "", id="a mask"),
+])  # fmt: skip
+def test_a_view_that_moves_tokens_is_doubted(name, before, after, says):
+    warning = view_warning(step(name, before, after), AXES)
+    assert (warning.startswith(says), bool(warning)) == (True, bool(says))
+
+
+def test_only_tokens_are_doubted_for_three_of_a_kind_may_be_as_many_as_the_batch() -> None:
+    axes = Axes({"B": 3, "T": 5, "C": 12})
+    assert view_warning(step("view", (3, 5, 36), (15, 3, 12)), axes) == ""
+
+
+MERGED = "def merge_heads(y): return y.transpose(1, 2).flatten(2)\n"
+
+
+def test_the_right_split_gives_a_head_its_channels_of_every_token(explain: Explain) -> None:
+    first, second = explain("reshape_dance")[0].tables
+    assert (first.wrong, second.wrong, first.title, second.title) == ((), (), "head 0", "head 1")
+    assert "by its address in x," in first.legend
+    assert [row[1] for row in second.rows[:2]] == [list(range(6, 12)), list(range(106, 112))]
+    assert [row[0] for row in first.rows[:2]] == ["token 0", "token 1"]
+
+
+def test_the_wrong_view_is_seen(explain: Explain) -> None:
+    source = f"def split_heads(x, n_head): B, T, C = x.shape; return x.view(B, n_head, T, -1)\n{MERGED}"
+    first, *_ = explain("reshape_dance", source)[0].tables
+    yours = [row[1] for row in first.rows]
+    assert yours[:3] == [list(range(6)), list(range(6, 12)), list(range(12, 18))]
+    assert yours[5] == list(range(100, 106))
+    assert len(first.wrong) == 8
+    assert first.rows[1][2] == list(range(100, 106))
+
+
+@pytest.mark.parametrize(("id_", "source"), [
+    ("attention_scores", ""), ("fused_qkv", ""), ("reshape_dance", f"def split_heads(x, n_head): return x\n{MERGED}"),
+])  # fmt: skip
+def test_what_computes_new_numbers_or_another_shape_has_no_tables(explain: Explain, id_: str, source: str) -> None:
+    told = explain(id_, *[source] * bool(source))
+    assert [each.tables for each in (told[:1] if source else told) if each.tables] == []
