@@ -395,7 +395,7 @@ def train(
             raise typer.Exit(1) from None
     last, first = (math.exp(min(loss, 20)) for loss in (fmean(losses[-RECENT:]), losses[0]))
     means = f"means being as unsure as among {last:.1f} equally likely characters; at first it was {first:.1f}"
-    console.say(f"A loss of {math.log(last):.2f} {means}.")
+    console.tell(f"A loss of {math.log(last):.2f} {means}.")
     console.print("It writes:")
     console.print(*(f"  {part}" for line in text.splitlines() for part in wrap(line, FOLD)), sep="\n", markup=False)
     console.print(f"Next: course {'plot' if wanted in done_exercises(loaded) else 'check'} {wanted.id}")

@@ -44,7 +44,7 @@ def find_course(start: Path) -> Path:
     for folder in (start, *start.parents):
         if (folder / NAME).is_file():
             return folder
-    raise CourseError(f"no {NAME} in {start} or above it. Next: change to the course's folder, or pass --course FOLDER")
+    raise CourseError(f"no {NAME} in {start} or above it. Next: change to the course's folder, then: course status")
 
 
 def load_course(root: Path) -> Course:

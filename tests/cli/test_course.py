@@ -80,7 +80,7 @@ def test_on_a_terminal_a_refusal_ends_lines_between_words_and_begins_one_with_wh
 
 
 @pytest.mark.parametrize(("arguments", "says", "next_"), [
-    pytest.param(["status"], "no course.yaml in", "change to the course's folder, or pass --course FOLDER", id="no course"),
+    pytest.param(["status"], "no course.yaml in", "change to the course's folder, then: course status", id="no course"),
     pytest.param(["status", "--course", "nowhere"], "cannot be read", "pass --course FOLDER", id="no such course"),
     pytest.param(["check", "median", "--course", TINY], "there is no exercise 'median'; there are: running_mean", "course status", id="an unknown exercise to check"),
     pytest.param(["verify", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to verify"),
