@@ -48,7 +48,8 @@ def check(
 
     Example: `course check reshape_dance`, or `course check --watch` while you write.
     """
-    desk, names = Desk(course_of(course), fresh=fresh), exercises or []
+    names, is_text = exercises or [], format == "text" and not as_json
+    desk = Desk(course_of(course), fresh=fresh, quiet=not is_text)
     every = desk.course.exercises
     named = exercises_named(desk.course, names, assignment)
     if watch and as_json:
@@ -57,7 +58,7 @@ def check(
         if watch:
             desk.box()  # before there are threads
             with suppress(KeyboardInterrupt):  # Ctrl-C ends watching
-                watch_saves(desk, named, as_lines=format == "lines")
+                watch_saves(desk, named, as_lines=not is_text)
             return
         owns = [read_own(desk.course, exercise) for exercise in named]
         begun = [own for own in owns if own.is_begun]
@@ -65,15 +66,11 @@ def check(
             owns = begun
         elif len(names) == 1 and len(exercises_called(every, names[0])) > 1:
             owns = begun or owns  # of one number in two assignments, what is begun is meant
-        if as_json or format == "lines":
-            told = [check_told(desk, own) for own in owns]
+        if not is_text:
+            told = tuple(check_told(desk, own) for own in owns)
             lines = [line for each in told for line in problem_lines(desk.course, each)]
-            shown = (
-                Evidence(command="check", exercises=tuple(told)).model_dump_json(indent=1)
-                if as_json
-                else "\n".join(lines)
-            )
-            print(shown, end="\n" * bool(shown))
+            lines = [Evidence(command="check", exercises=told).model_dump_json(indent=1)] if as_json else lines
+            print(*lines, sep="\n", end="\n" * bool(lines))
             if any(each.state != "done" for each in told):
                 raise typer.Exit(1)
         elif owns:

@@ -50,11 +50,12 @@ LINE_EVERY, SHORT = 100, 40  # steps between two lines that stay, and how many c
 class Desk(Checks):
     """The checks of a student's own attempts, with what is waited for shown on a console."""
 
-    def __init__(self, course: Course, *, fresh: bool = False, looks: bool = False) -> None:
-        """`fresh`, `looks`: as Checks has them."""
+    def __init__(self, course: Course, *, fresh: bool = False, looks: bool = False, quiet: bool = False) -> None:
+        """`fresh`, `looks`: as Checks has them. `quiet`: nothing is shown meanwhile, for programs that read what is told."""
         super().__init__(course, fresh=fresh, looks=looks)
         self.console = open_console()
-        self.waiting = lambda exercise: waiting(self.console, f"checking {label_of(exercise)}")
+        if not quiet:
+            self.waiting = lambda exercise: waiting(self.console, f"checking {label_of(exercise)}")
 
 
 def own_meant(course: Course, name: str | None, command: str) -> Own:
@@ -183,7 +184,7 @@ def status(
 
     Example: `course status`
     """
-    desk = Desk(course_of(course), fresh=fresh, looks=True)
+    desk = Desk(course_of(course), fresh=fresh, looks=True, quiet=as_json)
     console, named = desk.console, options.exercises_named(desk.course, [], assignment)
     owns = [read_own(desk.course, exercise) for exercise in named]
     with desk:

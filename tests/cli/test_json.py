@@ -155,7 +155,9 @@ def task(student_copy: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
 
 def test_what_is_wrong_is_a_line_with_its_place_its_sentence_and_its_hint(run_course: Run, student_copy: Path) -> None:
     (student_copy / SCRIPT).write_text(WRONG, encoding="utf-8")
-    done = run_course("check", "--format", "lines", cwd=student_copy)
+    done = run_course(
+        "check", "--format", "lines", cwd=student_copy, env={"FORCE_COLOR": "1"}
+    )  # as in a task's terminal
     (line,) = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (1, "")
     assert line.startswith(TOLD)
