@@ -1,4 +1,4 @@
-"""`course trace`, as a student asks it: also of code that loops, exits or floods."""
+"""course trace and course plot, as a student asks them: also of code that loops, exits or floods."""
 
 import json
 from collections.abc import Callable
@@ -123,3 +123,29 @@ def test_code_that_does_not_answer_gives_one_sentence(followed, source, says):
     seen = followed(source)
     assert seen.shown == ()
     assert seen.ended.startswith(says)
+
+
+WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
+
+
+def test_a_picture_is_written_and_told_in_words(run_course: Run, student_copy: Path) -> None:
+    (student_copy / SCRIPT).write_text(WRONG, encoding="utf-8")
+    done = run_course("plot", "running_mean", cwd=student_copy / "exercises")
+    assert (done.returncode, done.stderr) == (0, "")
+    first, where, following = done.stdout.splitlines()
+    assert first.startswith("running_mean(x): the largest difference is ")
+    assert where == f"Drawn in {student_copy / 'plots' / 'running_mean.html'}"
+    assert following == "Next: course check running_mean"
+    page = (student_copy / "plots" / "running_mean.html").read_text(encoding="utf-8")
+    assert f"<figcaption>{first}</figcaption>" in page
+
+
+def test_a_picture_may_go_elsewhere_but_not_where_none_can_be(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / SCRIPT).write_text(WRONG, encoding="utf-8")
+    app(["plot", "running_mean", "--out", "mine.html"], standalone_mode=False)
+    assert "Drawn in mine.html" in capsys.readouterr().out
+    assert (here / "mine.html").exists()
+    says = r"cannot be written \(.*\)\. Next: course plot running_mean --out ~/running_mean\.html$"
+    with pytest.raises(CourseFault, match=says):
+        app(["plot", "running_mean", "--out", "course.yaml/mine.html"], standalone_mode=False)
+    assert not (here / "plots").exists()
