@@ -159,10 +159,7 @@ def with_endless_line(
     ended: the calls that ended the attempt's process, by the id of the check.
     """
     late = [check for check in result.checks if check.outcome == "timeout" and check.id in ended]
-    if not late:
-        return result
-    line = _line(source, ended[late[0].id], box, limits, dtype)
-    if not line:
+    if not late or not (line := _line(source, ended[late[0].id], box, limits, dtype)):
         return result
     said = dict.fromkeys((check.evidence for check in late), _sentence(source.source, line))
     checks = tuple(c.model_copy(update={"evidence": said[c.evidence]}) if c in late else c for c in result.checks)
