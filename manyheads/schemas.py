@@ -9,7 +9,6 @@ from pydantic import BaseModel
 
 from .course.decisions import OverridesFile
 from .course.file import CourseFile
-from .report.result_evidence import Evidence
 from .result import Result
 
 HERE = Path(__file__).parent
@@ -17,7 +16,6 @@ SCHEMAS: dict[Path, type[BaseModel]] = {
     HERE / "course" / "course.schema.json": CourseFile,
     HERE / "course" / "overrides.schema.json": OverridesFile,
     HERE / "result.schema.json": Result,
-    HERE / "evidence.schema.json": Evidence,
 }
 
 

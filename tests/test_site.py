@@ -39,7 +39,6 @@ def test_the_site_has_a_page_for_everything_in_four_groups(site: Path) -> None:
     ("checks", "assert_matches"),
     ("misconceptions", "wrong_view"),
     ("misconceptions-reshape_dance", "wrong_view"),
-    ("evidence", "how many hints to it were shown"),
 ])  # fmt: skip
 def test_a_reference_page_is_made_from_what_it_is_about(site: Path, page: str, words: str) -> None:
     assert words in (site / f"{page}.html").read_text(encoding="utf-8")
@@ -59,7 +58,7 @@ CUT = """[...document.querySelectorAll("pre:not(.drawn), .table-wrapper")].filte
 
 
 @pytest.mark.parametrize("width", [1200, 390])
-@pytest.mark.parametrize("page", [*PAGES, "faq", "evidence", "performance", "misconceptions-fused_qkv"])
+@pytest.mark.parametrize("page", [*PAGES, "faq", "results", "performance", "misconceptions-fused_qkv"])
 def test_no_command_and_no_column_is_out_of_sight(site: Path, browser: Browser, page: str, width: int) -> None:
     browser.open(site / f"{page}.html", width=width)
     assert browser.js(CUT) == []

@@ -26,7 +26,7 @@ GROUPS = {
         "collect", "decisions", "reports", "nbgrader", "gradescope", "pull-requests", "cluster", "writing-exercises",
         "contributing",
     ],
-    "Reference": ["commands", "course-yaml", "overrides-yaml", "results", "evidence", "checks", "misconceptions"],
+    "Reference": ["commands", "course-yaml", "overrides-yaml", "results", "checks", "misconceptions"],
     "Explanation": ["diagnosis", "architecture", "threat-model", "performance", "attention", "gallery"],
 }  # fmt: skip
 CHECKS = """# What checks import
@@ -93,7 +93,6 @@ def made_pages() -> dict[str, str]:
         "results": schema_page(
             "result", "A result", "What `course grade` writes: `results/<student>/<assignment>.json`."
         ),
-        "evidence": schema_page("evidence", "Evidence", "What `course check` and `course status` print with `--json`."),
         "checks": CHECKS,
         **misconception_pages(load_course(ROOT)),
     }

@@ -15,7 +15,7 @@ from ..course.model import exercises_called
 from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.ladder import after_done, following, how_far, welcome
-from ..report.result_evidence import Evidence, defined_on
+from ..report.problems import defined_on
 from ..report.terminal import fitted_report, next_after
 from ..report.words import attempt_words
 from ..result import ExerciseResult
@@ -23,7 +23,7 @@ from ..student.hints import note_first
 from ..student.own_attempt import Own, done_exercises, from_here, read_own, state_of
 from ..submission import proved_line
 from . import options
-from .learn import Desk, check_told, problem_lines
+from .learn import Desk, check_own, json_of, problem_lines
 from .options import course_of, exercises_named
 
 _DONE = "Done. What you save is checked again"
@@ -67,11 +67,11 @@ def check(
         elif len(names) == 1 and len(exercises_called(every, names[0])) > 1:
             owns = begun or owns  # of one number in two assignments, what is begun is meant
         if not is_text:
-            told = tuple(check_told(desk, own) for own in owns)
-            lines = [line for each in told for line in problem_lines(desk.course, each)]
-            lines = [Evidence(command="check", exercises=told).model_dump_json(indent=1)] if as_json else lines
-            print(*lines, sep="\n", end="\n" * bool(lines))
-            if any(each.state != "done" for each in told):
+            results = [check_own(desk, own) for own in owns]
+            lines = [line for own, result in zip(owns, results, strict=True) for line in problem_lines(own, result)]
+            shown = json_of(owns, results) if as_json else "\n".join(lines)
+            print(shown, end="\n" * bool(shown))
+            if not all(result and result.is_done for result in results):
                 raise typer.Exit(1)
         elif owns:
             _show(desk, owns, names)
@@ -168,9 +168,9 @@ def watch_saves(desk: Desk, named: Sequence[Exercise], *, as_lines: bool) -> Non
     for exercise in _saves(named, next((each for each in named if each not in known), named[-1])):
         if as_lines:
             print("checking what is saved", flush=True)
-            told = [check_told(desk, own) for each in named if (own := read_own(course, each)).is_started]
-            lines = [line for each in told for line in problem_lines(course, each)]
-            print(*lines, f"checked {len(told)} of {len(named)}: {len(lines)} to mend", sep="\n", flush=True)
+            owns = [own for each in named if (own := read_own(course, each)).is_started]
+            lines = [line for own in owns for line in problem_lines(own, check_own(desk, own))]
+            print(*lines, f"checked {len(owns)} of {len(named)}: {len(lines)} to mend", sep="\n", flush=True)
             continue
         if console.is_terminal:
             console.clear()

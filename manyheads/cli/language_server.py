@@ -5,7 +5,7 @@ It looks at what is saved, never at what is being typed. Imports pygls, which ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
@@ -20,29 +20,33 @@ from ..course import CourseError, find_course, load_course
 from ..diagnosis.recording_file import read
 from ..errors import CourseFault
 from ..report.called import as_called
-from ..report.result_evidence import ExerciseEvidence
+from ..report.problems import Problem, problems
 from ..student.choose_example import examples_named
 from ..student.explain_trace import Explained, TraceLine, explained
 from ..student.follow import Source, follow
 from ..student.hints import Hint
 from ..student.own_attempt import Checks, Own, read_own, recorded_path
 from ..submission import lines_of
-from .learn import check_told, hint_on
+from .learn import check_own, hint_on
 
 HINT, SOURCE = "course.hint", "course"
 
 
-def diagnostics_of(told: ExerciseEvidence, uri: str, hint: Hint | None = None) -> Iterator[types.Diagnostic]:
+def diagnostics_of(wrong: Iterable[Problem], uri: str, hint: Hint | None = None) -> Iterator[types.Diagnostic]:
     """Yield what is wrong, with what was seen, at its line; the hint is related information.
 
     hint: the last that was asked for, which is about the first and stands in place of the first one's own.
     """
-    for each in told.wrong:
-        start, end = (types.Position(each.line - 1, column - 1) for column in (each.column, each.end_column))
-        place, said = types.Range(start, end), hint.sentence if hint else each.hint and f"Hint: {each.hint}"
+    for report, line, *columns in wrong:
+        start, end = (types.Position(line - 1, column - 1) for column in columns)
+        place, said = types.Range(start, end), hint.sentence if hint else report.hint and f"Hint: {report.hint}"
         related = [types.DiagnosticRelatedInformation(types.Location(uri, place), said)] if said else []
-        seen = (text for kind, text, _ in each.report.told if kind != "hint")
-        message, error = "\n".join(filter(None, (each.report.head, *seen))), types.DiagnosticSeverity.Error
+        seen = (
+            text
+            for kind, text, _ in report.told
+            if kind in ("evidence", "also") or (kind == "check" and text == report.check)
+        )
+        message, error = "\n".join(filter(None, (report.head, *seen))), types.DiagnosticSeverity.Error
         yield types.Diagnostic(place, message, error, source=SOURCE, related_information=related)
         hint = None
 
@@ -75,10 +79,11 @@ class Editor:
 
     def publish(self, uri: str, own: Own) -> None:
         """Check what is saved, and publish what is wrong; nothing where the student works in the notebook."""
-        told = check_told(Checks(own.course, self._box), own)
+        result = check_own(Checks(own.course, self._box), own)
         of, hint = self._hints.get(uri, (None, None))
-        wrong = diagnostics_of(told, uri, hint if of == own else None) if told.file.endswith(".py") else ()
-        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, list(wrong)))
+        found = problems(result, own.source) if result and own.source.name.endswith(".py") else ()
+        wrong = list(diagnostics_of(found, uri, hint if of == own else None))
+        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, wrong))
 
     def hint(self, uri: str, own: Own) -> None:
         """Show the next hint, and let the diagnostic have it."""

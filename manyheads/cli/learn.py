@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,11 +20,11 @@ from ..box.names import Device
 from ..course import Course, CourseError
 from ..report.labels import label_of
 from ..report.ladder import Rung, State, ladder
-from ..report.result_evidence import Evidence, ExerciseEvidence, evidence_of
+from ..report.problems import problems, without_ids
 from ..report.words import attempt_words, function_reports
 from ..result import ExerciseResult
 from ..student import own_attempt
-from ..student.hints import Hint, level_of, next_hint, note_first
+from ..student.hints import Hint, next_hint, note_first
 from ..student.own_attempt import Checks, Own, done_exercises, from_here, read_own, recorded_path
 from ..student.question import ASKED, LETTERS, answer_lines, question_lines, read_letters
 from ..submission import lines_of, proved_line
@@ -98,44 +99,31 @@ def follow_own(
         return own, follow(box, course.limits.for_worker(), own.source, chosen, *kept)
 
 
-def check_told(checks: Checks, own: Own) -> ExerciseEvidence:
-    """Return what `course check` tells of an attempt."""
+def check_own(checks: Checks, own: Own) -> ExerciseResult | None:
+    """Return what a check of the attempt finds, whose first hint is told with it; None where there is no file."""
     result = None if own.source.missing else checks.result(own)
     if result is not None:
         note_first(result, checks.course.root)
-    return own_told(own, result)
+    return result
 
 
-def own_told(own: Own, result: ExerciseResult | None) -> ExerciseEvidence:
-    """Return what is known of it as data: its state and its points, and of what was checked the functions and the checks."""
-    exercise, source, next_ = own.exercise, own.source, f"course check {own.exercise.id}"
-    state = "missing" if source.missing else "in progress" if own.is_started else "untouched"
-    known: dict[str, Any] = {"problem": source.problem}
-    if result is not None:
-        words = attempt_words(result)
-        state, next_ = ("done", "") if result.is_done else (state, next_)
-        next_ = f"course hint {exercise.id}" if words.gives_hint else (words.first and words.first.next) or next_
-        # The first hint is told with the check.
-        told = evidence_of(result, source, lambda each: max(level_of(result, each.named, own.course.root), 1))
-        known = {"functions": told[0], "checks": told[1], "unseen": result.unseen, "note": result.note}
-    return ExerciseEvidence(
-        id=exercise.id,
-        title=exercise.title,
-        assignment=exercise.assignment.id,
-        file=exercise.script.with_name(source.name).relative_to(own.course.root).as_posix(),
-        max_score=exercise.points,
-        **{"state": state, "next": next_, "score": (result and result.score) or 0.0, **known},
-    )
+def json_of(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> str:
+    """Return the results as one JSON object; of what was not checked there are no checks, and a note says why."""
+    told = []
+    for own, result in zip(owns, results, strict=True):
+        id_, most, why = own.exercise.id, own.exercise.points, own.source.problem or "not started"
+        nothing = ExerciseResult(id=id_, score=0, max_score=most, checks=(), note=why)
+        told.append(without_ids(result or nothing).model_dump())
+    return json.dumps({"exercises": told}, indent=1, ensure_ascii=False)
 
 
-def problem_lines(course: Course, told: ExerciseEvidence) -> Iterator[str]:
+def problem_lines(own: Own, result: ExerciseResult | None) -> Iterator[str]:
     """Yield a line for each thing that is wrong, as compilers do: path:line:column: error: sentence. Of a notebook, line 1."""
-    path = from_here(course.root / told.file)
-    for each in told.wrong:
-        place = "1:1" if each.cell else f"{each.line}:{each.column}"
-        yield f"{path}:{place}: error: {each.sentence}{each.hint and f' Hint: {each.hint}'}"
-    if told.problem:
-        yield f"{path}:1:1: error: {' '.join(told.problem.split())}"
+    for each in problems(result, own.source) if result else ():
+        place = "1:1" if own.source.cells else f"{each.line}:{each.column}"
+        yield f"{own.path}:{place}: error: {each.sentence}"
+    if result is None:
+        yield f"{own.path}:1:1: error: {' '.join(own.source.problem.split())}"
 
 
 def hint(
@@ -190,7 +178,7 @@ def status(
     with desk:
         results = [desk.result(own) if own.is_started else None for own in owns]
     if as_json:
-        print(Evidence(command="status", exercises=tuple(map(own_told, owns, results))).model_dump_json(indent=1))
+        print(json_of(owns, results))
         return
     rungs = list(map(_rung, owns, results))
     console.print(ladder(rungs))

@@ -34,7 +34,10 @@ AssignmentOption = Annotated[
 ]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Run again what has not changed since its last check.")]
 JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print JSON, as manyheads/evidence.schema.json describes it, and nothing else.")
+    bool,
+    typer.Option(
+        "--json", help="Print JSON, results as manyheads/result.schema.json describes them, and nothing else."
+    ),
 ]
 
 

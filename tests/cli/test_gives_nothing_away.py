@@ -14,10 +14,11 @@ from manyheads.authoring.leaks import Lines, _normalised, hidden_lines
 from manyheads.box.forked import open_own_box
 from manyheads.box.level import Box
 from manyheads.checks.local import LocalRecordingRunner, namespace_of
-from manyheads.cli.learn import check_told, hint_on
+from manyheads.cli.learn import check_own, hint_on
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.bank import load_bank
 from manyheads.diagnosis.recording_file import read
+from manyheads.report.problems import without_ids
 from manyheads.student.check_attempt import check_attempt
 from manyheads.student.choose_example import examples
 from manyheads.student.explain_trace import explained
@@ -75,10 +76,10 @@ def hidden_of(exercise: Exercise) -> Exercise:
 
 def told_of(course: Course, exercise: Exercise, box: Box) -> list[Any]:
     """What `course check --json`, `course trace` and hints tell of the attempt that is saved; the third is nearly the answer."""
-    told: list[Any] = [check_told(Checks(course, box), read_own(course, exercise)).model_dump(mode="json")]
     own = read_own(course, exercise)
-    source, result = own.source, own.last
+    source, result = own.source, check_own(Checks(course, box), own)
     assert result is not None
+    told: list[Any] = [without_ids(result).model_dump(mode="json")]
     hints = [hint for _ in range(3) if (hint := hint_on(own, result)) is not None]
     told += [[hint.title, hint.sentence] for hint in hints if not hint.sentence.startswith("Hint 3")]
     if not source.source.startswith("mutant = "):

@@ -20,11 +20,13 @@ from manyheads.authoring.templates import as_they_are
 from tests.conftest import Run
 from tests.make import COURSE, REPOSITORY, RIGHT, TINY, run
 
-SCHEMA = json.loads(Path(manyheads.__file__).with_name("evidence.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(Path(manyheads.__file__).with_name("result.schema.json").read_text(encoding="utf-8"))
+OF_AN_EXERCISE = {"$defs": SCHEMA["$defs"], "$ref": "#/$defs/ExerciseResult"}
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 WRONG = RIGHT.replace("mean()", "sum()")
 LINE = next(number for number, line in enumerate(WRONG.splitlines(), 1) if "sum()" in line)
 IDS = yaml.safe_load((TINY / "grader" / "texts.yaml").read_text(encoding="utf-8"))
+STUB = (TINY / SCRIPT).read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -35,11 +37,9 @@ def asked(run_course: Run, student_copy: Path) -> Callable[..., tuple[int, dict[
         (student_copy / SCRIPT).write_text(source, encoding="utf-8")
         done = run_course(*arguments, "--json", cwd=student_copy)
         assert done.stderr == ""
-        told = json.loads(done.stdout)
-        assert [error.message for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(told)] == []
-        assert (told["version"], told["command"]) == (1, arguments[0])
+        (exercise,) = json.loads(done.stdout)["exercises"]
+        assert [error.message for error in jsonschema.Draft202012Validator(OF_AN_EXERCISE).iter_errors(exercise)] == []
         assert not [id_ for id_ in IDS if f'"{id_}"' in done.stdout]
-        (exercise,) = told["exercises"]
         return done.returncode, exercise
 
     return asked
@@ -47,69 +47,55 @@ def asked(run_course: Run, student_copy: Path) -> Callable[..., tuple[int, dict[
 
 def test_a_mistake_is_told_with_its_line_its_title_and_its_hint(asked, run_course, student_copy):
     status, told = asked(WRONG, "check")
-    wrong = [check for check in told["checks"] if check["outcome"] != "passed"]
     text = run_course("check", cwd=student_copy)
-    assert (status, told["state"], told["next"]) == (1, "in progress", "course hint running_mean")
-    assert (told["file"], text.returncode) == (SCRIPT, 1)
-    assert wrong
-    for check in wrong:
-        assert (check["line"], check["function"], check["hint_level"]) == (LINE, "running_mean", 1)
-        assert check["misconception"].removesuffix(".") in " ".join(text.stdout.split())
-        assert check["hint"] in " ".join(text.stdout.split())
+    said = " ".join(text.stdout.split())
+    (named,) = told["diagnosis"]
+    assert (status, text.returncode, [line["line"] for line in told["lines"]]) == (1, 1, [LINE])
+    assert named["title"].removesuffix(".") in said
+    assert named["hint"] in said
+    assert not any(check["hint"] for check in told["checks"]), "a hint stands with its misconception only"
+    assert not any(line["edit"] for line in told["lines"])
 
 
 def test_what_is_right_is_told_with_status_0(asked):
-    status, told = asked(RIGHT, "check")
-    assert (status, told["state"], told["next"]) == (0, "done", "")
-    assert {check["outcome"] for check in told["checks"]} == {"passed"}
-    assert {function["state"] for function in told["functions"]} == {"right"}
+    for command in ("check", "status"):
+        status, told = asked(RIGHT, command)
+        assert (status, told["score"]) == (0, told["max_score"])
+        assert {check["outcome"] for check in told["checks"]} == {"passed"}
+        assert {function["state"] for function in told["functions"]} == {"right"}
 
 
-@pytest.mark.parametrize(("source", "function", "line"), [
-    pytest.param("x = 1\n\ndef running_mean(x):\n    return x.mean(\n", "", 4, id="what cannot be parsed"),
-    pytest.param("x = 1\n\ndef running_mean(x):\n    return x.nothing\n", "running_mean", 4, id="an exception"),
-    pytest.param("x = 1\n\ndef running_mean(x):\n    y = 7\n    return x * y\n", "running_mean", 3, id="nothing proved"),
-    pytest.param("x = 1\ny = 2\n", "running_mean", 1, id="no definition"),
+@pytest.mark.parametrize(("source", "name", "line"), [
+    pytest.param("x = 1\n\ndef running_mean(x):\n    return x.mean(\n", "", "4:5", id="what cannot be parsed"),
+    pytest.param("x = 1\n\ndef running_mean(x):\n    return x.nothing\n", "running_mean: ", "4:5", id="an exception"),
+    pytest.param("x = 1\n\ndef running_mean(x):\n    y = 7\n    return x * y\n", "running_mean: ", "3:1", id="nothing proved"),
+    pytest.param("x = 1\ny = 2\n", "running_mean: ", "1:1", id="no definition"),
+    pytest.param(WRONG, "running_mean: ", f"{LINE}:", id="a proved line"),
 ])  # fmt: skip
-def test_the_line_is_that_of_the_exception_or_else_of_the_definition(asked, source, function, line):
-    status, told = asked(source, "check")
-    (wrong,) = [each for each in told["functions"] if each["state"] in ("wrong", "undefined")]
-    assert (status, wrong["function"], wrong["line"]) == (1, function, line)
+def test_a_line_is_that_of_the_exception_or_else_of_the_definition(run_course, student_copy, source, name, line):
+    (student_copy / SCRIPT).write_text(source, encoding="utf-8")
+    done = run_course("check", "--format", "lines", cwd=student_copy)
+    (said,) = done.stdout.splitlines()
+    assert (done.returncode, said.startswith(f"{SCRIPT}:{line}")) == (1, True), said
+    assert f" error: {name}" in said
 
 
-def test_in_a_notebook_the_line_is_told_with_its_cell(asked, run_course, student_copy):
+def test_in_a_notebook_the_line_is_told_with_its_cell(run_course, student_copy):
     notebook = jupytext.reads(RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].nothing()"), fmt="py:percent")
     jupytext.write(notebook, student_copy / NOTEBOOK)
-    stub = (TINY / SCRIPT).read_text(encoding="utf-8")
-    _, told = asked(stub, "check")
-    (wrong,) = [each for each in told["functions"] if each["state"] == "wrong"]
-    assert told["file"] == NOTEBOOK
-    assert f"on line {wrong['line_in_cell']} of code cell {wrong['cell']}" in wrong["evidence"]
+    (said,) = run_course("check", "--format", "lines", cwd=student_copy).stdout.splitlines()
+    assert said.startswith(f"{NOTEBOOK}:1:1: error: running_mean: ")
+    assert " of code cell " in said
 
 
 def test_of_two_untouched_stubs_the_script_is_told(run_course, student_copy):
-    for command in ("check", "status"):
-        done = run_course(command, "--json", *(["running_mean"] if command == "check" else []), cwd=student_copy)
-        (told,) = json.loads(done.stdout)["exercises"]
-        assert told["file"] == SCRIPT
-    assert {function["line"] for function in told["functions"]} <= {11}
     said = run_course("check", "running_mean", cwd=student_copy).stdout
     assert said.endswith(f"\nWrite running_mean, on line 11 of {SCRIPT}.\nNext: course check running_mean\n")
 
 
-def test_check_knows_how_many_hints_were_shown(asked, run_course, student_copy):
-    for level in (1, 2):
-        _, told = asked(WRONG, "check")  # which shows the first
-        assert {check["hint_level"] for check in told["checks"] if check["outcome"] != "passed"} == {level}
-        run_course("hint", "running_mean", cwd=student_copy)
-
-
 def test_status_tells_what_is_not_begun(asked):
-    stub = (TINY / SCRIPT).read_text(encoding="utf-8")
-    status, told = asked(stub, "status")
-    assert (status, told["state"], told["score"], told["checks"]) == (0, "untouched", 0.0, [])
-    status, told = asked(RIGHT, "status")
-    assert (status, told["state"], len(told["checks"]) > 1) == (0, "done", True)
+    status, told = asked(STUB, "status")
+    assert (status, told["note"], told["score"], told["checks"]) == (0, "not started", 0.0, [])
 
 
 def test_a_file_that_is_missing_is_told_in_the_object_with_status_1(run_course, student_copy):
@@ -117,7 +103,9 @@ def test_a_file_that_is_missing_is_told_in_the_object_with_status_1(run_course, 
         (student_copy / name).unlink()
     done = run_course("check", "running_mean", "--json", cwd=student_copy)
     (told,) = json.loads(done.stdout)["exercises"]
-    assert (done.returncode, told["state"], "is not here" in told["problem"]) == (1, "missing", True)
+    assert (done.returncode, told["checks"], "is not here" in told["note"]) == (1, [], True)
+    (line,) = run_course("check", "running_mean", "--format", "lines", cwd=student_copy).stdout.splitlines()
+    assert line.startswith(f"{SCRIPT}:1:1: error: 01_running_mean.py is not here.")
 
 
 TOLD = f"{SCRIPT}:{LINE}:5: error: running_mean: You summed without dividing"

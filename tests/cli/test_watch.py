@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.cli.check import _saves, watch_saves
-from manyheads.cli.options import Console
+from manyheads.cli.learn import Desk
 from manyheads.course import load_course
 from manyheads.result import ExerciseResult
 from manyheads.student.own_attempt import Checks, Own
@@ -112,5 +112,5 @@ def test_what_is_not_done_is_checked_once_at_the_start(folder: Path, monkeypatch
 
     monkeypatch.setattr(Checks, "_run", run)
     monkeypatch.setattr("manyheads.cli.check._saves", lambda named, first: iter((first,)))
-    watch_saves(Checks(course), course.exercises, Console(quiet=True), as_lines=False)
+    watch_saves(Desk(course, quiet=True), course.exercises, as_lines=False)
     assert checked == ["running_mean"]
