@@ -58,7 +58,7 @@ def library_with_a_name(library: ctypes.CDLL, name: str | None, *arguments: Any,
 
 
 subprocess.Popen.__init__ = refuses_descriptors
-subprocess.Popen.wait = lambda *arguments: EXIT_CODES.get(code := wait(*arguments), code)
+subprocess.Popen.wait = lambda *given, **named: EXIT_CODES.get(code := wait(*given, **named), code)
 subprocess.Popen.kill = lambda process: os.kill(process.pid, KILL)
 ctypes.CDLL.__init__ = library_with_a_name
 os.dup2 = files_alone

@@ -200,14 +200,14 @@ def versions() -> tuple[str, ...]:
     """Return the versions of the packages, and the state of each file of the engine: a checkout changes without its version."""
     named = ("manyheads", "torch", "numpy", "einops")
     every = [f"{name} {each.version}" for name in named for each in metadata.distributions(name=name)]
-    return (*every, *map(state_of, sorted(ENGINE.rglob("*.py"))))
+    return (*dict.fromkeys(every), *map(state_of, sorted(ENGINE.rglob("*.py"))))
 
 
 def state_of(path: Path) -> str:
     """Return when a file was written, and how long it is; "" where there is none."""
     with suppress(OSError):
         status = path.stat()
-        return f"{path} {status.st_mtime_ns} {status.st_size}"
+        return f"{path.name} {status.st_mtime_ns} {status.st_size}"  # wherever the folder lies
     return ""
 
 
