@@ -30,9 +30,8 @@ def command() -> str:
     known = which("course")
     if known and (not own.exists() or Path(known).resolve() == own.resolve()):
         return "course"
-    found = f"{own}" if own.exists() else f"{sys.executable} -m manyheads"
     here = f"{Path.cwd()}{os.sep}"
-    return quote(found.removeprefix(here)) if own.exists() else found
+    return quote(f"{own}".removeprefix(here)) if own.exists() else f"{sys.executable} -m manyheads"
 
 
 def as_called(text: str) -> str:

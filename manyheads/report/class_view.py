@@ -254,7 +254,6 @@ class Alike(NamedTuple):
     """Attempts that answer alike, and that no misconception explains: they made the same mistake. answers: what they share."""
 
     exercise: str
-    label: str
     answers: str
     names: list[str]
 
@@ -290,7 +289,7 @@ class Part:
         ]
         self.rows = [_row(self.columns, result) for result in results]
         self.rows += [_nothing(self.columns, name, self.max_score, members.zero) for name in self.absent]
-        self.misconceptions, self.alike = named(attempts), _alike(attempts, labels)
+        self.misconceptions, self.alike = named(attempts), _alike(attempts)
         groups: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for student, exercise in attempts:
             groups[group_of(exercise)][student].append(labels.exercise(exercise.id))
@@ -370,13 +369,13 @@ class ClassView:
         return sorted(listed, key=lambda each: (-len(each.students), order.index(each.first), order.index(each.later)))
 
 
-def _alike(attempts: Sequence[tuple[str, ExerciseResult]], labels: Labels) -> list[Alike]:
+def _alike(attempts: Sequence[tuple[str, ExerciseResult]]) -> list[Alike]:
     """Return the largest groups first; one attempt alone is none."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for student, exercise in attempts:
-        if exercise.answers and group_of(exercise) == UNEXPLAINED:
-            found[exercise.id, exercise.answers].append(student)
-    groups = [Alike(id_, labels.exercise(id_), answers, names) for (id_, answers), names in found.items()]
+    for student, attempt in attempts:
+        if attempt.answers and group_of(attempt) == UNEXPLAINED:
+            found[attempt.id, attempt.answers].append(student)
+    groups = [Alike(exercise, answers, names) for (exercise, answers), names in found.items()]
     return sorted((each for each in groups if len(each.names) > 1), key=lambda each: -len(each.names))
 
 

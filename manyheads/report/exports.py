@@ -7,7 +7,7 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..result import Result
@@ -163,14 +163,7 @@ def gradescope_files(view: ClassView) -> dict[Path, str]:
     }
 
 
-FORMATS: dict[str, Callable[[ClassView], str]] = {
-    "csv": to_csv,
-    "gradescope": to_gradescope,
-    "canvas": to_canvas,
-    "moodle": to_moodle,
-}
-
-
+FORMATS = {"csv": to_csv, "gradescope": to_gradescope, "canvas": to_canvas, "moodle": to_moodle}
 TELLS_NOTHING = ("canvas", "moodle")  # formats without a place for words
 
 

@@ -45,26 +45,27 @@ def zips(view: ClassView, submitted: Path, memory: Memory) -> tuple[dict[str, by
     for result in view.results:
         start = f"{result.student}/{result.assignment}/"
         origins = {path.removeprefix(start): each for path, each in memory.files.items() if path.startswith(start)}
-        files = [*_for_moodle(view, result, origins), *_for_canvas(view, result, origins, submitted)]
-        for platform, name, content in files:
-            contents.setdefault(f"{platform.lower()}-{result.assignment}.zip", {})[name] = content
-        come_from = {origin.platform for origin in origins.values()} & {MOODLE, CANVAS}
-        for platform in sorted(come_from - {platform for platform, *_ in files}):
-            said = f"{result.student}: {platform} cannot find this student by what was collected"
-            told.append(f"{said}. Next: course collect the download again, then course feedback")
+        come_from = {origin.platform for origin in origins.values()}
+        found = {CANVAS: _for_canvas(view, result, origins, submitted), MOODLE: _for_moodle(view, result, origins)}
+        for platform, files in found.items():
+            if packed := dict(files):
+                contents.setdefault(f"{platform.lower()}-{result.assignment}.zip", {}).update(packed)
+            elif platform in come_from:
+                said = f"{result.student}: {platform} cannot find this student by what was collected"
+                told.append(f"{said}. Next: course collect the download again, then course feedback")
     return {name: zipped(files) for name, files in sorted(contents.items())}, told
 
 
-def _for_moodle(view: ClassView, result: Result, origins: Mapping[str, Origin]) -> Iterator[tuple[str, str, bytes]]:
+def _for_moodle(view: ClassView, result: Result, origins: Mapping[str, Origin]) -> Iterator[tuple[str, bytes]]:
     named = {origin.named for origin in origins.values() if origin.platform == MOODLE}
     for folder in sorted(filter(_IMPORTABLE.fullmatch, named)):
         for name, content in _whole(view, result):
-            yield MOODLE, f"{folder}/{name}", content
+            yield f"{folder}/{name}", content
 
 
 def _for_canvas(
     view: ClassView, result: Result, origins: Mapping[str, Origin], submitted: Path
-) -> Iterator[tuple[str, str, bytes]]:
+) -> Iterator[tuple[str, bytes]]:
     ids = {exercise.id for exercise in result.exercises}
     for name, origin in sorted(origins.items()):
         if origin.platform != CANVAS or not origin.named:
@@ -72,11 +73,11 @@ def _for_canvas(
         id_ = PurePosixPath(name).stem.partition("_")[2]
         said = feedback_markdown(one_exercise(result, id_) if id_ in ids else result, view.labels)
         if origin.named.lower().endswith(".zip"):
-            yield CANVAS, origin.named, zipped(dict(_whole(view, result)))
+            yield origin.named, zipped(dict(_whole(view, result)))
         elif is_archive(origin.named):  # which nobody opens as what its name says
-            yield CANVAS, f"{origin.named}.txt", said.encode()
+            yield f"{origin.named}.txt", said.encode()
         else:
-            yield CANVAS, origin.named, _marked(submitted / result.student / result.assignment / name, said)
+            yield origin.named, _marked(submitted / result.student / result.assignment / name, said)
 
 
 def _whole(view: ClassView, result: Result) -> Iterator[tuple[str, bytes]]:

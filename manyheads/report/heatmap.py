@@ -57,7 +57,6 @@ def legend(picture: Picture) -> str:
 
 
 def _table(picture: Picture, panel: Panel, width: float, height: float) -> Iterator[str]:
-    """Yield the cells, the frame, the title and the numbers or names of rows and columns."""
     rows, columns = panel.values.shape
     most, table = _most(picture, panel.kind), panel.values.double().tolist()
     cells: dict[str, list[str]] = defaultdict(list)

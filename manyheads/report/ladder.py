@@ -47,12 +47,11 @@ def ladder(rungs: Sequence[Rung]) -> RenderableType:
     done = f"{sum(rung.state == 'done' for rung in rungs)} of {len(rungs)} done"
     unseen = sum(r.unseen for r in rungs)
     total = f"{done}, {points(sum(r.score for r in rungs))} of {points(sum(r.max_score for r in rungs))} points"
-    beside = f"; only grading can give {points(unseen)} of them" if unseen else ""
-    total += " by the visible checks"
+    total += " by the visible checks" + (f"; only grading can give {points(unseen)} of them" if unseen else "")
     parts: list[RenderableType] = []
     for title in dict.fromkeys(rung.assignment for rung in rungs):
         parts += [heading(title), _table([rung for rung in rungs if rung.assignment == title])]
-    parts.append(Text(f"{total}{beside}", style="bold"))
+    parts.append(Text(total, style="bold"))
     upcoming = next((rung for rung in rungs if rung.state != "done"), None)
     if upcoming is not None:
         lines: list[RenderableType] = []
@@ -60,9 +59,10 @@ def ladder(rungs: Sequence[Rung]) -> RenderableType:
             lines += [Text(""), Text(f"{upcoming.label}, function by function:", style="bold")]
             lines += [Hanging(f"  {each.mark} ", each.head, _STYLES.get(each.mark, "")) for each in upcoming.functions]
         lines += [Text(""), Text(f"The checklist of {upcoming.label}: it …", style="bold")]
-        marks = {True: ("  ✓ ", "green"), False: ("  ☐ ", "")}
-        lines += [Hanging(marks[does][0], title, marks[does][1]) for title, does in upcoming.checklist]
-        above = len(rungs) + len({rung.assignment for rung in rungs}) + -(-len(total + beside) // WIDE)
+        lines += [
+            Hanging("  ✓ ", title, "green") if does else Hanging("  ☐ ", title) for title, does in upcoming.checklist
+        ]
+        above = len(rungs) + len({rung.assignment for rung in rungs}) + -(-len(total) // WIDE)
         parts.append(_Fitted(tuple(lines), above))
     return Group(*parts)
 

@@ -60,10 +60,9 @@ def results_section(
                 lines.append(f"| {mark} | {escaped(labels.exercise(exercise.id))} | {out_of(exercise)} |")
                 wrong += [exercise] if started and not attempt_words(exercise).passed else []
     for exercise in wrong:
-        summary = (
-            f"{attempt_words(exercise).mark} <strong>{html.escape(one_line(labels.exercise(exercise.id)))}</strong>"
-        )
-        opened = f"<details{' open' * (exercise is wrong[0])}><summary>{summary} {out_of(exercise)}</summary>"
+        label = html.escape(one_line(labels.exercise(exercise.id)))
+        summary = f"{attempt_words(exercise).mark} <strong>{label}</strong> {out_of(exercise)}"
+        opened = f"<details{' open' * (exercise is wrong[0])}><summary>{summary}</summary>"
         lines.append(f"\n{opened}\n\n{text_block(attempt_text(exercise))}\n\n</details>")
     return "\n".join(lines)
 
@@ -108,7 +107,6 @@ def _lines(result: ExerciseResult) -> Iterator[str]:
 
 
 def _function(function: FunctionReport) -> Iterator[str]:
-    """Yield what is said of a function, and below it, deeper, what was seen."""
     deep = "  " if function.name else ""
     head = f"{function.mark} {function.head}" if function.name else function.head
     yield from (one_line(f"{deep * (place > 0)}{line}") for place, line in enumerate(head.splitlines()))
@@ -123,7 +121,6 @@ _BEFORE = {"evidence": "  ", "hint": "hint: "}
 
 
 def _scored(sentence: str, checks: Sequence[CheckResult], deep: str = "") -> Iterator[str]:
-    """Yield a sentence, with the points of these checks at the right of its first line."""
     wide = SENTENCE - len(deep)
     first, *more = textwrap.wrap(one_line(sentence), wide) or [""]
     scored = f"{points(sum(c.score for c in checks))} / {points(sum(c.max_score for c in checks))}"
@@ -152,5 +149,4 @@ def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
 
 def one_exercise(result: Result, id_: str) -> Result:
     """Return the result with this exercise alone, and what is decided of the whole assignment."""
-    results: tuple[ExerciseResult, ...] = tuple(exercise for exercise in result.exercises if exercise.id == id_)
-    return with_total(result, results)
+    return with_total(result, tuple(exercise for exercise in result.exercises if exercise.id == id_))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -41,18 +42,14 @@ def shown(*parts: RenderableType | NotebookView) -> NotebookView:
 def checked(result: ExerciseResult, label: str = "") -> NotebookView:
     """Return what `course check` prints about an attempt; each hint is collapsed below what it is about."""
     report = exercise_report(result, label=label)
-    inside, before = [], list[RenderableType]()
-    for part in report.renderables:
-        if isinstance(part, HintLine):
-            inside += [_rendered(Group(*before)).html, _folded(part)]
-            before = []
-        else:
-            before.append(part)
-    inside += [_rendered(Group(*before)).html] if before else []
+    inside = [
+        "".join(map(_folded, parts)) if is_hint else _rendered(Group(*parts)).html
+        for is_hint, parts in groupby(report.renderables, lambda part: isinstance(part, HintLine))
+    ]
     return NotebookView("".join(inside), _rendered(report).text)
 
 
-def _folded(line: HintLine) -> str:
+def _folded(line: Any) -> str:
     label = f"hint for {line.about}" if line.about else "hint"
     summary = f'<summary style="cursor:pointer">{html.escape(label)}</summary>'
     return f'<details style="margin:0.2em 0 0.4em {line.deep}ch;font-size:12px;{_WORDS}">{summary}{html.escape(line.hint)}</details>'

@@ -51,7 +51,7 @@ def class_table(view: ClassView, where: str = "below", *, students: bool = True)
 
 
 def _students(part: Part) -> RenderableType:
-    table = _table()
+    table = Table(header_style="bold", box=None, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("student", no_wrap=True, max_width=_STUDENT)  # one long name may not take the others' scores
     for column in part.columns:
         table.add_column(column.number, justify="right", no_wrap=True)
@@ -76,14 +76,6 @@ def _colour(cell: Cell) -> str:
     return "green" if cell.share == len(SHARES) - 1 else "yellow" if cell.share else "red"
 
 
-def _table(*columns: str) -> Table:
-    """Return an empty table without lines, with these columns, the first of them numbers."""
-    table = Table(header_style="bold", box=None, padding=(0, 1 + bool(columns), 0, 0), pad_edge=False)
-    for column in columns:
-        table.add_column(column, justify="right" if column == columns[0] else "left")
-    return table
-
-
 def heading(title: str) -> RenderableType:
     """Return an assignment's title, above what is said of it."""
     return Text(title, style="bold underline")
@@ -102,7 +94,10 @@ def _misconceptions(part: Part, where: str) -> RenderableType:
 
 def class_exercises(view: ClassView) -> RenderableType:
     """Return each assignment over the class, exercise by exercise, and below them what came back in a later one."""
-    table = _table("students", "misconception that came back", "first in", "again in")
+    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("students", justify="right")
+    for title in ("misconception that came back", "first in", "again in"):
+        table.add_column(title)
     for each in view.came_back:
         where = (each.title, view.labels.exercise(each.first), view.labels.exercise(each.later))
         table.add_row(str(len(each.students)), *map(Text, where))
@@ -112,7 +107,6 @@ def class_exercises(view: ClassView) -> RenderableType:
 
 
 def _exercise(column: Column) -> RenderableType:
-    """Return one exercise over the class: scores, then its misconceptions, most frequent first."""
     unknown = NOT_GRADED if column.attempts else MARKS["missing"]
     mean = unknown if column.mean is None else f"{column.mean:.2f}"
     attempts = counted(column.attempts, "attempt", "attempts")
@@ -188,7 +182,6 @@ _STYLES = {RIGHT: "bold green", WRONG: "bold red", PROGRESS: "bold yellow", NOT_
 
 
 def _function(function: FunctionReport) -> list[RenderableType]:
-    """Return a line for the function; below it, deeper, what is wrong with it."""
     deep = 4 if function.name else 2
     parts: list[RenderableType] = []
     if function.name:

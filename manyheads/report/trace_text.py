@@ -51,7 +51,7 @@ def trace_report(explained: Explained) -> RenderableType:
         parts.append(Text(f"  {explained.sizes}", style="bright_black"))
     width = max((len(line.label) for line in explained.entries if isinstance(line, TraceLine)), default=0)
     for entry in explained.entries:
-        parts += _repeated(entry, width) if isinstance(entry, Repeated) else _line(entry, width)
+        parts += [_repeated(entry, width)] if isinstance(entry, Repeated) else _line(entry, width)
     if explained.dropped:
         parts.append(Text(f"  … and {explained.dropped} more operations", style="bright_black"))
     if explained.raised:
@@ -126,12 +126,12 @@ def _operation(operation: Operation, indent: int) -> list[RenderableType]:
     return parts
 
 
-def _repeated(again: Repeated, width: int) -> list[RenderableType]:
+def _repeated(again: Repeated, width: int) -> Text:
     where = f"line {again.first}" if again.first == again.last else f"lines {again.first}–{again.last}"
     how = "like this" if again.alike else "like this, with other shapes"
-    return [
-        Text(f"  {' ' * (width + 2 * again.depth)}  … {again.more} more {how} ({where})", style="bright_black italic")
-    ]
+    return Text(
+        f"  {' ' * (width + 2 * again.depth)}  … {again.more} more {how} ({where})", style="bright_black italic"
+    )
 
 
 def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:

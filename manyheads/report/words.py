@@ -43,7 +43,7 @@ class FunctionReport:
     also: what is proved here besides, and does not explain what was seen.
     hint: the one hint, "" where no misconception fits. next: the command that shows more, where there is no hint.
     failed: the checks that failed here, the first of them the one above if it is among them.
-    named: the misconceptions that explain it. lines: those that are proved to be wrong.
+    lines: those that are proved to be wrong.
     """
 
     name: str
@@ -55,7 +55,6 @@ class FunctionReport:
     hint: str = ""
     next: str = ""
     failed: tuple[CheckResult, ...] = ()
-    named: tuple[Diagnosed, ...] = ()
     lines: tuple[ProvedLine, ...] = ()
 
     @property
@@ -74,14 +73,11 @@ class FunctionReport:
         return self.failed[len(self.first) :]
 
     @property
-    def rest_waits(self) -> str:
-        """One line for the others, for what is mended first may be their cause; "" where there is one at most."""
-        others = f"and {len(self.rest)} other checks wait" if self.check else f"{len(self.rest)} checks wait"
-        return f"{others} for this" if len(self.rest) > 1 else ""
-
-    @property
     def told(self) -> Iterator[tuple[Kind, str, tuple[CheckResult, ...]]]:
-        """What stands below its own line, in this order: each text, with the checks whose points stand beside it."""
+        """What stands below its own line, in this order: each text, with the checks whose points stand beside it.
+
+        Several others are one line, for what is mended first may be their cause.
+        """
         texts: dict[Kind, str] = {
             "check": self.check,
             "evidence": self.evidence,
@@ -90,8 +86,9 @@ class FunctionReport:
             "next": self.next and f"Next: {self.next}",
         }
         yield from ((kind, text, self.first if kind == "check" else ()) for kind, text in texts.items() if text)
-        if self.rest_waits:
-            yield "check", self.rest_waits, self.rest
+        if len(self.rest) > 1:
+            others = f"and {len(self.rest)} other checks" if self.check else f"{len(self.rest)} checks"
+            yield "check", f"{others} wait for this", self.rest
         else:
             yield from (("check", check.title, (check,)) for check in self.rest)
 
@@ -130,7 +127,6 @@ def _of_a_function(
 
 
 def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> tuple[str, str]:
-    """Return the mark of a function that is not wrong, and what is said of it."""
     waits, why = function.waits_for, _NOT_THERE.get(states.get(function.waits_for, ""))
     if function.state == "undefined":
         near = f"; is {function.near} meant?" if function.near else ". Was it renamed, or deleted?"
@@ -176,29 +172,22 @@ def _wrong(
     says = f"{did[0].removesuffix('.')}{where}." if where else "".join(did)
     if len(did) > 1:
         says = "\n".join([f"{len(did)} mistakes{where}:", *(f"{i}. {each}" for i, each in enumerate(did, 1))])
-    return FunctionReport(name, WRONG, says, *seen, also, hint, following, tuple(ordered), tuple(named), lines)
+    return FunctionReport(name, WRONG, says, *seen, also, hint, following, tuple(ordered), lines)
 
 
 PROGRESS = "…"
 
-OUTCOMES: dict[Outcome, str] = {
-    "passed": "passed",
-    "failed": "failed",
-    "error": "raised an error",
-    "timeout": "ran out of time",
-    "crashed": "crashed",
-    "skipped": "not run",
-    "missing": "not handed in",
+_OUTCOMES: dict[Outcome, tuple[str, str]] = {
+    "passed": ("✓", "passed"),
+    "failed": ("✗", "failed"),
+    "error": ("e", "raised an error"),
+    "timeout": ("∞", "ran out of time"),
+    "crashed": ("!", "crashed"),
+    "skipped": ("·", "not run"),
+    "missing": ("–", "not handed in"),
 }
-MARKS: dict[Outcome, str] = {
-    "passed": "✓",
-    "failed": "✗",
-    "error": "e",
-    "timeout": "∞",
-    "crashed": "!",
-    "skipped": "·",
-    "missing": "–",
-}
+MARKS = {outcome: mark for outcome, (mark, _) in _OUTCOMES.items()}
+OUTCOMES = {outcome: said for outcome, (_, said) in _OUTCOMES.items()}
 DECIDED, EXCUSED = "*", "ex"  # beside a score that a date or a human changed; in place of one that counts for nothing
 NOT_GRADED = "?"  # in place of a score that there is not
 

@@ -153,7 +153,7 @@ def test_attempts_that_nothing_explains_and_that_answer_alike_are_one_group(tmp_
         wrong("dan", "f00", VIEW),
         wrong("eve", ""),
     ]
-    assert part_of(*results, wrong("fay", "")).alike == [Alike("a", "01 A", "f00", ["ada", "ben"])]
+    assert part_of(*results, wrong("fay", "")).alike == [Alike("a", "f00", ["ada", "ben"])]
     page = write_pages(ClassView(results, labels=LABELS), tmp_path).read_text(encoding="utf-8")
     assert (
         '<b>2</b> answer alike in 01 A, and no misconception explains them. Look at one: <a href="students/ada' in page

@@ -10,7 +10,6 @@ from base64 import b64encode
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ...result import ExerciseResult, Result
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from ...student.plot_content import Key, Picture
 
 CLASS, STUDENTS = "index.html", "students"
-_NOTHING: Mapping[Key, Sequence[Picture]] = MappingProxyType({})
-NOTHING = ClassView(())
 GENERATOR = "manyheads course report"
 _HEAD = 1024  # the first bytes of a page, which name its generator
 _HERE = Path(__file__).parent
@@ -37,7 +34,7 @@ _HERE = Path(__file__).parent
 def write_pages(
     view: ClassView,
     folder: Path,
-    drawn: Mapping[Key, Sequence[Picture]] = _NOTHING,
+    drawn: Mapping[Key, Sequence[Picture]] | None = None,
     left_out: Sequence[str] = (),
     not_graded: Sequence[NotGraded] = (),
 ) -> Path:
@@ -51,7 +48,7 @@ def write_pages(
     pages.globals |= {
         "page_of": lambda student: f"{stem_of(student)}.html",
         "sections": sections,
-        "pictures_of": lambda *key: drawn.get(key, ()),
+        "pictures_of": lambda *key: (drawn or {}).get(key, ()),
     }
     if drawn:
         _draw_with(pages)
@@ -84,7 +81,7 @@ def next_of(results: Sequence[Result]) -> ExerciseResult | None:
 
 def pictures_page(title: str, drawn: Sequence[Picture]) -> str:
     """Return the page of `course plot`."""
-    _draw_with(pages := environment())
+    _draw_with(pages := environment(ClassView(())))
     return pages.get_template("plot.html.j2").render(title=title, drawn=drawn, generator="course plot")
 
 
@@ -105,7 +102,7 @@ def pages_folder(results: Path, students: Collection[str]) -> Path:
     return results / name
 
 
-def environment(view: ClassView = NOTHING) -> Environment:
+def environment(view: ClassView) -> Environment:
     """Return a Jinja2 environment with autoescape, in which undefined names are errors. view: what the pages are about."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
