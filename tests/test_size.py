@@ -18,7 +18,7 @@ LIMITS = {
     "lines": 642,
     "notebook": 199,
     "platforms": 1349,
-    "report": 2343,
+    "report": 2338,
     "student": 2901,
     "submission": 2781,
     "the engine's top": 397,

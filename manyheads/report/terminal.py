@@ -115,11 +115,9 @@ def _exercise(column: Column) -> RenderableType:
     head.stylize("bold", 0, len(column.label))
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for each in column.misconceptions:
-        others = (
-            f"or {title}" + f", {n} of {len(each.names)}" * (n < len(each.names)) for title, n in each.alternatives
-        )
-        either = "; ".join(others)
-        table.add_row(str(len(each.names)), Text(each.titles[-1] + (f" ({either})" if either else "")))
+        count = len(each.names)
+        either = "; ".join(f"or {title}" + f", {n} of {count}" * (n < count) for title, n in each.alternatives)
+        table.add_row(str(count), Text(each.titles[-1] + (f" ({either})" if either else "")))
     for group, count in column.groups.items():
         table.add_row(str(count), group)
     for outcome, count in column.outcomes.items():

@@ -105,11 +105,8 @@ def _line(line: TraceLine, width: int) -> list[RenderableType]:
     head = Hanging(f"  {line.label:>{width}}  {indent}", line.code, "bold", "bright_black")
     inside = width + 6 + len(indent)
     proved = Hanging(f"{' ' * inside}! ", "one small change of this line makes every check pass", "bold yellow")
-    return [
-        head,
-        *[proved] * line.proved,
-        *(part for operation in line.operations for part in _operation(operation, inside)),
-    ]
+    operations = (part for operation in line.operations for part in _operation(operation, inside))
+    return [head, *[proved] * line.proved, *operations]
 
 
 def _operation(operation: Operation, indent: int) -> list[RenderableType]:
