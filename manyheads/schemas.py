@@ -25,11 +25,6 @@ def schema_text(model: type[BaseModel]) -> str:
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 
 
-def main() -> None:
-    """Write every schema file."""
+if __name__ == "__main__":
     for path, model in SCHEMAS.items():
         path.write_text(schema_text(model), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 
 TYPE_CHECKING = False  # importing typing takes time, and Ctrl-C is not handled before
 if TYPE_CHECKING:
@@ -18,11 +19,13 @@ def main() -> None:
         _handle_ctrl_c()
         if sys.stderr is None:  # closed before the start, as by `course … 2>&-`
             sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-        _write_utf8()
+        for stream in (sys.stdout, sys.stderr):  # on Windows, files and pipes have another encoding, which lacks ✓
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(encoding="utf-8")
         if sys.stdout is None:  # as by `course … >&-`: then nothing is done
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-            following = "Next: the same command, with its output to a file or to /dev/null"
-            status = _say(f"course: standard output is closed. {following}")
+            following = "the same command, with its output to a file or to /dev/null"
+            status = _say(f"course: standard output is closed. Next: {following}")
         else:
             status = _flushed(_run())
     except KeyboardInterrupt:  # no traceback after Ctrl-C, also while modules are imported
@@ -57,21 +60,11 @@ def _flushed(status: int) -> int:
     except BrokenPipeError:
         status = NOBODY_READS
     except OSError as error:
-        why = error.strerror or str(error)
-        said = f"course: standard output cannot be written ({why})"
+        said = f"course: standard output cannot be written ({error.strerror or error})"
         status = _say(f"{said}. Next: the same command, with its output to a file")
     with suppress(OSError):
         sys.stderr.flush()
     return status
-
-
-def _write_utf8() -> None:
-    """Write UTF-8. On Windows, files and pipes have another encoding, which lacks ✓."""
-    from io import TextIOWrapper
-
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")
 
 
 def _run() -> int:
@@ -89,8 +82,8 @@ def _run() -> int:
         name = (error.name or "").partition(".")[0]
         if name in ("", __package__.partition(".")[0]):
             return _fault(error)
-        said = f"this Python ({sys.executable}) has no {name}, which course needs"
-        return _say(f"course: {said} and make check installs. Next: make check")
+        said = f"this Python ({sys.executable}) has no {name}, which course needs and make check installs"
+        return _say(f"course: {said}. Next: make check")
     except OSError as error:
         following, where = _next_after(error), error.filename2 or error.filename or "standard output"
         return _say(f"course: {where}: {error.strerror}. Next: {following}") if following else _fault(error)

@@ -32,15 +32,12 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
 FOR_ALL = ("For students", "For everybody")
 
 
-def _is_a_students_place() -> bool:
-    """Return whether the nearest course is what students get: it has no solutions. Where there is no course, it is not."""
-    try:
-        return not (find_course(Path.cwd()) / "solutions").is_dir()
-    except (CourseError, OSError):  # no course, or a folder that is gone: the command itself will say so
-        return False
-
-
-_hidden = _is_a_students_place()  # from the help alone: every command works everywhere that it can
+try:
+    _hidden = not (
+        find_course(Path.cwd()) / "solutions"
+    ).is_dir()  # from the help alone: every command works everywhere
+except (CourseError, OSError):  # no course, or a folder that is gone: the command itself will say so
+    _hidden = False
 app = typer.Typer(
     name="course",
     help=STUDENTS if _hidden else INSTRUCTORS,

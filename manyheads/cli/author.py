@@ -6,7 +6,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
 from ..box.names import Level
 from ..course import CourseError
@@ -17,8 +17,8 @@ from .options import AssignmentOption, CourseOption, course_of, exercises_named,
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="A new folder, or an empty one.")],
-    title: Annotated[str, typer.Option(help="The title of the course, for its README.")] = "Averages",
+    folder: Annotated[Path, Argument(help="A new folder, or an empty one.")],
+    title: Annotated[str, Option(help="The title of the course, for its README.")] = "Averages",
 ) -> None:
     """Make a small complete course of your own: one exercise worked out, a class to grade, a Makefile, a workflow.
 
@@ -31,7 +31,7 @@ def init(
 
 
 def new(
-    name: Annotated[str, typer.Argument(metavar="ASSIGNMENT/EXERCISE", help="Two ids, such as averages/median.")],
+    name: Annotated[str, Argument(metavar="ASSIGNMENT/EXERCISE", help="Two ids, such as averages/median.")],
     course: CourseOption = None,
 ) -> None:
     """Add the skeleton of an exercise, which works as it is and says in place what to fill.
@@ -43,13 +43,10 @@ def new(
     loaded = instructors_course_of(course, "new")
     assignment, _, exercise = name.partition("/")
     there = [other.id for other in loaded.assignments]
+    if not exercise and assignment in there:
+        raise CourseError(f"{name} is an assignment: what is the exercise called? Next: course new {name}/NAME")
     if not exercise:
-        is_one, following = (
-            f"{assignment} is an assignment: what is the exercise called?",
-            f"course new {assignment}/NAME",
-        )
-        other = f"{name!r} names no assignment. Next: course new {there[0]}/{name}"
-        raise CourseError(f"{is_one} Next: {following}" if assignment in there else other)
+        raise CourseError(f"{name!r} names no assignment. Next: course new {there[0]}/{name}")
     written = new_exercise(loaded, assignment, exercise)
     console = open_console()
     if assignment not in there:  # which may be meant, or a slip of the pen
@@ -59,9 +56,9 @@ def new(
 
 
 def verify(
-    exercises: Annotated[list[str] | None, typer.Argument(help="Ids [default: all].")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Draws of inputs for every right attempt.")] = 2,
-    pairs: Annotated[int, typer.Option(min=0, help="Pairs of faults to try in each exercise; 0: all.")] = 40,
+    exercises: Annotated[list[str] | None, Argument(help="Ids [default: all].")] = None,
+    seeds: Annotated[int, Option(min=1, help="Draws of inputs for every right attempt.")] = 2,
+    pairs: Annotated[int, Option(min=0, help="Pairs of faults to try in each exercise; 0: all.")] = 40,
     assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
@@ -83,7 +80,7 @@ def verify(
     fallen = counted(broken, "claim does", "claims do")
     console.print(f"{fallen} not hold." if broken else "Every claim holds.")
     if broken:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def doctor(course: CourseOption = None) -> None:
@@ -104,4 +101,4 @@ def doctor(course: CourseOption = None) -> None:
         graded |= finding.about == Level.NAMESPACES and finding.good is True
     console.print("This machine can grade." if graded else "This machine cannot grade; `course check` still works.")
     if not graded:
-        raise typer.Exit(1)
+        raise Exit(1)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Argument, Exit, Option
 
 from ..course import Course, Exercise
 from ..course.model import exercises_called
@@ -32,16 +32,15 @@ QUIET_MS = 30  # how long to wait for further changes, because editors save in s
 
 def check(
     exercises: Annotated[
-        list[str] | None, typer.Argument(help="Ids or files, or an assignment [default: all that are started].")
+        list[str] | None, Argument(help="Ids or files, or an assignment [default: all that are started].")
     ] = None,
     assignment: options.AssignmentOption = None,
     course: options.CourseOption = None,
-    *,
-    watch: Annotated[bool, typer.Option("--watch", help="Check again at every save, until Ctrl-C.")] = False,
+    watch: Annotated[bool, Option("--watch", help="Check again at every save, until Ctrl-C.")] = False,
     fresh: options.FreshOption = False,
     as_json: options.JsonOption = False,
     format: Annotated[
-        Literal["text", "lines"], typer.Option("--format", help="lines: what is wrong, a line each, for an editor.")
+        Literal["text", "lines"], Option("--format", help="lines: what is wrong, a line each, for an editor.")
     ] = "text",
 ) -> None:
     """Check your own attempts, and name the misconception behind a mistake.
@@ -72,7 +71,7 @@ def check(
             shown = json_of(owns, results) if as_json else "\n".join(lines)
             print(shown, end="\n" * bool(shown))
             if not all(result and result.is_done for result in results):
-                raise typer.Exit(1)
+                raise Exit(1)
         elif owns:
             _show(desk, owns, names)
         else:
@@ -91,7 +90,7 @@ def _show(desk: Desk, owns: Sequence[Own], names: Sequence[str]) -> None:
     console.tell(*[how_far(course, kept := kept | {*done})] * bool(done))
     if next_:
         console.tell(next_)
-        raise typer.Exit(1)
+        raise Exit(1)
     upcoming = following(course, kept, done[-1])
     where = f"go on with {upcoming.title}, in {from_here(upcoming.script)}" if upcoming else ""
     console.tell(f"Next: {where}, then: course check {upcoming.id}" if upcoming else "All done.")

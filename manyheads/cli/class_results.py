@@ -59,8 +59,8 @@ def class_list(course: Course | None, option: Path | None, present: Iterable[str
     members = ClassList(roster, course is not None and course.file.not_handed_in == "zero")
     students = sorted({*map(members.named, present)})
     if students and not members.by_name.keys() & students:
-        said = "Next: give --roster the file that course collect had, or --roster none"
-        raise CourseFault(f"{roster.knows_nobody(students)}. {said}")
+        following = "give --roster the file that course collect had, or --roster none"
+        raise CourseFault(f"{roster.knows_nobody(students)}. Next: {following}")
     return members
 
 
@@ -165,8 +165,8 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
         said = some([f"{each.student} {score_words(each.before)} → {score_words(each.after)}" for each in own])
         console.say(f"{view.labels.assignment(id_)}: points changed since the last run: {said}", style="cyan")
     if absent := view.members.absent(view.present):
-        on_it = f"{len(absent)} of {len(view.members.by_name)} on the roster"
-        console.say(f"Handed in nothing: {on_it}: {some(absent)}")
+        everybody = len(view.members.by_name)
+        console.say(f"Handed in nothing: {len(absent)} of {everybody} on the roster: {some(absent)}")
     if strangers := view.members.strangers(view.present):
         console.say(f"Not on the roster, and in no mean: {some(strangers)}. Next: complete the roster", style="yellow")
     console.say(how)
@@ -201,7 +201,6 @@ def name(
 
 
 def _with_whose(said: Iterable[tuple[str, str]]) -> list[str]:
-    """Return each sentence behind the students of whom it is said."""
     whose: dict[str, list[str]] = {}
     for sentence, student in said:
         whose.setdefault(sentence, []).append(student)

@@ -8,9 +8,9 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.markup import escape
 from rich.table import Table
+from typer import Argument, Exit, Option
 
 from ..report.words import counted
 from ..submission.roster import FORM, read_roster
@@ -26,14 +26,12 @@ MOST_TOLD = 20  # the most sentences of a kind
 
 def collect(
     downloads: Annotated[
-        list[Path], typer.Argument(metavar="DOWNLOAD…", help="Zips, tar archives or folders, as a platform gave them.")
+        list[Path], Argument(metavar="DOWNLOAD…", help="Zips, tar archives or folders, as a platform gave them.")
     ],
-    out: Annotated[Path, typer.Option(file_okay=False, help="The folder to fill, for `course grade`.")] = Path(
-        "submitted"
-    ),
+    out: Annotated[Path, Option(file_okay=False, help="The folder to fill, for `course grade`.")] = Path("submitted"),
     roster: RosterOption = None,
     assignment: AssignmentOption = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Tell every file, and every note.")] = False,
+    verbose: Annotated[bool, Option("--verbose", help="Tell every file, and every note.")] = False,
     course: CourseOption = None,
 ) -> None:
     """Lay out downloads from Canvas, Moodle, Sakai, Gradescope, GitHub Classroom, or zips of students, as `course grade` reads them.
@@ -49,9 +47,9 @@ def collect(
     roster = roster_of(loaded, roster)
     known = None if roster is None else read_roster(roster)
     done = collect_all(loaded, downloads, out, known, only=assignment_of(loaded, assignment) if assignment else None)
-    for names in dict.fromkeys(", ".join(names) for names in done.platforms.values()):
-        own = [ascii(download) for download, its in done.platforms.items() if ", ".join(its) == names]
-        console.say(f"{some(own)} {'is' if len(own) == 1 else 'are'} read as: {names}")
+    for names in dict.fromkeys(map(tuple, done.platforms.values())):
+        own = [ascii(download) for download, its in done.platforms.items() if tuple(its) == names]
+        console.say(f"{some(own)} {'is' if len(own) == 1 else 'are'} read as: {', '.join(names)}")
     laid = sorted(done.laid, key=lambda each: each.path)
     if verbose:  # a line each, which no terminal cuts in the middle of a path
         console.say(*(f"{each.path}: {_state(each)}, from {each.origin.path}" for each in laid))
@@ -65,11 +63,10 @@ def collect(
     most, more = (None, "") if verbose else (MOST_TOLD, "Next: the same command with --verbose")
     name(console, "note", done.said, more, "bright_black", most)
     name(console, "not taken", done.not_taken, more, most=most)
-    into = quote(str(out))
-    again = f"collect DOWNLOAD --out {into}, with a download that holds what students wrote"
-    console.say(f"Next: course {f'grade {into}' if laid else again}")
+    again = f"collect DOWNLOAD --out {quote(str(out))}, with a download that holds what students wrote"
+    console.say(f"Next: course {f'grade {quote(str(out))}' if laid else again}")
     if done.not_taken:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _counts(states: Iterable[str]) -> str:
@@ -81,7 +78,6 @@ def _state(file: Candidate) -> str:
 
 
 def _table(laid: Sequence[Candidate]) -> Table:
-    """Return a table of what became of each student's files."""
     states: dict[str, list[str]] = {}
     for each in laid:
         states.setdefault(each.student, []).append(_state(each))

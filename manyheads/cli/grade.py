@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
 from ..box.names import Device, Level
 from ..course.decisions import Decisions, final
@@ -23,70 +24,54 @@ from ..report.class_view import GRAVE, NOBODY, ClassView
 from ..report.labels import labels_of
 from ..report.terminal import class_table
 from ..report.words import counted
-from ..result import Result, students_in
+from ..result import students_in
 from ..submission import Submission, write_not_graded
 from ..submission.lay_out import to_grade
+from . import options
 from .class_results import class_list, gradebooks, name, of_absent, tell
-from .options import (
-    AssignmentOption,
-    Console,
-    CourseOption,
-    RosterOption,
-    assignment_of,
-    exercises_named,
-    instructors_course_of,
-    open_console,
-)
+from .options import RESULTS, Console, assignment_of, exercises_named, instructors_course_of, open_console
 from .progress import progress
 
 MOST_ROWS = 200  # the most students in the table at the end
+_ONE_A_CORE, _AS_BEFORE = "one a core that it may use", "that of the results in OUT, else a new one"
 
 
 def grade(
-    submitted: Annotated[Path, typer.Argument(help="The folder with `<student>/<assignment>/` folders.")],
+    submitted: Annotated[Path, Argument(help="The folder with `<student>/<assignment>/` folders.")],
     out: Annotated[
-        Path, typer.Option(file_okay=False, help="Where results go: `OUT/<student>/<assignment>.json`.")
-    ] = Path("results"),
-    device: Annotated[Device, typer.Option(help="Where attempts compute.")] = Device.CPU,
+        Path, Option(file_okay=False, help="Where results go: `OUT/<student>/<assignment>.json`.")
+    ] = RESULTS,
+    device: Annotated[Device, Option(help="Where attempts compute.")] = Device.CPU,
     exercise: Annotated[
         list[str] | None,
-        typer.Option(help="Grade only this exercise; what OUT holds of the others stays. May be given again."),
+        Option(help="Grade only this exercise; what OUT holds of the others stays. May be given again."),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            show_default="one a core that it may use",
-            help="How many judges work at the same time; on a GPU one.",
-        ),
+        Option(min=1, show_default=_ONE_A_CORE, help="How many judges work at the same time; on a GPU one."),
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, such as tcp://HOST:8786."),
+        Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, such as tcp://HOST:8786."),
     ] = None,
-    isolation: Annotated[Level, typer.Option(help="The isolation level.")] = Level.NAMESPACES,
+    isolation: Annotated[Level, Option(help="The isolation level.")] = Level.NAMESPACES,
     seed: Annotated[
         int | None,
-        typer.Option(
-            help="Draw the inputs of the run that had this seed. The results record it.",
-            show_default="that of the results in OUT, else a new one",
-        ),
+        Option(show_default=_AS_BEFORE, help="Draw the inputs of the run that had this seed. The results record it."),
     ] = None,
     gradebook: Annotated[
-        str | None, typer.Option(help="Also write to nbgrader's database, such as sqlite:///gradebook.db.")
+        str | None, Option(help="Also write to nbgrader's database, such as sqlite:///gradebook.db.")
     ] = None,
     no_lines: Annotated[
-        bool, typer.Option("--no-lines", help="Do not search a wrong attempt for its wrong line (two seconds at most).")
+        bool, Option("--no-lines", help="Do not search a wrong attempt for its wrong line (two seconds at most).")
     ] = False,
     only: Annotated[
         str | None,
-        typer.Option(
-            metavar="STUDENT/EXERCISE", help="Grade this one attempt again, on the same inputs, and nothing else."
-        ),
+        Option(metavar="STUDENT/EXERCISE", help="Grade this one attempt again, on the same inputs, and nothing else."),
     ] = None,
-    roster: RosterOption = None,
-    assignment: AssignmentOption = None,
-    course: CourseOption = None,
+    roster: options.RosterOption = None,
+    assignment: options.AssignmentOption = None,
+    course: options.CourseOption = None,
 ) -> None:
     """Grade every submission in a folder. What is graded in OUT already, and has not changed, stays as it is.
 
@@ -111,15 +96,11 @@ def grade(
     jobs = jobs or usable()
     jobs = jobs if cluster is not None else _at_once(console, device, jobs)
     started = time.monotonic()
-
-    def count(result: Result) -> Result:
-        return final(result, decisions)
-
+    count = partial(final, decisions=decisions)
     with ExitStack() as stack:
         stack.enter_context(alone_in(out, work.submissions))
-        enter = (
-            None if gradebook is None else stack.enter_context(gradebooks().GradebookWriter(loaded, gradebook)).write
-        )
+        writer = None if gradebook is None else gradebooks().GradebookWriter(loaded, gradebook)
+        enter = writer and stack.enter_context(writer).write
         record = Record(out, keys_of(loaded, plan), enter, chosen, work.handed_in, count, work.not_readable)
         found = {each: count(result) for each, result in record.known(work.submissions, again=bool(only))}
         before, waiting = len(found), [each for each in work.submissions if each not in found]
@@ -133,9 +114,8 @@ def grade(
                 found[each.submission] = result = count(record.add(each))
                 one_more(any(check.outcome in GRAVE for e in result.exercises for check in e.checks))
         absent = [] if only else of_absent([*found.values()], decisions, members)
-        for nothing in absent:
-            if enter is not None:
-                enter(nothing)
+        for nothing in absent if enter else ():
+            enter(nothing)
     how = f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}. Results: {out}/"
     results, changed = [*found.values(), *absent], finish_changed_points(out)
     view = ClassView(results, NOBODY if only else members, labels_of(loaded), changed)
@@ -155,22 +135,21 @@ def grade(
     faults += [f"a fault of the grader's own: {fault}. Next: course verify" for fault in dict.fromkeys(record.faults)]
     console.say(*(f"course: {fault}" for fault in faults), style="red")
     if faults or work.others or not is_whole:
-        raise typer.Exit(2 if faults else 1)
+        raise Exit(2 if faults else 1)
 
 
 @contextmanager
 def _going_on(console: Console, found: Collection[Submission], every: Sequence[Submission]) -> Iterator[None]:
-    """At Ctrl-C say how far it is, and that the same command goes on from there."""
     try:
         yield
     except KeyboardInterrupt:
-        done = f"{len(found)} of {len(every)} submissions are graded"
-        console.print(f"Stopped: {done}. Next: run the same command again, and it goes on from there.")
-        raise typer.Exit(130) from None
+        done = f"Stopped: {len(found)} of {len(every)} submissions are graded"
+        console.print(f"{done}. Next: run the same command again, and it goes on from there.")
+        raise Exit(130) from None
 
 
 def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, list[str]]:
-    """Return the student and the exercises that are meant; "" for everybody. Raises CourseFault."""
+    """Return the student and the exercises that are meant; "" for everybody."""
     if only is None:
         return "", exercises or []
     student, slash, exercise = only.partition(",")[0].strip().rpartition("/")  # of the line on a student's page
@@ -181,13 +160,12 @@ def _one_attempt(only: str | None, exercises: list[str] | None) -> tuple[str, li
 
 
 def _at_once(console: Console, device: Device, jobs: int) -> int:
-    """Return how many of these judges can work at once: a GPU takes one attempt at a time, and then that is said."""
     if device is Device.CPU:
         return jobs
     from ..box.nvidia import find_driver, separate_gpus
 
     most = max(1, len(separate_gpus(find_driver())))
     if jobs > most:
-        said = f"A GPU takes one attempt at a time: {most} judge{'s' * (most != 1)} at work."
-        console.print(said, style="bright_black")
+        at_work = counted(most, "judge", "judges")
+        console.print(f"A GPU takes one attempt at a time: {at_work} at work.", style="bright_black")
     return min(jobs, most)

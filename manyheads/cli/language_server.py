@@ -41,11 +41,8 @@ def diagnostics_of(wrong: Iterable[Problem], uri: str, hint: Hint | None = None)
         start, end = (types.Position(line - 1, column - 1) for column in columns)
         place, said = types.Range(start, end), hint.sentence if hint else report.hint and f"Hint: {report.hint}"
         related = [types.DiagnosticRelatedInformation(types.Location(uri, place), said)] if said else []
-        seen = (
-            text
-            for kind, text, _ in report.told
-            if kind in ("evidence", "also") or (kind == "check" and text == report.check)
-        )
+        check = ("check", report.check)
+        seen = (text for kind, text, _ in report.told if kind in ("evidence", "also") or (kind, text) == check)
         message, error = "\n".join(filter(None, (report.head, *seen))), types.DiagnosticSeverity.Error
         yield types.Diagnostic(place, message, error, source=SOURCE, related_information=related)
         hint = None
@@ -102,10 +99,8 @@ class Editor:
         if uri not in self._traces or self._traces[uri][0] != own:
             chosen = examples_named(own.exercise, read(recorded_path(own.exercise)), None, "course trace")
             followed = follow(self._box, own.course.limits.for_worker(), own.source, chosen)
-            self._traces[uri] = (
-                own,
-                [explained(each, traced, Source(tuple(texts))) for each, traced in followed.shown],
-            )
+            shown = [explained(each, traced, Source(tuple(texts))) for each, traced in followed.shown]
+            self._traces[uri] = (own, shown)
         return list(shapes_of(self._traces[uri][1], texts, lines.start.line + 1, lines.end.line + 1))
 
     def say(self, text: str, kind: types.MessageType = types.MessageType.Info) -> None:

@@ -14,7 +14,7 @@ from statistics import fmean
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
 from ..box.names import Device
 from ..course import Course, CourseError
@@ -29,7 +29,7 @@ from ..student.own_attempt import Checks, Own, done_exercises, from_here, read_o
 from ..student.question import ASKED, LETTERS, answer_lines, question_lines, read_letters
 from ..submission import lines_of, proved_line
 from ..submission.standing import in_cells
-from ..whole import told_where
+from ..whole import told_where, write_whole
 from . import options
 from .options import CourseOption, course_of, exercise_named, open_console
 from .progress import waiting
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 _LAST = "the one that was checked last and is not done"
 CROP = (6, 8)  # how many numbers of a table are shown: enough to read
 BELOW = 6  # lines of the screen: the legend, how many lines are left out, what comes next, the prompt
-ExerciseArgument = Annotated[str | None, typer.Argument(help="Its id or file.", show_default=_LAST)]
-FunctionArgument = Annotated[str | None, typer.Argument(help="One function or class of it [default: all].")]
+ExerciseArgument = Annotated[str | None, Argument(help="Its id or file.", show_default=_LAST)]
+FunctionArgument = Annotated[str | None, Argument(help="One function or class of it [default: all].")]
 _DONE_LAST, _NONE, _STOP = "the one that was done last", "-", "Q"
 PROMPT, CHARACTERS, FOLD = "Alice ", 240, 76  # what it writes in the end, and the columns of it
 RECENT = 50  # how many steps a loss is averaged over, because it varies from batch to batch
@@ -49,10 +49,9 @@ LINE_EVERY, SHORT = 100, 40  # steps between two lines that stay, and how many c
 
 
 class Desk(Checks):
-    """The checks of a student's own attempts, with what is waited for shown on a console."""
+    """The checks of a student's own attempts. What is waited for is shown on a console, unless it is quiet for programs."""
 
     def __init__(self, course: Course, *, fresh: bool = False, looks: bool = False, quiet: bool = False) -> None:
-        """`fresh`, `looks`: as Checks has them. `quiet`: nothing is shown meanwhile, for programs that read what is told."""
         super().__init__(course, fresh=fresh, looks=looks)
         self.console = open_console()
         if not quiet:
@@ -63,8 +62,8 @@ def own_meant(course: Course, name: str | None, command: str) -> Own:
     """Return the attempt at the exercise of this name, or without one at that which was checked last. Raises CourseError."""
     exercise = exercise_named(course, name, command) if name else own_attempt.checked_last(course)
     if exercise is None:
-        following = f"course {command} {course.exercises[0].id}"
-        raise CourseError(f"{command} which exercise? None was checked here yet. Next: {following}")
+        said = f"{command} which exercise? None was checked here yet"
+        raise CourseError(f"{said}. Next: course {command} {course.exercises[0].id}")
     return read_own(course, exercise)
 
 
@@ -72,7 +71,7 @@ def refuse_unstarted(own: Own, command: str) -> None:
     """Print a message and exit with status 1 if the student has not written anything that can run."""
     if lines := own.why_unstarted(command):
         open_console().tell(*lines)
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def follow_own(
@@ -129,8 +128,7 @@ def problem_lines(own: Own, result: ExerciseResult | None) -> Iterator[str]:
 def hint(
     exercise: ExerciseArgument = None,
     course: CourseOption = None,
-    *,
-    again: Annotated[bool, typer.Option("--again", help="Start with the first step again.")] = False,
+    again: Annotated[bool, Option("--again", help="Start with the first step again.")] = False,
 ) -> None:
     """Ask for a hint: a question first, then a pointer, then nearly the answer.
 
@@ -138,10 +136,11 @@ def hint(
     """
     desk = Desk(course_of(course), looks=True)
     own, console = own_meant(desk.course, exercise, "hint"), desk.console
-    id_, first = own.exercise.id, f"fill the first stub of {from_here(own.exercise.script)}"
+    id_ = own.exercise.id
     if own.source.missing:
         refuse_unstarted(own, "hint")
     if not own.is_started:
+        first = f"fill the first stub of {from_here(own.exercise.script)}"
         console.tell(own.exercise.hint, f"Next: {first}, then: course check {id_}")
         return
     with desk:
@@ -164,7 +163,6 @@ def hint_on(own: Own, result: ExerciseResult, *, again: bool = False) -> Hint | 
 def status(
     assignment: options.AssignmentOption = None,
     course: CourseOption = None,
-    *,
     fresh: options.FreshOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -205,9 +203,8 @@ def trace(
     exercise: ExerciseArgument = None,
     function: FunctionArgument = None,
     course: CourseOption = None,
-    *,
-    values: Annotated[bool, typer.Option("--values", help="Show the numbers, too.")] = False,
-    whole: Annotated[bool, typer.Option("--all", help="Show every line, also where the screen has no room.")] = False,
+    values: Annotated[bool, Option("--values", help="Show the numbers, too.")] = False,
+    whole: Annotated[bool, Option("--all", help="Show every line, also where the screen has no room.")] = False,
 ) -> None:
     """Follow your own code: what each line does to shapes, and whether numbers move.
 
@@ -241,15 +238,14 @@ def trace(
         next_ = f"course hint {id_}"
     console.print(f"Next: {first}{next_}")
     if followed.ended or any(each.raised for each in told):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def plot(
     exercise: ExerciseArgument = None,
     function: FunctionArgument = None,
     course: CourseOption = None,
-    *,
-    out: Annotated[Path | None, typer.Option("--out", help="The page to write [default: plots/EXERCISE.html].")] = None,
+    out: Annotated[Path | None, Option("--out", help="The page to write [default: plots/EXERCISE.html].")] = None,
 ) -> None:
     """Draw your answers beside the expected ones, head by head, and what your heads attend to.
 
@@ -266,21 +262,19 @@ def plot(
     if shown:
         path = out or loaded.root / "plots" / f"{wanted.id}.html"  # which git ignores
         with told_where(path, f"course plot {wanted.id} --out ~/{wanted.id}.html"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(pictures_page(f"{wanted.title}: expected, yours, difference", shown), encoding="utf-8")
+            write_whole(path, pictures_page(f"{wanted.title}: expected, yours, difference", shown).encode())
         console.say(f"Drawn in {path}")
     console.print(f"Next: course check {wanted.id}")
     if followed.ended:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def ask(
-    exercise: Annotated[str | None, typer.Argument(help="Its id or file.", show_default=_DONE_LAST)] = None,
+    exercise: Annotated[str | None, Argument(help="Its id or file.", show_default=_DONE_LAST)] = None,
     course: CourseOption = None,
-    *,
-    count: Annotated[int, typer.Option(min=1, max=20, help="How many questions.")] = ASKED,
-    seed: Annotated[int | None, typer.Option(min=0, help="The same questions again [default: others].")] = None,
-    letters: Annotated[str | None, typer.Option(help="Your answers, such as BADCA, in place of being asked.")] = None,
+    count: Annotated[int, Option(min=1, max=20, help="How many questions.")] = ASKED,
+    seed: Annotated[int | None, Option(min=0, help="The same questions again [default: others].")] = None,
+    letters: Annotated[str | None, Option(help="Your answers, such as BADCA, in place of being asked.")] = None,
 ) -> None:
     """Answer questions about your own code: what each line makes, and what an edit of it would do.
 
@@ -295,8 +289,8 @@ def ask(
     own, seed = read_own(loaded, wanted), random.randrange(1_000_000) if seed is None else seed
     with desk:
         if own.source.missing or not desk.result(own).is_done:
-            said = f"{wanted.id} is not done yet, and questions come after a ✓."
-            raise CourseError(f"{said} Next: course check {wanted.id}")
+            said = f"{wanted.id} is not done yet, and questions come after a ✓"
+            raise CourseError(f"{said}. Next: course check {wanted.id}")
         box = desk.box()
         from ..diagnosis.recording_file import read
         from ..student.ask_questions import questions_about
@@ -321,10 +315,10 @@ def ask(
             console.tell(*answer_lines(question, letter, shows_right=True))
         if letter == _STOP:
             break
-    console.tell(f"{right} of {len(questions)} at the first try.")
-    console.tell(f"Next: {same if right < len(questions) else 'course status'}")
+    following = same if right < len(questions) else "course status"
+    console.tell(f"{right} of {len(questions)} at the first try.", f"Next: {following}")
     if given and right < len(questions):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _letter(console: options.Console) -> str:
@@ -344,10 +338,9 @@ def _letter(console: options.Console) -> str:
 
 
 def train(
-    exercise: Annotated[str, typer.Argument(help="Its id or file.")],
+    exercise: Annotated[str, Argument(help="Its id or file.")],
     course: CourseOption = None,
-    *,
-    steps: Annotated[int | None, typer.Option(min=1, help="Stop after so many [default: at the end].")] = None,
+    steps: Annotated[int | None, Option(min=1, help="Stop after so many [default: at the end].")] = None,
 ) -> None:
     """Put your own attention into a small language model and let it learn to write: about a minute.
 
@@ -381,19 +374,17 @@ def train(
         except TrainingStopped as stopped:
             console.say(f"✗ {stopped}", style="bold red")
             console.print(f"Next: course check {wanted.id}")
-            raise typer.Exit(1) from None
+            raise Exit(1) from None
     last, first = (math.exp(min(loss, 20)) for loss in (fmean(losses[-RECENT:]), losses[0]))
     means = f"means being as unsure as among {last:.1f} equally likely characters; at first it was {first:.1f}"
-    console.tell(f"A loss of {math.log(last):.2f} {means}.")
-    console.print("It writes:")
+    console.tell(f"A loss of {math.log(last):.2f} {means}.", "It writes:")
     console.print(*(f"  {part}" for line in text.splitlines() for part in wrap(line, FOLD)), sep="\n", markup=False)
     console.print(f"Next: course {'plot' if wanted in done_exercises(loaded) else 'check'} {wanted.id}")
 
 
 def bench(
-    *,
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = Device.CPU,
-    quick: Annotated[bool, typer.Option("--quick", help="The smallest size alone: a few seconds.")] = False,
+    device: Annotated[Device, Option(help="Where to compute.")] = Device.CPU,
+    quick: Annotated[bool, Option("--quick", help="The smallest size alone: a few seconds.")] = False,
 ) -> None:
     """Time attention by hand against SDPA, beside the lesson's own figures. On a CPU that takes minutes.
 

@@ -11,33 +11,32 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import rich.console
-import typer
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
+from typer import Argument, Option
 
 from ..course import Assignment, Course, CourseError, Exercise, find_course, load_course
 from ..course.model import UnknownAssignment, assignment_named, exercises_called, unknown
 from ..report.called import as_called, next_alone, text_as_called
 
 CourseOption = Annotated[
-    Path | None, typer.Option("--course", help="The folder with course.yaml [default: from here upwards].")
+    Path | None, Option("--course", help="The folder with course.yaml [default: from here upwards].")
 ]
 RosterOption = Annotated[
     Path | None,
-    typer.Option(help="A CSV file of the class: id, name, section, platforms' ids; `none`: no roster at all."),
+    Option(help="A CSV file of the class: id, name, section, platforms' ids; `none`: no roster at all."),
 ]
-SectionOption = Annotated[str | None, typer.Option(help="Only this section of the roster.")]
-ResultsArgument = Annotated[Path, typer.Argument(help="The folder that course grade wrote.")]
+SectionOption = Annotated[str | None, Option(help="Only this section of the roster.")]
+RESULTS = Path("results")
+ResultsArgument = Annotated[Path, Argument(help="The folder that course grade wrote.")]
 AssignmentOption = Annotated[
-    str | None, typer.Option("--assignment", help="Only this assignment: its id or its title, or a part of either.")
+    str | None, Option("--assignment", help="Only this assignment: its id or its title, or a part of either.")
 ]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Run again what has not changed since its last check.")]
+FreshOption = Annotated[bool, Option("--fresh", help="Run again what has not changed since its last check.")]
 JsonOption = Annotated[
     bool,
-    typer.Option(
-        "--json", help="Print JSON, results as manyheads/result.schema.json describes them, and nothing else."
-    ),
+    Option("--json", help="Print JSON, results as manyheads/result.schema.json describes them, and nothing else."),
 ]
 
 
@@ -52,9 +51,8 @@ def instructors_course_of(folder: Path | None, command: str) -> Course:
     os.environ.setdefault("PYTHONWARNINGS", "ignore::RuntimeWarning")  # a mutant warns under the reference's name,
     warnings.simplefilter("ignore", RuntimeWarning)  # in the processes that this one starts, and here
     if not (course.root / "solutions").is_dir():
-        raise CourseError(
-            f"course {command} needs the instructor's repository, with its solutions/; {course.root} has none. Next: course check"
-        )
+        needed = f"course {command} needs the instructor's repository, with its solutions/"
+        raise CourseError(f"{needed}; {course.root} has none. Next: course check")
     return course
 
 
@@ -67,16 +65,9 @@ def assignment_of(course: Course, name: str) -> Assignment:
 
 
 def exercises_named(course: Course, names: list[str], assignment: str | None = None) -> list[Exercise]:
-    """Return the exercises with these ids, files or functions, or of the assignment with this name; all if none is named.
-
-    Raises CourseError.
-
-    assignment: only of the assignment with this name.
-    """
+    """Return the exercises with these ids, files or functions, or all, of this assignment. Raises CourseError."""
     every = list(course.exercises if assignment is None else assignment_of(course, assignment).exercises)
-    if not names:
-        return every
-    exercises = []
+    exercises = [] if names else every
     for name in names:
         of_function = [exercise for exercise in every if name in exercise.shapes]
         of_assignment = [e for e in every if name.casefold() in (e.assignment.id, e.assignment.title.casefold())]
@@ -89,12 +80,10 @@ def exercises_named(course: Course, names: list[str], assignment: str | None = N
 
 
 def _refuse_other_files(path: Path, named: list[Exercise]) -> None:
-    """Raise CourseError for a file elsewhere with the right name, because it would not be read."""
     here = [path for e in named for path in (e.script, e.notebook)]
     if path.suffix and path.exists() and path.resolve() not in here:
-        raise CourseError(
-            f"{path} is not read: attempts are in {here[0].parent}. Next: copy it there, then course check {named[0].id}"
-        )
+        said = f"{path} is not read: attempts are in {here[0].parent}"
+        raise CourseError(f"{said}. Next: copy it there, then course check {named[0].id}")
 
 
 def exercise_named(course: Course, name: str, command: str) -> Exercise:

@@ -7,15 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from .options import Console
 
@@ -24,7 +16,7 @@ PLAIN_SECONDS = 5.0  # between two lines without a terminal
 
 def waiting(console: Console, doing: str) -> AbstractContextManager[object]:
     """Show on a terminal what is waited for, and for how many seconds already."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), "{task.description}", TimeElapsedColumn())
     shown = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     shown.add_task(escape(doing), total=None)
     return shown
@@ -38,7 +30,8 @@ def progress(
 
     before: how many are from an earlier run.
     """
-    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+    counts = (BarColumn(), MofNCompleteColumn(), "{task.fields[rate]}", TimeRemainingColumn())
+    columns = (doing, *counts, "{task.fields[stopped]}")
     started = last = time.monotonic()
     done = stopped = 0
 
@@ -54,7 +47,6 @@ def progress(
             so_far = f"{before + done} of {total} {what}, {rate:.1f}/s, {left:.0f} s left"
             console.say(", ".join(filter(None, (f"{doing}: {so_far}", ended))))
 
-    shown = (*columns, TimeRemainingColumn(), TextColumn("{task.fields[stopped]}"))
-    with Progress(*shown, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=total, completed=before, stopped="", rate="")
         yield one_more

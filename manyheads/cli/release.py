@@ -8,18 +8,12 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from ..course import Assignment, Course, CourseError
 from ..report.words import counted
-from .options import (
-    AssignmentOption,
-    CourseOption,
-    assignment_of,
-    exercises_named,
-    instructors_course_of,
-    open_console,
-)
+from . import options
+from .options import assignment_of, exercises_named, instructors_course_of, open_console
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -27,30 +21,28 @@ if TYPE_CHECKING:
     from ..judge.run_checks import Catalogue
 
 NOBODY = "@instructor"
-UNTOUCHED = "all left as they were"
 
 
 def release(
     exercises: Annotated[
-        list[str] | None, typer.Argument(help="Ids: write only their files, while you work on them [default: all].")
+        list[str] | None, Argument(help="Ids: write only their files, while you work on them [default: all].")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(file_okay=False, help="Make the students' class repository here, or bring it up to date."),
+        Option(file_okay=False, help="Make the students' class repository here, or bring it up to date."),
     ] = None,
     owner: Annotated[
-        str | None, typer.Option(help="Who reviews changes there: a login or team [default: as before].")
+        str | None, Option(help="Who reviews changes there: a login or team [default: as before].")
     ] = None,
-    course: CourseOption = None,
-    *,
+    course: options.CourseOption = None,
     gradescope: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, metavar="OUT.zip", help="Make Gradescope's autograder: it holds the answers."),
+        Option(dir_okay=False, metavar="OUT.zip", help="Make Gradescope's autograder: it holds the answers."),
     ] = None,
-    assignment: AssignmentOption = None,
+    assignment: options.AssignmentOption = None,
     torch_index: Annotated[
         str,
-        typer.Option(metavar="URL", help="With --gradescope: the wheel index to take torch from, such as a CPU one."),
+        Option(metavar="URL", help="With --gradescope: the wheel index to take torch from, such as a CPU one."),
     ] = "",
 ) -> None:
     """Make exercises/ (stubs, notebooks, recording) from solutions/; with --out, the students' class repository too.
@@ -87,7 +79,6 @@ def release(
 
 @contextmanager
 def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
-    """Show the steps on stderr, one an exercise, if there are any."""
     if not total:
         yield lambda: None
         return
@@ -99,17 +90,16 @@ def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
 
 
 def _sum_up(course: Course, release: Written) -> str:
-    """Return what was written, and what was left alone."""
     mine = len({*release.written} & {*release.files})
     left = len(release.files) - mine
-    said = f"{mine} written, {left} left as they were" if mine and left else "all written" if mine else UNTOUCHED
+    untouched = f"{left if mine else 'all'} left as they were"
+    said = f"{mine} written, {untouched}" if mine and left else "all written" if mine else untouched
     return f"{len(release.files)} files in {course.root / 'exercises'}: {said}."
 
 
 def _class_repository(
     course: Course, catalogue: Catalogue, written: list[Path], out: Path, owner: str | None, where: str
 ) -> str:
-    """Make the class repository or bring it up to date. Returns the message to print."""
     from ..authoring.class_repository import bundle, earlier_release, hand_over
     from ..authoring.try_repository import try_out
     from ..judge.process_ties import usable
@@ -143,9 +133,8 @@ def _still_to_fill(files: Mapping[str, bytes]) -> str:
 
 
 def _assignment_of(course: Course, wanted: str | None) -> Assignment:
-    """Return the one that Gradescope is to grade. Raises CourseError."""
     if wanted is None and len(course.assignments) > 1:
         there = ", ".join(assignment.id for assignment in course.assignments)
-        following = f"Next: the same with --assignment {course.assignments[0].id}"
-        raise CourseError(f"Gradescope grades one assignment; there are: {there}. {following}")
+        following = f"the same with --assignment {course.assignments[0].id}"
+        raise CourseError(f"Gradescope grades one assignment; there are: {there}. Next: {following}")
     return course.assignments[0] if wanted is None else assignment_of(course, wanted)

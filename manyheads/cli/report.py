@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
+from typer import Exit, Option
 
 from ..box.names import Level
 from ..course import Course, CourseError
@@ -27,19 +27,9 @@ from ..result import Result, read_results, read_results_and_errors, students_in
 from ..submission import find_submissions, is_student, read_not_graded
 from ..submission.lay_out import read_memory
 from ..whole import told_where, write_whole
+from . import options
 from .class_results import class_of, course_near, gradebooks, name_not_graded, tell
-from .options import (
-    AssignmentOption,
-    Console,
-    CourseOption,
-    ResultsArgument,
-    RosterOption,
-    SectionOption,
-    assignment_of,
-    course_of,
-    instructors_course_of,
-    open_console,
-)
+from .options import Console, assignment_of, course_of, instructors_course_of, open_console
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -49,19 +39,17 @@ Format = Literal["csv", "gradescope", "canvas", "moodle"]  # the keys of FORMATS
 
 
 def report(
-    results: ResultsArgument = Path("results"),
-    students: Annotated[bool, typer.Option(help="Also a line for every student.")] = False,
+    results: options.ResultsArgument = options.RESULTS,
+    students: Annotated[bool, Option(help="Also a line for every student.")] = False,
     submitted: Annotated[
         Path | None,
-        typer.Option(help="What was graded: draws wrong answers beside the expected ones, by running them again."),
+        Option(help="What was graded: draws wrong answers beside the expected ones, by running them again."),
     ] = None,
-    html: Annotated[
-        Path | None, typer.Option(file_okay=False, help="Where the pages go [default: RESULTS/report].")
-    ] = None,
-    roster: RosterOption = None,
-    section: SectionOption = None,
-    assignment: AssignmentOption = None,
-    course: CourseOption = None,
+    html: Annotated[Path | None, Option(file_okay=False, help="Where the pages go [default: RESULTS/report].")] = None,
+    roster: options.RosterOption = None,
+    section: options.SectionOption = None,
+    assignment: options.AssignmentOption = None,
+    course: options.CourseOption = None,
 ) -> None:
     """Show which misconceptions a class has, exercise by exercise, and write pages: one for the class, one a student.
 
@@ -96,11 +84,10 @@ def report(
 def _drawn(
     console: Console, course: Course, results: Sequence[Result], submitted: Path
 ) -> Mapping[Key, Sequence[Picture]]:
-    """Return the pictures of each attempt that has any. Raises CourseFault."""
     folders = {(each.student, each.assignment.id): each.folder for each in find_submissions(course, submitted)[0]}
     if not any((result.student, result.assignment) in folders for result in results):
-        following = "Next: course report --submitted FOLDER_GRADED"
-        raise CourseError(f"{submitted} has no submission of these results. {following}")
+        said = f"{submitted} has no submission of these results"
+        raise CourseError(f"{said}. Next: course report --submitted FOLDER_GRADED")
     from ..box.level import open_box
     from ..judge.isolation_proof import prove
     from ..student.plot_content import draw_wrong, drawable
@@ -113,27 +100,26 @@ def _drawn(
             for key, pictures in draw_wrong(course, box, wanted):
                 drawn |= {key: pictures} if pictures else {}
                 one_more()
-    seconds = time.monotonic() - started
-    have = "attempt has" if len(wanted) == 1 else "attempts have"
+    have = counted(len(wanted), "wrong attempt has", "wrong attempts have")
     others = "; the others raise an error, or differ in nothing that can be drawn" if len(drawn) < len(wanted) else ""
-    console.say(f"{len(drawn)} of {len(wanted)} wrong {have} pictures, drawn in {seconds:.1f} s{others}")
+    console.say(f"{len(drawn)} of {have} pictures, drawn in {time.monotonic() - started:.1f} s{others}")
     return drawn
 
 
 def export(
-    results: ResultsArgument = Path("results"),
-    format: Annotated[Format, typer.Option(help="What to write.")] = "csv",
+    results: options.ResultsArgument = options.RESULTS,
+    format: Annotated[Format, Option(help="What to write.")] = "csv",
     out: Annotated[
         Path | None,
-        typer.Option(help="A file [default: standard output]; for Gradescope a folder, one file a submission."),
+        Option(help="A file [default: standard output]; for Gradescope a folder, one file a submission."),
     ] = None,
     gradebook: Annotated[
-        str | None, typer.Option(help="Read nbgrader's database in place of results, such as sqlite:///gradebook.db.")
+        str | None, Option(help="Read nbgrader's database in place of results, such as sqlite:///gradebook.db.")
     ] = None,
-    roster: RosterOption = None,
-    section: SectionOption = None,
-    assignment: AssignmentOption = None,
-    course: CourseOption = None,
+    roster: options.RosterOption = None,
+    section: options.SectionOption = None,
+    assignment: options.AssignmentOption = None,
+    course: options.CourseOption = None,
 ) -> None:
     """Write results as CSV, for Gradescope, for Canvas, or for Moodle.
 
@@ -170,7 +156,7 @@ def export(
         blank = "" if format == "gradescope" else ": its cells are blank"
         following = "Next: course grade again, and do what it says, then this"
         print(f"There are no points for that{blank}. {following}", file=sys.stderr)
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _say(kind: str, said: Iterable[str]) -> None:
@@ -179,15 +165,15 @@ def _say(kind: str, said: Iterable[str]) -> None:
 
 
 def feedback(
-    results: ResultsArgument = Path("results"),
-    out: Annotated[Path, typer.Option(file_okay=False, help="The folder to fill.")] = Path("home"),
+    results: options.ResultsArgument = options.RESULTS,
+    out: Annotated[Path, Option(file_okay=False, help="The folder to fill.")] = Path("home"),
     submitted: Annotated[
-        Path, typer.Option(file_okay=False, help="What was graded: says what platforms call each student.")
+        Path, Option(file_okay=False, help="What was graded: says what platforms call each student.")
     ] = Path("submitted"),
-    roster: RosterOption = None,
-    section: SectionOption = None,
-    assignment: AssignmentOption = None,
-    course: CourseOption = None,
+    roster: options.RosterOption = None,
+    section: options.SectionOption = None,
+    assignment: options.AssignmentOption = None,
+    course: options.CourseOption = None,
 ) -> None:
     """Write each student's feedback, to hand out: pages and Markdown, by what counts.
 
@@ -205,11 +191,9 @@ def feedback(
         raise CourseFault(f"{strange!a} cannot be a folder's name. Next: remove that result, then course feedback")
     with told_where(out, "give --out another folder"):
         if pair := folded_together(out / FOLDER, view.present):
-            names = " and ".join(map(ascii, pair))
-            raise CourseFault(
-                f"{out} is on a file system where {names} are one folder, and one would get the other's feedback. "
-                "Next: give --out a folder on another disk"
-            )
+            said = f"{out} is on a file system where {' and '.join(map(ascii, pair))} are one folder"
+            following = "give --out a folder on another disk"
+            raise CourseFault(f"{said}, and one would get the other's feedback. Next: {following}")
         for result in view.results:
             for path, content in folder_files(view, loaded, result, submitted if submitted.is_dir() else None):
                 write_whole(out / path, content)
@@ -222,7 +206,7 @@ def feedback(
     console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in archives))
 
 
-def overrides(assignment: AssignmentOption = None, course: CourseOption = None) -> None:
+def overrides(assignment: options.AssignmentOption = None, course: options.CourseOption = None) -> None:
     """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong with them.
 
     They are applied by grade, report, export, feedback and the gradebook alike. A row is one decision, a `score`, a `due`
@@ -234,32 +218,27 @@ def overrides(assignment: AssignmentOption = None, course: CourseOption = None) 
     console = open_console()
     wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     decisions, labels = Decisions.of_course(loaded), labels_of(loaded)
-    for exercise in wanted:
-        if (dates := decisions.dates.get(exercise.id)) is not None:
-            policy = dates.policy
-            costs = f"{policy.per_day} a day, at most {policy.at_most}, after a grace of {policy.grace}"
-            console.say(f"{exercise.title}: due {shown_moment(dates.due, decisions.zone)}; late: {costs}")
-        else:
-            console.say(f"{exercise.title}: no due date")
-    rows = [row for row in decisions.rows if row.assignment in {one.id for one in wanted}]
+    for each in wanted:
+        due = "no due date"
+        if dates := decisions.dates.get(each.id):
+            late = (
+                f"{dates.policy.per_day} a day, at most {dates.policy.at_most}, after a grace of {dates.policy.grace}"
+            )
+            due = f"due {shown_moment(dates.due, decisions.zone)}; late: {late}"
+        console.say(f"{each.title}: {due}")
+    rows = [row for row in decisions.rows if row.assignment in {each.id for each in wanted}]
     console.print(_rows(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided")
 
 
 def _rows(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:
-    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("line", "student", "of", "decision", "by", "comment"):
-        table.add_column(name, overflow="fold")
+    columns = [Column(name, overflow="fold") for name in ("line", "student", "of", "decision", "by", "comment")]
+    table = Table(*columns, header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for row in rows:
         override = row.override
         of = labels.exercise(override.exercise) if override.exercise else labels.assignment(row.assignment)
         said = f" {override.score:g}" if override.score is not None else ""
         said += f" {shown_moment(row.due, zone)}" if row.due else ""
-        cells = (
-            override.student or f"who answers {override.answers}",
-            of,
-            override.kind + said,
-            override.by,
-            override.comment,
-        )
-        table.add_row(row.where.rpartition(":")[2], *map(escape, cells))
+        who = override.student or f"who answers {override.answers}"
+        cells = (row.where.rpartition(":")[2], who, of, override.kind + said, override.by, override.comment)
+        table.add_row(*map(escape, cells))
     return table
