@@ -11,7 +11,7 @@ LIMITS = {
     "authoring": 3719,
     "box": 5940,
     "checks": 1598,
-    "cli": 2211,
+    "cli": 2206,
     "course": 999,
     "diagnosis": 4013,
     "judge": 4160,

@@ -74,16 +74,12 @@ def exercises_named(course: Course, names: list[str], assignment: str | None = N
         match = exercises_called(every, name) or of_assignment or of_function[:1]
         if not match:
             raise CourseError(f"{unknown(every, name)} Next: course status")
-        _refuse_other_files(Path(name), match)
+        here, path = [file for each in match for file in (each.script, each.notebook)], Path(name)
+        if path.suffix and path.exists() and path.resolve() not in here:
+            said = f"{path} is not read: attempts are in {here[0].parent}"
+            raise CourseError(f"{said}. Next: copy it there, then course check {match[0].id}")
         exercises += match
     return exercises
-
-
-def _refuse_other_files(path: Path, named: list[Exercise]) -> None:
-    here = [path for e in named for path in (e.script, e.notebook)]
-    if path.suffix and path.exists() and path.resolve() not in here:
-        said = f"{path} is not read: attempts are in {here[0].parent}"
-        raise CourseError(f"{said}. Next: copy it there, then course check {named[0].id}")
 
 
 def exercise_named(course: Course, name: str, command: str) -> Exercise:

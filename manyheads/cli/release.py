@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from ..course import Assignment, Course, CourseError
+from ..judge.process_ties import usable
 from ..report.words import counted
 from . import options
 from .options import assignment_of, exercises_named, instructors_course_of, open_console
@@ -60,7 +61,6 @@ def release(
         raise CourseError(f"a class repository has every exercise. Next: course release --out {quote(str(out))}")
     from ..authoring.packages import autograder_of, write_autograder
     from ..authoring.release_exercises import write_release
-    from ..judge.process_ties import usable
     from ..judge.run_checks import Catalogue
 
     autograder_for = None if gradescope is None else _assignment_of(loaded, assignment)
@@ -102,7 +102,6 @@ def _class_repository(
 ) -> str:
     from ..authoring.class_repository import bundle, earlier_release, hand_over
     from ..authoring.try_repository import try_out
-    from ..judge.process_ties import usable
 
     earlier, there = earlier_release(out), quote(str(out))
     named = owner or earlier.owner or NOBODY
