@@ -93,8 +93,7 @@ def grade(
     in_part = bool(chosen) and any(e.id not in chosen for each in wanted for e in each.exercises)
     secret, seed = course_secret(loaded.root), seed_of_run(out, [each.id for each in wanted], seed, in_part=in_part)
     plan = GradePlan(secret, seed, device, chosen, not no_lines, course=loaded.root, level=isolation)
-    jobs = jobs or usable()
-    jobs = jobs if cluster is not None else _at_once(console, device, jobs)
+    jobs = 1 if cluster is not None else _at_once(console, device, jobs or usable())
     started = time.monotonic()
     count = partial(final, decisions=decisions)
     with ExitStack() as stack:
@@ -114,8 +113,9 @@ def grade(
                 found[each.submission] = result = count(record.add(each))
                 one_more(any(check.outcome in GRAVE for e in result.exercises for check in e.checks))
         absent = [] if only else of_absent([*found.values()], decisions, members)
-        for nothing in absent if enter else ():
-            enter(nothing)
+        if enter is not None:
+            for nothing in absent:
+                enter(nothing)
     how = f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}. Results: {out}/"
     results, changed = [*found.values(), *absent], finish_changed_points(out)
     view = ClassView(results, NOBODY if only else members, labels_of(loaded), changed)
