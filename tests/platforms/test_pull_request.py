@@ -12,10 +12,8 @@ from typing import Any
 
 import jupytext
 import pytest
-from typer.testing import CliRunner
 
 from manyheads.box.names import Device, Level
-from manyheads.cli.app import app
 from manyheads.course import Course
 from manyheads.errors import CourseFault
 from manyheads.judge.judge_process import Graded, GradePlan
@@ -47,13 +45,6 @@ STARTED = {"running_mean": "01_running_mean.py"}
 
 
 STUB = "exercises/averages/01_running_mean.py"
-
-
-@pytest.mark.parametrize("name", ["collect", "grade", "report"])
-def test_help_shows_an_example_that_is_a_command(name: str) -> None:
-    done = CliRunner().invoke(app, ["ci", name, "--help"], env={"COLUMNS": "200"})
-    assert done.exit_code == 0
-    assert re.search(rf"Example: `?course ci {name}\b", done.output)
 
 
 def test_nothing_started_needs_no_box(tiny, collected, submitted, monkeypatch):
@@ -181,30 +172,24 @@ def folder(collected: Collected, make_result: MakeResult, tmp_path: Path) -> Pat
     return tmp_path / "results"
 
 
-def test_what_was_written_is_read(tiny: Course, collected: Collected, make_result: MakeResult, folder: Path) -> None:
-    assert read_artifact(folder, tiny, collected.student, collected.head) == artifact_of(
-        [make_result("failed", evidence="no")], STARTED
-    )
-
-
-def test_what_is_not_graded_is_read_as_that_and_nothing_started_is_an_artifact_too(
-    tiny, collected, make_result, tmp_path
-):
-    write_artifact(tmp_path / "results", artifact_of([make_result("skipped")], STARTED, Device.CPU))
-    (read,) = read_artifact(tmp_path / "results", tiny, collected.student, collected.head).results
-    assert (read.score, read.not_graded) == (None, ("running_mean",))
-    write_artifact(tmp_path / "results", artifact_of([], {}, Device.CPU))
-    assert read_artifact(tmp_path / "results", tiny, collected.student, collected.head) == artifact_of([], {})
-
-
-def test_a_gpu_may_be_asked_for_more_than_the_course_gives_points_for(tiny, collected, make_result, tmp_path):
-    asked = make_result()
-    (exercise,) = asked.exercises
+def on_a_gpu(result: Result) -> Result:
+    """The same with a check more, for which the course gives no points."""
+    (exercise,) = result.exercises
     more = exercise.checks[0].model_copy(update={"id": "autocast", "score": 2.0, "max_score": 2.0})
     exercise = exercise.model_copy(update={"checks": (*exercise.checks, more), "score": 6.0, "max_score": 6.0})
-    asked = asked.model_copy(update={"exercises": (exercise,), "score": 6.0, "max_score": 6.0, "device": "cuda"})
-    write_artifact(tmp_path / "results", artifact_of([asked], STARTED, Device.CUDA))
-    assert read_artifact(tmp_path / "results", tiny, collected.student, collected.head).results == (asked,)
+    return result.model_copy(update={"exercises": (exercise,), "score": 6.0, "max_score": 6.0, "device": "cuda"})
+
+
+@pytest.mark.parametrize(("results", "started", "device"), [
+    pytest.param(lambda make: [make("failed", evidence="no")], STARTED, Device.CPU, id="what is wrong"),
+    pytest.param(lambda make: [make("skipped")], STARTED, Device.CPU, id="what is not graded"),
+    pytest.param(lambda make: [], {}, Device.CPU, id="nothing started"),
+    pytest.param(lambda make: [on_a_gpu(make())], STARTED, Device.CUDA, id="more than the course gives points for"),
+])  # fmt: skip
+def test_what_was_written_is_read(tiny, collected, make_result, tmp_path, results, started, device):
+    written = artifact_of(results(make_result), started, device)
+    write_artifact(tmp_path / "results", written)
+    assert read_artifact(tmp_path / "results", tiny, collected.student, collected.head) == written
 
 
 def result(change: Callable[[dict[str, Any]], object]) -> Forge:
@@ -339,6 +324,7 @@ def test_results_that_cannot_be_are_not_shown_and_the_job_fails(service, collect
         report()
     (comment,) = service.comments_on(7)
     assert "## Not graded" in comment
+    assert "a fault of the grader" in comment
     assert "400" not in comment
     assert service.check_runs[0]["conclusion"] == "neutral"
 
@@ -419,22 +405,19 @@ NO_GPU = "none"
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 
 
-@pytest.mark.parametrize(("outcomes", "says"), [
-    pytest.param(("passed",), ("success", "4 / 4"), id="all right"),
-    pytest.param(("failed", "error"), ("failure", "2 / 4"), id="half of it"),
+MEAN = {("averages", "running_mean")}
+
+
+@pytest.mark.parametrize(("cpu", "gpu", "unwritten", "says"), [
+    pytest.param(["passed"], None, (), ("success", "4 / 4"), id="all right"),
+    pytest.param(["failed", "error"], None, (), ("failure", "2 / 4"), id="half of it"),
+    pytest.param(["missing"] * 4, None, MEAN, ("success", "0 / 4"), id="not started"),
+    pytest.param(["missing"] * 4, None, {("medians", "running_mean")}, ("failure", "0 / 4"), id="of another, not started"),
+    pytest.param(["passed"], ["failed"], (), ("failure", "4 / 4"), id="wrong on the GPU alone"),
 ])  # fmt: skip
-def test_the_verdict_is_the_score_and_whether_all_is_right(make_result, outcomes, says):
-    assert verdict([make_result(*outcomes)], NO_GPU, frozenset()) == says
-
-
-def test_what_is_not_started_does_not_fail_a_pull_request(make_result: MakeResult) -> None:
-    missing = make_result("missing", "missing", "missing", "missing")
-    assert verdict([missing], NO_GPU, {("averages", "running_mean")})[0] == "success"
-    assert verdict([missing], NO_GPU, {("medians", "running_mean")})[0] == "failure"
-
-
-def test_what_fails_on_the_gpu_alone_fails_the_pull_request(make_result: MakeResult) -> None:
-    assert verdict([make_result()], [make_result("failed")], frozenset()) == ("failure", "4 / 4")
+def test_the_verdict_is_the_score_and_whether_all_that_is_started_is_right(make_result, cpu, gpu, unwritten, says):
+    on_gpu = [make_result(*gpu)] if gpu else NO_GPU
+    assert verdict([make_result(*cpu)], on_gpu, frozenset(unwritten)) == says
 
 
 @pytest.mark.parametrize(
@@ -457,10 +440,6 @@ def test_a_run_that_did_not_end_well_is_not_graded_and_is_not_the_students_fault
     assert verdict(run, NO_GPU, frozenset()) == ("neutral", "Not graded")
     said = body(tiny, run, NO_GPU, (), frozenset(), COMMIT)
     assert said == f"## Not graded\n\nGrading {ENDED[ended]}\n\n**On a GPU:** {NO_GPU}"
-
-
-def test_results_that_were_not_believed_are_not_graded(tiny: Course) -> None:
-    assert "a fault of the grader" in body(tiny, cpu_run("success", None), NO_GPU, (), frozenset(), COMMIT)
 
 
 def test_nothing_started_says_what_is_next(tiny: Course) -> None:

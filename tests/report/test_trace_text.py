@@ -1,5 +1,7 @@
 """A followed call as a person reads it."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -16,92 +18,73 @@ def text(explained: Explained, **options: object) -> list[str]:
     return make.printed(trace_report(explained), soft_wrap=True, color_system=None, **options)
 
 
-def test_a_line_its_operations_and_the_verdict() -> None:
-    entries = (
-        TraceLine(0, "9", "x = x.view(B, T, n_head, -1)", (VIEW,)),
-        TraceLine(0, "10", "return x.transpose(1, 2)", (TURN,)),
-    )
-    told = Explained("split(x)", "B = 2, T = 5", entries, "returns (B, nh, T, hd): the right numbers", right=True)
-    assert text(told) == [
-        "split(x)",
-        "  B = 2, T = 5",
-        "   9  x = x.view(B, T, n_head, -1)",
-        "        view          (B, T, C) → (B, T, nh, hd)          view",
-        "  10  return x.transpose(1, 2)",
-        "        transpose     (B, T, nh, hd) → (B, nh, T, hd)     view, not contiguous",
-        "  ✓ returns (B, nh, T, hd): the right numbers",
-    ]
-
-
 def test_the_usual_lines_and_the_legend_fit_into_80_columns() -> None:
     turn = Operation("transpose", "(B, nh, T, hd)", "(B, nh, hd, T)", "view, not contiguous")
     told = Explained("f(x)", "", (TraceLine(0, "134", "k.transpose(-2, -1)", (VIEW, turn)),))
     assert max(map(len, [*text(told), LEGEND])) <= 80
 
 
-def test_helpers_stand_deeper_and_rounds_are_counted() -> None:
-    entries = (
-        TraceLine(0, "9", "y = half(x)"),
-        TraceLine(1, "4", "return x / 2", (VIEW,)),
-        Repeated(1, "4", "4", 7, False),
-    )
-    assert text(Explained("f(x)", "", entries, dropped=3)) == [
-        "f(x)",
-        "  9  y = half(x)",
-        "  4    return x / 2",
-        "         view          (B, T, C) → (B, T, nh, hd)          view",
-        "       … 7 more like this, with other shapes (line 4)",
-        "  … and 3 more operations",
-    ]
+def of(*entries: TraceLine | Repeated, sizes: str = "", **more: Any) -> Explained:
+    """A call of f."""
+    return Explained("f(x)", sizes, entries, **more)
 
 
-def test_an_error_is_marked_where_it_happened_and_told_below() -> None:
-    failed = Operation("view", "(B, T, nh, hd)", "", raised=True)
-    told = text(
-        Explained("f(x)", "", (TraceLine(0, "4", "y.view(B, T, C)", (failed,)),), raised="It raised RuntimeError.")
-    )
-    assert told[2:] == ["       ✗ view         (B, T, nh, hd)", "  ✗ It raised RuntimeError."]
+def line(code: str, *operations: Operation, depth: int = 0, number: str = "4", **more: Any) -> TraceLine:
+    return TraceLine(depth, number, code, operations, **more)
 
 
-def test_what_is_odd_and_the_numbers_stand_below_the_operation() -> None:
-    crop = torch.tensor([[0.5, float("-inf")], [1.0, -2.25]])
-    odd = Operation("view", "(B, T, C)", "(B, nh, T, hd)", "view", "T is no longer T", crop=crop, whole=(1, 2, 5, 2))
-    assert text(Explained("f(x)", "", (TraceLine(0, "4", "x.view()", (odd,)),)))[3:] == [
-        "       ! T is no longer T", "         [0, 0]", "          0.50    −∞", "          1.00 -2.25", "         …",
-    ]  # fmt: skip
+FAILED = Operation("view", "(B, T, nh, hd)", "", raised=True)
+CROP = torch.tensor([[0.5, float("-inf")], [1.0, -2.25]])
+ODD = Operation("view", "(B, T, C)", "(B, nh, T, hd)", "view", "T is no longer T", crop=CROP, whole=(1, 2, 5, 2))
+STRAYED = OriginTable(
+    "head 0", (("token 0", [0, 1], [0, 1]), ("token 1", [2, -1], [100, 101])), "by its address in x", 2
+)
 
 
-def test_a_line_that_is_proved_to_be_wrong_says_so() -> None:
-    told = text(Explained("f(x)", "", (TraceLine(0, "4", "x.view()", (VIEW,), proved=True),)))
-    assert told[1:3] == ["  4  x.view()", "       ! one small change of this line makes every check pass"]
-
-
-def test_numbers_that_strayed_stand_beside_those_that_should_be_there() -> None:
-    rows = ("token 0", [0, 1], [0, 1]), ("token 1", [2, -1], [100, 101])
-    told = text(Explained("f(x)", "", (), tables=(OriginTable("head 0", rows, "by its address in x", 2),)))
-    assert told[1:] == [
-        "  by its address in x",
-        "  head 0   yours       should be",
-        "  token 0    0   1  ✓    0   1",
-        "  token 1    2   ?  ✗  100 101",
-        "  … and 2 more heads",
-    ]
+@pytest.mark.parametrize(("told", "lines"), [
+    pytest.param(
+        of(line("x = x.view(B, T, n_head, -1)", VIEW, number="9"), line("return x.transpose(1, 2)", TURN, number="10"),
+           sizes="B = 2, T = 5", returned="returns (B, nh, T, hd): the right numbers", right=True),
+        ["  B = 2, T = 5",
+         "   9  x = x.view(B, T, n_head, -1)",
+         "        view          (B, T, C) → (B, T, nh, hd)          view",
+         "  10  return x.transpose(1, 2)",
+         "        transpose     (B, T, nh, hd) → (B, nh, T, hd)     view, not contiguous",
+         "  ✓ returns (B, nh, T, hd): the right numbers"], id="a line, its operations and the verdict"),
+    pytest.param(
+        of(line("y = half(x)", number="9"), line("return x / 2", VIEW, depth=1), Repeated(1, "4", "4", 7, False), dropped=3),
+        ["  9  y = half(x)",
+         "  4    return x / 2",
+         "         view          (B, T, C) → (B, T, nh, hd)          view",
+         "       … 7 more like this, with other shapes (line 4)",
+         "  … and 3 more operations"], id="helpers stand deeper and rounds are counted"),
+    pytest.param(of(line("y.view(B, T, C)", FAILED), raised="It raised RuntimeError."),
+        ["  4  y.view(B, T, C)", "       ✗ view         (B, T, nh, hd)", "  ✗ It raised RuntimeError."],
+        id="an error is marked where it happened and told below"),
+    pytest.param(of(line("x.view()", ODD)),
+        ["  4  x.view()", "       view          (B, T, C) → (B, nh, T, hd)          view", "       ! T is no longer T",
+         "         [0, 0]", "          0.50    −∞", "          1.00 -2.25", "         …"],
+        id="what is odd and the numbers stand below the operation"),
+    pytest.param(of(line("x.view()", proved=True)),
+        ["  4  x.view()", "       ! one small change of this line makes every check pass"], id="a line that is proved to be wrong"),
+    pytest.param(of(tables=(STRAYED,)),
+        ["  by its address in x",
+         "  head 0   yours       should be",
+         "  token 0    0   1  ✓    0   1",
+         "  token 1    2   ?  ✗  100 101",
+         "  … and 2 more heads"], id="numbers that strayed beside those that should be there"),
+    pytest.param(of(tables=(OriginTable("", (("token 0", [0, 1], [0, 1]),)),)), ["  token 0  0 1"], id="nothing strayed"),
+    pytest.param(of(line("y = x[:, 0]  # [bold]not markup[/bold] [link=x]")),
+        ["  4  y = x[:, 0]  # [bold]not markup[/bold] [link=x]"], id="a student's text is text"),
+])  # fmt: skip
+def test_a_call_is_told(told: Explained, lines: list[str]) -> None:
+    assert text(told) == ["f(x)", *lines]
 
 
 def test_of_a_wide_table_the_part_that_is_wrong_is_shown() -> None:
     table = OriginTable("", (("token 0", [*range(38), 5, 39], [*range(40)]),))
-    *_, row = text(Explained("f(x)", "", (), tables=(table,)))
+    *_, row = text(of(tables=(table,)))
     assert " 37  5 39  ✗ " in row
-
-
-def test_where_nothing_strayed_there_is_one_table() -> None:
-    table = OriginTable("", (("token 0", [0, 1], [0, 1]),))
-    assert text(Explained("f(x)", "", (), tables=(table,)))[1:] == ["  token 0  0 1"]
-
-
-def test_a_students_text_is_text() -> None:
-    line = TraceLine(0, "4", "y = x[:, 0]  # [bold]not markup[/bold] [link=x]", ())
-    assert text(Explained("f(x)", "", (line,)))[1] == "  4  y = x[:, 0]  # [bold]not markup[/bold] [link=x]"
 
 
 @pytest.mark.parametrize(("crop", "lines"), [

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from manyheads.box.level import Box
 from manyheads.box.worker.answers import Raised, Reply
@@ -63,19 +62,6 @@ def names(result: ExerciseResult) -> list[str]:
 
 def test_a_file_that_is_read_and_saved_again_is_the_same_bytes(recording: Recording) -> None:
     assert save(recording) == FILE.read_bytes()
-
-
-def test_what_is_saved_is_what_is_read(recording: Recording, tmp_path: Path) -> None:
-    path = tmp_path / "f.safetensors"
-    path.write_bytes(save(recording))
-    again = read(path)
-    left_out = {"calls": (), "expected": (), "pairs": ()}  # tensors
-    one, other = (replace(each, **left_out, replies=[*map(tuple, each.replies)]) for each in (again, recording))
-    assert one == other
-    assert len(again.calls) == len(again.expected) == len(again.replies)
-    for mine, theirs in zip(again.calls, recording.calls, strict=True):
-        assert (mine.subject, mine.runs, mine.seed, mine.kwargs) == (theirs.subject, theirs.runs, theirs.seed, {})
-        assert [torch.equal(a, b) for a, b in zip(mine.args, theirs.args, strict=True)] == [True] * len(mine.args)
 
 
 @pytest.mark.parametrize("spoil", [

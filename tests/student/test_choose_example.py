@@ -128,36 +128,25 @@ def named_sizes(axes: Axes | None) -> dict[str, int]:
     return dict(axes.sizes)
 
 
-@pytest.mark.parametrize(
-    "call", [Call("split", (X, 3)), Call("split", (X,), {"n_head": 3}), Call("split", (), {"n_head": 3, "x": X})]
-)
-def test_arguments_by_position_and_by_name(call: Call) -> None:
-    assert named_sizes(axes_of(DIVIDE, call, (2, 3, 5, 4), {})) == {"B": 2, "T": 5, "C": 12, "nh": 3, "hd": 4}
+SCORES = "(scores: (B, N), temperature: float) -> (B, N)"
+DIVIDED, NUMBERS = {"B": 2, "T": 5, "C": 12, "nh": 3, "hd": 4}, {"B": 2, "N": 5}
 
 
-def test_an_unknown_of_a_product_is_worked_out() -> None:
-    call = Call(Build("M", (12, 3), {"block_size": 9}), (X,))
-    found = named_sizes(axes_of(MODULE, call, (2, 5, 12), {}))
-    assert found == {"nh": 3, "hd": 4, "block_size": 9, "B": 2, "T": 5, "C": 12}
-
-
-@pytest.mark.parametrize("temperature", [0.4, 2.5, 2])
-def test_a_number_that_measures_no_axis_may_be_any(temperature: float) -> None:
-    signature = parse_signature("(scores: (B, N), temperature: float) -> (B, N)")
-    assert named_sizes(axes_of(signature, Call("f", (X[:, :, 0], temperature)), (2, 5), {})) == {"B": 2, "N": 5}
-    assert axes_of(signature, Call("f", (X[:, :, 0],)), (2, 5), {}) is None
-
-
-def test_a_module_as_an_argument_is_read_as_its_own_entry_says() -> None:
-    signature = parse_signature("(module: M, x: (B, T, C)) -> ()")
-    call = Call("f", (Build("M", (12, 3, 9)), X))
-    assert named_sizes(axes_of(signature, call, (), {"M": (MODULE,)}))["hd"] == 4
-
-
-def test_attributes_of_a_stand_in_are_sizes() -> None:
-    signature = parse_signature("(mha: {n_head: nh, head_dim: hd}, x: (B, T, C)) -> (B, T, C)")
-    call = Call("f", (StandIn({}, {"n_head": 3, "head_dim": 4}), X))
-    assert named_sizes(axes_of(signature, call, (2, 5, 12), {}))["nh"] == 3
+@pytest.mark.parametrize(("signature", "call", "returned", "found"), [
+    pytest.param(DIVIDE, Call("split", (X, 3)), (2, 3, 5, 4), DIVIDED, id="by position"),
+    pytest.param(DIVIDE, Call("split", (X,), {"n_head": 3}), (2, 3, 5, 4), DIVIDED, id="one by name"),
+    pytest.param(DIVIDE, Call("split", (), {"n_head": 3, "x": X}), (2, 3, 5, 4), DIVIDED, id="all by name"),
+    pytest.param(MODULE, Call(Build("M", (12, 3), {"block_size": 9}), (X,)), (2, 5, 12), {**DIVIDED, "block_size": 9},
+        id="an unknown of a product is worked out"),
+    *(pytest.param(parse_signature(SCORES), Call("f", (X[:, :, 0], any_)), (2, 5), NUMBERS, id=f"measures no axis: {any_}")
+        for any_ in (0.4, 2.5, 2)),
+    pytest.param(parse_signature("(module: M, x: (B, T, C)) -> ()"), Call("f", (Build("M", (12, 3, 9)), X)), (),
+        {**DIVIDED, "block_size": 9}, id="a module as an argument is read as its own entry says"),
+    pytest.param(parse_signature("(mha: {n_head: nh, head_dim: hd}, x: (B, T, C)) -> (B, T, C)"),
+        Call("f", (StandIn({}, {"n_head": 3, "head_dim": 4}), X)), (2, 5, 12), DIVIDED, id="attributes of a stand-in"),
+])  # fmt: skip
+def test_sizes_are_read_from_arguments(signature, call, returned, found):
+    assert named_sizes(axes_of(signature, call, returned, {"M": (MODULE,)})) == found
 
 
 @pytest.mark.parametrize(("call", "returned"), [
@@ -169,6 +158,7 @@ def test_attributes_of_a_stand_in_are_sizes() -> None:
 ])  # fmt: skip
 def test_a_call_that_the_signature_does_not_fit_has_no_axes(call: Call, returned: tuple[int, ...]) -> None:
     assert axes_of(DIVIDE, call, returned, {}) is None
+    assert axes_of(parse_signature(SCORES), Call("f", (X[:, :, 0],)), (2, 5), {}) is None
 
 
 @pytest.fixture

@@ -120,14 +120,6 @@ def test_what_is_not_there_yet_is_no_error_and_a_reshape_is_expected_by_address(
     assert (merge.words, merge.panels[0].kind) == ("not defined yet", "addresses")
 
 
-@pytest.mark.parametrize(("id_", "heads"), [("self_attention", "1 head"), ("weight_split", "4 of 5 heads")])
-def test_the_heads_of_the_students_own_module_come_first(draw, id_: str, heads: str) -> None:
-    own, answer = draw(id_)
-    assert (own.title, own.words) == (f"your weights in {answer.title}", heads)
-    assert [panel.kind for panel in own.panels] == ["weights"] * int(heads[0])
-    assert not own.differs
-
-
 SCRIPT = "01_running_mean.py"
 STUB = (make.REPOSITORY / "tests/tiny_course/exercises/averages" / SCRIPT).read_bytes()
 NO_DIVISION = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"

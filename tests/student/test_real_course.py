@@ -67,14 +67,14 @@ def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) 
         assert not [op.warning for op in operations(told) if op.warning]
 
 
-@pytest.mark.parametrize(
-    ("id_", "heads"),
-    [("self_attention", 1), ("weight_split", 4), ("mha_by_loop", 4), ("fused_qkv", 4), ("sdpa_equivalence", 4)],
-)
-def test_heads_are_found_wherever_weights_are_computed(follow_source: FollowSource, id_: str, heads: int) -> None:
-    followed = follow_source(id_, crop=TABLES, times=TIMES)
-    (own,) = (picture for picture in pictures(followed) if picture.title.startswith("your weights in "))
-    assert [panel.title for panel in own.panels] == [f"head {h}" for h in range(heads)]
+@pytest.mark.parametrize(("id_", "heads", "said"), [
+    ("self_attention", 1, "1 head"), ("weight_split", 4, "4 of 5 heads"), ("mha_by_loop", 4, "4 of 5 heads"),
+    ("fused_qkv", 4, "4 of 5 heads"), ("sdpa_equivalence", 4, "4 of 5 heads"),
+])  # fmt: skip
+def test_heads_are_found_wherever_weights_are_computed_and_come_first(follow_source, id_, heads, said):
+    own, answer, *_ = pictures(follow_source(id_, crop=TABLES, times=TIMES))
+    assert (own.title, own.words, own.differs) == (f"your weights in {answer.title}", said, False)
+    assert [(panel.title, panel.kind) for panel in own.panels] == [(f"head {h}", "weights") for h in range(heads)]
 
 
 @pytest.mark.parametrize("path", ATTENDING, ids=lambda path: f"{path.parent.name}/{path.stem}")

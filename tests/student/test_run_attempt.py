@@ -1,5 +1,7 @@
 """An attempt is run in a box of its own: what cannot be imported, the line that is wrong, and that of a loop without an end."""
 
+from collections.abc import Callable
+
 import pytest
 
 from manyheads.box.level import Box
@@ -7,10 +9,23 @@ from manyheads.box.worker.limits import Limits
 from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.lines.find_lines import Bounds
-from manyheads.result import ProvedLine
+from manyheads.result import ExerciseResult, ProvedLine
 from manyheads.student import check_attempt as endless
 from manyheads.student.check_attempt import check_source
 from manyheads.submission import AttemptSource
+
+Check = Callable[..., ExerciseResult]
+
+
+@pytest.fixture
+def check(tiny: Course, running_mean: Exercise, box: Box) -> Check:
+    """What is found of this source."""
+    recording, usual = read(running_mean.fingerprints), tiny.limits.for_worker()
+
+    def check(source: str, limits: Limits | None = None, **more: Bounds) -> ExerciseResult:
+        return check_source(recording, AttemptSource("01_running_mean.py", source), box, limits or usual, **more)
+
+    return check
 
 
 @pytest.mark.parametrize(("source", "evidence"), [
@@ -24,10 +39,8 @@ from manyheads.submission import AttemptSource
     ("from torhc import cumsum\n\ndef running_mean(x):\n    return cumsum(x)\n",
         "Line 1 did not run to its end: there is no module torhc where attempts are judged. Did you mean torch?"),
 ], ids=["syntax", "indentation", "a definition that raises", "an import that all needs"])  # fmt: skip
-def test_what_cannot_be_imported_is_told_in_pythons_words(tiny, averages, running_mean, box, source, evidence):
-    attempt = AttemptSource("01_running_mean.py", source)
-    recording = read(running_mean.fingerprints)
-    result = check_source(recording, attempt, box, tiny.limits.for_worker())
+def test_what_cannot_be_imported_is_told_in_pythons_words(check, source, evidence):
+    result = check(source)
     assert {check.evidence for check in result.checks} == {evidence}
     assert [found.id for found in result.diagnosis] == ["load_error"]
 
@@ -45,26 +58,16 @@ def running_mean(x):
 PATIENT = Bounds(seconds=60.0)
 
 
-@pytest.mark.parametrize(("text", "line"), [
-    pytest.param(WRONG, 7, id="an exception"),
-    pytest.param(WRONG.replace("arange(0,", "arange(1,").replace("/ counts", "* counts"), 8, id="other numbers"),
-    pytest.param(WRONG.replace("arange(0,", "arange(1,").replace("cumsum(0)", "cumsum(0).detach()"), 8, id="a gradient that is cut"),
+@pytest.mark.parametrize(("text", "lines"), [
+    pytest.param(WRONG, [7], id="an exception"),
+    pytest.param(WRONG.replace("arange(0,", "arange(1,").replace("/ counts", "* counts"), [8], id="other numbers"),
+    pytest.param(WRONG.replace("arange(0,", "arange(1,").replace("cumsum(0)", "cumsum(0).detach()"), [8], id="a gradient that is cut"),
+    pytest.param(WRONG.replace("arange(0,", "arange(1,"), [], id="right"),
+    pytest.param(WRONG.replace("== 0", "== 9"), [], id="two mistakes"),
+    pytest.param("def running_mean(x):\n    raise NotImplementedError\n", [], id="a stub"),
 ])  # fmt: skip
-def test_the_line_that_is_wrong_is_told_without_what_to_write_there(tiny, running_mean, box, text, line):
-    attempt = AttemptSource("01_running_mean.py", text)
-    result = check_source(read(running_mean.fingerprints), attempt, box, tiny.limits.for_worker(), PATIENT)
-    assert result.lines == (ProvedLine(line=line),)
-
-
-@pytest.mark.parametrize("text", [
-    pytest.param(WRONG.replace("arange(0,", "arange(1,"), id="right"),
-    pytest.param(WRONG.replace("== 0", "== 9"), id="two mistakes"),
-    pytest.param("def running_mean(x):\n    raise NotImplementedError\n", id="a stub"),
-])  # fmt: skip
-def test_no_line_is_told_where_none_is_proved(tiny: Course, running_mean: Exercise, box: Box, text: str) -> None:
-    attempt = AttemptSource("01_running_mean.py", text)
-    result = check_source(read(running_mean.fingerprints), attempt, box, tiny.limits.for_worker(), PATIENT)
-    assert result.lines == ()
+def test_the_line_that_is_proved_wrong_is_told_without_what_to_write_there(check, text, lines):
+    assert check(text, bounds=PATIENT).lines == tuple(ProvedLine(line=line) for line in lines)
 
 
 @pytest.mark.parametrize(("body", "evidence"), [
@@ -73,11 +76,8 @@ def test_no_line_is_told_where_none_is_proved(tiny: Course, running_mean: Exerci
     ("raise NotImplementedError('yours')", "raised NotImplementedError on line 2: nothing is written here yet"),
     ("raise ValueError", "raised ValueError on line 2"),
 ], ids=["known to Python", "a stub's", "without words"])  # fmt: skip
-def test_what_a_function_raises_is_told_in_pythons_words(tiny, averages, running_mean, box, body, evidence):
-    attempt = AttemptSource("01_running_mean.py", f"def running_mean(x):\n    {body}\n")
-    recording = read(running_mean.fingerprints)
-    first = check_source(recording, attempt, box, tiny.limits.for_worker()).checks[0]
-    assert first.evidence == evidence
+def test_what_a_function_raises_is_told_in_pythons_words(check, body, evidence):
+    assert check(f"def running_mean(x):\n    {body}\n").checks[0].evidence == evidence
 
 
 LOOPING = "import torch\nimport time\n\n\ndef running_mean(x):\n    i = 0\n"
@@ -88,12 +88,9 @@ LOOPING = "import torch\nimport time\n\n\ndef running_mean(x):\n    i = 0\n"
     pytest.param("    return time.sleep(60)\n", "It did not come back from line 7.", id="no loop"),
     pytest.param("    while True:\n        try:\n            time.sleep(9)\n        except BaseException:\n            pass\n", "No answer within ", id="a loop that hears nothing"),
 ])  # fmt: skip
-def test_the_line_of_the_loop_is_told(running_mean, box, monkeypatch, body, said):
+def test_the_line_of_the_loop_is_told(check, monkeypatch, body, said):
     monkeypatch.setattr(endless, "WAITED", 0.2)
-    limits = Limits(seconds_per_call=0.6, seconds_per_attempt=1.2)
-    result = check_source(
-        read(running_mean.fingerprints), AttemptSource("01_running_mean.py", LOOPING + body), box, limits
-    )
+    result = check(LOOPING + body, Limits(seconds_per_call=0.6, seconds_per_attempt=1.2))
     assert result.functions[0].evidence.startswith(said)
     assert {check.outcome for check in result.checks} == {"timeout"}
 
@@ -101,16 +98,14 @@ def test_the_line_of_the_loop_is_told(running_mean, box, monkeypatch, body, said
 @pytest.mark.parametrize(
     "loop", ["while True:\n    pass\n", "sum(range(10**12))\n"], ids=["a loop", "one that hears nothing"]
 )
-def test_a_part_of_the_file_that_takes_too_long_is_told_and_costs_nothing(running_mean, box, loop):
+def test_a_part_of_the_file_that_takes_too_long_is_told_and_costs_nothing(check, loop):
     right = "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
-    attempt = AttemptSource("01_running_mean.py", f"{loop}{right}")
-    result = check_source(read(running_mean.fingerprints), attempt, box, Limits(seconds_per_call=0.6))
+    result = check(f"{loop}{right}", Limits(seconds_per_call=0.6))
     assert {check.outcome for check in result.checks} == {"passed"}
     assert result.note.startswith("Line 1 was left out: it was still at work after")
 
 
-def test_a_call_below_a_part_that_takes_too_long_is_told_with_its_line_too(running_mean: Exercise, box: Box) -> None:
+def test_a_call_below_a_part_that_takes_too_long_is_told_with_its_line_too(check: Check) -> None:
     source = f"import time\ntime.sleep(60)\n{LOOPING}    while i < 3:\n        x = x + 1\n    return x\n"
-    attempt = AttemptSource("01_running_mean.py", source)
-    result = check_source(read(running_mean.fingerprints), attempt, box, Limits(seconds_per_call=0.6))
+    result = check(source, Limits(seconds_per_call=0.6))
     assert result.functions[0].evidence.startswith("It was still in the loop on line 9 when its time was up")
