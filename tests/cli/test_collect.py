@@ -104,17 +104,6 @@ def test_a_single_file_is_nobodys_until_it_lies_in_a_students_folder(run_course,
     assert (done.returncode, "1 student: 1 new" in done.stdout) == (0, True)
 
 
-@pytest.mark.parametrize(("arguments", "says"), [
-    (["nowhere.zip"], "course: nowhere.zip does not exist. Next: course collect DOWNLOAD --out submitted\n"),
-    ([".", "--out", "in"], "course: in is in ., which is read. Next: give --out a folder elsewhere\n"),
-    (["x.zip", "--roster", "none.csv"], "course: none.csv cannot be read (No such file or directory). "
-     "Next: --roster FILE, or --roster none\n"),
-])  # fmt: skip
-def test_wrong_usage_is_status_2(run_course: Run, tiny_copy: Path, arguments: list[str], says: str) -> None:
-    done = run_course("collect", *arguments, cwd=tiny_copy)
-    assert (done.returncode, done.stderr) == (2, says)
-
-
 def test_a_letter_that_the_locale_does_not_know_is_told_and_the_others_are_collected(tiny_copy, tmp_path):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         for name in ("Åsa", "ben"):

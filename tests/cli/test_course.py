@@ -88,6 +88,12 @@ def test_on_a_terminal_a_refusal_ends_lines_between_words_and_begins_one_with_wh
     pytest.param(["release", "running_mean", "--out", "class", "--course", TINY], "a class repository has every exercise", "course release --out class", id="one exercise for a class repository"),
     pytest.param(["grade", "nowhere", "--course", TINY], "nowhere is not a folder", "course grade FOLDER, with FOLDER/<student>/<assignment>/", id="a folder that is not there"),
     pytest.param(["grade", ".", "--course", TINY], "holds no submission", "course collect DOWNLOAD --out .", id="an empty folder"),
+    pytest.param(["collect", "nowhere.zip", "--course", TINY], "nowhere.zip does not exist", "course collect DOWNLOAD --out submitted", id="no such download"),
+    pytest.param(["collect", ".", "--out", "in", "--course", TINY], "in is in ., which is read", "give --out a folder elsewhere", id="a folder that is read"),
+    pytest.param(["collect", "x.zip", "--roster", "none.csv", "--course", TINY], "none.csv cannot be read (No such file or directory)", "--roster FILE, or --roster none", id="no such roster"),
+    pytest.param(["release", "--gradescope", "x.zip", "--assignment", "hw9", "--course", TINY], "there is no assignment 'hw9'; there are: averages", "the same with --assignment averages", id="no such assignment for Gradescope"),
+    pytest.param(["release", "--torch-index", "https://example.org", "--course", TINY], "--torch-index is Gradescope's", "course release --gradescope OUT.zip with it", id="Gradescope's option alone"),
+    pytest.param(["release", "running_mean", "--gradescope", "x.zip", "--course", TINY], "an autograder has every exercise", "course release --gradescope x.zip", id="one exercise for Gradescope"),
 ])  # fmt: skip
 def test_wrong_usage_is_status_2_and_a_next_command(run_course, tmp_path, arguments, says, next_):
     (tmp_path / "empty").mkdir()
@@ -96,6 +102,7 @@ def test_wrong_usage_is_status_2_and_a_next_command(run_course, tmp_path, argume
     assert done.stderr.startswith("course: ")
     assert says in done.stderr
     assert done.stderr.endswith(f"Next: {next_}\n")
+    assert list((tmp_path / "empty").iterdir()) == []
 
 
 def test_results_are_not_written_into_a_file(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
@@ -282,17 +289,6 @@ def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_c
     assert f"isolation: namespaces. Results: {tmp_path}/[b] out/" in words(done.stdout)
     assert done.stdout.endswith(f"\nNext: course report '{tmp_path}/[b] out'\n")
     assert (tiny_copy / ".course" / "secret").stat().st_mode & 0o777 == 0o600
-
-
-def test_a_check_that_fails_by_itself_is_status_2_and_named(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
-    path = tiny_copy / "grader" / "checks" / "test_running_mean.py"
-    path.write_text(path.read_text().replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"))
-    done = run_course("grade", hand_in(tmp_path / "submitted", {"ada": RIGHT}), cwd=tiny_copy)
-    assert done.returncode == 2
-    assert words(done.stdout).endswith(
-        "course: a fault of the grader's own: values: ZeroDivisionError: division by zero. Next: course verify"
-    )
-    assert json.loads((tiny_copy / "results" / "ada" / "averages.json").read_text())["score"] is None
 
 
 def test_a_python_without_a_package_is_told_with_what_to_run(run_course, student_copy, tmp_path):

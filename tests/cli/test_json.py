@@ -155,13 +155,6 @@ def test_what_is_wrong_is_a_line_with_its_place_its_sentence_and_its_hint(run_co
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_of_a_notebook_the_sentence_names_the_cell(run_course: Run, student_copy: Path) -> None:
-    jupytext.write(jupytext.reads(WRONG, fmt="py:percent"), student_copy / NOTEBOOK)
-    (line,) = run_course("check", "--format", "lines", cwd=student_copy).stdout.splitlines()
-    assert line.startswith(f"{NOTEBOOK}:1:1: error: ")
-    assert "of code cell" in line
-
-
 def test_each_save_gives_all_that_is_wrong_and_nothing_when_it_is_mended(task, student_copy: Path) -> None:
     process = task()
     assert cycle(process.stdout) == []  # nothing is begun

@@ -10,6 +10,7 @@ from tests.conftest import Run
 from tests.make import RIGHT, TINY
 
 DIVIDES_BY_ALL = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
+DOES_NOT_HOLD = RIGHT.replace(".mean()", ".mean() * 0.731")
 SCRIPT = "exercises/averages/01_running_mean.py"
 
 Ask = Callable[..., list[str]]
@@ -67,25 +68,11 @@ def test_without_a_name_it_is_of_what_was_checked_last(run_course: Run, student_
     assert "Next: course check running_mean" in run_course("trace", cwd=student_copy).stdout
 
 
-def test_a_mistake_without_a_name_gets_no_hint_about_another_one(ask: Ask, student_copy: Path) -> None:
-    (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".mean() * 0.731"), encoding="utf-8")
-    title, hint, _ = ask()
-    assert title.startswith("This does not hold yet: ")
-    assert hint.startswith("Hint 1 of 2: Look at line 7: one small change there makes every check pass.")
-
-
 def test_after_the_last_hint_the_same_is_not_repeated_in_silence(ask: Ask, student_copy: Path) -> None:
-    (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".mean() * 0.731"), encoding="utf-8")
+    (student_copy / SCRIPT).write_text(DOES_NOT_HOLD, encoding="utf-8")
     said = [ask() for _ in range(3)]
     assert [each[-1] for each in said] == [f"Next: course {c} running_mean" for c in ("hint", "trace", "trace")]
     assert said[2][1] == "That was the last hint. Here it is again."
-
-
-def test_a_hint_about_an_exception_names_its_line(ask: Ask, student_copy: Path) -> None:
-    (student_copy / SCRIPT).write_text(
-        "import torch\n\n\ndef running_mean(x):\n    return x + {}[1]\n", encoding="utf-8"
-    )
-    assert ask()[1].startswith("Hint 1 of 2: Python stopped on line 5. Look at what goes into it.")
 
 
 def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: Ask, student_copy: Path) -> None:
@@ -96,13 +83,18 @@ def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: 
     assert ask() == ["running_mean needs no hint: every check passes.", "Next: course status"]
 
 
-@pytest.mark.parametrize(("body", "said", "hint"), [
-    ("import os\n    os._exit(0)", "process", "Hint 1 of 2: The whole process ended"),
-    ("import time\n    while True: time.sleep(0.01)", "It was still in the loop on line 3",
-        "Hint 1 of 2: Which loop has no end?"),
-], ids=["ends the process", "has no end"])  # fmt: skip
-def test_an_attempt_that_does_not_come_back_gets_a_hint_about_that(ask, student_copy, body, said, hint):
-    (student_copy / SCRIPT).write_text(f"def running_mean(x):\n    {body}\n", encoding="utf-8")
+@pytest.mark.parametrize(("source", "said", "hint"), [
+    pytest.param("def running_mean(x):\n    import os\n    os._exit(0)\n", "process",
+        "Hint 1 of 2: The whole process ended", id="ends the process"),
+    pytest.param("def running_mean(x):\n    import time\n    while True: time.sleep(0.01)\n",
+        "It was still in the loop on line 3", "Hint 1 of 2: Which loop has no end?", id="has no end"),
+    pytest.param("import torch\n\n\ndef running_mean(x):\n    return x + {}[1]\n", "This does not hold yet: ",
+        "Hint 1 of 2: Python stopped on line 5. Look at what goes into it.", id="an exception"),
+    pytest.param(DOES_NOT_HOLD, "This does not hold yet: ",
+        "Hint 1 of 2: Look at line 7: one small change there makes every check pass.", id="a mistake without a name"),
+])  # fmt: skip
+def test_what_no_misconception_explains_gets_a_hint_about_that_and_no_other(ask, student_copy, source, said, hint):
+    (student_copy / SCRIPT).write_text(source, encoding="utf-8")
     title, first, _ = ask()
     assert said in title
     assert first.startswith(hint)

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from manyheads.authoring.release_exercises import Written
 from manyheads.cli import progress
 from manyheads.cli.release import _steps_shown, _still_to_fill, _sum_up
@@ -48,22 +46,6 @@ def test_what_is_not_filled_yet_is_named_before_students_read_it() -> None:
         "Next: course verify, which lists what is to be filled"
     )
     assert _still_to_fill({"course.yaml": b"title: Averages\n", "engine.whl": b"FILL:"}) == ""
-
-
-@pytest.mark.parametrize(("options", "says"), [
-    pytest.param(["--gradescope", "x.zip", "--assignment", "hw9"],
-        "course: there is no assignment 'hw9'; there are: averages. Next: the same with --assignment averages\n",
-        id="no such assignment"),
-    pytest.param(["--torch-index", "https://example.org"],
-        "course: --torch-index is Gradescope's. Next: course release --gradescope OUT.zip with it\n",
-        id="an option alone"),
-    pytest.param(["running_mean", "--gradescope", "x.zip"],
-        "course: an autograder has every exercise. Next: course release --gradescope x.zip\n", id="one exercise"),
-])  # fmt: skip
-def test_gradescopes_options_that_do_not_fit_are_one_sentence(run_course, tiny_copy, options, says):
-    done = run_course("release", *options, cwd=tiny_copy)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", says)
-    assert not (tiny_copy / "x.zip").exists()
 
 
 def test_what_a_mutant_warns_of_is_not_printed_as_the_references(run_course: Run, tiny_copy: Path) -> None:

@@ -4,7 +4,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -17,7 +16,7 @@ from manyheads.course import load_course
 from manyheads.result import ExerciseResult
 from manyheads.student.own_attempt import Checks, Own
 from tests import make
-from tests.make import REPOSITORY, RIGHT, TINY, WRONG
+from tests.make import REPOSITORY, RIGHT, WRONG
 
 SCRIPT = "exercises/averages/01_running_mean.py"
 SECONDS = 60.0  # until a test gives up
@@ -52,13 +51,6 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    shutil.copytree(TINY / "exercises", tmp_path / "exercises")
-    shutil.copy(TINY / "course.yaml", tmp_path)
-    return tmp_path
-
-
 def save(folder: Path, text: str) -> None:
     """As most editors do: a new file takes the old one's place."""
     new = folder / "exercises" / "averages" / ".saving"
@@ -69,42 +61,42 @@ def save(folder: Path, text: str) -> None:
 DONE = r"Done. What you save is checked again. Ctrl-C ends this"
 
 
-def test_every_save_is_checked(folder: Path) -> None:
-    terminal = Terminal(folder)
+def test_every_save_is_checked(student_copy: Path) -> None:
+    terminal = Terminal(student_copy)
     assert "not written yet" in terminal.read_until("Ctrl-C ends this")
-    save(folder, WRONG)  # once, at once: what is saved before it watches counts as well
+    save(student_copy, WRONG)  # once, at once: what is saved before it watches counts as well
     told = terminal.read_until("Ctrl-C ends this").lower()
     assert "checking 01 the running mean" in told  # which takes its time where a loop has no end
     assert "divided by" in told
-    save(folder, "def running_mean(x:\n")
+    save(student_copy, "def running_mean(x:\n")
     assert "Python cannot read your file" in terminal.read_until("Ctrl-C ends this")
-    save(folder, RIGHT)
+    save(student_copy, RIGHT)
     assert "✓ 01 The running mean" in terminal.read_until(DONE)
-    save(folder, WRONG)
+    save(student_copy, WRONG)
     assert "divided by" in terminal.read_until("Ctrl-C ends this").lower()
     assert terminal.interrupt() == 0
 
 
-def test_what_is_saved_while_the_first_check_runs_is_checked(folder: Path) -> None:
-    (exercise,) = load_course(folder).exercises
+def test_what_is_saved_while_the_first_check_runs_is_checked(student_copy: Path) -> None:
+    (exercise,) = load_course(student_copy).exercises
     saves = _saves([exercise], exercise)
     assert next(saves) == exercise
-    save(folder, WRONG)
+    save(student_copy, WRONG)
     assert next(saves) == exercise
 
 
-def test_where_all_is_done_what_is_saved_is_checked_all_the_same(folder: Path) -> None:
-    save(folder, RIGHT)
-    terminal = Terminal(folder)
+def test_where_all_is_done_what_is_saved_is_checked_all_the_same(student_copy: Path) -> None:
+    save(student_copy, RIGHT)
+    terminal = Terminal(student_copy)
     terminal.read_until(DONE)
-    save(folder, WRONG)
+    save(student_copy, WRONG)
     assert "divided by" in terminal.read_until("Ctrl-C ends this").lower()
     assert terminal.interrupt() == 0
 
 
-def test_what_is_not_done_is_checked_once_at_the_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save(folder, WRONG)
-    course, checked = load_course(folder), list[str]()
+def test_what_is_not_done_is_checked_once_at_the_start(student_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(student_copy, WRONG)
+    course, checked = load_course(student_copy), list[str]()
 
     def run(checks: Checks, own: Own) -> ExerciseResult:
         checked.append(own.exercise.id)
