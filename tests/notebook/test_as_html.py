@@ -51,7 +51,9 @@ def solve_and_execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
     for cell in notebook.cells:
         if cell.metadata.get("nbgrader", {}).get("solution"):
             cell.source = next(answers)
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IPYTHONDIR": str(folder.parent / "ipython")}
+    package = folder.parent / "package"  # as a student has it: without anything hidden
+    shutil.copytree(REPOSITORY / "manyheads", package / "manyheads", ignore=shutil.ignore_patterns("__pycache__"))
+    environment = {**os.environ, "PYTHONPATH": str(package), "IPYTHONDIR": str(folder.parent / "ipython")}
     client = NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
     client.execute(env=environment)
 
@@ -74,9 +76,10 @@ def test_axe_finds_nothing_of_ours_against_wcag(pages: Path, browser: Browser, s
     assert violations(browser, scheme, NBCONVERTS) == []
 
 
-def test_run_from_top_to_bottom_it_answers_its_prediction_and_passes(pages: Path, browser: Browser) -> None:
-    browser.open(pages / f"{EXECUTED}.html", PHONE, 844)
-    text = str(browser.js("document.body.innerText"))
+def test_run_from_top_to_bottom_with_the_students_release_alone_it_answers_its_prediction_and_passes(
+    pages: Path,
+) -> None:
+    text = (pages / f"{EXECUTED}.html").read_text(encoding="utf-8")
     assert "64 of 1,024 numbers" in text
     assert "✓ 04 reshape dance" in text
     assert "Traceback" not in text

@@ -1,6 +1,5 @@
-"""The real course: nbgrader releases it to the byte, both ways grade it alike, and its notebooks run in a kernel."""
+"""The real course: nbgrader releases it to the byte, and both ways grade it alike."""
 
-import os
 import shutil
 import sqlite3
 import subprocess
@@ -10,10 +9,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-import nbformat
 import pytest
-from jupytext import read as read_script
-from nbclient import NotebookClient
 
 from manyheads.authoring.index import for_students
 from manyheads.course import Course, load_course
@@ -99,52 +95,3 @@ def test_nbgrader_goes_on_from_our_gradebook_and_gives_every_cell_the_same_score
     assert 0 < earned[ASSIGNMENT, "nils"] < 12  # something for the two ways to differ in
     assert 0 < earned["attention_in_practice", "goran"] < 12
     assert 0 < earned["attention_in_practice", "kofi"] < 6
-
-
-@pytest.fixture
-def student_alone(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What a student has: one assignment's folder, and the package without anything hidden."""
-    no_secret = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(repository / "manyheads", tmp_path / "package" / "manyheads", ignore=no_secret)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "package"))
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-    return Path(shutil.copytree(repository / "exercises" / ASSIGNMENT, tmp_path / ASSIGNMENT))
-
-
-def answers(repository: Path) -> list[str]:
-    """The cells of the reference that a student writes."""
-    cells = read_script(repository / "solutions" / ASSIGNMENT / "04_reshape_dance.py").cells
-    return [str(cell.source) for cell in cells if "solution" in cell.metadata.get("tags", [])]
-
-
-def run_top_to_bottom(folder: Path, sources: list[str]) -> nbformat.NotebookNode:
-    """The notebook with these answers, as a kernel leaves it."""
-    notebook = nbformat.read(folder / "04_reshape_dance.ipynb", as_version=4)
-    places = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("solution")]
-    for cell, source in zip(places, sources, strict=True):
-        cell.source = source
-    client = NotebookClient(
-        notebook, timeout=120, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": str(folder)}}
-    )
-    client.execute()
-    return notebook
-
-
-def test_a_right_notebook_runs_top_to_bottom_with_the_students_release_alone(student_alone, repository):
-    notebook = run_top_to_bottom(student_alone, answers(repository))
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    assert [o.ename for o in outputs if o.output_type == "error"] == []
-    assert "✓ 04 reshape dance" in "".join(o.text for o in outputs if o.output_type == "stream")
-
-
-def test_the_visible_checks_of_a_wrong_notebook_name_the_misconception(student_alone: Path, repository: Path) -> None:
-    wrong = answers(repository)
-    wrong[0] = "def split_heads(x, n_head):\n    B, T, C = x.shape\n    return x.view(B, n_head, T, C // n_head)\n"
-    notebook = run_top_to_bottom(student_alone, wrong)
-    last = next(cell for cell in notebook.cells if "check_notebook(" in cell.source)
-    (error,) = last.outputs
-    assert error.ename == "VisibleCheckFailed"
-    assert "You viewed straight to (B, n_head, T, head_dim)." in " ".join(error.evalue.split())
-    assert "hint: " in error.evalue
-    assert error.traceback == error.evalue.splitlines()  # the report, and none of our own stack
