@@ -230,14 +230,14 @@ def trace(
     console.tell(*[LEGEND] * bool(told), style="bright_black")
     if left:
         console.say(f"{left} lines more: course trace {' '.join(filter(None, (id_, function)))} --all")
-    first, next_ = "", f"course check {id_}"
+    first, next_, stopped = "", f"course check {id_}", followed.ended or any(each.raised for each in told)
     if any(each.entries and not each.right for each in told):
         first = "change the first line that surprises you, then: "
-    elif not followed.ended and last and not last.is_done and (wrong := attempt_words(last).first):
+    elif not stopped and last and not last.is_done and (wrong := attempt_words(last).first):
         console.tell(f"✗ These calls are right, and yet something is not: {wrong.head}", style="bold red")
         next_ = f"course hint {id_}"
     console.print(f"Next: {first}{next_}")
-    if followed.ended or any(each.raised for each in told):
+    if stopped:
         raise Exit(1)
 
 
