@@ -63,8 +63,7 @@ def test_several_are_wrong_and_the_first_is_whole(screen: Screen) -> None:
     assert fits(screen("status")) == "course check causal_mask"
     shown = screen("trace", "reshape_dance")
     fits(shown)
-    assert shown[3].strip() == "! one small change of this line makes every check pass"
-    assert shown[5].strip().startswith("! T is no longer T:")
+    assert [line for line in shown if line.strip().startswith("! T is no longer T:")]
     assert [line[:9] for line in shown if line.startswith("  token")][:3] == ["  token 1", "  token 2", "  token 3"]
     (more,) = (line for line in shown if "lines more: " in line)
     assert len(screen(*shlex.split(more.partition(": course ")[2]))) > 40
