@@ -60,7 +60,7 @@ def test_on_a_terminal_a_wrong_answer_has_a_second_try(run_course: Run, done_cop
     letters = right_letters(run_course, done_copy)
     first = "A" if letters[0] != "A" else "B"
     said = f"x\n{first}\n{letters[0]}\n\n{letters[2].lower()}\nq\n"
-    done = run(*COURSE, "ask", "--seed", "3", cwd=done_copy, said=said)
+    done = run(*COURSE, "ask", "running_mean", "--seed", "3", cwd=done_copy, said=said)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(questions_in(done.stdout)) == 4
     assert "1 of 5 at the first try." in done.stdout
