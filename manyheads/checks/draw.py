@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import math
 import random
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -36,11 +37,16 @@ class Drawn(NamedTuple):
         Each is the sum of four whole numbers of 32 bits, taken from a hash (SHAKE-128). So the numbers are bell-shaped, and
         none is larger than 2√3 standard deviations. float32 holds each of them, as files store them and attempts may ask.
         """
-        if not self.length:
-            return torch.zeros(0, dtype=torch.float64)
-        digest = hashlib.shake_128(f"{self.seed} {self.place}".encode()).digest(16 * self.length)
-        parts = torch.frombuffer(bytearray(digest), dtype=torch.int32).view(-1, 4)
-        return (parts.sum(1).double() * (math.sqrt(3) / 2**32) * self.scale).float().double()
+        return _numbers(self).clone()  # a check may change them
+
+
+@lru_cache(maxsize=2048)  # every attempt of a run gets the same ones
+def _numbers(drawn: Drawn) -> Tensor:
+    if not drawn.length:
+        return torch.zeros(0, dtype=torch.float64)
+    digest = hashlib.shake_128(f"{drawn.seed} {drawn.place}".encode()).digest(16 * drawn.length)
+    parts = torch.frombuffer(bytearray(digest), dtype=torch.int32).view(-1, 4)
+    return (parts.sum(1).double() * (math.sqrt(3) / 2**32) * drawn.scale).float().double()
 
 
 class Draw:

@@ -10,7 +10,7 @@ import builtins
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 import torch
@@ -63,21 +63,35 @@ def _nodes(source: str) -> list[ast.AST]:
 
 class _File:
     def __init__(self, source: str, line: int) -> None:
-        self.line, self.parts, self.nodes = line, statements_of(source), _nodes(source)
+        self.source, self.line, self.nodes = source, line, _nodes(source)
         self.here = [n for n in self.nodes if isinstance(n, ast.expr) and self.covers(n)]
         self.functions = [n for n in self.nodes if isinstance(n, ast.FunctionDef) and len(n.name) <= LONGEST]
-        inner = {id(each) for node in self.nodes if isinstance(node, ast.ClassDef) for each in node.body}
-        methods = [(n, [*n.args.posonlyargs, *n.args.args][:1]) for n in self.functions if id(n) in inner]
-        self.selfless = {n.name for n, me in methods if not n.decorator_list and [arg.arg for arg in me] != ["self"]}
-        self.imported = {(n.asname or n.name).partition(".")[0] for n in self.nodes if isinstance(n, ast.alias)}
-        own = {getattr(n, "arg", getattr(n, "name", "")) for n in self.nodes if isinstance(n, (ast.arg, *DEFINITIONS))}
-        self.defined = self.imported | _names(self.nodes, ast.Store) | own
-        around = [each for each in self.functions if self.covers(each)][-1:]  # the innermost
-        self.inside = [node for each in around for node in ast.walk(each)]
-        lines, first = lines_of(source), next((part.lineno for part in self.parts if self.covers(part)), line)
+        lines, parts = lines_of(source), statements_of(source)
+        first = next((part.lineno for part in parts if self.covers(part)), line)
         ends = max([line, *(node.end_lineno or 0 for node in self.here)])
         self.code = " ".join(text.strip() for text in lines[max(line - 1, 0) : ends])[:LINE]
         self.around = "\n".join(lines[max(first - 1, 0) : max(line - 1, 0)])[-ABOVE:]
+
+    @cached_property
+    def selfless(self) -> set[str]:
+        inner = {id(each) for node in self.nodes if isinstance(node, ast.ClassDef) for each in node.body}
+        methods = [(n, [*n.args.posonlyargs, *n.args.args][:1]) for n in self.functions if id(n) in inner]
+        return {n.name for n, me in methods if not n.decorator_list and [arg.arg for arg in me] != ["self"]}
+
+    @cached_property
+    def imported(self) -> set[str]:
+        return {(n.asname or n.name).partition(".")[0] for n in self.nodes if isinstance(n, ast.alias)}
+
+    @cached_property
+    def defined(self) -> set[str]:
+        own = {getattr(n, "arg", getattr(n, "name", "")) for n in self.nodes if isinstance(n, (ast.arg, *DEFINITIONS))}
+        return self.imported | _names(self.nodes, ast.Store) | own
+
+    @cached_property
+    def inside(self) -> list[ast.AST]:
+        """Of the innermost function around the line, all that it holds."""
+        around = [each for each in self.functions if self.covers(each)][-1:]
+        return [node for each in around for node in ast.walk(each)]
 
     def covers(self, node: ast.stmt | ast.expr, line: int = 0) -> bool:
         return node.lineno <= (line or self.line) <= (node.end_lineno or 0)
@@ -97,7 +111,7 @@ def _unbound(file: _File, message: str) -> str:
     if not found or not lines or not any(map(file.covers, own)) or any(isinstance(n.ctx, ast.Del) for n in own):
         return ""
     name, line = found[1], max((line for line in lines if line < file.line), default=0)
-    if not line and name in {*(getattr(part, "name", "") for part in file.parts), *file.imported, *dir(builtins)}:
+    if not line and name in {*(getattr(part, "name", "") for part in statements_of(file.source)), *file.imported, *dir(builtins)}:
         return f"A value, written on line {lines[0]}, takes the name of {name}: give the value another."
     if not line:
         return f"Its first value is written on line {lines[0]}: is a line missing above, or another name meant?"
