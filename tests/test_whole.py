@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.report.class_view import ClassView
-from manyheads.report.pages.write import write_pages
+from manyheads.report.pages import write_pages
 from manyheads.result import Result, write_result
 from manyheads.whole import write_whole
 from tests import make

@@ -15,9 +15,8 @@ from ..course.model import exercises_called
 from ..errors import CourseFault
 from ..report.labels import label_of
 from ..report.ladder import after_done, following, how_far, welcome
-from ..report.problems import defined_on
 from ..report.terminal import fitted_report, next_after
-from ..report.words import attempt_words
+from ..report.words import attempt_words, defined_on
 from ..result import ExerciseResult
 from ..student.hints import note_first
 from ..student.own_attempt import Own, done_exercises, from_here, read_own, state_of

@@ -20,7 +20,7 @@ from ..course import CourseError, find_course, load_course
 from ..diagnosis.recording_file import read
 from ..errors import CourseFault
 from ..report.called import as_called
-from ..report.problems import Problem, problems
+from ..report.words import Problem, problems
 from ..student.choose_example import examples_named
 from ..student.explain_trace import Explained, TraceLine, explained
 from ..student.follow import Source, follow

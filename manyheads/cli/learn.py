@@ -20,8 +20,7 @@ from ..box.names import Device
 from ..course import Course, CourseError
 from ..report.labels import label_of
 from ..report.ladder import Rung, State, ladder
-from ..report.problems import problems, without_ids
-from ..report.words import attempt_words, function_reports
+from ..report.words import attempt_words, function_reports, problems, without_ids
 from ..result import ExerciseResult
 from ..student import own_attempt
 from ..student.hints import Hint, next_hint, note_first
@@ -253,7 +252,7 @@ def plot(
     """
     loaded, console = course_of(course), open_console()
     own, followed = follow_own(loaded, exercise, function, "plot")
-    from ..report.pages.write import pictures_page
+    from ..report.pages import pictures_page
     from ..student.plot_content import pictures
 
     shown, wanted = pictures(followed.shown), own.exercise

@@ -35,7 +35,7 @@ from .progress import progress
 if TYPE_CHECKING:
     from ..student.plot_content import Key, Picture
 
-Format = Literal["csv", "gradescope", "canvas", "moodle"]  # the keys of FORMATS
+Format = Literal["csv", "gradescope", "canvas", "moodle"]  # those of FORMATS, and that of gradescope_files
 
 
 def report(
@@ -140,14 +140,12 @@ def export(
         strangers = view.members.strangers(view.present)
         following = "Next: complete the roster, if that is a mistake"
         _say("left out", (f"{name} is not on the roster. {following}" for name in strangers))
-    if out is None and format == "gradescope" and len(view.results) > 1:
-        files = f"a file for each of these {len(view.results)} submissions"
-        raise CourseFault(f"Gradescope reads {files}. Next: the same with --out FOLDER")
+    if out is None and format == "gradescope":
+        raise CourseFault("Gradescope reads a file for each submission. Next: the same with --out FOLDER")
+    texts = gradescope_files(view) if format == "gradescope" else {Path(): FORMATS[format](view)}
     if out is None:
-        sys.stdout.write(FORMATS[format](view))
+        sys.stdout.write(texts[Path()])
     else:
-        is_folder = format == "gradescope" and (out.is_dir() or not out.suffix)
-        texts = gradescope_files(view) if is_folder else {Path(): FORMATS[format](view)}
         with told_where(out, "give --out another path"):
             for path, text in texts.items():
                 write_whole(out / path, text.encode())
@@ -195,7 +193,7 @@ def feedback(
             following = "give --out a folder on another disk"
             raise CourseFault(f"{said}, and one would get the other's feedback. Next: {following}")
         for result in view.results:
-            for path, content in folder_files(view, loaded, result, submitted if submitted.is_dir() else None):
+            for path, content in folder_files(view, loaded, result, submitted):
                 write_whole(out / path, content)
         archives, in_none = zips(view, submitted, read_memory(submitted))
         for name, content in archives.items():

@@ -21,7 +21,7 @@ from ..errors import CourseFault
 from ..judge.judge_process import GradePlan, SteadyJudge
 from ..report.labels import IDS, Labels, label_of, labels_of
 from ..report.markdown import CUT, LONGEST, attempt_text, results_section, text_block
-from ..report.words import attempt_words, out_of, out_of_all
+from ..report.words import attempt_words, out_of, out_of_all, without_edits
 from ..result import MOST_LINES, ExerciseResult, Result, with_total, write_result
 from ..submission import (
     ENDINGS,
@@ -67,16 +67,17 @@ Run = Sequence[Result] | str  # the results of a grading job, or why there are n
 
 
 class Artifact(BaseModel):
-    """What a job hands on to the reporting one and to the next push. digests: of all attempts, by exercise."""
+    """What a job hands on to the reporting one and to the next push.
+
+    started: the file that counted, by exercise: which one does, only the private course knows. digests: of all attempts, by exercise.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     student: str = ""
     head: str = ""
     device: Device = Device.CPU
-    started: dict[
-        str, str
-    ] = {}  # the file that counted, by exercise; of a merged attempt only the private course knows
+    started: dict[str, str] = {}
     digests: dict[str, str] = {}
     results: tuple[Result, ...] = ()
 
@@ -144,16 +145,8 @@ def grade_collected(course: Course, collected: Collected, submitted: Path, devic
             of = {exercise.id: exercise for exercise in graded.result.exercises} | kept
             results.append(with_total(graded.result, [of[exercise.id] for exercise in exercises]))
     about = {"student": collected.student, "head": collected.head, "device": device}
-    return Artifact(started=started, digests=digests, results=tuple(map(_without_edits, results)), **about)
-
-
-def _without_edits(result: Result) -> Result:
-    """Return the result as a student may read it: with the lines that are wrong, without the edits that prove it."""
-    exercises = []
-    for exercise in result.exercises:
-        lines = tuple(line.model_copy(update={"edit": ""}) for line in exercise.lines)
-        exercises.append(exercise.model_copy(update={"lines": lines}))
-    return result.model_copy(update={"exercises": tuple(exercises)})
+    told = (each.model_copy(update={"exercises": tuple(map(without_edits, each.exercises))}) for each in results)
+    return Artifact(started=started, digests=digests, results=tuple(told), **about)
 
 
 def write_artifact(folder: Path, artifact: Artifact) -> None:
@@ -229,22 +222,17 @@ def write_report(course: Course, environment: Environment, submitted: Path, cpu:
     else:
         if (asked.head, asked.student) != (collected.head, collected.student):
             raise CourseFault(f"{submitted} is of another commit. Next: course ci collect --out {submitted}")
-        ended, artifacts = (
-            [github.needed(environment, name) for name in ("CPU_RESULT", "GPU_RESULT")],
-            list[Artifact | None](),
-        )
-        for how, folder in zip(ended, (cpu, gpu), strict=True):
+        outcomes = [github.needed(environment, name) for name in ("CPU_RESULT", "GPU_RESULT")]
+        artifacts: list[Artifact | None] = [None, None]
+        for place, folder in enumerate((cpu, gpu)):
             try:
-                artifacts.append(read_artifact(folder, course, asked.student, asked.head) if how == "success" else None)
+                if outcomes[place] == "success":
+                    artifacts[place] = read_artifact(folder, course, asked.student, asked.head)
             except ArtifactError as error:
-                artifacts.append(None)
                 faults.append(error)
-        from_cpu, (on_a_cpu, on_a_gpu) = (
-            artifacts[0] or Artifact(),
-            (each.results if each else None for each in artifacts),
-        )
-        on_cpu, label = cpu_run(ended[0], on_a_cpu), environment.get("GPU_RUNNER", "")
-        on_gpu = gpu_run(ended[1], label, on_a_gpu, on_cpu, collected.refused, labels_of(course))
+        from_cpu, label = artifacts[0] or Artifact(), environment.get("GPU_RUNNER", "")
+        on_cpu = run_of("Grading", outcomes[0], artifacts[0])
+        on_gpu = gpu_run(outcomes[1], label, artifacts[1], on_cpu, collected.refused, labels_of(course))
         spared = not_started(course, from_cpu.started)
         conclusion, title = verdict(on_cpu, on_gpu, spared)
         text = body(course, on_cpu, on_gpu, collected.refused, spared, asked.head)
@@ -275,15 +263,13 @@ def write_comment(api: Api, request: PullRequest, text: str) -> None:
     api.call("POST", f"issues/{request.number}/comments", marked)
 
 
-def cpu_run(outcome: str, results: Sequence[Result] | None) -> Run:
-    """Return the run on a CPU, from how the job ended (`needs.cpu.result`)."""
-    return (
-        results if outcome == "success" and results is not None else f"Grading {ENDED.get(outcome, ENDED['failure'])}"
-    )
+def run_of(job: str, outcome: str, artifact: Artifact | None) -> Run:
+    """Return what a job found, or how it ended (`needs.cpu.result`); job: what it is called at the sentence's beginning."""
+    return artifact.results if artifact else f"{job} {ENDED.get(outcome, ENDED['failure'])}"
 
 
 def gpu_run(
-    outcome: str, label: str, results: Sequence[Result] | None, cpu: Run, refused: Sequence[str], labels: Labels = IDS
+    outcome: str, label: str, artifact: Artifact | None, cpu: Run, refused: Sequence[str], labels: Labels = IDS
 ) -> Run:
     """Return the run on a GPU, or the reason why there is none."""
     if not label:
@@ -292,9 +278,7 @@ def gpu_run(
         return "Not run: grading on a CPU comes first."
     if outcome == "skipped":
         return f"Not run. {why_not_on_a_gpu(cpu, refused, labels) or 'Nobody approved it.'}"
-    return (
-        results if outcome == "success" and results is not None else f"The run {ENDED.get(outcome, ENDED['failure'])}"
-    )
+    return run_of("The run", outcome, artifact)
 
 
 def verdict(cpu: Run, gpu: Run, not_started: NotStarted) -> tuple[str, str]:

@@ -145,25 +145,17 @@ def _found(result: Result) -> Iterator[tuple[str, ...]]:
         yield exercise.id, *points, names, result.isolation, rules, known
 
 
-def to_gradescope(view: ClassView) -> str:
-    """Gradescope's results.json of the only submission, or of each one by student and assignment.
-
-    Gradescope reads one such file for each submission: see `gradescope_files`.
-    """
-    found = {f"{each.student}/{each.assignment}": gradescope_result(each, view.labels) for each in view.results}
-    return _json(next(iter(found.values())) if len(found) == 1 else found)
-
-
 def gradescope_files(view: ClassView) -> dict[Path, str]:
     """Return a results.json for every submission, by its path in a folder."""
-    stem_of = file_stems(view.present)
-    return {
-        Path(stem_of(each.student), each.assignment, "results.json"): _json(gradescope_result(each, view.labels))
-        for each in view.results
-    }
+    stem_of, files = file_stems(view.present), {}
+    for each in view.results:
+        value = gradescope_result(each, view.labels)
+        path = Path(stem_of(each.student), each.assignment, "results.json")
+        files[path] = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+    return files
 
 
-FORMATS = {"csv": to_csv, "gradescope": to_gradescope, "canvas": to_canvas, "moodle": to_moodle}
+FORMATS = {"csv": to_csv, "canvas": to_canvas, "moodle": to_moodle}
 TELLS_NOTHING = ("canvas", "moodle")  # formats without a place for words
 
 
@@ -196,7 +188,3 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
         output = [*(f"not graded: {each}" for each in not_graded(result, labels)), *said]
         return {"output": "\n".join(output), "output_format": "text"}
     return {"score": result.scaled_score, "output": "\n".join(said), "output_format": "text", "tests": tests}
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"

@@ -17,14 +17,12 @@ import re
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from itertools import combinations
 from pathlib import Path, PurePosixPath
 
 from ..course import Course
 from ..result import Result
 from ..submission import Unreadable, is_archive, read_bytes, read_text
 from ..submission.lay_out import Memory, Origin
-from ..submission.roster import folded
 from .class_view import ClassView
 from .markdown import feedback_markdown, one_exercise
 from .pages import student_page
@@ -59,7 +57,7 @@ def zips(view: ClassView, submitted: Path, memory: Memory) -> tuple[dict[str, by
 def _for_moodle(view: ClassView, result: Result, origins: Mapping[str, Origin]) -> Iterator[tuple[str, bytes]]:
     named = {origin.named for origin in origins.values() if origin.platform == MOODLE}
     for folder in sorted(filter(_IMPORTABLE.fullmatch, named)):
-        for name, content in _whole(view, result):
+        for name, content in _whole(view, result, f"{result.assignment}_feedback"):
             yield f"{folder}/{name}", content
 
 
@@ -73,16 +71,16 @@ def _for_canvas(
         id_ = PurePosixPath(name).stem.partition("_")[2]
         said = feedback_markdown(one_exercise(result, id_) if id_ in ids else result, view.labels)
         if origin.named.lower().endswith(".zip"):
-            yield origin.named, zipped(dict(_whole(view, result)))
+            yield origin.named, zipped(dict(_whole(view, result, f"{result.assignment}_feedback")))
         elif is_archive(origin.named):  # which nobody opens as what its name says
             yield f"{origin.named}.txt", said.encode()
         else:
             yield origin.named, _marked(submitted / result.student / result.assignment / name, said)
 
 
-def _whole(view: ClassView, result: Result) -> Iterator[tuple[str, bytes]]:
-    yield f"{result.assignment}_feedback.html", student_page(view, [result]).encode()
-    yield f"{result.assignment}_feedback.md", feedback_markdown(result, view.labels).encode()
+def _whole(view: ClassView, result: Result, stem: str) -> Iterator[tuple[str, bytes]]:
+    yield f"{stem}.html", student_page(view, [result]).encode()
+    yield f"{stem}.md", feedback_markdown(result, view.labels).encode()
 
 
 def _marked(path: Path, said: str) -> bytes:
@@ -117,31 +115,27 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def folder_files(
-    view: ClassView, course: Course, result: Result, submitted: Path | None = None
+    view: ClassView, course: Course, result: Result, submitted: Path
 ) -> Iterator[tuple[PurePosixPath, bytes]]:
     """Yield the files of one result, by their paths: the whole as page and Markdown, and a page for each exercise."""
     folder = PurePosixPath(FOLDER, result.student, result.assignment)
-    yield folder / f"{result.assignment}.html", student_page(view, [result]).encode()
-    yield folder / f"{result.assignment}.md", feedback_markdown(result, view.labels).encode()
+    yield from ((folder / name, content) for name, content in _whole(view, result, result.assignment))
     stems = {other.id: other.stem for other in course.exercises if other.assignment.id == result.assignment}
     for exercise in result.exercises:
         if exercise.id in stems:
             page = student_page(view, [one_exercise(result, exercise.id)])
             yield folder / f"{stems[exercise.id]}.html", page.encode()
-    handed_in = (submitted or Path()) / result.student / result.assignment
-    for name in OF_NBGRADER if submitted else ():
+    for name in OF_NBGRADER:
         with suppress(Unreadable):
-            yield folder / name, read_bytes(handed_in / name, 1)
+            yield folder / name, read_bytes(submitted / result.student / result.assignment / name, 1)
 
 
 def folded_together(folder: Path, students: Collection[str]) -> tuple[str, str] | None:
-    """Return two students whose names are one folder here, where upper and lower case, or forms of a letter, are the same."""
-    alike: dict[str, list[str]] = {}
-    for student in sorted(set(students)):
-        alike.setdefault(folded(student), []).append(student)
-    for names in alike.values():
-        for first, second in combinations(names, 2):
-            (folder / first).mkdir(parents=True, exist_ok=True)
-            if (folder / second).exists() and (folder / first).samefile(folder / second):
-                return first, second
+    """Make each student's folder, and return two whose folders are one, as where upper and lower case are the same."""
+    owners: dict[tuple[int, int], str] = {}
+    for student in sorted(students):
+        (folder / student).mkdir(parents=True, exist_ok=True)
+        there = (folder / student).stat()
+        if (owner := owners.setdefault((there.st_dev, there.st_ino), student)) != student:
+            return owner, student
     return None

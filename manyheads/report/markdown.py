@@ -19,14 +19,12 @@ from .words import (
     ASK,
     FunctionReport,
     attempt_words,
-    counted,
     out_of,
     out_of_all,
     own,
     points,
     question_about,
     told,
-    waiting_line,
 )
 
 WIDTH = 84  # columns
@@ -98,10 +96,8 @@ def _lines(result: ExerciseResult) -> Iterator[str]:
         yield from _function(function)
     if words.hint:
         yield f"hint: {one_line(words.hint)}"
-    if words.waiting:
-        yield from _scored(waiting_line(words.waiting), words.waiting)
-    if words.passed_checks:
-        yield from _scored(counted(len(words.passed_checks), "check passes", "checks pass"), words.passed_checks)
+    for text, checks in words.folded:
+        yield from _scored(text, checks) if checks else ()
     for text in filter(None, (words.total, result.note)):
         yield one_line(text)
 

@@ -29,7 +29,6 @@ from .words import (
     counted,
     points,
     score_words,
-    waiting_line,
 )
 
 _LABEL = 40  # columns of an exercise's number and title
@@ -152,10 +151,7 @@ def exercise_report(
         shown = [words.first] if brief else words.functions
         parts += [part for each in words.functions for part in _function(each)[: None if each in shown else 1]]
     parts += [HintLine("", words.hint, 2)] * bool(words.hint)
-    if words.waiting:
-        parts.append(_folded(waiting_line(words.waiting), words.waiting))
-    if words.passed_checks and not words.passed:
-        parts.append(_folded(counted(len(words.passed_checks), "check passes", "checks pass"), words.passed_checks))
+    parts += [_folded(*each) for each in words.folded if each[1] and not words.passed]
     parts += [_indented(sentence, 2, "") for sentence in after]
     parts += [_indented(text, 2, "dim") for text in (words.total, result.note) if text]
     return Group(*parts)

@@ -1,26 +1,19 @@
-"""Choose what is reported about an attempt. Terminal, page and notebook render the same content."""
+"""Choose what is reported about an attempt. Terminal, page, notebook and editor show the same content."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from ..result import (
-    Adjustment,
-    CheckResult,
-    Diagnosed,
-    ExerciseResult,
-    FunctionResult,
-    Outcome,
-    ProvedLine,
-    Result,
-    total_of,
-)
+from ..result import Adjustment, CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, Result, total_of
 from ..student.hints import which_of
+from ..submission import AttemptSource, lines_of
+from ..submission.source_text import DEFINITIONS, statements_of
+from ..submission.standing import named_line
 from ..submission.unwritten import UNTOUCHED
 
-RIGHT, WRONG, LATER = "✓", "✗", "·"
+RIGHT, WRONG, LATER, PROGRESS = "✓", "✗", "·", "…"
 _ENDED = {"timeout", "crashed"}  # the process, and not by an answer
 _STOPPED = {*_ENDED, "missing", "skipped"}  # nothing can be traced where all checks end so
 _WHOLE = {*_STOPPED, "error"}  # the same for a whole file
@@ -29,8 +22,6 @@ _NOT_THERE = {
     "undefined": "which the file does not define",
     "unrun": "whose cell has not run",
 }
-
-
 Kind = Literal["check", "evidence", "also", "hint", "next"]
 
 
@@ -43,7 +34,7 @@ class FunctionReport:
     also: what is proved here besides, and does not explain what was seen.
     hint: the one hint, "" where no misconception fits. next: the command that shows more, where there is no hint.
     failed: the checks that failed here, the first of them the one above if it is among them.
-    lines: those that are proved to be wrong.
+    line: the first that is proved to be wrong, 0 where none is.
     """
 
     name: str
@@ -55,7 +46,7 @@ class FunctionReport:
     hint: str = ""
     next: str = ""
     failed: tuple[CheckResult, ...] = ()
-    lines: tuple[ProvedLine, ...] = ()
+    line: int = 0
 
     @property
     def head(self) -> str:
@@ -96,43 +87,31 @@ class FunctionReport:
 def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
     """Yield every function, in the order of the file; what is about the whole file comes first."""
     failed = [check for check in result.checks if check.outcome != "passed"]
-    names = {function.name for function in result.functions}
+    names = [function.name for function in result.functions]
     about_all = [d for d in result.diagnosis if d.function not in names and d.id != UNTOUCHED]
-    if not result.functions or about_all:
+    if failed and (about_all or not names):
         own = [check for check in failed if check.function not in names and check.outcome != "skipped"]
-        if failed and (own or about_all or not result.functions):
-            seen = next(((check.title, check.evidence) for check in own), ("", ""))
-            yield _wrong("", result, about_all, () if result.functions else result.lines, seen, own)
-    wrong = next((f.name for f in result.functions if f.state == "wrong"), "")
+        seen = next(((check.title, check.evidence) for check in own), ("", ""))
+        yield _wrong("", result, about_all, seen, own, has_lines=not names)
+    has_lines = True  # of which the first that is wrong is told
     for each in result.functions:
-        lines = result.lines if each.name == wrong else ()
-        yield _of_a_function(result, each, [c for c in failed if c.function == each.name], lines)
+        if each.state != "wrong":
+            yield _unless_wrong(each, {f.name: f.state for f in result.functions})
+            continue
+        named = [d for d in result.diagnosis if each.name in (d.function, *d.also_in)]
+        by = each if each.check else next((f for f in result.functions if f.waits_for == each.name), each)
+        own = [check for check in failed if check.function == each.name]
+        yield _wrong(each.name, result, named, (by.check, by.evidence), own, has_lines=has_lines)
+        has_lines = False
 
 
-def titles_of(named: Sequence[Diagnosed]) -> list[str]:
-    """Return the titles, each with those of the misconceptions that give the same numbers. None is said twice."""
-    said = {diagnosed.title for diagnosed in named}
-    return [" Or: ".join([d.title, *(title for title in d.alternative_titles if title not in said)]) for d in named]
-
-
-def _of_a_function(
-    result: ExerciseResult, function: FunctionResult, failed: Sequence[CheckResult], lines: Sequence[ProvedLine]
-) -> FunctionReport:
-    if function.state != "wrong":
-        mark, says = _unless_wrong(function, {f.name: f.state for f in result.functions})
-        return FunctionReport(function.name, mark, says)
-    named = [d for d in result.diagnosis if function.name in (d.function, *d.also_in)]
-    seen = function if function.check else next((f for f in result.functions if f.waits_for == function.name), function)
-    return _wrong(function.name, result, named, lines, (seen.check, seen.evidence), failed)
-
-
-def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> tuple[str, str]:
+def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> FunctionReport:
     waits, why = function.waits_for, _NOT_THERE.get(states.get(function.waits_for, ""))
     if function.state == "undefined":
         near = f"; is {function.near} meant?" if function.near else ". Was it renamed, or deleted?"
         near += " Capital letters count." if function.near.lower() == function.name.lower() else ""
         stands = function.evidence.removeprefix(function.name)
-        return WRONG, f"it{stands}" if stands else f"the file has no such name{near}"
+        return FunctionReport(function.name, WRONG, f"it{stands}" if stands else f"the file has no such name{near}")
     said = {
         "unwritten": function.evidence or "not written yet",
         "unrun": "its cell has not run yet",
@@ -140,29 +119,31 @@ def _unless_wrong(function: FunctionResult, states: dict[str, str]) -> tuple[str
         "so_far": f"right so far; more is asked of it when {waits} is {'written' if why else 'right'}",
         "waiting": f"waits for {waits}, {why or 'which it uses'}",
     }.get(function.state, "")
-    return LATER if said else RIGHT, said
+    return FunctionReport(function.name, LATER if said else RIGHT, said)
 
 
 def _wrong(
     name: str,
     result: ExerciseResult,
     named: Sequence[Diagnosed],
-    lines: Sequence[ProvedLine],
     seen: tuple[str, str],
     failed: Sequence[CheckResult],
+    *,
+    has_lines: bool,
 ) -> FunctionReport:
     """Return what is wrong: what the student did and where, what was seen, and one hint that belongs to it or none."""
+    lines = result.lines if has_lines else ()
     if lines and not named and failed and failed[0].title != seen[0]:
         seen = (failed[0].title, failed[0].evidence)  # the other was chosen for names that the line has refuted
-    lines = tuple(sorted(lines, key=lambda proved: f"on {proved.place}" not in seen[1]))
+    lines = sorted(lines, key=lambda proved: f"on {proved.place}" not in seen[1])
     place = ", or ".join(proved.place for proved in lines)
     besides = [d for d in result.also if name in (d.function, "")]
     if name and any(check.title == seen[0] and check.outcome in _ENDED for check in failed):
         named, besides = [], [*named, *besides]  # no mistake that has a name lets a function run on for ever
     named = [which_of(each, result) for each in named]
-    did = titles_of(named) or [*filter(None, ["not right yet" if name else "Not right yet" if place else ""])]
+    did = _titles(named) or [*filter(None, ["not right yet" if name else "Not right yet" if place else ""])]
     hint = next((diagnosed.hint for diagnosed in named if diagnosed.hint), "")
-    also = f"Also: {' '.join(titles_of(besides))} That alone does not explain the rest." if besides else ""
+    also = f"Also: {' '.join(_titles(besides))} That alone does not explain the rest." if besides else ""
     ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
     following = "" if named or ended else f"course trace {result.id}"
     ordered = sorted(failed, key=lambda check: check.title != seen[0])
@@ -172,10 +153,16 @@ def _wrong(
     says = f"{did[0].removesuffix('.')}{where}." if where else "".join(did)
     if len(did) > 1:
         says = "\n".join([f"{len(did)} mistakes{where}:", *(f"{i}. {each}" for i, each in enumerate(did, 1))])
-    return FunctionReport(name, WRONG, says, *seen, also, hint, following, tuple(ordered), lines)
+    return FunctionReport(
+        name, WRONG, says, *seen, also, hint, following, tuple(ordered), lines[0].line if lines else 0
+    )
 
 
-PROGRESS = "…"
+def _titles(named: Sequence[Diagnosed]) -> list[str]:
+    """Return the titles, each with those of the misconceptions that give the same numbers. None is said twice."""
+    said = {diagnosed.title for diagnosed in named}
+    return [" Or: ".join([d.title, *(title for title in d.alternative_titles if title not in said)]) for d in named]
+
 
 _OUTCOMES: dict[Outcome, tuple[str, str]] = {
     "passed": ("✓", "passed"),
@@ -198,17 +185,16 @@ class AttemptWords:
 
     mark: ✓ where it is done, … where all that is written is right, ? where it is not graded, else ✗.
     functions: those of the file, in its order; without a name what is about the whole file.
-    waiting: the failed checks that wait for what is not written, or for another function. passed: the others.
-    total: how many of the points only grading can give.
+    folded: a line for the failed checks that wait for what is not written, or for another function, with these; and one for
+    those that pass. hint: to get started, where nothing is written. total: how many of the points only grading can give.
     """
 
     mark: str
     passed: bool
     functions: tuple[FunctionReport, ...]
-    waiting: tuple[CheckResult, ...]
-    passed_checks: tuple[CheckResult, ...]
-    hint: str  # to get started, where nothing is written
-    total: str
+    folded: tuple[tuple[str, Sequence[CheckResult]], ...] = (("", ()), ("", ()))
+    hint: str = ""
+    total: str = ""
 
     @property
     def gives_hint(self) -> bool:
@@ -225,18 +211,20 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
     """Return the report on an attempt."""
     if not result.is_graded:
         said = FunctionReport("", NOT_GRADED, said_of_not_graded(result))
-        return AttemptWords(NOT_GRADED, False, (said,), (), (), "", "")
+        return AttemptWords(NOT_GRADED, False, (said,))
     functions = tuple(function_reports(result))
     wrong = any(function.mark == WRONG for function in functions)
-    passed = tuple(check for check in result.checks if check.outcome == "passed")
+    passed = [check for check in result.checks if check.outcome == "passed"]
     asked = {function.name for function in result.functions if function.state == "wrong"}
-    failed = (check for check in result.checks if check.outcome != "passed")
-    waiting = tuple(check for check in failed if result.functions and check.function not in asked)
+    others = [check for check in result.checks if check.outcome != "passed" and check.function not in asked]
+    waiting = others if result.functions else []
+    wait = f"{counted(len(waiting), 'check waits', 'checks wait')} for what is not right or written yet"
+    folded = ((wait, waiting), (counted(len(passed), "check passes", "checks pass"), passed))
     mark = RIGHT if result.is_done else WRONG if wrong or not functions else PROGRESS
     hint = next((d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not wrong), "")
     more = f"Only grading can give {points(result.unseen)} of the {points(result.max_score)} points"
     more += f": {'; '.join(result.unseen_checks)}." if result.unseen_checks else "."
-    return AttemptWords(mark, result.is_done, functions, waiting, passed, hint, more if result.unseen else "")
+    return AttemptWords(mark, result.is_done, functions, folded, hint, more if result.unseen else "")
 
 
 def said_of_not_graded(result: ExerciseResult) -> str:
@@ -246,11 +234,6 @@ def said_of_not_graded(result: ExerciseResult) -> str:
         return f"Not graded: what you handed in cannot be read: {names}. {following}"
     fault = "Not graded: the grader itself failed here. That is not your fault."
     return f"{fault} Your instructor can have it graded again."
-
-
-def waiting_line(checks: Sequence[CheckResult]) -> str:
-    """Return one line for the checks that wait."""
-    return f"{counted(len(checks), 'check waits', 'checks wait')} for what is not right or written yet"
 
 
 def counted(number: int, one: str, more: str) -> str:
@@ -312,3 +295,52 @@ def own(exercise: ExerciseResult, result: Result) -> list[Adjustment]:
     """Return the adjustments of an exercise that are not the whole assignment's, as being late is."""
     said = {adjustment.words for adjustment in result.adjustments}
     return [each for each in exercise.adjustments if each.words not in said and each.rule != "late"]
+
+
+class Problem(NamedTuple):
+    """What is said of a function or of the whole file, at a line of the attempt: its first and its last column, from 1 on."""
+
+    report: FunctionReport
+    line: int
+    column: int
+    end_column: int
+
+    @property
+    def sentence(self) -> str:
+        """What is said of it, what was seen, and the hint, on one line."""
+        report = self.report
+        head = ": ".join(filter(None, (report.name, report.says or report.check)))
+        seen = report.evidence[:1].upper() + report.evidence[1:]
+        ended = (part if part.endswith((".", "?", "!")) else f"{part}." for part in (head, seen) if part)
+        return " ".join(" ".join((*ended, report.hint and f"Hint: {report.hint}")).split())
+
+
+def problems(result: ExerciseResult, source: AttemptSource) -> Iterator[Problem]:
+    """Yield what is wrong, at a line that is proved, else one that an exception names, else that of the function's `def`."""
+    for report in (each for each in attempt_words(result).functions if each.mark == WRONG):
+        line = report.line or named_line(report.evidence, source) or defined_on(source.source, report.name) or 1
+        text = next(iter(lines_of(source.source)[line - 1 : line]), "").rstrip()
+        yield Problem(report, line, 1 + len(text) - len(text.lstrip()), 1 + len(text))
+
+
+def defined_on(source: str, name: str) -> int:
+    """Return the line on which the function or class of this name begins, the last where there are several; 0 where none does."""
+    defined = (part for part in statements_of(source) if isinstance(part, DEFINITIONS) and part.name == name)
+    return max((part.lineno for part in defined), default=0)
+
+
+def without_edits(result: ExerciseResult) -> ExerciseResult:
+    """Return what a student may read: the lines that are wrong, and not the edits that prove it."""
+    lines = tuple(line.model_copy(update={"edit": ""}) for line in result.lines)
+    return result.model_copy(update={"lines": lines})
+
+
+def without_ids(result: ExerciseResult) -> ExerciseResult:
+    """Return the same for a student's programs: also without misconceptions' ids, and hints with their misconceptions alone."""
+
+    def told(named: Sequence[Diagnosed]) -> tuple[Diagnosed, ...]:
+        return tuple(each.model_copy(update={"id": "", "alternatives": ()}) for each in named)
+
+    checks = tuple(check.model_copy(update={"hint": ""}) for check in result.checks)
+    bare = {"checks": checks, "diagnosis": told(result.diagnosis), "also": told(result.also)}
+    return without_edits(result).model_copy(update=bare)

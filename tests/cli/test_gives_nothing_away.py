@@ -18,7 +18,7 @@ from manyheads.cli.learn import check_own, hint_on
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.bank import load_bank
 from manyheads.diagnosis.recording_file import read
-from manyheads.report.problems import without_ids
+from manyheads.report.words import without_ids
 from manyheads.student.check_attempt import check_attempt
 from manyheads.student.choose_example import examples
 from manyheads.student.explain_trace import explained

@@ -23,7 +23,7 @@ from manyheads.report.class_view import ClassView
 from manyheads.report.exports import FORMATS
 from manyheads.report.labels import labels_of
 from manyheads.report.markdown import feedback_markdown
-from manyheads.report.pages.write import write_pages
+from manyheads.report.pages import write_pages
 from manyheads.result import read_results, write_result
 from manyheads.submission import find_submissions
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from manyheads.report.heatmap import HEADS, LESS, MORE, NO_HEAD, legend, svg
-from manyheads.report.pages.write import pictures_page
+from manyheads.report.pages import pictures_page
 from manyheads.student.plot_content import Panel, Picture, compared
 from tests.make import REPOSITORY
 

@@ -1,5 +1,133 @@
-"""Results as self-contained HTML pages: one file each, which loads nothing."""
+"""Results as self-contained HTML pages, one for the class and one for each student: files that load nothing.
 
-from .write import pages_folder, student_page, write_pages
+Each is written whole or not at all. Everything that is put into a page is escaped.
+"""
 
-__all__ = ["pages_folder", "student_page", "write_pages"]
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...result import ExerciseResult, Result
+from ...submission import NotGraded
+from ...submission.roster import folded
+from ...whole import told_where, write_whole
+from .. import class_view, words
+from ..class_view import ClassView
+from ..labels import file_stems
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from ...student.plot_content import Key, Picture
+
+CLASS, STUDENTS = "index.html", "students"
+GENERATOR = "manyheads course report"
+_HEAD = 1024  # the first bytes of a page, which name its generator
+_HERE = Path(__file__).parent
+
+
+def write_pages(
+    view: ClassView,
+    folder: Path,
+    drawn: Mapping[Key, Sequence[Picture]] = {},
+    left_out: Sequence[str] = (),
+    not_graded: Sequence[NotGraded] = (),
+) -> Path:
+    """Write the class page and a page for each student. Returns the path of the class page. Raises CourseFault.
+
+    drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
+    left_out: a sentence for each file that could not be read. not_graded: what was handed in and not graded.
+    """
+    pages, stem_of = _environment(view, drawn), file_stems(view.present)
+    names = {student: f"{stem_of(student)}.html" for student in view.present}
+    sections = {view.members.row_of(student).section for student in view.present} - {""}
+    about = {"page_of": names.__getitem__, "sections": sorted(sections), "left_out": left_out, "not_graded": not_graded}
+    with told_where(folder, "course report --html ANOTHER_FOLDER"):
+        for student, results in view.by_student.items():
+            write_whole(folder / STUDENTS / names[student], _of_student(pages, results).encode())
+        write_whole(folder / CLASS, pages.get_template("class.html.j2").render(about).encode())
+        for path in (folder / STUDENTS).glob("*.html"):  # of students of an earlier report
+            if path.name not in names.values() and path.is_file() and not path.is_symlink() and _is_ours(path):
+                path.unlink()
+    return folder / CLASS
+
+
+def student_page(view: ClassView, results: Sequence[Result]) -> str:
+    """Return the page of one student with these results, in the course's order, by itself and without pictures."""
+    return _of_student(_environment(view), results)
+
+
+def _of_student(pages: Environment, results: Sequence[Result]) -> str:
+    return pages.get_template("student.html.j2").render(student=results[0].student, results=results)
+
+
+def pictures_page(title: str, drawn: Sequence[Picture]) -> str:
+    """Return the page of `course plot`."""
+    pages = _environment(ClassView(()), {("", "", title): drawn})
+    return pages.get_template("plot.html.j2").render(title=title, drawn=drawn, generator="course plot")
+
+
+def pages_folder(results: Path, students: Collection[str]) -> Path:
+    """Return where the pages go within a folder of results: where no student's results are, whatever students are called."""
+    taken, name = {folded(student) for student in students}, "report"
+    while name in taken:
+        name += "-pages"
+    return results / name
+
+
+def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -> Environment:
+    """Return a Jinja2 environment with autoescape, in which undefined names are errors. view: what the pages are about."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    css, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "class.js"))
+    blocks = {"trim_blocks": True, "lstrip_blocks": True}
+    pages = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, **blocks)
+    pages.globals |= vars(words) | vars(class_view)  # all that is said of results
+    pages.globals |= {
+        "css": Markup(css),
+        "script": Markup(script),
+        "script_digest": f"sha256-{_digest(script)}",
+        # Allow only this style and images in the page itself, and on the class page its one script. Nothing else is loaded
+        # or run, whatever a page contains.
+        "policy": f"default-src 'none'; style-src 'sha256-{_digest(css)}'; img-src data:",
+        "generator": GENERATOR,
+        "view": view,
+        "labels": view.labels,
+        "person_of": view.members.row_of,
+        "next_of": _next_of,
+        "pictures_of": lambda *key: drawn.get(key, ()),
+    }
+    if drawn:
+        from .. import heatmap  # for which torch is loaded
+
+        pages.globals |= {"svg": lambda *of: Markup(heatmap.svg(*of)), "legend": heatmap.legend}
+    pages.tests["has"] = lambda outcomes, id_: id_ in outcomes
+    pages.filters |= {
+        "points": words.points,
+        "score": words.score_words,
+        "day": lambda day: f"{day.day} {day:%B %Y}",
+        "moment": lambda when: f"{when.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+    }
+    return pages
+
+
+def _next_of(results: Sequence[Result]) -> ExerciseResult | None:
+    """Return the first exercise that counts and is not done."""
+    counting = (each for result in results for each in result.exercises if each.is_graded and not each.excused)
+    return next((each for each in counting if not words.attempt_words(each).passed), None)
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether this program wrote this page."""
+    with path.open("rb") as file:
+        return GENERATOR.encode() in file.read(_HEAD)
+
+
+def _digest(text: str) -> str:
+    return b64encode(hashlib.sha256(text.encode()).digest()).decode()
