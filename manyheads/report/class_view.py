@@ -22,18 +22,7 @@ from ..submission.roster import Roster, Student
 from ..submission.standing import LOAD_ERROR
 from ..submission.unwritten import UNTOUCHED
 from .labels import IDS, Labels
-from .words import (
-    DECIDED,
-    EXCUSED,
-    MARKS,
-    NOT_GRADED,
-    OUTCOMES,
-    own,
-    points,
-    score_words,
-    told,
-    was_not_run,
-)
+from .words import DECIDED, EXCUSED, MARKS, NOT_GRADED, OUTCOMES, own, points, score_words, told, was_not_run
 
 SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")  # shares of the points, as classes of scores
 BINS = 10  # of the histogram of totals; totals with all points are separate
@@ -194,23 +183,18 @@ class Named(NamedTuple):
 
 def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
     """Return the misconceptions of these attempts, each with its student, those of most students first, then of most attempts."""
-    seen: dict[str, list[tuple[str, str, Diagnosed, list[str]]]] = defaultdict(list)
+    seen: dict[str, list[tuple[str, ExerciseResult, Diagnosed]]] = defaultdict(list)
     for student, exercise in attempts:
-        every = misconceptions_of(exercise)
-        for each in every:
-            seen[each.id].append((student, exercise.id, each, [other.title for other in every if other.id != each.id]))
-    found = [
-        Named(
-            id_,
-            list(dict.fromkeys(each.title for _, _, each, _ in rows)),
-            list(dict.fromkeys(student for student, *_ in rows)),
-            len(rows),
-            dict(Counter(exercise for _, exercise, _, _ in rows)),
-            Counter(title for _, _, each, _ in rows for title in other_titles(each)).most_common(),
-            Counter(title for *_, others in rows for title in others).most_common(),
-        )
-        for id_, rows in seen.items()
-    ]
+        for each in misconceptions_of(exercise):
+            seen[each.id].append((student, exercise, each))
+    found = []
+    for id_, rows in seen.items():
+        titles = list(dict.fromkeys(each.title for _, _, each in rows))
+        names = list(dict.fromkeys(student for student, _, _ in rows))
+        exercises = dict(Counter(exercise.id for _, exercise, _ in rows))
+        either = Counter(title for _, _, each in rows for title in other_titles(each))
+        beside = Counter(d.title for _, exercise, _ in rows for d in misconceptions_of(exercise) if d.id != id_)
+        found.append(Named(id_, titles, names, len(rows), exercises, either.most_common(), beside.most_common()))
     return sorted(found, key=lambda each: (-len(each.names), -each.attempts))
 
 
@@ -352,21 +336,18 @@ class ClassView:
     @cached_property
     def came_back(self) -> list[CameBack]:
         """The misconceptions that were named again in a later exercise, by the number of students."""
-        order = self.labels.in_order([exercise.id for result in self.results for exercise in result.exercises])
         titles: dict[str, str] = {}
-        where: dict[tuple[str, str], set[str]] = defaultdict(set)  # exercises, by the student and the misconception
-        for student, results in self.by_student.items():
-            for exercise in (exercise for result in results for exercise in result.exercises):
-                for each in misconceptions_of(exercise):
-                    titles.setdefault(each.id, each.title)
-                    where[student, each.id].add(exercise.id)
         found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-        for (student, id_), exercises in where.items():
-            first, *later = sorted(exercises, key=order.index)
-            for again in later:
-                found[id_, first, again].append(student)
+        for student, results in self.by_student.items():
+            first: dict[str, str] = {}
+            for exercise in (exercise for result in results for exercise in result.exercises):
+                for id_, title in {each.id: each.title for each in misconceptions_of(exercise)}.items():
+                    titles.setdefault(id_, title)
+                    if (earlier := first.setdefault(id_, exercise.id)) != exercise.id:
+                        found[id_, earlier, exercise.id].append(student)
+        place = self.labels.in_order([exercise.id for result in self.results for exercise in result.exercises]).index
         listed = [CameBack(titles[id_], first, again, tuple(who)) for (id_, first, again), who in found.items()]
-        return sorted(listed, key=lambda each: (-len(each.students), order.index(each.first), order.index(each.later)))
+        return sorted(listed, key=lambda each: (-len(each.students), place(each.first), place(each.later)))
 
 
 def _alike(attempts: Sequence[tuple[str, ExerciseResult]]) -> list[Alike]:
@@ -405,8 +386,7 @@ def _totals(results: Sequence[Result]) -> list[tuple[str, int]]:
 
 
 def _facts(results: Sequence[Result]) -> dict[str, list[tuple[str, int]]]:
-    facts = {"isolation": [result.isolation for result in results], "device": [result.device for result in results]}
-    facts["seed"] = [str(result.seed) for result in results]
+    facts = {name: [str(getattr(result, name)) for result in results] for name in ("isolation", "device", "seed")}
     for name in dict.fromkeys(name for result in results for name in result.versions):
         facts[name] = [result.versions.get(name, "not recorded") for result in results]
     return {name: Counter(values).most_common() for name, values in facts.items()}

@@ -15,17 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from ..result import CheckResult, ExerciseResult, Result, with_total
 from .labels import IDS, Labels
-from .words import (
-    ASK,
-    FunctionReport,
-    attempt_words,
-    out_of,
-    out_of_all,
-    own,
-    points,
-    question_about,
-    told,
-)
+from .words import ASK, FunctionReport, attempt_words, out_of, out_of_all, own, points, question_about, told
 
 WIDTH = 84  # columns
 SENTENCE = 64  # columns for a check's title
