@@ -14,8 +14,7 @@ from ..course import Course, Exercise
 from ..course.model import exercises_called
 from ..errors import CourseFault
 from ..report.labels import label_of
-from ..report.ladder import after_done, following, how_far, welcome
-from ..report.terminal import fitted_report, next_after
+from ..report.terminal import after_done, fitted_report, following, how_far, next_after, welcome
 from ..report.words import attempt_words, defined_on
 from ..result import ExerciseResult
 from ..student.hints import note_first

@@ -19,7 +19,7 @@ from typer import Argument, Exit, Option
 from ..box.names import Device
 from ..course import Course, CourseError
 from ..report.labels import label_of
-from ..report.ladder import Rung, State, ladder
+from ..report.terminal import Rung, State, ladder
 from ..report.words import attempt_words, function_reports, problems, without_ids
 from ..result import ExerciseResult
 from ..student import own_attempt

@@ -195,7 +195,7 @@ def feedback(
         for result in view.results:
             for path, content in folder_files(view, loaded, result, submitted):
                 write_whole(out / path, content)
-        archives, in_none = zips(view, submitted, read_memory(submitted))
+        archives, in_none = zips(view, read_memory(submitted))
         for name, content in archives.items():
             write_whole(out / name, content)
     console.say(*(f"not in a zip: {sentence}" for sentence in in_none), style="yellow")

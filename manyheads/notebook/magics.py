@@ -26,9 +26,8 @@ from ..diagnosis.recording_file import read
 from ..errors import CourseFault
 from ..report.called import next_alone
 from ..report.labels import label_of
-from ..report.ladder import after_done
 from ..report.notebook_html import WIDTH, NotebookView, checked, shown
-from ..report.terminal import next_after
+from ..report.terminal import after_done, next_after
 from ..report.words import attempt_words
 from ..result import ExerciseResult
 from ..student.ask_questions import questions_about

@@ -22,12 +22,11 @@ from ..submission.roster import Roster, Student
 from ..submission.standing import LOAD_ERROR
 from ..submission.unwritten import UNTOUCHED
 from .labels import IDS, Labels
-from .words import DECIDED, EXCUSED, MARKS, NOT_GRADED, OUTCOMES, own, points, score_words, told, was_not_run
+from .words import DECIDED, EXCUSED, MARKS, NOT_GRADED, own, points, score_words, told, was_not_run
 
 SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")  # shares of the points, as classes of scores
 BINS = 10  # of the histogram of totals; totals with all points are separate
 GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
-TOLD: tuple[Outcome, ...] = ("error", *GRAVE, "skipped", "missing")  # of an exercise over the class
 
 # Diagnoses of attempts in which there is nothing to misunderstand: groups of their own beside the misconceptions.
 NOT_GRADED_GROUP, NOT_BEGUN, NOT_IMPORTED = "not graded", "not begun", "cannot be imported"
@@ -203,7 +202,6 @@ class Column:
 
     attempts: how many students handed something in. mean: of those of them who are graded, None where nobody is.
     spread: how many students have each of SHARES. groups: how many attempts are in each of GROUPS that has any.
-    outcomes: how many attempts in none of GROUPS have a check of this outcome.
     checks: id, title, how many students passed it, and how many have it.
     """
 
@@ -218,7 +216,6 @@ class Column:
         handed_in = [each for each in counting if any(check.outcome != "missing" for check in each.checks)]
         scores = [each.score for each in handed_in if each.score is not None]
         groups = Counter(map(group_of, handed_in))
-        ends = [{check.outcome for check in each.checks} for each in graded if not group_of(each)]
         spread = Counter(share(each.score, each.max_score) for each in graded if each.score is not None)
         checks = [check for _, exercise in here for check in exercise.checks]
         titles, asked = {check.id: check.title for check in checks}, Counter(check.id for check in checks)
@@ -230,7 +227,6 @@ class Column:
         self.spread = [spread[i] for i in range(len(SHARES))]
         self.misconceptions = named(each for each in attempts if each[1].is_graded)
         self.groups = {group: groups[group] for group in GROUPS if groups[group]}
-        self.outcomes = {end: n for end in OUTCOMES if (n := sum(end in each for each in ends)) and end in TOLD}
         self.checks = [(id_, title, passed[id_], asked[id_]) for id_, title in titles.items()]
 
 
@@ -314,11 +310,6 @@ class ClassView:
     day: date | None = None
 
     @cached_property
-    def present(self) -> list[str]:
-        """Who has a result."""
-        return list(dict.fromkeys(result.student for result in self.results))
-
-    @cached_property
     def parts(self) -> list[Part]:
         """Its assignments, in the course's order."""
         by_assignment = self.labels.by_assignment(self.results)
@@ -327,11 +318,16 @@ class ClassView:
     @cached_property
     def by_student(self) -> dict[str, list[Result]]:
         """The results of each student, in the course's order."""
-        found: dict[str, list[Result]] = {student: [] for student in self.present}
+        found: dict[str, list[Result]] = {result.student: [] for result in self.results}
         for part in self.parts:
             for result in part.results:
                 found[result.student].append(result)
         return found
+
+    @property
+    def present(self) -> list[str]:
+        """Who has a result."""
+        return [*self.by_student]
 
     @cached_property
     def came_back(self) -> list[CameBack]:

@@ -4,8 +4,8 @@ Moodle (mod/assign/feedback/file/importziplib.php, is_valid_filename_for_import)
 fullname_number_plugintype_plugin of a folder, and attaches what is in it to the participant of that number. Canvas
 (app/models/abstract_assignment.rb, infer_comment_context_from_filename) takes the first two numbers between
 underscores for the user and the attachment (after `anon` a word and a number), ignores what is no attachment of that
-submission, and shows the file under the attachment's own name. So what goes back there is the student's own file,
-with the feedback at its top. `nbgrader release_feedback` hands out feedback/<student>/<assignment>/<notebook>.html, and
+submission, and shows the file under the attachment's own name. So the feedback goes back there in the form of that
+file. `nbgrader release_feedback` hands out feedback/<student>/<assignment>/<notebook>.html, and
 wants timestamp.txt and submission_secret.txt of the submission beside it.
 """
 
@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 
 from ..course import Course
 from ..result import Result
-from ..submission import Unreadable, is_archive, read_bytes, read_text
+from ..submission import Unreadable, is_archive, read_bytes
 from ..submission.lay_out import Memory, Origin
 from .class_view import ClassView
 from .markdown import feedback_markdown, one_exercise
@@ -34,7 +34,7 @@ _IMPORTABLE = re.compile(r"[^_/\\]*_\d+_[a-z]+_[a-z]+(_.*)?")
 _WHEN = (2000, 1, 1, 0, 0, 0)  # the same bytes every time
 
 
-def zips(view: ClassView, submitted: Path, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
+def zips(view: ClassView, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
     """Return an archive for each platform and assignment from which anything was collected, by its name.
 
     Beside them stands a sentence for whoever is in none of a platform's.
@@ -44,7 +44,7 @@ def zips(view: ClassView, submitted: Path, memory: Memory) -> tuple[dict[str, by
         start = f"{result.student}/{result.assignment}/"
         origins = {path.removeprefix(start): each for path, each in memory.files.items() if path.startswith(start)}
         come_from = {origin.platform for origin in origins.values()}
-        found = {CANVAS: _for_canvas(view, result, origins, submitted), MOODLE: _for_moodle(view, result, origins)}
+        found = {CANVAS: _for_canvas(view, result, origins), MOODLE: _for_moodle(view, result, origins)}
         for platform, files in found.items():
             if packed := dict(files):
                 contents.setdefault(f"{platform.lower()}-{result.assignment}.zip", {}).update(packed)
@@ -61,9 +61,7 @@ def _for_moodle(view: ClassView, result: Result, origins: Mapping[str, Origin]) 
             yield f"{folder}/{name}", content
 
 
-def _for_canvas(
-    view: ClassView, result: Result, origins: Mapping[str, Origin], submitted: Path
-) -> Iterator[tuple[str, bytes]]:
+def _for_canvas(view: ClassView, result: Result, origins: Mapping[str, Origin]) -> Iterator[tuple[str, bytes]]:
     ids = {exercise.id for exercise in result.exercises}
     for name, origin in sorted(origins.items()):
         if origin.platform != CANVAS or not origin.named:
@@ -75,7 +73,7 @@ def _for_canvas(
         elif is_archive(origin.named):  # which nobody opens as what its name says
             yield f"{origin.named}.txt", said.encode()
         else:
-            yield origin.named, _marked(submitted / result.student / result.assignment / name, said)
+            yield origin.named, _as_file(origin.named, said)
 
 
 def _whole(view: ClassView, result: Result, stem: str) -> Iterator[tuple[str, bytes]]:
@@ -83,26 +81,12 @@ def _whole(view: ClassView, result: Result, stem: str) -> Iterator[tuple[str, by
     yield f"{stem}.md", feedback_markdown(result, view.labels).encode()
 
 
-def _marked(path: Path, said: str) -> bytes:
-    """Return the student's file with the feedback at its top: as comments of a script, or a cell of a notebook."""
-    text = ""
-    with suppress(Unreadable):
-        text = read_text(path, 64 * 1024)
-    if path.suffix == ".ipynb":
-        return _with_cell(text, said)
-    comment = "".join(f"# {line}".rstrip() + "\n" for line in said.splitlines())
-    return f"{comment}\n{text}".encode("utf-8", "surrogatepass")
-
-
-def _with_cell(text: str, said: str) -> bytes:
-    """Return the notebook with one more cell at its beginning; of what is no notebook, a notebook with that cell alone."""
-    cell: dict[str, object] = {"cell_type": "markdown", "metadata": {}, "source": said}
-    with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        notebook = json.loads(text)
-        more = {"id": "feedback"} if notebook.get("nbformat_minor", 0) >= 5 else {}
-        if isinstance(cells := notebook["cells"], list):
-            return json.dumps({**notebook, "cells": [cell | more, *cells]}, indent=1).encode()
-    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1).encode()
+def _as_file(name: str, said: str) -> bytes:
+    """Return the feedback as a notebook of one cell, or as a script of comments, as the name asks."""
+    if name.lower().endswith(".ipynb"):
+        cell: dict[str, object] = {"cell_type": "markdown", "metadata": {}, "source": said}
+        return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1).encode()
+    return "".join(f"# {line}".rstrip() + "\n" for line in said.splitlines()).encode()
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:

@@ -77,19 +77,11 @@ def escaped(text: str) -> str:
 
 def attempt_text(result: ExerciseResult) -> str:
     """Return the report on an attempt that is not right, in the words of `course check`."""
-    return "\n".join(_lines(result))
-
-
-def _lines(result: ExerciseResult) -> Iterator[str]:
     words = attempt_words(result)
-    for function in words.functions:
-        yield from _function(function)
-    if words.hint:
-        yield f"hint: {one_line(words.hint)}"
-    for text, checks in words.folded:
-        yield from _scored(text, checks) if checks else ()
-    for text in filter(None, (words.total, result.note)):
-        yield one_line(text)
+    lines = [line for function in words.functions for line in _function(function)]
+    lines += [f"hint: {one_line(words.hint)}"] if words.hint else []
+    lines += [line for text, checks in words.folded if checks for line in _scored(text, checks)]
+    return "\n".join([*lines, *(one_line(text) for text in (words.total, result.note) if text)])
 
 
 def _function(function: FunctionReport) -> Iterator[str]:

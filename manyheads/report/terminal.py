@@ -1,10 +1,11 @@
-"""Results as text for a terminal."""
+"""Results as text for a terminal: a class, one attempt, and where a student stands."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from rich.columns import Columns
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -12,6 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ..course import Course, Exercise
 from ..result import CheckResult, ExerciseResult
 from .class_view import GRAVE, SHARES, Cell, ClassView, Column, Part
 from .words import (
@@ -45,7 +47,7 @@ def class_table(view: ClassView, where: str = "below", *, students: bool = True)
     shown = []
     for part in view.parts:
         table = _students(part) if students else Group()
-        shown.append(Group(heading(part.title), table, _misconceptions(part, where)))
+        shown.append(Group(_heading(part.title), table, _misconceptions(part, where)))
     return Group(*shown)
 
 
@@ -75,8 +77,7 @@ def _colour(cell: Cell) -> str:
     return "green" if cell.share == len(SHARES) - 1 else "yellow" if cell.share else "red"
 
 
-def heading(title: str) -> RenderableType:
-    """Return an assignment's title, above what is said of it."""
+def _heading(title: str) -> RenderableType:
     return Text(title, style="bold underline")
 
 
@@ -92,17 +93,8 @@ def _misconceptions(part: Part, where: str) -> RenderableType:
 
 
 def class_exercises(view: ClassView) -> RenderableType:
-    """Return each assignment over the class, exercise by exercise, and below them what came back in a later one."""
-    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("students", justify="right")
-    for title in ("misconception that came back", "first in", "again in"):
-        table.add_column(title)
-    for each in view.came_back:
-        where = (each.title, view.labels.exercise(each.first), view.labels.exercise(each.later))
-        table.add_row(str(len(each.students)), *map(Text, where))
-    again: list[RenderableType] = [table, Text("")] if table.rows else []
-    shown = (part for each in view.parts for part in (heading(each.title), *map(_exercise, each.columns)))
-    return Group(*shown, *again)
+    """Return each assignment over the class, exercise by exercise."""
+    return Group(*(part for each in view.parts for part in (_heading(each.title), *map(_exercise, each.columns))))
 
 
 def _exercise(column: Column) -> RenderableType:
@@ -119,8 +111,6 @@ def _exercise(column: Column) -> RenderableType:
         table.add_row(str(count), Text(each.titles[-1] + (f" ({either})" if either else "")))
     for group, count in column.groups.items():
         table.add_row(str(count), group)
-    for outcome, count in column.outcomes.items():
-        table.add_row(str(count), OUTCOMES[outcome] if outcome == "missing" else f"a check: {OUTCOMES[outcome]}")
     return Group(head, Padding(table, (0, 0, 1, 2))) if table.rows else head
 
 
@@ -239,3 +229,123 @@ class _Scored:
         first, *more = textwrap.wrap(self.sentence, wide) or [""]
         lines = [f"{self.before}{first:<{wide}}{scored}", *(" " * len(self.before) + line for line in more)]
         yield Text("\n".join(lines), style=self.style)
+
+
+State = Literal["done", "in progress", "untouched", "missing"]
+_STATES: dict[State, tuple[str, str]] = {
+    "done": ("✓", "green"),
+    "in progress": ("…", "yellow"),
+    "untouched": ("·", "bright_black"),
+    "missing": ("?", "red"),
+}
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One exercise. label: its number and title. assignment: its assignment's title.
+
+    score: the points that are seen here. unseen: those that only grading sees.
+    checklist: the title of each visible check, and whether the attempt passes it. functions: what is said of each.
+    """
+
+    assignment: str
+    label: str
+    state: State
+    score: float
+    max_score: float
+    checklist: tuple[tuple[str, bool], ...] = ()
+    functions: tuple[FunctionReport, ...] = ()
+    unseen: float = 0.0
+
+
+def ladder(rungs: Sequence[Rung]) -> RenderableType:
+    """Return every exercise, the points so far, and the checklist of the first exercise that is not done."""
+    done = f"{sum(rung.state == 'done' for rung in rungs)} of {len(rungs)} done"
+    unseen = sum(r.unseen for r in rungs)
+    total = f"{done}, {points(sum(r.score for r in rungs))} of {points(sum(r.max_score for r in rungs))} points"
+    total += " by the visible checks" + (f"; only grading can give {points(unseen)} of them" if unseen else "")
+    parts: list[RenderableType] = []
+    for title in dict.fromkeys(rung.assignment for rung in rungs):
+        parts += [_heading(title), _rungs([rung for rung in rungs if rung.assignment == title])]
+    parts.append(Text(total, style="bold"))
+    upcoming = next((rung for rung in rungs if rung.state != "done"), None)
+    if upcoming is not None:
+        lines: list[RenderableType] = []
+        if upcoming.state == "in progress" and upcoming.functions:
+            lines += [Text(""), Text(f"{upcoming.label}, function by function:", style="bold")]
+            lines += [Hanging(f"  {each.mark} ", each.head, _STYLES[each.mark]) for each in upcoming.functions]
+        lines += [Text(""), Text(f"The checklist of {upcoming.label}: it …", style="bold")]
+        lines += [
+            Hanging("  ✓ ", title, "green") if does else Hanging("  ☐ ", title) for title, does in upcoming.checklist
+        ]
+        return _Fitted(Group(*parts), tuple(lines))
+    return Group(*parts)
+
+
+BELOW = 4  # lines of the screen for what comes next, and the prompt
+FEWEST = 5  # lines of a checklist that say something
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """A list, and below it as many lines as the screen has room for. What is not a terminal gets all."""
+
+    above: RenderableType
+    lines: tuple[RenderableType, ...]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self.above
+        room = console.height - len(console.render_lines(self.above)) - BELOW
+        if not console.is_terminal or len(self.lines) <= room:
+            yield from self.lines
+            return
+        shown = self.lines[: room - 1] if room > FEWEST else ()
+        yield from shown
+        yield Text(f"… {len(self.lines) - len(shown)} lines more: course status | cat", style="bright_black")
+
+
+def _rungs(rungs: Sequence[Rung]) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    for rung in rungs:
+        mark, style = _STATES[rung.state]
+        passed = f"{sum(does for _, does in rung.checklist)} of {len(rung.checklist)} checks"
+        score = points(rung.score) if rung.state in ("done", "in progress") else "–"
+        table.add_row(
+            Text(mark, style=style),
+            Text(rung.label, style=style),
+            Text(f"{score} / {points(rung.max_score)}", justify="right", no_wrap=True),
+            Text(passed if rung.state == "in progress" else rung.state, style=style),
+        )
+    return table
+
+
+def welcome(course: Course, first: str) -> list[str]:
+    """For a student who has begun nothing. first: the path of the first exercise, as seen from here."""
+    count = len(course.exercises)
+    exercises = "one exercise" if count == 1 else f"{count} exercises, one file each"
+    return [
+        f"Welcome to {course.title}: {exercises}. Nothing is begun yet, so there is nothing to check.",
+        f"Open {first} (or the notebook beside it), read the lesson, and fill what says YOUR CODE HERE.",
+        f"Next: check it as soon as one function is written, then: course check {course.exercises[0].id}",
+    ]
+
+
+def after_done(exercise: Exercise) -> list[str]:
+    """For an exercise of which every check passes."""
+    lines = [f"Why it works: {exercise.why}"] if exercise.why else []
+    if exercise.train is not None:
+        lines.append(f"It can learn to write now, in about a minute: course train {exercise.id}")
+    lines.append(f"Five questions on your own code: course ask {exercise.id}")
+    return lines
+
+
+def how_far(course: Course, done: Collection[Exercise]) -> str:
+    """3 of 8 done."""
+    return f"{len(done)} of {len(course.exercises)} done."
+
+
+def following(course: Course, done: Collection[Exercise], after: Exercise) -> Exercise | None:
+    """Return the exercise to do next: the first after this one that is not done, else the first; None where all are done."""
+    every = course.exercises
+    place = every.index(after) + 1
+    return next((result for result in (*every[place:], *every[:place]) if result not in done), None)

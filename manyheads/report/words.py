@@ -164,17 +164,16 @@ def _titles(named: Sequence[Diagnosed]) -> list[str]:
     return [" Or: ".join([d.title, *(title for title in d.alternative_titles if title not in said)]) for d in named]
 
 
-_OUTCOMES: dict[Outcome, tuple[str, str]] = {
-    "passed": ("✓", "passed"),
-    "failed": ("✗", "failed"),
-    "error": ("e", "raised an error"),
-    "timeout": ("∞", "ran out of time"),
-    "crashed": ("!", "crashed"),
-    "skipped": ("·", "not run"),
-    "missing": ("–", "not handed in"),
+OUTCOMES: dict[Outcome, str] = {
+    "passed": "passed",
+    "failed": "failed",
+    "error": "raised an error",
+    "timeout": "ran out of time",
+    "crashed": "crashed",
+    "skipped": "not run",
+    "missing": "not handed in",
 }
-MARKS = {outcome: mark for outcome, (mark, _) in _OUTCOMES.items()}
-OUTCOMES = {outcome: said for outcome, (_, said) in _OUTCOMES.items()}
+MARKS = dict(zip(OUTCOMES, "✓✗e∞!·–", strict=True))
 DECIDED, EXCUSED = "*", "ex"  # beside a score that a date or a human changed; in place of one that counts for nothing
 NOT_GRADED = "?"  # in place of a score that there is not
 

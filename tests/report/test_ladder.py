@@ -7,7 +7,7 @@ from rich.console import Console
 
 from manyheads.course import Course
 from manyheads.course.file import CourseFile
-from manyheads.report.ladder import Rung, after_done, following, how_far, ladder
+from manyheads.report.terminal import Rung, after_done, following, how_far, ladder
 
 DONE = Rung("Heads", "01 Scores", "done", 5, 5, (("scales", True),))
 STARTED = Rung("Heads", "02 The mask", "in progress", 1.5, 4, (("masks", True), ("gives no NaN", False)))

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 CLASS, STUDENTS = "index.html", "students"
 GENERATOR = "manyheads course report"
-_HEAD = 1024  # the first bytes of a page, which name its generator
 _HERE = Path(__file__).parent
 
 
@@ -47,12 +46,18 @@ def write_pages(
     names = {student: f"{stem_of(student)}.html" for student in view.present}
     sections = {view.members.row_of(student).section for student in view.present} - {""}
     about = {"page_of": names.__getitem__, "sections": sorted(sections), "left_out": left_out, "not_graded": not_graded}
+    mark = f'<meta name="generator" content="{GENERATOR}">'.encode()  # of a page that this program wrote
     with told_where(folder, "course report --html ANOTHER_FOLDER"):
         for student, results in view.by_student.items():
             write_whole(folder / STUDENTS / names[student], _of_student(pages, results).encode())
         write_whole(folder / CLASS, pages.get_template("class.html.j2").render(about).encode())
         for path in (folder / STUDENTS).glob("*.html"):  # of students of an earlier report
-            if path.name not in names.values() and path.is_file() and not path.is_symlink() and _is_ours(path):
+            if (
+                path.name not in names.values()
+                and path.is_file()
+                and not path.is_symlink()
+                and mark in path.read_bytes()
+            ):
                 path.unlink()
     return folder / CLASS
 
@@ -121,12 +126,6 @@ def _next_of(results: Sequence[Result]) -> ExerciseResult | None:
     """Return the first exercise that counts and is not done."""
     counting = (each for result in results for each in result.exercises if each.is_graded and not each.excused)
     return next((each for each in counting if not words.attempt_words(each).passed), None)
-
-
-def _is_ours(path: Path) -> bool:
-    """Return whether this program wrote this page."""
-    with path.open("rb") as file:
-        return GENERATOR.encode() in file.read(_HEAD)
 
 
 def _digest(text: str) -> str:
