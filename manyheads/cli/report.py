@@ -24,7 +24,7 @@ from ..report.labels import Labels, labels_of
 from ..report.terminal import class_exercises, class_table
 from ..report.words import counted
 from ..result import Result, read_results, read_results_and_errors, students_in
-from ..submission import find_submissions, is_student, read_not_graded
+from ..submission import find_submissions, read_not_graded
 from ..submission.lay_out import read_memory
 from ..whole import told_where, write_whole
 from . import options
@@ -181,20 +181,13 @@ def feedback(
 
     Example: `course feedback results --out home --submitted submitted`
     """
-    from ..report.feedback_archives import FOLDER, folded_together, folder_files, zips
+    from ..report.feedback_archives import FOLDER, folders, zips
 
     loaded = course_of(course)
     view, console = class_of(read_results(results), loaded, roster, assignment, section), open_console()
-    if strange := next((name for name in view.present if not is_student(name)), None):
-        raise CourseFault(f"{strange!a} cannot be a folder's name. Next: remove that result, then course feedback")
     with told_where(out, "give --out another folder"):
-        if pair := folded_together(out / FOLDER, view.present):
-            said = f"{out} is on a file system where {' and '.join(map(ascii, pair))} are one folder"
-            following = "give --out a folder on another disk"
-            raise CourseFault(f"{said}, and one would get the other's feedback. Next: {following}")
-        for result in view.results:
-            for path, content in folder_files(view, loaded, result, submitted):
-                write_whole(out / path, content)
+        for path, content in folders(view, loaded, submitted):
+            write_whole(out / path, content)
         archives, in_none = zips(view, read_memory(submitted))
         for name, content in archives.items():
             write_whole(out / name, content)

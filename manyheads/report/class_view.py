@@ -95,13 +95,6 @@ def share(score: float, of: float) -> int:
     return 5 if score >= of else ceil(4 * score / of)
 
 
-def other_titles(diagnosed: Diagnosed) -> tuple[str, ...]:
-    """Return the titles of the alternatives; of one that has none, its id in words."""
-    if len(diagnosed.alternative_titles) == len(diagnosed.alternatives):
-        return diagnosed.alternative_titles
-    return tuple(id_.replace("_", " ") for id_ in diagnosed.alternatives)
-
-
 def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
     """Name each exercise that is not graded, and the reason: 04 The reshape dance: the grader itself failed here.
 
@@ -191,7 +184,7 @@ def named(attempts: Iterable[tuple[str, ExerciseResult]]) -> list[Named]:
         titles = list(dict.fromkeys(each.title for _, _, each in rows))
         names = list(dict.fromkeys(student for student, _, _ in rows))
         exercises = dict(Counter(exercise.id for _, exercise, _ in rows))
-        either = Counter(title for _, _, each in rows for title in other_titles(each))
+        either = Counter(title for _, _, each in rows for title in each.alternative_titles)
         beside = Counter(d.title for _, exercise, _ in rows for d in misconceptions_of(exercise) if d.id != id_)
         found.append(Named(id_, titles, names, len(rows), exercises, either.most_common(), beside.most_common()))
     return sorted(found, key=lambda each: (-len(each.names), -each.attempts))

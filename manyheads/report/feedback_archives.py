@@ -15,7 +15,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -24,6 +24,7 @@ from ..result import Result
 from ..submission import Unreadable, is_archive, read_bytes
 from ..submission.lay_out import Memory, Origin
 from .class_view import ClassView
+from .labels import file_stems
 from .markdown import feedback_markdown, one_exercise
 from .pages import student_page
 
@@ -98,28 +99,19 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def folder_files(
-    view: ClassView, course: Course, result: Result, submitted: Path
-) -> Iterator[tuple[PurePosixPath, bytes]]:
-    """Yield the files of one result, by their paths: the whole as page and Markdown, and a page for each exercise."""
-    folder = PurePosixPath(FOLDER, result.student, result.assignment)
-    yield from ((folder / name, content) for name, content in _whole(view, result, result.assignment))
-    stems = {other.id: other.stem for other in course.exercises if other.assignment.id == result.assignment}
-    for exercise in result.exercises:
-        if exercise.id in stems:
-            page = student_page(view, [one_exercise(result, exercise.id)])
-            yield folder / f"{stems[exercise.id]}.html", page.encode()
-    for name in OF_NBGRADER:
-        with suppress(Unreadable):
-            yield folder / name, read_bytes(submitted / result.student / result.assignment / name, 1)
+def folders(view: ClassView, course: Course, submitted: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
+    """Yield every student's files, by their paths: of each assignment the whole as page and Markdown, and a page for each exercise.
 
-
-def folded_together(folder: Path, students: Collection[str]) -> tuple[str, str] | None:
-    """Make each student's folder, and return two whose folders are one, as where upper and lower case are the same."""
-    owners: dict[tuple[int, int], str] = {}
-    for student in sorted(students):
-        (folder / student).mkdir(parents=True, exist_ok=True)
-        there = (folder / student).stat()
-        if (owner := owners.setdefault((there.st_dev, there.st_ino), student)) != student:
-            return owner, student
-    return None
+    The student's folder has the student's name, if no other's would be the same folder on some system.
+    """
+    stem_of, stems = file_stems(view.present), {exercise.id: exercise.stem for exercise in course.exercises}
+    for result in view.results:
+        folder = PurePosixPath(FOLDER, stem_of(result.student), result.assignment)
+        yield from ((folder / name, content) for name, content in _whole(view, result, result.assignment))
+        for exercise in result.exercises:
+            if exercise.id in stems:
+                page = student_page(view, [one_exercise(result, exercise.id)])
+                yield folder / f"{stems[exercise.id]}.html", page.encode()
+        for name in OF_NBGRADER:
+            with suppress(Unreadable):
+                yield folder / name, read_bytes(submitted / result.student / result.assignment / name, 1)
