@@ -97,7 +97,7 @@ class ProvedLine(_Model):
         return f"line {self.line_in_cell} of code cell {self.cell}" if self.cell else f"line {self.line}"
 
 
-Rule = Literal["unknown time", "due", "late", "score", "excused"]
+Rule = Literal["unknown time", "due", "late", "score", "excused", "comment"]
 
 
 class Adjustment(_Model):

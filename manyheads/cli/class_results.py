@@ -161,13 +161,13 @@ def tell(console: Console, view: ClassView, how: str) -> bool:
     if untimed:
         unknown = f"When these were handed in is not known, and none of them counts as late: {some(untimed)}"
         console.say(f"{unknown}. Next: course collect, or a score in overrides.yaml", style="yellow")
-    for id_, own in view.labels.by_assignment(view.changed):
-        said = some([f"{each.student} {score_words(each.before)} → {score_words(each.after)}" for each in own])
-        console.say(f"{view.labels.assignment(id_)}: points changed since the last run: {said}", style="cyan")
-    if absent := view.members.absent(view.present):
+    for part in (part for part in view.parts if part.changed):
+        said = [f"{each.student} {score_words(each.before)} → {score_words(each.after)}" for each in part.changed]
+        console.say(f"{part.title}: points changed since the last run: {some(said)}", style="cyan")
+    if absent := view.members.absent(view.by_student):
         everybody = len(view.members.by_name)
         console.say(f"Handed in nothing: {len(absent)} of {everybody} on the roster: {some(absent)}")
-    if strangers := view.members.strangers(view.present):
+    if strangers := view.members.strangers(view.by_student):
         console.say(f"Not on the roster, and in no mean: {some(strangers)}. Next: complete the roster", style="yellow")
     console.say(how)
     return name_not_graded(console, view)

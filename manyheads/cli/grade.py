@@ -130,7 +130,7 @@ def grade(
     is_whole = tell(console, view, f"{done} {how}")
     name(console, "not graded", [*map(str, work.others)], f"All of them: {out}/not-graded.json")
     console.say(f"Next: {report}")
-    names = {*view.present, *members.by_name, *students_in(out)}
+    names = {*view.by_student, *members.by_name, *students_in(out)}
     faults = decisions.of_nobody(names, {result.assignment for result in results})
     faults += [f"a fault of the grader's own: {fault}. Next: course verify" for fault in dict.fromkeys(record.faults)]
     console.say(*(f"course: {fault}" for fault in faults), style="red")

@@ -19,7 +19,7 @@ from ..course.decisions import NAME, Decision, Decisions
 from ..errors import CourseFault
 from ..judge.record_results import read_changed_points
 from ..report.class_view import sentences
-from ..report.exports import FORMATS, TELLS_NOTHING, gradescope_files
+from ..report.exports import FOLDER, FORMATS, TELLS_NOTHING, folders, gradescope_files, zips
 from ..report.labels import Labels, labels_of
 from ..report.terminal import class_exercises, class_table
 from ..report.words import counted
@@ -72,7 +72,7 @@ def report(
     tell(console, view, f"{counted(len(view.results), 'submission', 'submissions')}, isolation: {levels}")
     drawn = {} if submitted is None else _drawn(console, course_of(course), view.results, submitted)
     others = read_not_graded(results)
-    folder = html or pages_folder(results, [*view.present, *students_in(results)])
+    folder = html or pages_folder(results, [*view.by_student, *students_in(results)])
     page = write_pages(view, folder, drawn, [str(error) for error in broken], others)
     console.say(f"Pages: {page}")
     if others:
@@ -137,7 +137,7 @@ def export(
     view = class_of(found, near, roster, assignment, section, is_decided=gradebook is not None)
     if format in TELLS_NOTHING:
         _say("decided", (f"{each.student}: {said}" for each in view.results for said in sentences(each, view.labels)))
-        strangers = view.members.strangers(view.present)
+        strangers = view.members.strangers(view.by_student)
         following = "Next: complete the roster, if that is a mistake"
         _say("left out", (f"{name} is not on the roster. {following}" for name in strangers))
     if out is None and format == "gradescope":
@@ -181,8 +181,6 @@ def feedback(
 
     Example: `course feedback results --out home --submitted submitted`
     """
-    from ..report.feedback_archives import FOLDER, folders, zips
-
     loaded = course_of(course)
     view, console = class_of(read_results(results), loaded, roster, assignment, section), open_console()
     with told_where(out, "give --out another folder"):
@@ -193,7 +191,7 @@ def feedback(
             write_whole(out / name, content)
     console.say(*(f"not in a zip: {sentence}" for sentence in in_none), style="yellow")
     name_not_graded(console, view)
-    students = counted(len(view.present), "student", "students")
+    students = counted(len(view.by_student), "student", "students")
     console.say(f"{students}: {out / FOLDER}/", *(f"{out / name}" for name in archives))
 
 

@@ -251,7 +251,7 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
         before, score = score, _plus(score, -(score or 0.0) * late.share)
         said.append(_change("late", late.words + late.costs, before, score))
     alike = (row for row in about if row.override.answers == result.answers)
-    said += [_change("score", "comment", score, score, row) for row in alike]  # which leaves it as it is
+    said += [_change("comment", "comment", score, score, row) for row in alike]
     excuses = [row for row in about if row.override.kind == "excused"]
     said += [_change("excused", EXCUSED, score, 0, row) for row in excuses]
     changed = {"score": score, "adjustments": tuple(said), "excused": bool(excuses)}

@@ -14,7 +14,6 @@ from math import ceil
 from statistics import mean, median
 from typing import NamedTuple
 
-from ..box.names import Level
 from ..course.decisions import SHARE, UNKNOWN_TIME
 from ..judge.record_results import ChangedPoints
 from ..result import Diagnosed, ExerciseResult, Outcome, Result
@@ -223,31 +222,27 @@ class Column:
         self.checks = [(id_, title, passed[id_], asked[id_]) for id_, title in titles.items()]
 
 
-class Alike(NamedTuple):
-    """Attempts that answer alike, and that no misconception explains: they made the same mistake. answers: what they share."""
-
-    exercise: str
-    answers: str
-    names: list[str]
-
-
 class Part:
     """One assignment over the class.
 
+    changed: whose points the last run changed.
     absent: who is on the roster and handed in nothing. strangers: who is not on it: in no mean and no histogram.
     totals: how many submissions have which share of the points. groups: of each of GROUPS the exercises of each student.
-    alike: who answer alike. troubles: attempts that crashed or ran out of time, by student and exercise, with these checks.
+    alike: attempts that answer alike, and that no misconception explains, for they made the same mistake: the exercise, the
+    digest of what they answer, the students.
+    troubles: attempts that crashed or ran out of time, by student and exercise, with these checks.
     lines: those that are proved to be wrong, by student and exercise. not_graded: who is not graded in what, and why.
     decided: who got what by which rule: the student, what it is of, the rule.
     facts: conditions of grading, each with its values and how many submissions have them.
-    weak: isolation levels that are too low for grading, with the number of submissions.
     """
 
-    def __init__(self, id_: str, results: Sequence[Result], members: ClassList, labels: Labels) -> None:
+    def __init__(self, id_: str, results: Sequence[Result], view: ClassView) -> None:
         """Count these results."""
+        members, labels = view.members, view.labels
         names = [result.student for result in results]
         attempts = [(result.student, exercise) for result in results for exercise in result.exercises]
         self.id, self.title, self.results = id_, labels.assignment(id_), results
+        self.changed = [each for each in view.changed if each.assignment == id_]
         self.absent, self.strangers = members.absent(names), members.strangers(names)
         known = [result for result in results if result.student not in self.strangers]
         counting = [result for result in known if not result.is_excused] or known
@@ -276,17 +271,10 @@ class Part:
         self.lines = [(name, labels.exercise(each.id), line) for name, each in attempts for line in each.lines]
         self.decided = [(result.student, *each) for result in results for each in decided(result, labels)]
         self.not_graded = [(result.student, why) for result in results for why in not_graded(result, labels)]
-        self.facts = _facts(results)
-        self.weak = [(level, count) for level, count in self.facts["isolation"] if level != Level.NAMESPACES]
-
-
-class CameBack(NamedTuple):
-    """A misconception, the exercise where it was named first, a later one where it was named again, and whose it is."""
-
-    title: str
-    first: str
-    later: str
-    students: tuple[str, ...]
+        facts = {name: [str(getattr(result, name)) for result in results] for name in ("isolation", "device", "seed")}
+        for name in dict.fromkeys(name for result in results for name in result.versions):
+            facts[name] = [result.versions.get(name, "not recorded") for result in results]
+        self.facts = {name: Counter(values).most_common() for name, values in facts.items()}
 
 
 @dataclass(frozen=True)
@@ -305,26 +293,20 @@ class ClassView:
     @cached_property
     def parts(self) -> list[Part]:
         """Its assignments, in the course's order."""
-        by_assignment = self.labels.by_assignment(self.results)
-        return [Part(id_, results, self.members, self.labels) for id_, results in by_assignment]
+        return [Part(id_, results, self) for id_, results in self.labels.by_assignment(self.results)]
 
     @cached_property
     def by_student(self) -> dict[str, list[Result]]:
-        """The results of each student, in the course's order."""
+        """The results of each student who has one, in the course's order."""
         found: dict[str, list[Result]] = {result.student: [] for result in self.results}
         for part in self.parts:
             for result in part.results:
                 found[result.student].append(result)
         return found
 
-    @property
-    def present(self) -> list[str]:
-        """Who has a result."""
-        return [*self.by_student]
-
     @cached_property
-    def came_back(self) -> list[CameBack]:
-        """The misconceptions that were named again in a later exercise, by the number of students."""
+    def came_back(self) -> list[tuple[str, str, str, list[str]]]:
+        """The misconceptions that were named again in a later exercise, the title, both exercises and whose it is; most first."""
         titles: dict[str, str] = {}
         found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
         for student, results in self.by_student.items():
@@ -335,18 +317,18 @@ class ClassView:
                     if (earlier := first.setdefault(id_, exercise.id)) != exercise.id:
                         found[id_, earlier, exercise.id].append(student)
         place = self.labels.in_order([exercise.id for result in self.results for exercise in result.exercises]).index
-        listed = [CameBack(titles[id_], first, again, tuple(who)) for (id_, first, again), who in found.items()]
-        return sorted(listed, key=lambda each: (-len(each.students), place(each.first), place(each.later)))
+        listed = [(titles[id_], first, again, who) for (id_, first, again), who in found.items()]
+        return sorted(listed, key=lambda each: (-len(each[3]), place(each[1]), place(each[2])))
 
 
-def _alike(attempts: Sequence[tuple[str, ExerciseResult]]) -> list[Alike]:
+def _alike(attempts: Sequence[tuple[str, ExerciseResult]]) -> list[tuple[str, str, list[str]]]:
     """Return the largest groups first; one attempt alone is none."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for student, attempt in attempts:
         if attempt.answers and group_of(attempt) == UNEXPLAINED:
             found[attempt.id, attempt.answers].append(student)
-    groups = [Alike(exercise, answers, names) for (exercise, answers), names in found.items()]
-    return sorted((each for each in groups if len(each.names) > 1), key=lambda each: -len(each.names))
+    groups = [(*key, names) for key, names in found.items() if len(names) > 1]
+    return sorted(groups, key=lambda each: -len(each[2]))
 
 
 def _row(columns: Sequence[Column], result: Result) -> Row:
@@ -366,16 +348,8 @@ def _nothing(columns: Sequence[Column], student: str, of: float, is_zero: bool) 
 
 def _totals(results: Sequence[Result]) -> list[tuple[str, int]]:
     """Return how many submissions have which share of the points, most points first; last those that have no total."""
-    graded = [(result.score, result.max_score) for result in results if result.score is not None]
-    shares = [score / most if most else 1.0 for score, most in graded]
+    shares = [each.score / each.max_score if each.max_score else 1.0 for each in results if each.score is not None]
     tenths = Counter(int(BINS * share) for share in shares if share < 1)
     bins = [(f"{100 * i // BINS}–{100 * (i + 1) // BINS} %", tenths[i]) for i in reversed(range(BINS))]
-    without = len(results) - len(graded)
+    without = len(results) - len(shares)
     return [("all", sum(share >= 1 for share in shares)), *bins, *[("not graded", without)] * bool(without)]
-
-
-def _facts(results: Sequence[Result]) -> dict[str, list[tuple[str, int]]]:
-    facts = {name: [str(getattr(result, name)) for result in results] for name in ("isolation", "device", "seed")}
-    for name in dict.fromkeys(name for result in results for name in result.versions):
-        facts[name] = [result.versions.get(name, "not recorded") for result in results]
-    return {name: Counter(values).most_common() for name, values in facts.items()}

@@ -1,4 +1,19 @@
-"""Write results in the formats of other systems: CSV, gradebooks of learning platforms, JSON."""
+"""Write scores and feedback as other systems import them: CSV, gradebooks of learning platforms, Gradescope's JSON, archives.
+
+Canvas' gradebook (canvas-lms, lib/gradebook_importer.rb) wants Student and ID first, then SIS User ID and SIS Login ID, then
+Section last before the assignments. It finds a student by ID, else by SIS User ID, else by SIS Login ID, else by name, and
+makes a new one where none fits. A grade of EX excuses the student from the assignment. A row whose first cell has “Points
+Possible” in it is about the assignments; a column whose title has the name of a computed one in it is passed over, and (12)
+at its end is Canvas' own id. Moodle (docs.moodle.org, Grade import) lets the instructor say which column identifies the user.
+
+Feedback goes back under the names that the platforms gave when submissions were downloaded. Moodle
+(mod/assign/feedback/file/importziplib.php, is_valid_filename_for_import) reads fullname_number_plugintype_plugin of a
+folder, and attaches what is in it to the participant of that number. Canvas (app/models/abstract_assignment.rb,
+infer_comment_context_from_filename) takes the first two numbers between underscores for the user and the attachment (after
+`anon` a word and a number), ignores what is no attachment of that submission, and shows the file under the attachment's own
+name: so the feedback has the form of that file. `nbgrader release_feedback` hands out
+feedback/<student>/<assignment>/<notebook>.html, and wants timestamp.txt and submission_secret.txt of the submission beside it.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +22,37 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
 
+from ..course import Course
 from ..result import Result
+from ..submission import Unreadable, is_archive, read_bytes
+from ..submission.lay_out import Memory, Origin
 from ..submission.roster import Student
 from .class_view import NOT_HELD, UNEXPLAINED, ClassView, group_of, misconceptions_of, not_graded, sentences
 from .labels import IDS, Labels, file_stems
+from .markdown import feedback_markdown, one_exercise
+from .pages import student_page
 from .words import attempt_words, own, told
 
 _FORMULA = ("=", "+", "-", "@")
 _SEPARATORS = re.compile(r"([;\t|])")
 _LINE_BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
+_POINTS, _NO_POINTS = "    Points Possible", "Points\u00a0Possible"
+_ENDS_LIKE_AN_ID = re.compile(r"\(\d+\)\s*$")
+_OF_CANVAS = re.compile(
+    r"(Current|Final) (Score|Points|Grade)|Override (Score|Grade|Status)|"
+    r"^\s*(Student|LastName|FirstName|ID|SIS User ID|SIS Login ID|Section|Integration ID|Root Account)\s*$"
+)
+_OF_MOODLE = re.compile(r"^\s*(Username|ID number|Email address)\s*$", re.IGNORECASE)
+MOODLE, CANVAS = "Moodle", "Canvas"
+FOLDER = "feedback"
+OF_NBGRADER = ("timestamp.txt", "submission_secret.txt")
+_IMPORTABLE = re.compile(r"[^_/\\]*_\d+_[a-z]+_[a-z]+(_.*)?")
+_WHEN = (2000, 1, 1, 0, 0, 0)  # the same bytes every time
 
 
 def table(rows: Iterable[Sequence[str]]) -> str:
@@ -52,27 +86,9 @@ def _is_formula(text: str) -> bool:
     return unicodedata.normalize("NFKC", visible[:1]).startswith(_FORMULA)
 
 
-# Results as the gradebooks of learning platforms import them: with the ids that they find students by.
-#
-# Canvas (canvas-lms, lib/gradebook_importer.rb) wants Student and ID first, then SIS User ID and SIS Login ID, then
-# Section last before the assignments. It finds a student by ID, else by SIS User ID, else by SIS Login ID, else by
-# name, and makes a new one where none fits. A grade of EX excuses the student from the assignment. A row whose first
-# cell has “Points Possible” in it is about the assignments; a column whose title has the name of a computed one in it
-# is passed over, and (12) at its end is Canvas' own id. Moodle (docs.moodle.org, Grade import) lets the instructor say
-# which column identifies the user: e-mail, ID number or username.
-
-_POINTS, _NO_POINTS = "    Points Possible", "Points\u00a0Possible"
-_ENDS_LIKE_AN_ID = re.compile(r"\(\d+\)\s*$")
-_CANVAS = re.compile(
-    r"(Current|Final) (Score|Points|Grade)|Override (Score|Grade|Status)|"
-    r"^\s*(Student|LastName|FirstName|ID|SIS User ID|SIS Login ID|Section|Integration ID|Root Account)\s*$"
-)
-_MOODLE = re.compile(r"^\s*(Username|ID number|Email address)\s*$", re.IGNORECASE)
-
-
 def to_canvas(view: ClassView) -> str:
     """Canvas' gradebook import: a column for each assignment, a row of points possible, then a row for each student."""
-    head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *_columns(view, _CANVAS)]
+    head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *_columns(view, _OF_CANVAS)]
     most = [_POINTS, "", "", "", "", *(number(part.max_score) for part in view.parts)]
     rows = (
         [(row.name or row.id).replace(_POINTS.strip(), _NO_POINTS), row.canvas_id, row.sis_id, row.login or row.id, row.section, *cells]
@@ -83,7 +99,7 @@ def to_canvas(view: ClassView) -> str:
 
 def to_moodle(view: ClassView) -> str:
     """Moodle's grade import: a column for each way to find a student, and one for each assignment."""
-    head = ["Username", "ID number", "Email address", *_columns(view, _MOODLE)]
+    head = ["Username", "ID number", "Email address", *_columns(view, _OF_MOODLE)]
     return table([head, *([row.login or row.id, row.sis_id, row.email, *cells] for row, cells in _scores(view))])
 
 
@@ -111,7 +127,7 @@ def _scores(view: ClassView, excused: str = "") -> Iterator[tuple[Student, list[
         for result in part.results
     }
     members = view.members
-    present = [name for name in view.present if name in members.by_name or not members.by_name]
+    present = [name for name in view.by_student if name in members.by_name or not members.by_name]
     for name in (*present, *members.absent(present)):
         nothing = number(0) if members.zero and name in members.by_name else ""
         yield members.row_of(name), [scores.get((name, part.id), nothing) for part in view.parts]
@@ -147,7 +163,7 @@ def _found(result: Result) -> Iterator[tuple[str, ...]]:
 
 def gradescope_files(view: ClassView) -> dict[Path, str]:
     """Return a results.json for every submission, by its path in a folder."""
-    stem_of, files = file_stems(view.present), {}
+    stem_of, files = file_stems(view.by_student), {}
     for each in view.results:
         value = gradescope_result(each, view.labels)
         path = Path(stem_of(each.student), each.assignment, "results.json")
@@ -188,3 +204,85 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
         output = [*(f"not graded: {each}" for each in not_graded(result, labels)), *said]
         return {"output": "\n".join(output), "output_format": "text"}
     return {"score": result.scaled_score, "output": "\n".join(said), "output_format": "text", "tests": tests}
+
+
+def zips(view: ClassView, memory: Memory) -> tuple[dict[str, bytes], list[str]]:
+    """Return an archive for each platform and assignment from which anything was collected, by its name.
+
+    Beside them stands a sentence for whoever is in none of a platform's.
+    """
+    told, contents = list[str](), dict[str, dict[str, bytes]]()
+    for result in view.results:
+        start = f"{result.student}/{result.assignment}/"
+        origins = {path.removeprefix(start): each for path, each in memory.files.items() if path.startswith(start)}
+        come_from = {origin.platform for origin in origins.values()}
+        found = {CANVAS: _for_canvas(view, result, origins), MOODLE: _for_moodle(view, result, origins)}
+        for platform, files in found.items():
+            if packed := dict(files):
+                contents.setdefault(f"{platform.lower()}-{result.assignment}.zip", {}).update(packed)
+            elif platform in come_from:
+                said = f"{result.student}: {platform} cannot find this student by what was collected"
+                told.append(f"{said}. Next: course collect the download again, then course feedback")
+    return {name: zipped(files) for name, files in sorted(contents.items())}, told
+
+
+def _for_moodle(view: ClassView, result: Result, origins: Mapping[str, Origin]) -> Iterator[tuple[str, bytes]]:
+    named = {origin.named for origin in origins.values() if origin.platform == MOODLE}
+    for folder in sorted(filter(_IMPORTABLE.fullmatch, named)):
+        for name, content in _whole(view, result, f"{result.assignment}_feedback"):
+            yield f"{folder}/{name}", content
+
+
+def _for_canvas(view: ClassView, result: Result, origins: Mapping[str, Origin]) -> Iterator[tuple[str, bytes]]:
+    ids = {exercise.id for exercise in result.exercises}
+    for name, origin in sorted(origins.items()):
+        if origin.platform != CANVAS or not origin.named:
+            continue
+        id_ = PurePosixPath(name).stem.partition("_")[2]
+        said = feedback_markdown(one_exercise(result, id_) if id_ in ids else result, view.labels)
+        if origin.named.lower().endswith(".zip"):
+            yield origin.named, zipped(dict(_whole(view, result, f"{result.assignment}_feedback")))
+        elif is_archive(origin.named):  # which nobody opens as what its name says
+            yield f"{origin.named}.txt", said.encode()
+        else:
+            yield origin.named, _as_file(origin.named, said)
+
+
+def _whole(view: ClassView, result: Result, stem: str) -> Iterator[tuple[str, bytes]]:
+    yield f"{stem}.html", student_page(view, [result]).encode()
+    yield f"{stem}.md", feedback_markdown(result, view.labels).encode()
+
+
+def _as_file(name: str, said: str) -> bytes:
+    """Return the feedback as a notebook of one cell, or as a script of comments, as the name asks."""
+    if name.lower().endswith(".ipynb"):
+        cell: dict[str, object] = {"cell_type": "markdown", "metadata": {}, "source": said}
+        return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1).encode()
+    return "".join(f"# {line}".rstrip() + "\n" for line in said.splitlines()).encode()
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """Return an archive of these files, the same bytes every time."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted(files.items()):
+            archive.writestr(zipfile.ZipInfo(name, _WHEN), content, zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def folders(view: ClassView, course: Course, submitted: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
+    """Yield every student's files, by their paths: of each assignment the whole as page and Markdown, and a page for each exercise.
+
+    The student's folder has the student's name, if no other's would be the same folder on some system.
+    """
+    stem_of, stems = file_stems(view.by_student), {exercise.id: exercise.stem for exercise in course.exercises}
+    for result in view.results:
+        folder = PurePosixPath(FOLDER, stem_of(result.student), result.assignment)
+        yield from ((folder / name, content) for name, content in _whole(view, result, result.assignment))
+        for exercise in result.exercises:
+            if exercise.id in stems:
+                page = student_page(view, [one_exercise(result, exercise.id)])
+                yield folder / f"{stems[exercise.id]}.html", page.encode()
+        for name in OF_NBGRADER:
+            with suppress(Unreadable):
+                yield folder / name, read_bytes(submitted / result.student / result.assignment / name, 1)

@@ -7,18 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
 
 from ..course import Course, Exercise
+from ..result import Result
 from ..submission import is_reserved
 from ..submission.roster import folded
-
-if TYPE_CHECKING:
-    from ..judge.record_results import ChangedPoints
-    from ..result import Result
-
-
-Of = TypeVar("Of", "Result", "ChangedPoints")  # what is of one assignment
 
 
 @dataclass(frozen=True)
@@ -49,7 +42,7 @@ class Labels:
         order = {id_: place for place, id_ in enumerate((*self.assignments, *self.exercises))}
         return sorted(dict.fromkeys(ids), key=lambda id_: order.get(id_, len(order)))
 
-    def by_assignment(self, every: Sequence[Of]) -> list[tuple[str, list[Of]]]:
+    def by_assignment(self, every: Sequence[Result]) -> list[tuple[str, list[Result]]]:
         """Return those of each assignment, in the course's order of assignments, and as they come within one."""
         ids = self.in_order([result.assignment for result in every])
         return [(id_, [result for result in every if result.assignment == id_]) for id_ in ids]

@@ -57,7 +57,10 @@ def results_section(
 
 def text_block(text: str) -> str:
     """Return any text, shown literally."""
-    lines = [wrapped for line in text.splitlines() for wrapped in _wrapped(line)]
+    lines = []
+    for line in text.splitlines():
+        indent = line[: len(line) - len(line.lstrip(" "))][:8]
+        lines += textwrap.wrap(one_line(line), WIDTH, subsequent_indent=indent) or [""]
     shown = "\n".join(lines)
     shown = shown if len(shown) <= LONGEST_BLOCK else f"{shown[:LONGEST_BLOCK]}\n{CUT}"
     return f"<pre>\n{html.escape(_SPECIAL.sub(lambda m: m.group() + NOTHING, shown))}\n</pre>"
@@ -104,11 +107,6 @@ def _scored(sentence: str, checks: Sequence[CheckResult], deep: str = "") -> Ite
     scored = f"{points(sum(c.score for c in checks))} / {points(sum(c.max_score for c in checks))}"
     yield f"{deep}{first:<{wide}}  {scored:>10}"
     yield from (f"{deep}{line}" for line in more)
-
-
-def _wrapped(line: str) -> list[str]:
-    indent = line[: len(line) - len(line.lstrip(" "))][:8]
-    return textwrap.wrap(one_line(line), WIDTH, subsequent_indent=indent) or [""]
 
 
 def feedback_markdown(result: Result, labels: Labels = IDS) -> str:

@@ -275,9 +275,7 @@ def ladder(rungs: Sequence[Rung]) -> RenderableType:
             lines += [Text(""), Text(f"{upcoming.label}, function by function:", style="bold")]
             lines += [Hanging(f"  {each.mark} ", each.head, _STYLES[each.mark]) for each in upcoming.functions]
         lines += [Text(""), Text(f"The checklist of {upcoming.label}: it …", style="bold")]
-        lines += [
-            Hanging("  ✓ ", title, "green") if does else Hanging("  ☐ ", title) for title, does in upcoming.checklist
-        ]
+        lines += [Hanging(f"  {'✓' if does else '☐'} ", said, "green" * does) for said, does in upcoming.checklist]
         return _Fitted(Group(*parts), tuple(lines))
     return Group(*parts)
 

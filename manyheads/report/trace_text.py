@@ -126,9 +126,8 @@ def _operation(operation: Operation, indent: int) -> list[RenderableType]:
 def _repeated(again: Repeated, width: int) -> Text:
     where = f"line {again.first}" if again.first == again.last else f"lines {again.first}–{again.last}"
     how = "like this" if again.alike else "like this, with other shapes"
-    return Text(
-        f"  {' ' * (width + 2 * again.depth)}  … {again.more} more {how} ({where})", style="bright_black italic"
-    )
+    said = f"  {' ' * (width + 2 * again.depth)}  … {again.more} more {how} ({where})"
+    return Text(said, style="bright_black italic")
 
 
 def _table(table: OriginTable, *, alone: bool) -> list[RenderableType]:

@@ -54,14 +54,9 @@ class FunctionReport:
         return ": ".join(filter(None, (self.name, self.says)))
 
     @property
-    def first(self) -> tuple[CheckResult, ...]:
-        """The check whose evidence is shown, if it failed here."""
-        return tuple(check for check in self.failed[:1] if check.title == self.check)
-
-    @property
     def rest(self) -> tuple[CheckResult, ...]:
-        """The other checks that failed here."""
-        return self.failed[len(self.first) :]
+        """The checks that failed here, without the one whose evidence is shown."""
+        return self.failed[any(check.title == self.check for check in self.failed[:1]) :]
 
     @property
     def told(self) -> Iterator[tuple[Kind, str, tuple[CheckResult, ...]]]:
@@ -76,7 +71,8 @@ class FunctionReport:
             "hint": self.hint,
             "next": self.next and f"Next: {self.next}",
         }
-        yield from ((kind, text, self.first if kind == "check" else ()) for kind, text in texts.items() if text)
+        first = self.failed[: len(self.failed) - len(self.rest)]
+        yield from ((kind, text, first if kind == "check" else ()) for kind, text in texts.items() if text)
         if len(self.rest) > 1:
             others = f"and {len(self.rest)} other checks" if self.check else f"{len(self.rest)} checks"
             yield "check", f"{others} wait for this", self.rest
@@ -135,7 +131,7 @@ def _wrong(
     lines = result.lines if has_lines else ()
     if lines and not named and failed and failed[0].title != seen[0]:
         seen = (failed[0].title, failed[0].evidence)  # the other was chosen for names that the line has refuted
-    lines = sorted(lines, key=lambda proved: f"on {proved.place}" not in seen[1])
+    lines = tuple(sorted(lines, key=lambda proved: f"on {proved.place}" not in seen[1]))
     place = ", or ".join(proved.place for proved in lines)
     besides = [d for d in result.also if name in (d.function, "")]
     if name and any(check.title == seen[0] and check.outcome in _ENDED for check in failed):
@@ -153,9 +149,8 @@ def _wrong(
     says = f"{did[0].removesuffix('.')}{where}." if where else "".join(did)
     if len(did) > 1:
         says = "\n".join([f"{len(did)} mistakes{where}:", *(f"{i}. {each}" for i, each in enumerate(did, 1))])
-    return FunctionReport(
-        name, WRONG, says, *seen, also, hint, following, tuple(ordered), lines[0].line if lines else 0
-    )
+    line = next((proved.line for proved in lines), 0)
+    return FunctionReport(name, WRONG, says, *seen, also, hint, following, tuple(ordered), line)
 
 
 def _titles(named: Sequence[Diagnosed]) -> list[str]:
@@ -229,10 +224,10 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
 def said_of_not_graded(result: ExerciseResult) -> str:
     """Return what a student reads in place of points."""
     if names := ", ".join(result.not_readable):
-        following = "Next: hand in the file itself, or ask your instructor"
-        return f"Not graded: what you handed in cannot be read: {names}. {following}"
-    fault = "Not graded: the grader itself failed here. That is not your fault."
-    return f"{fault} Your instructor can have it graded again."
+        why = f"what you handed in cannot be read: {names}. Next: hand in the file itself, or ask your instructor"
+    else:
+        why = "the grader itself failed here. That is not your fault. Your instructor can have it graded again."
+    return f"Not graded: {why}"
 
 
 def counted(number: int, one: str, more: str) -> str:

@@ -24,10 +24,10 @@ from manyheads.platforms.pull_request import (
     Artifact,
     ArtifactError,
     body,
-    cpu_run,
     gpu_run,
     grade_collected,
     read_artifact,
+    run_of,
     verdict,
     why_not_on_a_gpu,
     write_artifact,
@@ -436,7 +436,7 @@ def test_so_does_what_only_a_gpu_can_show_and_gives_no_points(make_result, outco
 
 @pytest.mark.parametrize("ended", ["failure", "cancelled", "skipped"])
 def test_a_run_that_did_not_end_well_is_not_graded_and_is_not_the_students_fault(tiny: Course, ended: str) -> None:
-    run = cpu_run(ended, None)
+    run = run_of("Grading", ended, None)
     assert verdict(run, NO_GPU, frozenset()) == ("neutral", "Not graded")
     said = body(tiny, run, NO_GPU, (), frozenset(), COMMIT)
     assert said == f"## Not graded\n\nGrading {ENDED[ended]}\n\n**On a GPU:** {NO_GPU}"
@@ -507,7 +507,7 @@ def test_who_has_no_runner_or_was_not_approved_and_a_run_that_broke_off_are_told
 
 
 def test_its_results_stand_below_those_of_the_cpu(tiny: Course, make_result: MakeResult) -> None:
-    gpu = gpu_run("success", "gpu-box", [make_result("failed")], [make_result()], ())
+    gpu = gpu_run("success", "gpu-box", Artifact(results=(make_result("failed"),)), [make_result()], ())
     said = body(tiny, [make_result()], gpu, (), frozenset(), COMMIT)
     assert said.index("## Averages: 4 / 4") < said.index("## On the GPU runner \\(cpu\\): 3 / 4")
 

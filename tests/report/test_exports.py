@@ -58,15 +58,16 @@ def test_of_a_wrong_attempt_in_a_gradebook_csv_does_not_say_that_nothing_explain
 
 
 def test_the_line_that_is_wrong_is_told_and_no_format_has_the_edit() -> None:
-    assert "You viewed straight to the shape (line 23)." in exported("gradescope", LINED)
-    assert [name for name in FORMATS if "secret" in exported(name, LINED)] == []
+    texts = [*gradescope_files(ClassView([LINED])).values(), *(exported(name, LINED) for name in FORMATS)]
+    assert "You viewed straight to the shape (line 23)." in texts[0]
+    assert "secret" not in "".join(texts)
 
 
 def test_a_check_is_told_what_was_found_in_its_own_function_alone() -> None:
     functions = tuple(FunctionResult(name=name, state="wrong", check=f"checks {name}") for name in ("split", "merge"))
     checks = [check(name, 0, 1).model_copy(update={"function": name}) for name in ("split", "merge")]
     named = (VIEW.model_copy(update={"function": "merge"}),)
-    text = exported("gradescope", graded("cat", *checks, named=named, functions=functions))
+    (text,) = gradescope_files(ClassView([graded("cat", *checks, named=named, functions=functions)])).values()
     assert text.count(VIEW.title) == 1
     assert text.index("checks merge") < text.index(VIEW.title)
 
@@ -127,8 +128,6 @@ def test_gradescope_gets_one_results_json_for_every_submission() -> None:
     assert passed["output"] == ""
     (unnamed,) = gradescope_files(ClassView([graded("ada", check("split", 0, 1))])).values()
     assert json.loads(unnamed)["tests"][0]["output"] == "head 0 differs"
-    assert set(json.loads(exported("gradescope", ADA))) == GRADESCOPE, "of one alone"
-    assert set(json.loads(exported("gradescope", ADA, BEN))) == {"ada/heads", "ben/heads"}
 
 
 def test_the_command_writes_a_file_or_for_gradescope_a_folder(run_course: Run, tmp_path: Path) -> None:
@@ -143,6 +142,7 @@ def test_the_command_writes_a_file_or_for_gradescope_a_folder(run_course: Run, t
 
 @pytest.mark.parametrize(("arguments", "says", "next_"), [
     pytest.param(["nowhere"], "nowhere holds no results", "course grade SUBMITTED --out nowhere", id="no results"),
+    pytest.param(["results", "--format", "gradescope"], "Gradescope reads a file for each submission", "the same with --out FOLDER", id="Gradescope without a folder"),
     pytest.param(["results", "--out", "results"], "results cannot be written", "give --out another path", id="a folder in place of a file"),
     pytest.param(["--gradebook", "sqlite:///none.db", "--course", str(TINY)], "there is no none.db", "course grade SUBMITTED --gradebook sqlite:///none.db", id="no gradebook"),
 ])  # fmt: skip

@@ -85,9 +85,10 @@ def test_a_folder_for_each_student_as_nbgrader_names_it(run_course: Run, here: P
 def test_whatever_students_are_called_nobodys_feedback_or_result_is_lost(run_course: Run, here: Path) -> None:
     done = send(run_course, here, *HOSTILE)
     assert done.returncode == 0, done.stderr
-    for student in HOSTILE:
-        text = (here / "home" / "feedback" / student / "averages" / "averages.html").read_text()
-        assert "<script>alert" not in text
+    pages = {path.parts[-3]: path.read_text() for path in (here / "home" / "feedback").glob("*/*/averages.html")}
+    assert len({name.casefold() for name in pages}) == len(HOSTILE), "where case does not count, too"
+    assert {"Ada", "ada", "e\u0301", "CON"}.isdisjoint(pages), "which are one folder on some system, or none"
+    assert not [name for name, page in pages.items() if "<script>alert" in page]
     before = {path: path.read_bytes() for path in (here / "results").glob("*/*.json")}
     assert len(before) == len(HOSTILE)
     for _ in range(2):
@@ -97,17 +98,6 @@ def test_whatever_students_are_called_nobodys_feedback_or_result_is_lost(run_cou
     pages = list((here / "results" / "report-pages" / "students").iterdir())
     assert len({path.name.casefold() for path in pages}) == len(HOSTILE)
     assert not any(path.stem.casefold() == "con" for path in pages)
-
-
-def test_where_two_names_are_one_folder_nobody_gets_the_others_feedback(run_course: Run, here: Path) -> None:
-    folder = here / "home" / "feedback"
-    (folder / "Ada").mkdir(parents=True)
-    (folder / "ada").symlink_to("Ada")  # as on a file system where case does not count
-    done = send(run_course, here, "Ada", "ada")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "'Ada' and 'ada' are one folder" in done.stderr
-    assert done.stderr.endswith("Next: give --out a folder on another disk\n")
-    assert list((folder / "Ada").iterdir()) == []
 
 
 def test_the_page_has_what_counts(run_course: Run, here: Path) -> None:
@@ -174,9 +164,7 @@ def as_canvas_reads(name: str, attachments: dict[int, str]) -> tuple[str, int] |
     return found[0], int(found[1])
 
 
-def test_canvas_finds_each_attachment_and_shows_the_students_own_file_with_the_feedback(run_course, here):
-    notebook = {"cells": [{"cell_type": "code", "source": MEAN, "metadata": {}, "outputs": [], "execution_count": None}],
-                "metadata": {}, "nbformat": 4, "nbformat_minor": 5}  # fmt: skip
+def test_canvas_finds_each_attachment_and_gets_the_feedback_in_the_form_of_its_file(run_course, here):
     inner = io.BytesIO()
     with zipfile.ZipFile(inner, "w") as archive:
         archive.writestr("02_median.py", "def median(x):\n    return x\n")
@@ -189,7 +177,7 @@ def test_canvas_finds_each_attachment_and_shows_the_students_own_file_with_the_f
     names = {
         "lovelaceada_LATE_1_10_01_mean.py": MEAN,
         "lovelaceada_1_11_02_median-2.py": "# coding: utf-8\ndef median(x):\n    return x\n",
-        "bartokbela_2_20_01_mean.ipynb": json.dumps(notebook),
+        "bartokbela_2_20_01_mean.ipynb": make.notebook(MEAN),
         "chenchen_3_30_work.zip": inner.getvalue(),
         "danadan_5_50_work.tar.gz": tarred.getvalue(),
         "anon_aB3x9_40_01_mean.py": MEAN,
@@ -204,11 +192,10 @@ def test_canvas_finds_each_attachment_and_shows_the_students_own_file_with_the_f
     assert said.startswith("## Averages: "), "a text, of all its exercises, which is called one"
     ada = files["lovelaceada_1_11_02_median-2.py"].decode()
     assert "# the middle is missed" in ada.replace("#   ", "# ").replace("#  ", "# ")
-    assert ada.endswith(str(names["lovelaceada_1_11_02_median-2.py"]))
     compile(ada, "02_median.py", "exec")
     assert "the middle is missed" not in files["lovelaceada_LATE_1_10_01_mean.py"].decode()
     bela = json.loads(files["bartokbela_2_20_01_mean.ipynb"])
-    assert [cell["cell_type"] for cell in bela["cells"]] == ["markdown", "code"]
+    assert [cell["cell_type"] for cell in bela["cells"]] == ["markdown"]
     assert bela["cells"][0]["source"].startswith("## Averages: 4 / 4")
     with zipfile.ZipFile(io.BytesIO(files["chenchen_3_30_work.zip"])) as chen:
         assert chen.namelist() == ["averages_feedback.html", "averages_feedback.md"]
@@ -226,21 +213,6 @@ def test_of_what_was_collected_before_names_were_remembered_it_is_said(run_cours
     assert set(archive_of(here, "canvas-averages.zip")) == {"bela_2_20_01_mean.py"}
     take(here, {"ada_1_10_01_mean.py": MEAN, "bela_2_20_01_mean.py": MEAN})
     assert '"named": "ada_1_10_01_mean.py"' in memory.read_text()
-
-
-@pytest.mark.parametrize("content", [
-    "{",
-    "[]",
-    '{"cells": 7}',
-    '{"cells": []}',
-    '{"cells": [], "nbformat_minor": "5"}',
-    '{"cells": [], "nbformat_minor": null}',
-    "\ud800".encode("utf-16-le", "surrogatepass"),
-])  # fmt: skip
-def test_a_notebook_that_is_none_carries_the_feedback_all_the_same(run_course, here, content):
-    send(run_course, here, *take(here, {"bela_2_20_01_mean.ipynb": content}))
-    (found,) = archive_of(here, "canvas-averages.zip").values()
-    assert [cell["cell_type"] for cell in json.loads(found)["cells"]] == ["markdown"]
 
 
 def test_again_writes_the_same_bytes(run_course: Run, here: Path) -> None:

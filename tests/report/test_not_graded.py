@@ -11,7 +11,7 @@ import pytest
 
 from manyheads.platforms.pull_request import verdict, why_not_on_a_gpu
 from manyheads.report.class_view import ClassView
-from manyheads.report.exports import FORMATS
+from manyheads.report.exports import FORMATS, gradescope_files
 from manyheads.report.markdown import feedback_markdown, one_exercise, results_section
 from manyheads.report.pages import student_page, write_pages
 from manyheads.report.terminal import exercise_report
@@ -99,6 +99,6 @@ def test_a_gradebook_gets_a_blank_for_a_total_that_there_is_not(format_: str) ->
 
 
 def test_gradescope_gets_no_score_to_make_a_total_of() -> None:
-    found = json.loads(FORMATS["gradescope"](ClassView([ADA])))
+    (found,) = map(json.loads, gradescope_files(ClassView([ADA])).values())
     assert found.keys() == {"output", "output_format"}
     assert found["output"].startswith("not graded: mask: the grader itself failed here\n")

@@ -12,7 +12,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...result import ExerciseResult, Result
+from ...result import Result
 from ...submission import NotGraded
 from ...submission.roster import folded
 from ...whole import told_where, write_whole
@@ -42,9 +42,9 @@ def write_pages(
     drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
     left_out: a sentence for each file that could not be read. not_graded: what was handed in and not graded.
     """
-    pages, stem_of = _environment(view, drawn), file_stems(view.present)
-    names = {student: f"{stem_of(student)}.html" for student in view.present}
-    sections = {view.members.row_of(student).section for student in view.present} - {""}
+    pages, stem_of = _environment(view, drawn), file_stems(view.by_student)
+    names = {student: f"{stem_of(student)}.html" for student in view.by_student}
+    sections = {view.members.row_of(student).section for student in view.by_student} - {""}
     about = {"page_of": names.__getitem__, "sections": sorted(sections), "left_out": left_out, "not_graded": not_graded}
     mark = f'<meta name="generator" content="{GENERATOR}">'.encode()  # of a page that this program wrote
     with told_where(folder, "course report --html ANOTHER_FOLDER"):
@@ -91,8 +91,9 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
     from markupsafe import Markup
 
     css, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "class.js"))
-    blocks = {"trim_blocks": True, "lstrip_blocks": True}
-    pages = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, **blocks)
+    pages = Environment(
+        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     pages.globals |= vars(words) | vars(class_view)  # all that is said of results
     pages.globals |= {
         "css": Markup(css),
@@ -105,7 +106,6 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
         "view": view,
         "labels": view.labels,
         "person_of": view.members.row_of,
-        "next_of": _next_of,
         "pictures_of": lambda *key: drawn.get(key, ()),
     }
     if drawn:
@@ -120,12 +120,6 @@ def _environment(view: ClassView, drawn: Mapping[Key, Sequence[Picture]] = {}) -
         "moment": lambda when: f"{when.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
     }
     return pages
-
-
-def _next_of(results: Sequence[Result]) -> ExerciseResult | None:
-    """Return the first exercise that counts and is not done."""
-    counting = (each for result in results for each in result.exercises if each.is_graded and not each.excused)
-    return next((each for each in counting if not words.attempt_words(each).passed), None)
 
 
 def _digest(text: str) -> str:
