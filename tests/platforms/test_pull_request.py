@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from manyheads.course import Course
 from manyheads.errors import CourseFault
 from manyheads.judge.judge_process import Graded, GradePlan
 from manyheads.platforms import pull_request as grade_room
-from manyheads.platforms.github import Collected, ServiceError
+from manyheads.platforms.github import ServiceError
 from manyheads.platforms.pull_request import (
     ENDED,
     Artifact,
@@ -35,97 +36,99 @@ from manyheads.platforms.pull_request import (
 )
 from manyheads.platforms.pull_request import annotate as annotated
 from manyheads.report.markdown import LONGEST
-from manyheads.result import CheckResult, ProvedLine, Result
+from manyheads.result import ProvedLine, Result
 from manyheads.submission import Submission, proved_line, read_file
 from tests.make import REPOSITORY, TINY
 from tests.workflows.hosted.service import Service
 
 MakeResult = Callable[..., Result]
-STARTED = {"running_mean": "01_running_mean.py"}
+SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
+STARTED, IN_NOTEBOOK = {"running_mean": "01_running_mean.py"}, {"running_mean": "01_running_mean.ipynb"}
 
 
-STUB = "exercises/averages/01_running_mean.py"
+def with_exercise(result: Result, **changes: object) -> Result:
+    """The result with its one exercise changed."""
+    (exercise,) = result.exercises
+    return result.model_copy(update={"exercises": (exercise.model_copy(update=changes),)})
 
 
-def test_nothing_started_needs_no_box(tiny, collected, submitted, monkeypatch):
-    monkeypatch.setattr(grade_room, "SteadyJudge", None)
-    stub = (tiny.root / STUB).read_text(encoding="utf-8")
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[GradePlan]]:
+    """Let every judge find this. Returns the plans that judges get from then on."""
+
+    def finds(result: Result | None, *faults: str) -> list[GradePlan]:
+        plans: list[GradePlan] = []
+
+        class Finds:
+            def __init__(self, plan: GradePlan) -> None:
+                plans.append(plan)
+
+            def grade(self, submission: Submission, only: Sequence[str]) -> Graded:
+                assert result is not None, "no judge was to be asked"
+                return Graded(submission, result, faults)
+
+            def close(self) -> None:
+                """There is nothing to end."""
+
+        monkeypatch.setattr(grade_room, "SteadyJudge", Finds)
+        return plans
+
+    return finds
+
+
+def test_nothing_started_needs_no_box(tiny, collected, submitted, judged):
+    plans, stub = judged(None), (tiny.root / SCRIPT).read_text(encoding="utf-8")
     (submitted / "ada" / "averages" / "01_running_mean.py").write_text("# read it\n" + stub, encoding="utf-8")
     assert grade_collected(tiny, collected, submitted, Device.CPU, submitted).results == ()
+    assert plans == []
 
 
-def test_the_box_is_of_namespaces_and_no_other_folder_is_read(tiny, collected, submitted, make_result, monkeypatch):
+def test_the_box_is_of_namespaces_no_other_folder_is_read_and_a_fault_is_in_the_jobs_log(
+    tiny, collected, submitted, make_result, judged, capsys
+):
     (submitted / "ben" / "averages").mkdir(parents=True)
     (submitted / "ben" / "averages" / "01_running_mean.py").write_text("x = 2\n")
-    plans = []
-    monkeypatch.setattr(grade_room, "SteadyJudge", judges(plans, make_result()))
+    plans = judged(make_result(), "values: x")
     assert grade_collected(tiny, collected, submitted, Device.CUDA, submitted).results == (make_result(),)
     assert [(plan.level, plan.device, plan.seed) for plan in plans] == [(Level.NAMESPACES, Device.CUDA, 0)]
-
-
-def judges(plans: list[GradePlan], result: Result, *faults: str) -> type:
-    """What stands for a judge, and finds this."""
-
-    class Finds:
-        def __init__(self, plan: GradePlan) -> None:
-            plans.append(plan)
-
-        def grade(self, submission: Submission, only: Sequence[str]) -> Graded:
-            return Graded(submission, result, faults)
-
-        def close(self) -> None:
-            """There is nothing to end."""
-
-    return Finds
+    assert capsys.readouterr().err == "course: a fault of the grader's own: values: x. Next: course verify\n"
 
 
 def test_what_has_not_changed_since_the_last_push_is_not_graded_again(
-    tiny, collected, submitted, make_result, monkeypatch, tmp_path
+    tiny, collected, submitted, make_result, judged, tmp_path
 ):
-    out, plans, attempt = tmp_path / "out", [], submitted / "ada" / "averages" / "01_running_mean.py"
-    monkeypatch.setattr(grade_room, "SteadyJudge", judges(plans, make_result("failed")))
+    out, attempt = tmp_path / "out", submitted / "ada" / "averages" / "01_running_mean.py"
 
-    def push(device: Device = Device.CPU) -> int:
+    def push(source: str, device: Device = Device.CPU) -> int:
+        """How often it was graded."""
+        attempt.write_text(source)
         before = len(plans)
         done = grade_collected(tiny, collected, submitted, device, out)
-        assert [result.score for result in done.results] == [3 if len(plans) <= 2 else None]
+        assert [result.score for result in done.results] == [score]
         write_artifact(out, done)
         return len(plans) - before
 
-    assert [push(), push()] == [1, 0]
-    attempt.write_text("x = 2\n")
-    assert [push(), push()] == [1, 0]
-    monkeypatch.setattr(grade_room, "SteadyJudge", judges(plans, make_result("skipped")))
-    attempt.write_text("x = 3\n")
-    assert [push(), push()] == [1, 1], "what the grader failed at is tried again"
-    assert push(Device.CUDA) == 1, "what another device found is not what this one finds"
+    plans, score = judged(make_result("failed")), 3
+    assert [push("x = 1\n"), push("x = 1\n"), push("x = 2\n"), push("x = 2\n")] == [1, 0, 1, 0]
+    plans, score = judged(make_result("skipped")), None
+    assert [push("x = 3\n"), push("x = 3\n")] == [1, 1], "what the grader failed at is tried again"
+    assert push("x = 3\n", Device.CUDA) == 1, "what another device found is not what this one finds"
     (out / "about.json").write_text("{}")
-    assert push() == 1
+    assert push("x = 3\n") == 1
 
 
-def test_it_tells_lines_and_never_the_edits_that_prove_them(tiny, collected, submitted, make_result, monkeypatch):
-    found = make_result("failed")
-    lines = (ProvedLine(line=7, edit="secret → edit"), ProvedLine(line=9))
-    found = found.model_copy(update={"exercises": (found.exercises[0].model_copy(update={"lines": lines}),)})
-    monkeypatch.setattr(grade_room, "SteadyJudge", judges([], found))
+def test_it_tells_lines_and_never_the_edits_that_prove_them(tiny, collected, submitted, make_result, judged):
+    judged(with_exercise(make_result("failed"), lines=(ProvedLine(line=7, edit="secret → edit"), ProvedLine(line=9))))
     (told,) = grade_collected(tiny, collected, submitted, Device.CPU, submitted).results
     assert told.exercises[0].lines == (ProvedLine(line=7), ProvedLine(line=9))
-
-
-def test_a_fault_of_the_graders_own_is_in_the_jobs_log(tiny, collected, submitted, make_result, monkeypatch, capsys):
-    monkeypatch.setattr(grade_room, "SteadyJudge", judges([], make_result(), "values: x"))
-    grade_collected(tiny, collected, submitted, Device.CPU, submitted)
-    assert capsys.readouterr().err == "course: a fault of the grader's own: values: x. Next: course verify\n"
 
 
 def test_without_a_box_nothing_is_graded(run_course, tiny_copy, submitted, tmp_path):
     out, said = tmp_path / "results", tmp_path / "output"
     environment = {"PATH": "", "GITHUB_OUTPUT": str(said), "GITHUB_STEP_SUMMARY": str(said)}
     done = run_course("ci", "grade", "--submitted", submitted, "--out", out, cwd=tiny_copy, env=environment)
-    assert done.returncode == 2
+    assert (done.returncode, out.exists(), said.exists()) == (2, False, False)
     assert done.stderr.endswith("Next: sudo apt-get install bubblewrap\n")
-    assert not out.exists()
-    assert not said.exists()
 
 
 GH = """#!/bin/sh
@@ -161,39 +164,35 @@ def test_artifacts_come_home_by_one_command_and_the_roster_knows_whose_they_are(
 Forge = Callable[[Path], object]
 
 
-def artifact_of(results: list[Result], started: dict[str, str], device: Device = Device.CPU) -> Artifact:
-    return Artifact(student="ada", head="a" * 40, device=device, results=tuple(results), started=started)
+def artifact_of(*results: Result, device: Device = Device.CPU) -> Artifact:
+    started = STARTED if results else {}
+    return Artifact(student="ada", head="a" * 40, device=device, results=results, started=started)
 
 
 @pytest.fixture
-def folder(collected: Collected, make_result: MakeResult, tmp_path: Path) -> Path:
+def folder(make_result: MakeResult, tmp_path: Path) -> Path:
     """The artifact of a graded pull request."""
-    write_artifact(tmp_path / "results", artifact_of([make_result("failed", evidence="no")], STARTED))
+    write_artifact(tmp_path / "results", artifact_of(make_result("failed", evidence="no")))
     return tmp_path / "results"
 
 
-def on_a_gpu(result: Result) -> Result:
-    """The same with a check more, for which the course gives no points."""
-    (exercise,) = result.exercises
-    more = exercise.checks[0].model_copy(update={"id": "autocast", "score": 2.0, "max_score": 2.0})
-    exercise = exercise.model_copy(update={"checks": (*exercise.checks, more), "score": 6.0, "max_score": 6.0})
-    return result.model_copy(update={"exercises": (exercise,), "score": 6.0, "max_score": 6.0, "device": "cuda"})
+def on_a_gpu(result: Result, **check: Any) -> Result:
+    """The same with a check more."""
+    more = result.exercises[0].checks[0].model_copy(update={"id": "autocast", **check})
+    checks = (*result.exercises[0].checks, more)
+    points = {name: sum(getattr(each, name) for each in checks) for name in ("score", "max_score")}
+    return with_exercise(result, checks=checks, **points).model_copy(update={"device": "cuda", **points})
 
 
-@pytest.mark.parametrize(("results", "started", "device"), [
-    pytest.param(lambda make: [make("failed", evidence="no")], STARTED, Device.CPU, id="what is wrong"),
-    pytest.param(lambda make: [make("skipped")], STARTED, Device.CPU, id="what is not graded"),
-    pytest.param(lambda make: [], {}, Device.CPU, id="nothing started"),
-    pytest.param(lambda make: [on_a_gpu(make())], STARTED, Device.CUDA, id="more than the course gives points for"),
+@pytest.mark.parametrize("make", [
+    pytest.param(lambda make: artifact_of(make("failed", evidence="no")), id="what is wrong"),
+    pytest.param(lambda make: artifact_of(make("skipped")), id="what is not graded"),
+    pytest.param(lambda make: artifact_of(), id="nothing started"),
+    pytest.param(lambda make: artifact_of(on_a_gpu(make()), device=Device.CUDA), id="more than the course gives points for"),
 ])  # fmt: skip
-def test_what_was_written_is_read(tiny, collected, make_result, tmp_path, results, started, device):
-    written = artifact_of(results(make_result), started, device)
-    write_artifact(tmp_path / "results", written)
-    assert read_artifact(tmp_path / "results", tiny, collected.student, collected.head) == written
-
-
-def result(change: Callable[[dict[str, Any]], object]) -> Forge:
-    return about(lambda data: change(data["results"][0]))
+def test_what_was_written_is_read(tiny, make_result, tmp_path, make):
+    write_artifact(tmp_path / "results", written := make(make_result))
+    assert read_artifact(tmp_path / "results", tiny, "ada", "a" * 40) == written
 
 
 def about(change: Callable[[dict[str, Any]], object]) -> Forge:
@@ -205,14 +204,17 @@ def about(change: Callable[[dict[str, Any]], object]) -> Forge:
     return forge
 
 
+def result(change: Callable[[dict[str, Any]], object]) -> Forge:
+    return about(lambda data: change(data["results"][0]))
+
+
 def full_marks(data: dict[str, Any]) -> None:
     data["score"] = data["exercises"][0]["score"] = 4
 
 
 def a_link(folder: Path) -> None:
-    path = folder / "about.json"
-    path.rename(folder / "real.json")
-    path.symlink_to(folder / "real.json")
+    (folder / "about.json").rename(folder / "real.json")
+    (folder / "about.json").symlink_to(folder / "real.json")
 
 
 @pytest.mark.parametrize(("forge", "says"), [
@@ -253,112 +255,92 @@ def a_link(folder: Path) -> None:
     pytest.param(about(lambda a: a.update(started={"medians": "01_running_mean.py"})), "what is started", id="another exercise started"),
     pytest.param(about(lambda a: a.update(device="quantum")), "schema", id="a device that none is"),
 ])  # fmt: skip
-def test_a_forged_artifact_is_refused(tiny, collected, folder, forge, says):
+def test_a_forged_artifact_is_refused(tiny, folder, forge, says):
     forge(folder)
     with pytest.raises(ArtifactError, match="is not what grading writes") as error:
-        read_artifact(folder, tiny, collected.student, collected.head)
+        read_artifact(folder, tiny, "ada", "a" * 40)
     assert says in str(error.value)
-
-
-Report = Callable[[], str]
-
-
-def hand_on(folder: Path, results: list[Result]) -> None:
-    started = {"running_mean": "01_running_mean.py"}
-    write_artifact(folder / "cpu", Artifact(student="ada", head="a" * 40, results=tuple(results), started=started))
 
 
 @pytest.fixture
 def environment(service: Service, tmp_path: Path) -> dict[str, str]:
     """That of the step, after a CPU run that went well and with no GPU runner."""
-    event = {
-        "pull_request": {"number": 7, "head": {"sha": "a" * 40}, "user": {"login": "ada"}},
-        "repository": {"full_name": "school/class"},
-    }
-    (tmp_path / "event.json").write_text(json.dumps(event))
-    service.tokens["t"] = {"pull-requests": "write", "checks": "write"}
-    service.heads[7] = "a" * 40
-    return {
-        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
-        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
-        "GITHUB_API_URL": f"{service.address}/api",
-        "GITHUB_TOKEN": "t",
-        "CPU_RESULT": "success",
-        "GPU_RESULT": "skipped",
-    }
+    asked = {"number": 7, "head": {"sha": "a" * 40}, "user": {"login": "ada"}}
+    (tmp_path / "event.json").write_text(
+        json.dumps({"pull_request": asked, "repository": {"full_name": "school/class"}})
+    )
+    service.tokens["t"], service.heads[7] = {"pull-requests": "write", "checks": "write"}, "a" * 40
+    files = {"GITHUB_EVENT_PATH": str(tmp_path / "event.json"), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    jobs = {"CPU_RESULT": "success", "GPU_RESULT": "skipped"}
+    return {**files, **jobs, "GITHUB_API_URL": f"{service.address}/api", "GITHUB_TOKEN": "t"}
 
 
 @pytest.fixture
-def report(tiny: Course, environment: dict[str, str], submitted: Path, tmp_path: Path) -> Report:
-    """What the step says that reports on the artifacts of a CPU job and a GPU job."""
-    return lambda: write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
+def report(tiny: Course, environment: dict[str, str], submitted: Path, tmp_path: Path) -> Callable[..., str]:
+    """What the step says that reports on the artifacts of a CPU job, which found this, and of a GPU job."""
+
+    def of(*results: Result, folder: Path = submitted) -> str:
+        write_artifact(tmp_path / "cpu", artifact_of(*results))
+        return write_report(tiny, environment, folder, tmp_path / "cpu", tmp_path / "gpu")
+
+    return of
 
 
-def test_the_summary_the_comment_and_the_check_run_say_the_same(service, collected, make_result, tmp_path, report):
-    hand_on(tmp_path, [make_result("failed", evidence="no")])
-    said = report()
-    assert said == "Reported 3 / 4 (failure)."
-    summary = (tmp_path / "summary.md").read_text()
+def test_the_summary_the_comment_and_the_check_run_say_the_same(service, make_result, tmp_path, report):
+    assert report(make_result("failed", evidence="no")) == "Reported 3 / 4 (failure)."
+    summary = (tmp_path / "summary.md").read_text().rstrip("\n")
     assert summary.startswith("## Averages: 3 / 4\n")
-    (comment,) = service.comments_on(7)
-    assert comment.split("\n", 1)[1] == summary.rstrip("\n")
-    (run,) = service.check_runs
-    assert run["output"]["summary"] == summary.rstrip("\n")
+    (comment,), (run,) = service.comments_on(7), service.check_runs
+    assert comment.split("\n", 1)[1] == run["output"]["summary"] == summary
     assert len(run["output"]["annotations"]) == 1
 
 
-def test_an_older_commit_leaves_the_comment_to_the_newest(service, collected, make_result, tmp_path, report):
-    hand_on(tmp_path, [make_result("failed", evidence="no")])
+def test_an_older_commit_leaves_the_comment_to_the_newest(service, make_result, tmp_path, report):
     service.heads[7] = "b" * 40
-    report()
+    report(make_result("failed", evidence="no"))
     assert service.comments_on(7) == []
-    (run,) = service.check_runs
-    assert run["head_sha"] == "a" * 40
+    assert [run["head_sha"] for run in service.check_runs] == ["a" * 40]
     assert (tmp_path / "summary.md").read_text().startswith("## Averages: 3 / 4\n")
 
 
-def test_results_that_cannot_be_are_not_shown_and_the_job_fails(service, collected, make_result, tmp_path, report):
-    forged = make_result().model_copy(update={"score": 400.0, "max_score": 400.0})
-    hand_on(tmp_path, [forged])
-    with pytest.raises(ArtifactError, match="is not what grading writes"):
-        report()
+FAULTS = pytest.raises(ArtifactError, match=r"about\.json is not what grading writes")
+
+
+@pytest.mark.parametrize(("setting", "found", "raises", "says", "silent"), [
+    pytest.param({}, {"score": 400.0, "max_score": 400.0}, FAULTS, ["## Not graded", "a fault of the grader"], "400", id="results that cannot be"),
+    pytest.param({"GPU_RUNNER": "gpu-box", "GPU_RESULT": "success"}, {}, FAULTS,
+        ["## Averages: 4 / 4", "**On a GPU:** The run did not finish"], "On the GPU runner", id="a GPU's artifact that is missing"),
+    pytest.param({"CPU_RESULT": "failure"}, {}, nullcontext(), ["## Not graded"], "4 / 4", id="what a job that failed wrote"),
+])  # fmt: skip
+def test_what_cannot_be_believed_is_not_shown(
+    service, environment, make_result, report, setting, found, raises, says, silent
+):
+    environment |= setting
+    with raises:
+        report(make_result().model_copy(update=found))
     (comment,) = service.comments_on(7)
-    assert "## Not graded" in comment
-    assert "a fault of the grader" in comment
-    assert "400" not in comment
-    assert service.check_runs[0]["conclusion"] == "neutral"
+    assert [each for each in says if each not in comment] == []
+    assert silent not in comment
+    assert ("## Not graded" in comment) == (service.check_runs[0]["conclusion"] == "neutral")
 
 
-def test_a_gpus_results_that_cannot_be_leave_the_cpus(service, environment, collected, make_result, tmp_path, report):
-    environment |= {"GPU_RUNNER": "gpu-box", "GPU_RESULT": "success"}
-    hand_on(tmp_path, [make_result()])
-    with pytest.raises(ArtifactError, match=r"about\.json is not what grading writes \(it is missing"):
-        report()
-    (comment,) = service.comments_on(7)
-    assert "## Averages: 4 / 4" in comment
-    assert "**On a GPU:** The run did not finish" in comment
-
-
-def test_a_check_run_that_is_refused_does_not_cost_the_comment(service, collected, make_result, tmp_path, report):
+def test_a_check_run_that_is_refused_does_not_cost_the_comment(service, environment, make_result, report):
     service.tokens["t"] = {"pull-requests": "write"}
-    hand_on(tmp_path, [make_result()])
     with pytest.raises(ServiceError, match=r"check-runs was refused \(403\)"):
-        report()
+        report(make_result())
     assert "## Averages: 4 / 4" in service.comments_on(7)[0]
 
 
-def test_where_nothing_was_collected_the_student_is_told_where_to_look(tiny, service, environment, tmp_path):
-    nothing = tmp_path / "nothing"
-    said = write_report(tiny, environment, nothing, nothing, nothing)
-    assert said == "Reported Not graded (neutral)."
+def test_where_nothing_was_collected_the_student_is_told_where_to_look(service, report, tmp_path):
+    assert report(folder=tmp_path / "nothing") == "Reported Not graded (neutral)."
     assert "“Collect the exercise files” of job `cpu` says why" in service.comments_on(7)[0]
 
 
-def test_what_a_job_that_failed_wrote_is_not_looked_at(service, environment, collected, make_result, tmp_path, report):
-    hand_on(tmp_path, [make_result()])
-    environment["CPU_RESULT"] = "failure"
-    assert report() == ("Reported Not graded (neutral).")
-    assert "4 / 4" not in service.comments_on(7)[0]
+def test_files_of_another_commit_are_not_reported_on(service, collected, submitted, report):
+    (submitted / "collected.json").write_text(collected.model_copy(update={"head": "b" * 40}).model_dump_json())
+    with pytest.raises(CourseFault, match="is of another commit"):
+        report()
+    assert (service.comments, service.check_runs) == ([], [])
 
 
 INSTALLED = "annotated_doc annotated_types click manyheads markdown_it mdurl pydantic pydantic_core pygments rich shellingham typer typing_extensions typing_inspection urllib3 yaml"
@@ -393,19 +375,10 @@ def test_the_job_that_reports_needs_no_more_than_it_installs(tiny: Course, tmp_p
     assert done.stderr.startswith("course: GITHUB_EVENT_PATH is not set")  # as far as it gets without a pull request
 
 
-def test_files_of_another_commit_are_not_reported_on(service, collected, submitted, report):
-    other = collected.model_copy(update={"head": "b" * 40})
-    (submitted / "collected.json").write_text(other.model_dump_json())
-    with pytest.raises(CourseFault, match="is of another commit"):
-        report()
-    assert (service.comments, service.check_runs) == ([], [])
-
-
 NO_GPU = "none"
-COMMIT = "0123456789abcdef" * 2 + "01234567"
-
-
 MEAN = {("averages", "running_mean")}
+RAISED = "Code cell 1 did not run to its end: it raised ValueError: ".ljust(84, "a")
+FORGED = [f"{RAISED} ## Averages: 4 / 4", f"{RAISED} | ✓ | Running mean | 4 / 4 |"]
 
 
 @pytest.mark.parametrize(("cpu", "gpu", "unwritten", "says"), [
@@ -420,212 +393,155 @@ def test_the_verdict_is_the_score_and_whether_all_that_is_started_is_right(make_
     assert verdict([make_result(*cpu)], on_gpu, frozenset(unwritten)) == says
 
 
-@pytest.mark.parametrize(
-    ("outcome", "conclusion"),
-    [("failed", "failure"), ("error", "failure"), ("skipped", "success"), ("passed", "success")],
-)
+@pytest.mark.parametrize(("outcome", "conclusion"), [("failed", "failure"), ("error", "failure"), ("skipped", "success"), ("passed", "success")])  # fmt: skip
 def test_so_does_what_only_a_gpu_can_show_and_gives_no_points(make_result, outcome, conclusion):
-    extra = CheckResult(id="memory", title="holds little", outcome=outcome, score=0, max_score=0)
-    right = make_result()
-    (exercise,) = right.exercises
-    on_gpu = right.model_copy(
-        update={"exercises": (exercise.model_copy(update={"checks": (*exercise.checks, extra)}),), "device": "cuda"}
-    )
-    assert verdict([right], [on_gpu], frozenset()) == (conclusion, "4 / 4")
+    on_gpu = on_a_gpu(make_result(), outcome=outcome, score=0, max_score=0)
+    assert verdict([make_result()], [on_gpu], frozenset()) == (conclusion, "4 / 4")
 
 
-@pytest.mark.parametrize("ended", ["failure", "cancelled", "skipped"])
-def test_a_run_that_did_not_end_well_is_not_graded_and_is_not_the_students_fault(tiny: Course, ended: str) -> None:
-    run = run_of("Grading", ended, None)
-    assert verdict(run, NO_GPU, frozenset()) == ("neutral", "Not graded")
-    said = body(tiny, run, NO_GPU, (), frozenset(), COMMIT)
-    assert said == f"## Not graded\n\nGrading {ENDED[ended]}\n\n**On a GPU:** {NO_GPU}"
-
-
-def test_nothing_started_says_what_is_next(tiny: Course) -> None:
-    said = body(tiny, [], NO_GPU, (), frozenset(), COMMIT)
-    assert said.startswith("## Nothing is started\n")
-    assert "`make check`" in said
-    assert "is not there under its own name" in said  # whoever renamed a file is told what to look at
-    assert verdict([], NO_GPU, frozenset()) == ("neutral", "Nothing is started")
+@pytest.mark.parametrize(("ended", "says", "title"), [
+    *[pytest.param(end, f"## Not graded\n\nGrading {ENDED[end]}\n\n**On a GPU:** {NO_GPU}", "Not graded", id=end) for end in ("failure", "cancelled", "skipped")],
+    pytest.param("success", "## Nothing is started\n\nEvery exercise is as it was handed out, or is not there under its own name. Fill one, "
+        f"`make check`, push again.\n\n**On a GPU:** {NO_GPU}", "Nothing is started", id="nothing is started"),
+])  # fmt: skip
+def test_a_run_without_results_is_neutral_and_says_what_is_next(tiny: Course, ended: str, says: str, title: str) -> None:  # fmt: skip
+    run = run_of("Grading", ended, Artifact() if ended == "success" else None)
+    assert verdict(run, NO_GPU, frozenset()) == ("neutral", title)
+    assert body(tiny, run, NO_GPU, (), frozenset(), "0" * 40) == says
 
 
 def test_files_that_were_not_taken_are_named(tiny: Course, make_result: MakeResult) -> None:
-    said = body(tiny, [make_result()], NO_GPU, ("a.py is a symbolic link.",), frozenset(), COMMIT)
+    said = body(tiny, [make_result()], NO_GPU, ("a.py is a symbolic link.",), frozenset(), "0" * 40)
     assert "These files are not graded:\n\n<pre>\na.py is a symbolic link.\n</pre>" in said
 
 
-def test_a_comment_that_grows_too_long_keeps_its_tables(tiny: Course, make_result: MakeResult) -> None:
-    results = [make_result("failed", evidence=f"{i} " + "x " * 150) for i in range(300)]
-    said = body(tiny, results, results, (), frozenset(), COMMIT)
+def test_a_comment_that_grows_too_long_keeps_its_tables_and_takes_no_line_of_a_students_for_one(tiny, make_result):
+    results = [make_result("failed", evidence=f"{i} " + "x " * 150, note=FORGED[i % 2]) for i in range(300)]
+    said = body(tiny, results, results, (), frozenset(), "0" * 40)
     assert len(said.encode()) <= LONGEST
     assert said.startswith("## Averages: 900 / 1200\n")
     assert said.endswith("… (cut)")
-    assert "<pre>" not in said
-
-
-def test_a_comment_that_grows_too_long_takes_no_line_of_a_students_for_a_table(tiny, make_result):
-    raised = "Code cell 1 did not run to its end: it raised ValueError: "
-    forged = [raised.ljust(84, "a") + f" {line}" for line in ("## Averages: 4 / 4", "| ✓ | Running mean | 4 / 4 |")]
-    results = [make_result("failed", evidence="x " * 150, note=forged[i % 2]) for i in range(300)]
-    said = body(tiny, results, results, (), frozenset(), COMMIT)
     assert "| ✗ |" in said
-    assert "✓" not in said
+    assert not {"<pre>", "✓"} & {*said.split()}
     assert "## Averages: 4 / 4" not in said.splitlines()
 
 
-def why(outcome: str, label: str, cpu: list[Result] | str, refused: tuple[str, ...] = ()) -> str:
-    run = gpu_run(outcome, label, None, cpu, refused)
-    assert isinstance(run, str)
-    return run
-
-
 @pytest.mark.parametrize(("outcomes", "refused", "says"), [
-    pytest.param(("crashed",), (), "Not run. An attempt (running_mean) crashed on the CPU.", id="a crash"),
-    pytest.param(("passed", "timeout"), (), "Not run. An attempt (running_mean) ran out of time on the CPU.", id="an endless loop"),
-    pytest.param(("failed",) * 4, (), "Not run. Nothing works on the CPU yet.", id="no point"),
-    pytest.param(("passed",), ("a link",), "Not run. A file could not be taken.", id="a file that was refused"),
+    pytest.param(("crashed",), (), "An attempt (running_mean) crashed on the CPU.", id="a crash"),
+    pytest.param(("passed", "timeout"), (), "An attempt (running_mean) ran out of time on the CPU.", id="an endless loop"),
+    pytest.param(("failed",) * 4, (), "Nothing works on the CPU yet.", id="no point"),
+    pytest.param(("passed",), ("a link",), "A file could not be taken.", id="a file that was refused"),
+    pytest.param(("failed", "error", "skipped"), (), "", id="one that is wrong and behaves"),
+    pytest.param(None, (), "Nothing is started.", id="nothing started"),
 ])  # fmt: skip
 def test_an_attempt_that_does_not_behave_on_the_cpu_is_not_run_on_the_gpu(make_result, outcomes, refused, says):
-    results = [make_result(*outcomes)]
-    assert why("skipped", "gpu-box", results, refused) == says
-    assert why_not_on_a_gpu(results, refused) == says.removeprefix("Not run. ")
+    results = [] if outcomes is None else [make_result(*outcomes)]
+    assert why_not_on_a_gpu(results, refused) == says
+    run = gpu_run("skipped", "gpu-box", None, results, refused)
+    assert run == f"Not run. {says or 'Nobody approved it.'}"
 
 
-def test_one_that_is_wrong_and_behaves_is_run_and_nothing_started_is_not(make_result: MakeResult) -> None:
-    assert why_not_on_a_gpu([make_result("failed", "error", "skipped")], ()) == ""
-    assert why_not_on_a_gpu([], ()) == "Nothing is started."
-
-
-def test_who_has_no_runner_or_was_not_approved_and_a_run_that_broke_off_are_told(make_result: MakeResult) -> None:
-    cpu = [make_result()]
-    assert "the repository variable GPU_RUNNER is empty" in why("skipped", "", cpu)
-    assert why("skipped", "gpu-box", cpu) == "Not run. Nobody approved it."
-    assert why("failure", "gpu-box", cpu) == f"The run {ENDED['failure']}"
-    assert why("success", "gpu-box", cpu) == f"The run {ENDED['failure']}"  # and its results were not believed
-    assert why("skipped", "gpu-box", "none") == "Not run: grading on a CPU comes first."
+@pytest.mark.parametrize(("outcome", "label", "cpu", "says"), [
+    ("skipped", "", [], "Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty)."),
+    ("failure", "gpu-box", [], f"The run {ENDED['failure']}"),
+    ("success", "gpu-box", [], f"The run {ENDED['failure']}"),  # and its results were not believed
+    ("skipped", "gpu-box", "none", "Not run: grading on a CPU comes first."),
+], ids=["no runner", "broke off", "forged", "no CPU run"])  # fmt: skip
+def test_why_there_is_no_run_on_a_gpu_is_told(outcome: str, label: str, cpu: list[Result] | str, says: str) -> None:
+    assert gpu_run(outcome, label, None, cpu, ()) == says
 
 
 def test_its_results_stand_below_those_of_the_cpu(tiny: Course, make_result: MakeResult) -> None:
-    gpu = gpu_run("success", "gpu-box", Artifact(results=(make_result("failed"),)), [make_result()], ())
-    said = body(tiny, [make_result()], gpu, (), frozenset(), COMMIT)
+    gpu = gpu_run("success", "gpu-box", artifact_of(make_result("failed")), [make_result()], ())
+    said = body(tiny, [make_result()], gpu, (), frozenset(), "0" * 40)
     assert said.index("## Averages: 4 / 4") < said.index("## On the GPU runner \\(cpu\\): 3 / 4")
 
 
-SCRIPT = "exercises/averages/01_running_mean.py"
-IN_NOTEBOOK = {"running_mean": "01_running_mean.ipynb"}
 SOURCE = "import torch\n\n\ndef helper(x):\n    return x\n\n\ndef running_mean(x):\n    return helper(y)\n"
 
 
-def annotate(course: Course, results: list[Result], started: dict[str, str], submitted: Path) -> list[dict]:
-    return annotated(course, Artifact(results=tuple(results), started=started), submitted)
-
-
 @pytest.fixture
-def hand_in(tmp_path: Path) -> Callable[..., Path]:
-    """Put files where `course ci collect` puts them."""
+def annotate(tiny: Course, tmp_path: Path) -> Callable[..., list[dict]]:
+    """The remarks on this result of a file, which is where `course ci collect` puts it."""
 
-    def put(**files: str) -> Path:
-        for end, text in files.items():
-            path = tmp_path / "ada" / "averages" / f"01_running_mean.{end}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return tmp_path
+    def of(result: Result, text: str = SOURCE, started: dict[str, str] = STARTED) -> list[dict]:
+        path = tmp_path / "ada" / "averages" / next(iter(started.values()), "01_running_mean.py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return annotated(tiny, Artifact(results=(result,), started=started), tmp_path)
 
-    return put
-
-
-def test_the_line_is_the_one_that_the_evidence_names(tiny, make_result, hand_in):
-    result = make_result("error", evidence="raised NameError on line 9: a name is used that is defined nowhere")
-    (found,) = annotate(tiny, [result], STARTED, hand_in(py=SOURCE))
-    assert found == {
-        "path": SCRIPT,
-        "start_line": 9,
-        "end_line": 9,
-        "annotation_level": "warning",
-        "title": "01 The running mean: 3 / 4",
-        "message": f"{'does thing 0':<64}       0 / 1\n  raised NameError on line 9: a name is used that is defined nowhere\n"
-        f"{'3 checks pass':<64}       3 / 3",
-    }
+    return of
 
 
-def test_the_line_that_is_proved_to_be_wrong_comes_before_the_one_that_the_evidence_names(tiny, make_result, hand_in):
-    result = make_result("error", evidence="raised NameError on line 9")
-    exercise = result.exercises[0].model_copy(update={"lines": (ProvedLine(line=5, edit="secret → edit"),)})
-    (found,) = annotate(tiny, [result.model_copy(update={"exercises": (exercise,)})], STARTED, hand_in(py=SOURCE))
-    assert found["start_line"] == 5
-    assert "Not right yet (line 5)." in found["message"]
-    assert "secret" not in found["message"]
-    exercise = result.exercises[0].model_copy(update={"lines": (ProvedLine(line=4000),)})
-    (found,) = annotate(tiny, [result.model_copy(update={"exercises": (exercise,)})], STARTED, hand_in(py=SOURCE))
-    assert found["start_line"] == 9, "a line beyond the end of the file is not believed"
+def test_a_remark_has_the_place_the_title_and_what_a_terminal_says(make_result, annotate):
+    evidence = "raised NameError on line 9: a name is used that is defined nowhere"
+    passes = f"{'3 checks pass':<64}       3 / 3"
+    about = {"path": SCRIPT, "start_line": 9, "end_line": 9, "annotation_level": "warning", "title": "01 The running mean: 3 / 4"}  # fmt: skip
+    message = f"{'does thing 0':<64}       0 / 1\n  {evidence}\n{passes}"
+    assert annotate(make_result("error", evidence=evidence)) == [{**about, "message": message}]
 
 
-@pytest.mark.parametrize("evidence", [
-    pytest.param("position 3 differs", id="no line"),
-    pytest.param("raised ValueError on line 10", id="a line beyond the end"),
-    pytest.param("raised ValueError on line 0", id="line 0"),
-    pytest.param("raised ValueError on line 99999999999", id="a line that is no number for long"),
-    pytest.param("online 2 of them", id="a word that only ends like it"),
+DEFINED = 8
+PROVED, BEYOND = ({"lines": (ProvedLine(line=line, edit="secret → edit"),)} for line in (5, 4000))
+
+
+@pytest.mark.parametrize(("evidence", "more", "text", "line"), [
+    pytest.param("raised NameError on line 9", {}, SOURCE, 9, id="that the evidence names"),
+    pytest.param("raised NameError on line 9", PROVED, SOURCE, 5, id="that is proved to be wrong"),
+    pytest.param("raised NameError on line 9", BEYOND, SOURCE, 9, id="a proved one beyond the end is not believed"),
+    pytest.param("position 3 differs", {}, SOURCE, DEFINED, id="without one the definition that the exercise asks for"),
+    pytest.param("raised ValueError on line 10", {}, SOURCE, DEFINED, id="a line beyond the end"),
+    pytest.param("raised ValueError on line 0", {}, SOURCE, DEFINED, id="line 0"),
+    pytest.param("raised ValueError on line 99999999999", {}, SOURCE, DEFINED, id="a line that is no number for long"),
+    pytest.param("online 2 of them", {}, SOURCE, DEFINED, id="a word that only ends like it"),
+    pytest.param("nothing", {}, "x = 1\n", 1, id="a file that defines nothing from its first line"),
 ])  # fmt: skip
-def test_without_one_it_is_the_definition_that_the_exercise_asks_for(tiny, make_result, hand_in, evidence):
-    (found,) = annotate(tiny, [make_result("failed", evidence=evidence)], STARTED, hand_in(py=SOURCE))
-    assert SOURCE.splitlines()[found["start_line"] - 1] == "def running_mean(x):"
+def test_the_line_is_the_one(make_result, annotate, evidence, more, text, line):
+    (found,) = annotate(with_exercise(make_result("error", evidence=evidence), **more), text)
+    assert found["start_line"] == line
+    assert "secret" not in found["message"]
 
 
-def test_a_file_that_defines_nothing_is_pointed_at_from_its_first_line(tiny, make_result, hand_in):
-    (found,) = annotate(tiny, [make_result("error", evidence="nothing")], STARTED, hand_in(py="x = 1\n"))
-    assert found["start_line"] == 1
+def test_right_attempts_and_untouched_stubs_get_none(make_result, annotate):
+    assert annotate(make_result()) == annotate(make_result("error"), started={}) == []
 
 
-def test_right_attempts_and_untouched_stubs_get_none(tiny, make_result, hand_in):
-    assert annotate(tiny, [make_result()], STARTED, hand_in(py=SOURCE)) == []
-    assert annotate(tiny, [make_result("error")], {}, hand_in(py=SOURCE)) == []
-
-
-def test_a_notebooks_line_is_the_one_of_its_file(tiny, make_result, hand_in):
-    notebook = jupytext.read(tiny.root / SCRIPT.replace(".py", ".ipynb"))
+def test_a_notebooks_line_is_the_one_of_its_file(tiny, make_result, annotate, tmp_path):
+    notebook = jupytext.read(tiny.root / NOTEBOOK)
     cell = next(c for c in notebook.cells if "YOUR CODE HERE" in c.source)
     cell.source = 'def helper(x):\n    return x.means()\n\n\ndef running_mean(x):\n    y = "a \\"b\\" \\\\ ü"\n    return x.means()\n\n\nx = 1'
     text = jupytext.writes(notebook, fmt="ipynb")
     code = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "code")
     first, line = (i for i, text in enumerate(code.splitlines(), 1) if text == "    return x.means()")
-    folder = hand_in(ipynb=text)
-    (found,) = annotate(
-        tiny, [make_result("error", evidence=f"raised AttributeError on line {line}")], IN_NOTEBOOK, folder
-    )
-    assert found["path"] == SCRIPT.replace(".py", ".ipynb")
-    assert json.loads(text.splitlines()[found["start_line"] - 1].strip().rstrip(",")) == "    return x.means()\n"
-    (earlier,) = annotate(
-        tiny, [make_result("error", evidence=f"raised AttributeError on line {first}")], IN_NOTEBOOK, folder
-    )
-    assert earlier["start_line"] == found["start_line"] - 5
-    place = proved_line(read_file(folder / "ada/averages/01_running_mean.ipynb", 400), line).place
-    assert re.fullmatch(r"line 7 of code cell [1-9]", place)
-    (named,) = annotate(tiny, [make_result("error", evidence=f"raised AttributeError on {place}")], IN_NOTEBOOK, folder)
-    assert named["start_line"] == found["start_line"]
-    (found,) = annotate(tiny, [make_result("failed", evidence="wrong")], IN_NOTEBOOK, folder)
-    assert '"def running_mean(x):\\n"' in text.splitlines()[found["start_line"] - 1]
+
+    def place(evidence: str) -> int:
+        (found,) = annotate(make_result("error", evidence=evidence), text, IN_NOTEBOOK)
+        assert found["path"] == NOTEBOOK
+        return int(found["start_line"])
+
+    at = place(f"raised AttributeError on line {line}")
+    assert json.loads(text.splitlines()[at - 1].strip().rstrip(",")) == "    return x.means()\n"
+    assert place(f"raised AttributeError on line {first}") == at - 5
+    named = proved_line(read_file(tmp_path / "ada/averages/01_running_mean.ipynb", 400), line).place
+    assert re.fullmatch(r"line 7 of code cell [1-9]", named)
+    assert place(f"raised AttributeError on {named}") == at
+    assert '"def running_mean(x):\\n"' in text.splitlines()[place("wrong") - 1]
 
 
-def test_a_notebook_of_brackets_alone_still_gets_its_remark(tiny, make_result, hand_in):
+def test_a_notebook_of_brackets_alone_still_gets_its_remark(make_result, annotate):
     """It once ended the whole report: neither a comment nor a check run was written."""
     result = make_result("error", evidence="This is not a notebook that can be read.")
-    (found,) = annotate(tiny, [result], IN_NOTEBOOK, hand_in(ipynb='{"cells":\n' + "[" * 200_000))
+    (found,) = annotate(result, '{"cells":\n' + "[" * 200_000, IN_NOTEBOOK)
     assert found["start_line"] == 1
 
 
-def test_its_text_is_printable_and_bounded(tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]) -> None:
-    result = make_result("failed", evidence="a\x1b[31m\u202eb\n::error::x" + "y" * 9000)
-    (found,) = annotate(tiny, [result], STARTED, hand_in(py=SOURCE))
+def test_its_text_is_printable_and_bounded_and_what_is_not_graded_has_no_points(make_result, annotate):
+    (found,) = annotate(make_result("failed", evidence="a\x1b[31m\u202eb\n::error::x" + "y" * 9000))
     message = found["message"]
     assert all(c.isprintable() or c == "\n" for c in message)
     assert message.splitlines()[1].startswith("  a [31m b ::error::xyyy")
     assert len(message) < 1000
-
-
-def test_what_is_not_graded_says_that_and_no_points(tiny, make_result, hand_in):
-    (found,) = annotate(tiny, [make_result("skipped", "failed")], STARTED, hand_in(py=SOURCE))
+    (found,) = annotate(make_result("skipped", "failed"))
     assert found["title"] == "01 The running mean: not graded"
     assert found["message"].startswith("Not graded: the grader itself failed here. That is not your fault.")
     assert "/" not in found["message"]
