@@ -1,14 +1,18 @@
-"""Results in other systems' formats, read back as those systems read them."""
+"""Every export: what stands in it, and what the other side reads by its own rules, which are written here anew."""
 
 import csv
 import io
 import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from manyheads.report.class_view import NOT_HELD, UNEXPLAINED, ClassList, ClassView
 from manyheads.report.exports import FORMATS, gradescope_files
+from manyheads.report.labels import Labels
 from manyheads.result import CheckResult, Diagnosed, FunctionResult, Outcome, ProvedLine, Result, write_result
 from manyheads.submission.roster import Roster, Student
 from tests import make
@@ -23,42 +27,41 @@ def check(id_: str, score: float, most: float, outcome: Outcome = "failed", evid
     return make.check(id_, score, most, outcome, title=f"checks {id_}", **told)
 
 
-def graded(student: str, *checks: CheckResult, assignment: str = "heads", named: tuple[Diagnosed, ...] = (), **more):
+def result_of(student: str, *checks: CheckResult, assignment: str = "heads", named: tuple[Diagnosed, ...] = (), **more):
     exercise = make.exercise(f"{assignment}_1", *checks, diagnosis=named, **more)
     return make.result(student, exercise, assignment=assignment)
 
 
-ADA = graded("ada", check("split", 1.25, 1.25), check("merge", 2, 2))
-BEN = graded("ben", check("split", 0, 1.25), check("merge", 2, 2), named=(VIEW,), note="The .py counts.")
-CAT = graded(
+ADA = result_of("ada", check("split", 1.25, 1.25), check("merge", 2, 2))
+BEN = result_of("ben", check("split", 0, 1.25), check("merge", 2, 2), named=(VIEW,), note="The .py counts.")
+CAT = result_of(
     "cat", check("a", 0, 1, "timeout"), check("b", 0, 1, "crashed"), check("c", 0, 1, "skipped"), check("d", 0, 1)
 )
-LINED = graded("ben", check("split", 0, 1), named=(VIEW,), lines=(ProvedLine(line=23, edit="secret → edit"),))
-ROSTER = Roster((
+LINED = result_of("ben", check("split", 0, 1), named=(VIEW,), lines=(ProvedLine(line=23, edit="secret → edit"),))
+TWO = Roster((
     Student("ada", "Ada Lovelace", "A", "ada@example.org", "alovelace", "S100", "12345"),
     Student("ben", "Ben Bitdiddle", "B", email="ben@example.org"),
 ))  # fmt: skip
-
-
-def exported(format_: str, *results: Result, **more: ClassList) -> str:
-    return FORMATS[format_](ClassView(results, **more))
 
 
 def table(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def rows(format_: str, *results: Result, roster: Roster = ROSTER, zero: bool = False) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(exported(format_, *results, members=ClassList(roster, zero)))))
+def rows(format_: str, *results: Result, roster: Roster = TWO, zero: bool = False) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(FORMATS[format_](ClassView(results, ClassList(roster, zero))))))
 
 
 def test_of_a_wrong_attempt_in_a_gradebook_csv_does_not_say_that_nothing_explains_it() -> None:
     read = CAT.model_copy(update={"isolation": NOT_HELD})
-    assert [row["group"] for row in table(exported("csv", CAT, read))] == [UNEXPLAINED, "not in the gradebook"]
+    assert [row["group"] for row in table(FORMATS["csv"](ClassView([CAT, read])))] == [
+        UNEXPLAINED,
+        "not in the gradebook",
+    ]
 
 
 def test_the_line_that_is_wrong_is_told_and_no_format_has_the_edit() -> None:
-    texts = [*gradescope_files(ClassView([LINED])).values(), *(exported(name, LINED) for name in FORMATS)]
+    texts = [*gradescope_files(ClassView([LINED])).values(), *(to(ClassView([LINED])) for to in FORMATS.values())]
     assert "You viewed straight to the shape (line 23)." in texts[0]
     assert "secret" not in "".join(texts)
 
@@ -67,16 +70,20 @@ def test_a_check_is_told_what_was_found_in_its_own_function_alone() -> None:
     functions = tuple(FunctionResult(name=name, state="wrong", check=f"checks {name}") for name in ("split", "merge"))
     checks = [check(name, 0, 1).model_copy(update={"function": name}) for name in ("split", "merge")]
     named = (VIEW.model_copy(update={"function": "merge"}),)
-    (text,) = gradescope_files(ClassView([graded("cat", *checks, named=named, functions=functions)])).values()
+    (text,) = gradescope_files(ClassView([result_of("cat", *checks, named=named, functions=functions)])).values()
     assert text.count(VIEW.title) == 1
     assert text.index("checks merge") < text.index(VIEW.title)
 
 
 def test_scores_keep_their_digits_and_canvas_leaves_blank_what_a_student_has_no_result_for() -> None:
-    third = graded("ada", check("split", 1234.5625, 2000))
-    assert table(exported("csv", third))[0]["score"] == table(exported("canvas", third))[1]["heads"] == "1234.5625"
+    third = result_of("ada", check("split", 1234.5625, 2000))
+    assert (
+        table(FORMATS["csv"](ClassView([third])))[0]["score"]
+        == table(FORMATS["canvas"](ClassView([third])))[1]["heads"]
+        == "1234.5625"
+    )
     other = ADA.model_copy(update={"assignment": "tails", "student": "dan"})
-    found = table(exported("canvas", BEN, other))
+    found = table(FORMATS["canvas"](ClassView([BEN, other])))
     assert [(r["Student"], r["heads"], r["tails"]) for r in found[1:]] == [("ben", "2", ""), ("dan", "", "3.25")]
 
 
@@ -93,7 +100,7 @@ def test_gradebooks_get_their_ids_and_a_row_for_whoever_handed_in_nothing(zero: 
         ["alovelace", "S100", "ada@example.org", "3.25"],
         ["ben", "", "ben@example.org", cell],
     ]
-    tails = [graded(name, check("split", 3, 4), assignment="tails") for name in ("ada", "ben")]
+    tails = [result_of(name, check("split", 3, 4), assignment="tails") for name in ("ada", "ben")]
     assert [row[:5] for row in rows("csv", ADA, *tails, zero=zero)[1:]] == [
         ["ada", "heads", "heads_1", "3.25", "3.25"],
         ["ben", "heads", "heads_1", cell, "3.25"],
@@ -110,23 +117,16 @@ def test_who_is_no_longer_on_the_roster_is_in_no_platforms_file(format_: str) ->
     assert "dropped" in str(rows("csv", ADA, dropped))
 
 
-GRADESCOPE = {"score", "output", "output_format", "tests"}
-GRADESCOPE_TEST = {"name", "name_format", "number", "score", "max_score", "status", "output", "output_format"}
-
-
-def test_gradescope_gets_one_results_json_for_every_submission() -> None:
+def test_gradescope_gets_what_was_seen_the_name_and_the_hint() -> None:
     files = gradescope_files(ClassView([ADA, BEN]))
     assert list(files) == [Path("ada/heads/results.json"), Path("ben/heads/results.json")]
     ben = json.loads(files[Path("ben/heads/results.json")])
-    assert set(ben) == GRADESCOPE
     assert ben["score"] == 2 == sum(test["score"] for test in ben["tests"])
     assert "The .py counts." in ben["output"]
-    assert {key for test in ben["tests"] for key in test} == GRADESCOPE_TEST
-    failed, passed = ben["tests"]
-    assert [(test["status"], test["number"]) for test in (failed, passed)] == [("failed", "1.1"), ("passed", "1.2")]
-    assert failed["output"] == "head 0 differs\nYou viewed straight to the shape.\nhint: Which axis first?"
-    assert passed["output"] == ""
-    (unnamed,) = gradescope_files(ClassView([graded("ada", check("split", 0, 1))])).values()
+    assert [(test["status"], test["number"], test["output"]) for test in ben["tests"]] == [
+        ("failed", "1.1", "head 0 differs\nYou viewed straight to the shape.\nhint: Which axis first?"), ("passed", "1.2", ""),
+    ]  # fmt: skip
+    (unnamed,) = gradescope_files(ClassView([result_of("ada", check("split", 0, 1))])).values()
     assert json.loads(unnamed)["tests"][0]["output"] == "head 0 differs"
 
 
@@ -134,7 +134,7 @@ def test_the_command_writes_a_file_or_for_gradescope_a_folder(run_course: Run, t
     for result in (ADA, BEN):
         write_result(result, tmp_path / "results")
     assert run_course("export", "results", "--format", "canvas", "--out", "to/grades.csv").returncode == 0
-    assert (tmp_path / "to" / "grades.csv").read_text() == exported("canvas", ADA, BEN)
+    assert (tmp_path / "to" / "grades.csv").read_text() == FORMATS["canvas"](ClassView([ADA, BEN]))
     assert run_course("export", "results", "--format", "gradescope", "--out", "to/gradescope").returncode == 0
     written = {p.relative_to(tmp_path / "to" / "gradescope"): p.read_text() for p in tmp_path.glob("to/*/*/*/*")}
     assert written == gradescope_files(ClassView([ADA, BEN]))
@@ -152,3 +152,203 @@ def test_wrong_usage_is_one_sentence_and_a_next_command(run_course, tmp_path, ar
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr
     assert done.stderr.endswith(f"Next: {next_}\n")
+
+
+SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20\ufe63"
+FORMULAS = [
+    f"{blank}{sign}1+1"
+    for blank in ("", " ", "\u00a0", "\u3000", "\u200b", "\ufeff", "\t", "\r", "\x00")
+    for sign in SIGNS
+]
+INNER = ["ada;=1+1", "ada\t=1+1", 'ada";=1+1', "ada;\u00a0@x", "ada|+1", "ada,=1+1", "ada\n=1+1", "ada;;-1"]
+PLAIN = ["Ada", "ada", "ADA", "e\u0301", "\u00e9", "Ben-Gurion, O'Neil =x", 'Jo "Q" Doe', "x" * 120, "report", "..", "CON",
+         "nul.txt", "a.", "\u202eada", "Points Possible", "    Points Possible", "Muted", "Student", "ID", "12", "007",
+         "<b>ada</b>", "student", "-",  "Zoë Ødegård; Dr.", "a\\b", "ada [1]", "results.json"]  # fmt: skip
+NAMES = [*FORMULAS, *INNER, *PLAIN]
+TITLES = {"sums": "Adding up", "means": "Final Points of the middle", "maxima": "Adding Up", "two": "Homework (2)"}
+LABELS = Labels(TITLES, {f"{id_}_1": ("01", f"The {id_}") for id_ in TITLES})
+
+
+def score_of(name: str, assignment: str) -> float:
+    return NAMES.index(name) + list(TITLES).index(assignment) / 4
+
+
+def graded(name: str, assignment: str, outcome: Outcome = "failed") -> Result:
+    check = make.check("c", score_of(name, assignment), 1000, outcome, title="has the values", evidence=name)
+    return make.result(name, make.exercise(f"{assignment}_1", check), assignment=assignment)
+
+
+CLASS = [graded(name, assignment) for name in NAMES for assignment in ("means", "sums", "two", "maxima")]
+ROSTER = Roster(
+    tuple(
+        Student(name, name=name, section=name, email=f"s{i}@example.org", login=f"login{i}", sis_id=f"S{i}", canvas_id=str(900 + i))
+        for i, name in enumerate(NAMES)
+    )
+)  # fmt: skip
+
+
+def exported(format_: str, members: ClassList) -> str:
+    return FORMATS[format_](ClassView(CLASS, members, LABELS))
+
+
+ROSTERS = [pytest.param(ClassList(ROSTER), id="with a roster"), pytest.param(ClassList(), id="without one")]
+
+
+def cells_in(text: str) -> Iterator[str]:
+    """Every cell that a spreadsheet of any country may make of it: a quote that does not begin a cell is a letter like any other."""
+    for separator in ",;\t|":
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
+            yield from row
+
+
+def is_formula(cell: str) -> bool:
+    """Whether it begins with a sign of a formula: as it is, behind blanks and what cannot be seen, or full-width."""
+    seen = [letter for letter in cell if unicodedata.category(letter)[0] not in "CZ"]
+    return bool(seen) and seen[0] in SIGNS and cell.strip() != "-" and not re.fullmatch(r"-?[\d.]+", cell)
+
+
+@pytest.mark.parametrize("members", ROSTERS)
+@pytest.mark.parametrize("format_", ["csv", "canvas", "moodle"])
+def test_a_spreadsheet_finds_no_formula_whatever_separates_its_cells(format_: str, members: ClassList) -> None:
+    text = exported(format_, members)
+    assert [cell for cell in cells_in(text) if is_formula(cell)] == []
+
+
+def test_what_is_no_formula_is_untouched() -> None:
+    shown = {row[0] for row in csv.reader(io.StringIO(exported("csv", ClassList()), newline=""))}
+    assert {name for name in PLAIN if name != "-"} <= shown
+
+
+def test_csv_has_everybodys_score() -> None:
+    rows = list(csv.DictReader(io.StringIO(exported("csv", ClassList()), newline="")))
+    assert {(as_typed(row["student"]), row["assignment"]): float(row["score"]) for row in rows} == {
+        (as_typed(r.student), r.assignment): r.score for r in CLASS
+    }
+    assert {len(row) for row in rows} == {13}
+    assert [*dict.fromkeys(row["assignment_title"] for row in rows)] == list(TITLES.values())
+
+
+def as_typed(name: str) -> str:
+    """A name as somebody reads it in the spreadsheet, where the quote that makes it text does not show."""
+    return re.sub(r"(^|(?<=[;\t|]))'", "", re.sub(r"[\r\n]", " ", name))
+
+
+COMPUTED = re.compile("Current Score|Current Points|Current Grade|Final Score|Final Points|Final Grade|Override ")
+
+
+def as_canvas_reads(text: str, find: Callable[[list[str]], str | None]) -> dict[str, dict[str, str]]:
+    """Whose grade lib/gradebook_importer.rb takes for which assignment. find: whose row it is, by ID, SIS User ID, SIS Login ID or name."""
+    first = text.splitlines()[:3]
+    semicolons, commas = ({len(next(csv.reader([line], delimiter=sign), [])) for line in first} for sign in (";", ","))
+    assert not (len(semicolons) == 1 and min(semicolons) > min(commas)), "it would be read as separated by semicolons"
+    header, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if "".join(row).strip("; ,")]
+    assert len(header) > 3
+    assert "Student" in header[0]
+    assert "ID" in header[1]
+    assert re.search(r"SIS\s+User\s+ID", header[2])
+    assert re.search(r"SIS\s+Login\s+ID", header[3])
+    assert "Section" in header[4]
+    columns = {place: title for place, title in enumerate(header) if place > 4 and not COMPUTED.search(title)}
+    assert len(columns) == len(header) - 5, "a column is passed over"
+    assert not [title for title in columns.values() if re.search(r"\(\d+\)\s*$", title)], "it is taken for an id"
+    assert len({title.casefold() for title in columns.values()}) == len(columns)
+    found: dict[str, dict[str, str]] = {}
+    points = 0
+    for row in rows:
+        if "Points Possible" in row[0]:
+            points += 1
+            assert {row[place] for place in columns} == {"1000"}, "a student changes the points"
+        elif any(not re.fullmatch(r"(?i)\s*(Muted|Manual Posting.*)?\s*", cell) for cell in row):
+            who = find(row)
+            assert who is not None, row
+            assert who not in found, row
+            found[who] = {title: row[place].strip() for place, title in columns.items()}
+    assert points == 1
+    return found
+
+
+CANVAS_TITLES = {
+    "sums": "Adding up [sums]",
+    "means": "means",
+    "maxima": "Adding Up [maxima]",
+    "two": "Homework (2) [two]",
+}
+
+
+def test_canvas_gives_everybody_the_own_scores() -> None:
+    known = {student.canvas_id: student.id for student in ROSTER.students}
+    found = as_canvas_reads(exported("canvas", ClassList(ROSTER)), lambda row: known.get(row[1]))
+    assert found == {
+        name: {title: f"{score_of(name, id_):.10g}" for id_, title in CANVAS_TITLES.items()} for name in NAMES
+    }
+
+
+def test_without_a_roster_canvas_finds_the_login_or_nobody() -> None:
+    every = [result for result in CLASS if "\r" not in result.student]  # which no folder's name has
+    known = {as_typed(result.student): result.student for result in every}
+    found = as_canvas_reads(FORMATS["canvas"](ClassView(every, labels=LABELS)), lambda row: known.get(as_typed(row[3])))
+    assert {name: float(scores["means"]) for name, scores in found.items()} == {
+        name: score_of(name, "means") for name in known.values()
+    }
+
+
+@pytest.mark.parametrize(
+    ("column", "field"), [("Username", "login"), ("ID number", "sis_id"), ("Email address", "email")]
+)
+def test_moodle_gives_everybody_the_own_scores(column: str, field: str) -> None:
+    """As in grade/import/csv/classes/load_data.php: the instructor says which column identifies, and which is whose grade."""
+    header, *rows = csv.reader(io.StringIO(exported("moodle", ClassList(ROSTER)), newline=""))
+    header = [title.strip() for title in header]
+    assert len(set(header)) == len(header) == 3 + len(TITLES)
+    assert {len(row) for row in rows} == {len(header)}
+    users = {getattr(student, field): student.id for student in ROSTER.students}
+    grades = {users[row[header.index(column)]]: row for row in rows}
+    assert len(grades) == len(rows) == len(NAMES)
+    for name, row in grades.items():
+        values = [None if cell in ("", "-") else float(cell) for cell in row[3:]]
+        assert values == [score_of(name, id_) for id_ in TITLES]
+
+
+FORMS = {"text", "html", "simple_format", "md", "ansi"}
+WHENS = {"hidden", "after_due_date", "after_published", "visible"}
+
+
+def as_gradescope_reads(text: str) -> tuple[float, list[tuple[str, float, float]]]:
+    """The score of a submission, and of each of its tests, by the specification of autograders."""
+    data = json.loads(text)
+    assert set(data) <= {"score", "execution_time", "output", "output_format", "test_output_format", "test_name_format",
+                         "visibility", "stdout_visibility", "extra_data", "tests", "leaderboard"}  # fmt: skip
+    assert {data.get("output_format", "text")} <= FORMS
+    assert {data.get("visibility", "visible"), data.get("stdout_visibility", "hidden")} <= WHENS
+    tests = []
+    for test in data["tests"]:
+        assert set(test) <= {"score", "max_score", "status", "name", "name_format", "number", "output", "output_format",
+                             "tags", "visibility", "extra_data"}  # fmt: skip
+        assert test["status"] in ("passed", "failed")
+        assert {test["output_format"], test["name_format"]} <= FORMS
+        assert isinstance(test["number"], str)
+        assert 0 <= test["score"] <= test["max_score"]
+        tests.append((test["name"], test["score"], test["max_score"]))
+    return data["score"], tests
+
+
+def test_gradescope_gets_a_file_for_every_submission_on_every_file_system() -> None:
+    files = gradescope_files(ClassView(CLASS, labels=LABELS))
+    assert len(files) == len(CLASS)
+    folded = {unicodedata.normalize("NFC", path.as_posix()).casefold() for path in files}
+    assert len(folded) == len(files)
+    for path in files:
+        assert not path.is_absolute()
+        assert not re.search(r'[<>:"|?*\x00-\x1f\\]', path.as_posix())
+        assert len(path.parts) == 3
+        for part in path.parts[:2]:
+            assert part == part.strip().rstrip(".")
+            assert not re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", part)
+            assert len(part.encode()) <= 255
+
+
+def test_gradescope_reads_every_score_under_the_exercises_title() -> None:
+    for result, text in zip(CLASS, gradescope_files(ClassView(CLASS, labels=LABELS)).values(), strict=True):
+        score, tests = as_gradescope_reads(text)
+        assert score == result.score
+        assert tests == [(f"01 The {result.assignment}: has the values", result.score, 1000)]
