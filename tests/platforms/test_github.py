@@ -29,8 +29,6 @@ from tests.workflows.school import git
 
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 Change = Callable[[Path], object]
-Push = Callable[[Change], str]
-Spoil = Callable[[dict[str, Any]], object]
 
 
 @pytest.fixture(autouse=True)
@@ -39,77 +37,61 @@ def no_time_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(github, "TRIED_AGAIN", github.TRIED_AGAIN.new(backoff_factor=0))
 
 
-# The exercise files of a pull request: a fixed list of paths, regular files, small ones; nothing else, as data.
-
-
 @pytest.fixture
-def push(service: Service, tmp_path: Path) -> Push:
-    """Make a pull request's commit: both exercise files, then what a test changes. Gives its id."""
-    bare = service.repositories / "school" / "class.git"
-    bare.mkdir(parents=True)
-    git(bare, "init", "--quiet", "--bare")
-    service.tokens["t"] = {"contents": "read"}
+def taken(tiny: Course, service: Service, tmp_path: Path) -> Callable[..., Collected]:
+    """Push a pull request's commit, both exercise files and what a test changes, and collect it or another commit."""
 
-    def push(change: Change) -> str:
-        work = tmp_path / "work"
-        (work / "exercises" / "averages").mkdir(parents=True)
-        git(work, "init", "--quiet", "--initial-branch", "main")
-        (work / SCRIPT).write_text("x = 1\n")
-        (work / NOTEBOOK).write_text("{}\n")
-        change(work)
-        git(work, "add", "--all", "--force")
-        git(work, "commit", "--quiet", "--message", "mine")
-        git(work, "push", "--quiet", str(bare), "HEAD:refs/pull/7/head")
-        return git(work, "rev-parse", "HEAD")
+    def of(change: Change = lambda work: None, commit: str = "", token: str = "t") -> Collected:
+        bare, work = service.repositories / "school" / "class.git", tmp_path / "work"
+        if not bare.exists():
+            bare.mkdir(parents=True)
+            git(bare, "init", "--quiet", "--bare")
+            service.tokens["t"] = {"contents": "read"}
+            (work / "exercises" / "averages").mkdir(parents=True)
+            git(work, "init", "--quiet", "--initial-branch", "main")
+            (work / SCRIPT).write_text("x = 1\n")
+            (work / NOTEBOOK).write_text("{}\n")
+            change(work)
+            git(work, "add", "--all", "--force")
+            git(work, "commit", "--quiet", "--message", "mine")
+            git(work, "push", "--quiet", str(bare), "HEAD:refs/pull/7/head")
+        head = commit or git(work, "rev-parse", "HEAD")
+        asked = PullRequest(repository="school/class", number=7, head=head, student="ada")
+        return collect(tiny, asked, Api(f"{service.address}/api", token, asked.repository), tmp_path / "out")
 
-    return push
-
-
-def take(tiny: Course, service: Service, commit: str, out: Path, token: str = "t") -> Collected:
-    asked = PullRequest(repository="school/class", number=7, head=commit, student="ada")
-    return collect(tiny, asked, Api(f"{service.address}/api", token, asked.repository), out)
+    return of
 
 
-def test_only_the_exercise_files_are_asked_for(tiny: Course, service: Service, push: Push, tmp_path: Path) -> None:
+def test_only_the_exercise_files_are_asked_for(tiny: Course, service: Service, taken, tmp_path: Path) -> None:
+    released = (tiny.root / NOTEBOOK).read_bytes()
+
     def more(work: Path) -> None:
         for name in ("conftest.py", "torch.py", "course.yaml", "grader/__init__.py", "exercises/averages/notes.py"):
             (work / name).parent.mkdir(exist_ok=True)
             (work / name).write_text("raise SystemExit\n")
-        (work / NOTEBOOK).write_bytes((tiny.root / NOTEBOOK).read_bytes())
+        (work / NOTEBOOK).write_bytes(released)
 
-    commit = push(more)
-    found = take(tiny, service, commit, tmp_path / "out")
-    assert found == Collected(repository="school/class", student="ada", number=7, head=commit, refused=())
+    found = taken(more)
+    assert found == Collected(repository="school/class", student="ada", number=7, head=found.head, refused=())
     assert read_collected(tmp_path / "out") == found
     files = content(tmp_path / "out")
     assert files.pop("collected.json")
-    released = (tiny.root / NOTEBOOK).read_bytes()
     assert files == {"ada/averages/01_running_mean.py": b"x = 1\n", "ada/averages/01_running_mean.ipynb": released}
     asked = [request.split("/")[-2] for request in service.requests]
     assert asked == ["trees"] * 3 + ["blobs"], "what is as it was released is not asked for"
 
 
-def test_a_file_is_taken_byte_by_byte_and_never_as_a_program(tiny, service, push, tmp_path):
+def test_a_file_is_taken_byte_by_byte_and_never_as_a_program(taken, tmp_path):
     odd = b"\xef\xbb\xbfx = 1\r\n$Id$ \xff\n" + os.urandom(1024 * 1024 - 18)
 
     def program(work: Path) -> None:
         (work / SCRIPT).write_bytes(odd)
         (work / SCRIPT).chmod(0o755)
 
-    assert take(tiny, service, push(program), tmp_path / "out").refused == ()
+    assert taken(program).refused == ()
     path = tmp_path / "out" / "ada" / "averages" / "01_running_mean.py"
     assert path.read_bytes() == odd
     assert not path.stat().st_mode & stat.S_IXUSR
-
-
-def replaced(make: Change) -> Change:
-    """The script taken away, and something else made in its place."""
-
-    def change(work: Path) -> None:
-        (work / SCRIPT).unlink()
-        make(work / SCRIPT)
-
-    return change
 
 
 def other_repository(path: Path) -> None:
@@ -118,65 +100,55 @@ def other_repository(path: Path) -> None:
     git(path, "commit", "--quiet", "--allow-empty", "--message", "a submodule")
 
 
+LINK = "is a symbolic link: hand in the file itself."
+
+
 @pytest.mark.parametrize(("make", "what"), [
-    pytest.param(lambda p: p.symlink_to("/etc/passwd"), "is a symbolic link: hand in the file itself.", id="a link to a file of the runner"),
-    pytest.param(lambda p: p.symlink_to("../../solutions/averages/01_running_mean.py"), "is a symbolic link: hand in the file itself.", id="a link to a solution"),
+    pytest.param(lambda p: p.symlink_to("/etc/passwd"), LINK, id="a link to a file of the runner"),
+    pytest.param(lambda p: p.symlink_to("../../solutions/averages/01_running_mean.py"), LINK, id="a link to a solution"),
     pytest.param(other_repository, "is another repository: hand in the file itself.", id="a submodule"),
     pytest.param(lambda p: (p.mkdir(), (p / "x").write_text("x")), "is a folder: hand in the file itself.", id="a folder"),
     pytest.param(lambda p: p.write_bytes(b"#" * (1024 * 1024 + 1)), "is larger than 1024 KiB.", id="one byte too many"),
 ])  # fmt: skip
-def test_what_is_no_small_regular_file_is_refused_with_a_sentence(tiny, service, push, tmp_path, make, what):
-    found = take(tiny, service, push(replaced(make)), tmp_path / "out")
+def test_what_is_no_small_regular_file_is_refused_with_a_sentence(service, taken, tmp_path, make, what):
+    found = taken(lambda work: ((work / SCRIPT).unlink(), make(work / SCRIPT)))
     assert found.refused == (f"{SCRIPT} {what}",)
     assert content(tmp_path / "out").keys() == {"collected.json", "ada/averages/01_running_mean.ipynb"}
     assert sum("blobs" in request for request in service.requests) == 1
 
 
-def link(work: Path) -> None:
-    (work / "exercises").rename(work / "elsewhere")
-    (work / "exercises").symlink_to("elsewhere")
-
-
 @pytest.mark.parametrize("change", [
-    pytest.param(link, id="a link in a folder's place leads nowhere"),
+    pytest.param(lambda work: ((work / "exercises").rename(work / "elsewhere"), (work / "exercises").symlink_to("elsewhere")), id="a link in a folder's place"),
     pytest.param(lambda work: [(work / SCRIPT).unlink(), (work / NOTEBOOK).unlink(), (work / "README.md").touch()], id="nothing"),
 ])  # fmt: skip
-def test_nothing_handed_in_is_an_empty_submission(tiny, service, push, tmp_path, change):
-    assert take(tiny, service, push(change), tmp_path / "out").refused == ()
+def test_nothing_handed_in_is_an_empty_submission(taken, tmp_path, change):
+    assert taken(change).refused == ()
     assert content(tmp_path / "out").keys() == {"collected.json"}
     assert (tmp_path / "out" / "ada" / "averages").is_dir()
 
 
-def test_what_cannot_be_read_is_an_error_that_says_where_to_look(tiny, service, push, tmp_path):
-    commit = push(lambda work: None)
+def test_what_cannot_be_read_is_an_error_that_says_where_to_look(service, taken, tmp_path):
     with pytest.raises(ServiceError, match=r"GET …/git/trees/b{40} was refused \(404\)"):  # it was pushed away
-        take(tiny, service, "b" * 40, tmp_path / "out")
+        taken(commit="b" * 40)
     with pytest.raises(ServiceError, match=r"was refused \(401\)\. Next: look at this job's permissions"):
-        take(tiny, service, commit, tmp_path / "out", "another token")
+        taken(token="another token")
     service.tokens["t"] = {}
     with pytest.raises(ServiceError, match=r"was refused \(403\)\. Next: look at this job's permissions"):
-        take(tiny, service, commit, tmp_path / "out")
+        taken()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "forged.py").touch()
     with pytest.raises(CourseFault, match="is not empty"):
-        take(tiny, service, commit, tmp_path / "out")
+        taken()
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        [],
-        {},
-        {"tree": 1},
-        {"tree": [{}]},
-        {"tree": [{"path": "exercises", "mode": "040000", "sha": "../x"}]},
-        {"tree": [], "truncated": True},
-    ],
-)
-def test_an_answer_that_is_no_tree_is_an_error(tiny, service, tmp_path, monkeypatch, answer):
+TREES = [[], {}, {"tree": 1}, {"tree": [{}]}, {"tree": [{"path": "exercises", "mode": "040000", "sha": "../x"}]}, {"tree": [], "truncated": True}]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", TREES)
+def test_an_answer_that_is_no_tree_is_an_error(taken, monkeypatch, answer):
     monkeypatch.setattr(Api, "call", lambda *_: answer)
     with pytest.raises(ServiceError, match=r"is malformed\. Next"):
-        take(tiny, service, "a" * 40, tmp_path / "out")
+        taken()
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"student": "ada", "number": 7, "head": "a", "refused": [], "more": 1}'])
@@ -184,9 +156,6 @@ def test_a_folder_that_collect_did_not_write_is_refused(tmp_path: Path, text: st
     (tmp_path / "collected.json").write_text(text)
     with pytest.raises(CourseFault, match="holds no collected pull request"):
         read_collected(tmp_path)
-
-
-# How the service is asked.
 
 
 @pytest.fixture
@@ -241,70 +210,55 @@ def test_a_service_that_does_not_answer_is_an_error(asked: PullRequest) -> None:
         write_comment(Api("http://127.0.0.1:9/api", "t", asked.repository), asked, "x")
 
 
-# What a step knows of its run, and what it may say to the runner.
-
-
-def event() -> dict[str, Any]:
+def event(**changes: object) -> dict[str, Any]:
     about = {
         "number": 7,
         "head": {"sha": "a" * 40, "ref": "$(touch x)"},
         "user": {"login": "ada-L_1"},
         "title": "::x::",
     }
-    return {"pull_request": about, "repository": {"full_name": "school/class.2026"}}
-
-
-def written(folder: Path, about: object, service: Service | None = None) -> dict[str, str]:
-    (folder / "event.json").write_text(json.dumps(about))
-    address = {"GITHUB_API_URL": f"{service.address}/api", "GITHUB_TOKEN": "t"} if service else {}
-    return {"GITHUB_EVENT_PATH": str(folder / "event.json"), **address}
-
-
-def test_the_pull_request_is_what_the_event_says(tmp_path: Path) -> None:
-    wanted = PullRequest(repository="school/class.2026", number=7, head="a" * 40, student="ada-L_1")
-    assert pull_request(written(tmp_path, event())) == wanted
-
-
-@pytest.mark.parametrize("spoil", [
-    pytest.param(lambda e: e.pop("pull_request"), id="a push"),
-    pytest.param(lambda e: e["pull_request"].update(number="seven"), id="a number in words"),
-    pytest.param(lambda e: e["pull_request"]["head"].update(sha="main"), id="a branch in place of a commit"),
-    pytest.param(lambda e: e["pull_request"]["head"].update(sha="a" * 40 + "\n"), id="a commit with a line's end"),
-    pytest.param(lambda e: e["pull_request"]["head"].update(sha="--upload-pack=x"), id="an option in place of a commit"),
-    pytest.param(lambda e: e["repository"].update(full_name="school/class/../../x"), id="a path in place of a repository"),
-    pytest.param(lambda e: e.update(pull_request=[]), id="a list"),
-])  # fmt: skip
-def test_an_event_of_another_kind_is_refused(tmp_path: Path, spoil: Spoil) -> None:
-    about = event()
-    spoil(about)
-    with pytest.raises(CourseFault, match=r"the event is not that of a pull request\. Next: look at the `on:`"):
-        pull_request(written(tmp_path, about))
+    return {"pull_request": about | changes, "repository": {"full_name": "school/class.2026"}}
 
 
 def dispatch(number: str) -> dict[str, Any]:
     return {"inputs": {"pull_request": number}, "repository": {"full_name": "school/class", "default_branch": "main"}}
 
 
-def test_a_dispatch_gives_the_number_and_the_service_says_the_rest(service: Service, tmp_path: Path) -> None:
+def written(folder: Path, about: object, service: Service) -> dict[str, str]:
+    (folder / "event.json").write_text(json.dumps(about))
+    address = {"GITHUB_API_URL": f"{service.address}/api", "GITHUB_TOKEN": "t"}
+    return {"GITHUB_EVENT_PATH": str(folder / "event.json"), **address}
+
+
+def test_the_pull_request_is_what_the_event_says_or_of_a_dispatch_the_service(service: Service, tmp_path: Path) -> None:
+    wanted = PullRequest(repository="school/class.2026", number=7, head="a" * 40, student="ada-L_1")
+    assert pull_request(written(tmp_path, event(), service)) == wanted
     service.tokens["t"], service.heads[7], service.authors[7] = {"pull-requests": "read"}, "b" * 40, "ben"
     about = dispatch("7") | {"student": "mallory", "head": {"sha": "c" * 40}}
     wanted = PullRequest(repository="school/class", number=7, head="b" * 40, student="ben")
     assert pull_request(written(tmp_path, about, service)) == wanted
 
 
-@pytest.mark.parametrize("number", ["", "seven", "7/files", "7?x=1"])
-def test_a_dispatch_without_a_number_asks_the_service_nothing(service: Service, tmp_path: Path, number: str) -> None:
-    with pytest.raises(CourseFault, match="the event is not that of a pull request"):
-        pull_request(written(tmp_path, dispatch(number), service))
+@pytest.mark.parametrize("about", [
+    pytest.param({"repository": {"full_name": "school/class"}}, id="a push"),
+    pytest.param(event(number="seven"), id="a number in words"),
+    pytest.param(event(head={"sha": "main"}), id="a branch in place of a commit"),
+    pytest.param(event(head={"sha": "a" * 40 + "\n"}), id="a commit with a line's end"),
+    pytest.param(event(head={"sha": "--upload-pack=x"}), id="an option in place of a commit"),
+    pytest.param(event() | {"repository": {"full_name": "school/class/../../x"}}, id="a path in place of a repository"),
+    pytest.param(event() | {"pull_request": []}, id="a list"),
+    *[pytest.param(dispatch(number), id=f"a dispatch of {number!r}") for number in ("", "seven", "7/files", "7?x=1")],
+])  # fmt: skip
+def test_an_event_of_another_kind_is_refused_and_the_service_asked_nothing(service, tmp_path: Path, about) -> None:
+    with pytest.raises(CourseFault, match=r"the event is not that of a pull request\. Next: look at the `on:`"):
+        pull_request(written(tmp_path, about, service))
     assert service.requests == []
 
 
 @pytest.mark.parametrize("login", ["dependabot[bot]", "", "..", "a/b", "a\nb", "-x", "a" * 65])
-def test_whoever_is_no_student_is_not_graded(tmp_path: Path, login: str) -> None:
-    about = event()
-    about["pull_request"]["user"]["login"] = login
+def test_whoever_is_no_student_is_not_graded(service: Service, tmp_path: Path, login: str) -> None:
     with pytest.raises(CourseFault, match="is not a student's account: nothing is graded"):
-        pull_request(written(tmp_path, about))
+        pull_request(written(tmp_path, event(user={"login": login}), service))
 
 
 def test_outside_a_workflow_the_command_says_so() -> None:
