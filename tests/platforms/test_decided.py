@@ -11,10 +11,10 @@ from nbgrader.api import Gradebook
 from manyheads.platforms.nbgrader_gradebook import open_gradebook
 from tests.conftest import Run
 from tests.make import TINY
+from tests.platforms.nbgrader_class import RIGHT, STEM, copy_for_nbgrader, filled
 
 pytestmark = pytest.mark.journey
 
-STEM = "01_running_mean"
 DATES = "time_zone: UTC\nlate: {per_day: 10%, at_most: 50%}\n"
 OVERRIDES = """\
 - {student: extended, due: 2026-03-09 09:00, by: Dr. X}
@@ -27,11 +27,11 @@ SCORES = {"in_time": 4, "late": 3.2, "extended": 4, "by_hand": 3, "excused": 4, 
 
 
 @pytest.fixture(scope="module")
-def graded(once: Callable, for_nbgrader: Callable, nbgrader: Callable, fill: Callable, right: str) -> Path:
+def graded(once: Callable, nbgrader: Callable) -> Path:
     """The class, by nbgrader's own command, whose late plugin would take everything. To look at: other workers do, too."""
 
     def make(course: Path) -> None:
-        for_nbgrader(TINY, course)
+        copy_for_nbgrader(TINY, course)
         text = (course / "course.yaml").read_text()
         dated = text.replace("    title: Averages\n", "    title: Averages\n    due: 2026-03-01 09:00\n")
         (course / "course.yaml").write_text(dated + DATES)
@@ -39,7 +39,7 @@ def graded(once: Callable, for_nbgrader: Callable, nbgrader: Callable, fill: Cal
         for student, stamp in CLASS.items():
             folder = course / "submitted" / student / "averages"
             folder.mkdir(parents=True)
-            (folder / f"{STEM}.ipynb").write_text(json.dumps(fill(right)))
+            (folder / f"{STEM}.ipynb").write_text(json.dumps(filled(RIGHT)))
             if stamp:
                 (folder / "timestamp.txt").write_text(stamp)
         nbgrader(course, "generate_assignment", "averages", "--force")

@@ -14,13 +14,13 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from tests.browser import Browser
 from tests.jupyter import TOKEN, jupyter
 from tests.make import TINY
+from tests.platforms.nbgrader_class import STEM, WRONG, copy_for_nbgrader, filled
 
 pytestmark = [
     pytest.mark.soak,
     pytest.mark.skipif(sys.platform != "linux", reason="submissions are graded on Linux alone"),
 ]
 
-STEM = "01_running_mean"
 RAN = "window.ran=1"
 TRICKS = (
     f"[click](javascript:{RAN})",
@@ -89,10 +89,10 @@ def tricky(notebook: dict) -> dict:
     return notebook
 
 
-def test_its_buttons_go_from_the_listing_to_the_feedback(browser, tmp_path, for_nbgrader, fill, wrong):
+def test_its_buttons_go_from_the_listing_to_the_feedback(browser, tmp_path):
     """In a course that nbgrader has never seen, with what two students handed in."""
-    course = for_nbgrader(TINY, tmp_path / "instructor" / "course")
-    for student, notebook in {"ada": fill(wrong), "mallory": tricky(fill(wrong))}.items():
+    course = copy_for_nbgrader(TINY, tmp_path / "instructor" / "course")
+    for student, notebook in {"ada": filled(WRONG), "mallory": tricky(filled(WRONG))}.items():
         folder = course / "submitted" / student / "averages"
         folder.mkdir(parents=True)
         (folder / f"{STEM}.ipynb").write_text(json.dumps(notebook))

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.platforms.nbgrader_class import CLASS, STEM
 from tests.warm import run_warm
 
 pytestmark = pytest.mark.journey
 
-STEM = "01_running_mean"
 DIAGNOSIS = "You divided by the length of x everywhere."
 
 
@@ -59,9 +59,9 @@ def cells_of(folder: Path, student: str) -> list[dict]:
     return json.loads(path.read_text(encoding="utf-8"))["cells"]
 
 
-def test_every_student_gets_the_points_that_the_box_gives_whatever_the_notebook_says(trap_class, points):
+def test_every_student_gets_the_points_that_the_box_gives_whatever_the_notebook_says(trap_class: Path) -> None:
     assert {student: (score, most) for student, score, most in rows(trap_class, SCORES)} == {
-        student: (earned, 4) for student, earned in points.items()
+        student: (earned, 4) for student, (earned, _) in CLASS.items()
     }
     assert rows(trap_class, "select distinct needs_manual_grade from grade") == [(0,)]
 
@@ -72,10 +72,10 @@ def test_nobodys_trap_stops_nbgrader_or_makes_it_complain(trap_class: Path) -> N
     assert [line for line in log.splitlines() if re.search("WARNING|ERROR", line) and "late" not in line.lower()] == []
 
 
-def test_every_graded_cell_is_there_once_as_it_was_released(trap_class: Path, points: dict[str, float]) -> None:
+def test_every_graded_cell_is_there_once_as_it_was_released(trap_class: Path) -> None:
     released = json.loads((trap_class / "exercises" / "averages" / f"{STEM}.ipynb").read_text())["cells"]
     graded = {c["metadata"]["nbgrader"]["grade_id"]: c for c in released if "nbgrader" in c["metadata"]}
-    for student in points:
+    for student in CLASS:
         known = [c for c in cells_of(trap_class, student) if "nbgrader" in c["metadata"]]
         ids = [c["metadata"]["nbgrader"]["grade_id"] for c in known]
         assert sorted(ids) == sorted(graded), student
@@ -103,13 +103,13 @@ def test_a_feedback_page_shows_evidence_diagnosis_and_hint(trap_class: Path) -> 
     assert "(isolation: namespaces)" in page
 
 
-def test_no_page_and_no_notebook_shows_hidden_source(trap_class: Path, points: dict[str, float]) -> None:
+def test_no_page_and_no_notebook_shows_hidden_source(trap_class: Path) -> None:
     hidden = [*(trap_class / "grader").rglob("*.py"), *(trap_class / "solutions").rglob("*.py")]
     public = (trap_class / "exercises" / "averages" / f"{STEM}.py").read_text()
     lines = {line.strip() for path in hidden for line in path.read_text().splitlines()}
     telling = [line for line in lines if len(line) > 25 and line not in public and "cumsum" not in line]
     assert len(telling) > 20
-    for student in points:
+    for student in CLASS:
         seen = html.unescape(re.sub(r"<[^>]+>", "", page_of(trap_class, student))) + str(cells_of(trap_class, student))
         assert [line for line in telling if line in seen] == [], student
 

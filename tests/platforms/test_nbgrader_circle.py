@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -16,21 +15,21 @@ from manyheads.platforms.nbgrader_gradebook import GradebookWriter, read_gradebo
 from manyheads.result import write_result
 from tests import make
 from tests.make import TINY, content
+from tests.platforms.nbgrader_class import RIGHT, STEM, WRONG, copy_for_nbgrader, filled
 
 pytestmark = pytest.mark.journey
 
-STEM = "01_running_mean"
 TIME = "2026-11-23 12:00:00 UTC"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"/>'
 STUDENT = "wrong_notebook"
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory, for_nbgrader: Callable[[Path, Path], Path]) -> Path:
-    return for_nbgrader(TINY, tmp_path_factory.mktemp("course"))
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_for_nbgrader(TINY, tmp_path_factory.mktemp("course"))
 
 
-def test_feedback_comes_back_to_the_student(course, tmp_path, nbgrader, fill, right, wrong, run_course):
+def test_feedback_comes_back_to_the_student(course, tmp_path, nbgrader, run_course):
     """First the pages of nbgrader's own command, then those of `course feedback`. Beside it lies what another account left."""
     exchange = tmp_path / "exchange"
     exchange.mkdir()
@@ -42,7 +41,7 @@ def test_feedback_comes_back_to_the_student(course, tmp_path, nbgrader, fill, ri
     nbgrader(course, "release_assignment", "averages", root)
     assert "manyheads averages" in nbgrader(course, "list", root).stderr
     nbgrader(mine, "fetch_assignment", "averages", "--course", "manyheads", root)
-    (mine / "averages" / f"{STEM}.ipynb").write_text(json.dumps(fill(wrong)))
+    (mine / "averages" / f"{STEM}.ipynb").write_text(json.dumps(filled(WRONG)))
     nbgrader(mine, "submit", "averages", "--course", "manyheads", root)
     linking = exchange / "manyheads" / "inbound" / f"linking+averages+{TIME}+abc"
     linking.mkdir()
@@ -96,13 +95,13 @@ def test_an_assignment_of_nbgraders_own_goes_nbgraders_own_way(course, tmp_path,
     assert list((course / "feedback" / "ada" / "ps1").glob("*.html"))
 
 
-def test_what_the_grader_could_not_do_waits_and_the_command_says_so(tmp_path, nbgrader, for_nbgrader, fill, right):
-    course = for_nbgrader(TINY, tmp_path / "course")
+def test_what_the_grader_could_not_do_waits_and_the_command_says_so(tmp_path, nbgrader):
+    course = copy_for_nbgrader(TINY, tmp_path / "course")
     checks = course / "grader" / "checks" / "test_running_mean.py"
     whole = checks.read_text(encoding="utf-8")
     folder = course / "submitted" / "ada" / "averages"
     folder.mkdir(parents=True)
-    (folder / f"{STEM}.ipynb").write_text(json.dumps(fill(right)))
+    (folder / f"{STEM}.ipynb").write_text(json.dumps(filled(RIGHT)))
     nbgrader(course, "generate_assignment", "averages", "--force")
     checks.write_text(whole.replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"), encoding="utf-8")
     done = nbgrader(course, "autograde", "averages", check=False)
@@ -182,11 +181,11 @@ def with_parsed_json(row: tuple) -> str:
     return str([json.loads(v) if isinstance(v, str) and v.startswith("{") else v for v in row])
 
 
-def test_validate_runs_the_visible_checks_and_names_the_misconception(tmp_path, nbgrader, fill, tiny, right, wrong):
+def test_validate_runs_the_visible_checks_and_names_the_misconception(tmp_path, nbgrader, tiny):
     """Of notebooks where a student has them: no configuration, nothing hidden."""
     folder = shutil.copytree(tiny.root / "exercises" / "averages", tmp_path / "mine")
-    for name, answer in {"right": right, "wrong": wrong}.items():
-        (folder / f"{name}.ipynb").write_text(json.dumps(fill(answer)), encoding="utf-8")
+    for name, answer in {"right": RIGHT, "wrong": WRONG}.items():
+        (folder / f"{name}.ipynb").write_text(json.dumps(filled(answer)), encoding="utf-8")
     whole = nbgrader(folder, "validate", "right.ipynb", "wrong.ipynb", f"{STEM}.ipynb").stdout
     passed, said, stub = re.split("(?=VALIDATION FAILED)", whole)
     assert passed == "Success! Your notebook passes all the tests.\n"

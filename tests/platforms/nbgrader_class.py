@@ -1,0 +1,123 @@
+"""A class whose notebooks set nbgrader's traps, and the tiny course as an instructor has it."""
+
+import json
+import shutil
+from pathlib import Path
+
+from tests.make import BY_SUMS as RIGHT
+from tests.make import CLASS as ANSWERS
+from tests.make import REPOSITORY, TINY
+
+STEM, WRONG = "01_running_mean", ANSWERS["ben"]
+
+
+def copy_for_nbgrader(source: Path, target: Path) -> Path:
+    """Copy a course as an instructor has it, nbgrader's configuration among it."""
+    wanted = ("course.yaml", "solutions", "exercises", "grader")
+    for name in wanted:
+        copy = shutil.copytree if (source / name).is_dir() else shutil.copy
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        copy(source / name, target / name)
+    for cache in [*target.rglob("__pycache__")]:
+        shutil.rmtree(cache)
+    shutil.copy(REPOSITORY / "nbgrader_config.py", target)
+    return target
+
+
+def filled(source: str) -> dict:
+    """The released notebook with this in its solution cell."""
+    notebook = json.loads((TINY / "exercises" / "averages" / f"{STEM}.ipynb").read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        if cell["metadata"].get("nbgrader", {}).get("solution"):
+            cell["source"] = source
+    return notebook
+
+
+def graded_cells(notebook: dict) -> list[dict]:
+    return [c for c in notebook["cells"] if c["metadata"].get("nbgrader", {}).get("points")]
+
+
+def edited() -> dict:
+    notebook = filled(RIGHT)
+    for cell in graded_cells(notebook):
+        cell["source"], cell["metadata"]["editable"] = "mine = 'now'", True
+    return notebook
+
+
+def without_graded() -> dict:
+    notebook = filled(RIGHT)
+    return {**notebook, "cells": [cell for cell in notebook["cells"] if cell not in graded_cells(notebook)]}
+
+
+def tampered() -> dict:
+    """Graded cells copied, dearer, of fewer checks, with full marks as outputs, and cells that are not to run."""
+    notebook = filled(WRONG)
+    for cell in notebook["cells"]:
+        cell["metadata"]["tags"] = ["skip-execution", "raises-exception"]
+    for cell in graded_cells(notebook):
+        cell["metadata"]["nbgrader"]["points"] = 100
+        cell["metadata"]["manyheads"] = {"checks": ["shape"]}
+        full = {"data": {"text/plain": "1.0"}, "metadata": {}, "execution_count": 1}
+        cell["outputs"] = [{"output_type": "execute_result", **full}]
+    copies = json.loads(json.dumps(graded_cells(notebook)))
+    return {**notebook, "cells": [copies[0], *notebook["cells"], *copies]}
+
+
+def mislabelled() -> dict:
+    notebook = filled(RIGHT)
+    kinds = [{"schema_version": 99}, {"grade_id": 7}, {"locked": False, "solution": True}, {"points": "many"}]
+    for cell, change in zip(graded_cells(notebook), kinds, strict=True):
+        cell["metadata"]["nbgrader"].update(change)
+    notebook["cells"][0]["metadata"]["nbgrader"] = "mine"
+    notebook["metadata"] = {"kernelspec": {"name": "bash", "language": "bash", "display_name": "Bash"}}
+    return notebook
+
+
+def torn() -> dict:
+    """Half of a surrogate pair, as JSON can hold it and no file."""
+    notebook = filled(RIGHT)
+    notebook["cells"].append({"cell_type": "markdown", "metadata": {}, "source": "cut \ud83d here"})
+    return notebook
+
+
+def scripted() -> dict:
+    notebook = filled('def running_mean(x):\n    raise KeyError("<script>alert(1)</script>")\n')
+    texts = ["<script>alert(2)</script>", "[click](javascript:alert(3))", "![x](https://example.org/seen.png)", FENCES]
+    notebook["cells"][:0] = [{"cell_type": "markdown", "metadata": {}, "source": text} for text in texts]
+    return notebook
+
+
+FENCES = "My note:\n```python\nif a < b: pass\n```\n[again](javascript:alert(4))"
+
+
+NOISE = "import sys, warnings\n\nprint('to stderr', file=sys.stderr)\nwarnings.warn('careful')\n\n\n"
+NOISY = NOISE + RIGHT.replace("    assert", "    print('called', file=sys.stderr)\n    assert")
+STUB = (TINY / "exercises" / "averages" / f"{STEM}.py").read_text(encoding="utf-8")
+
+# student → (points, the files that were handed in)
+CLASS: dict[str, tuple[float, dict[str, object]]] = {
+    "right_script": (4, {f"{STEM}.py": RIGHT, "notes.md": "mine", "nested/helper.py": "x = 1\n"}),
+    "wrong_notebook": (2, {f"{STEM}.ipynb": filled(WRONG)}),
+    "notebook_that_is_not_json": (0, {f"{STEM}.ipynb": "{'cells': ["}),
+    "noise_on_stderr": (4, {f"{STEM}.ipynb": filled(NOISY)}),
+    "graded_cells_edited": (4, {f"{STEM}.ipynb": edited()}),
+    "graded_cells_deleted": (4, {f"{STEM}.ipynb": without_graded()}),
+    "graded_cells_tampered_with": (2, {f"{STEM}.ipynb": tampered()}),
+    "metadata_of_another_world": (4, {f"{STEM}.ipynb": mislabelled()}),
+    "stub_and_notebook": (4, {f"{STEM}.py": STUB, f"{STEM}.ipynb": filled(RIGHT)}),
+    "script_and_notebook": (2, {f"{STEM}.py": WRONG, f"{STEM}.ipynb": filled(RIGHT)}),
+    "late": (4, {f"{STEM}.py": RIGHT, "timestamp.txt": "2026-01-02 12:00:00 UTC"}),
+    "late_they_say": (4, {f"{STEM}.py": RIGHT, "timestamp.txt": "the dog ate it"}),
+    "nothing_handed_in": (0, {"notes.md": "sorry"}),
+    "half_a_smiley": (4, {f"{STEM}.ipynb": torn()}),
+    "exits": (0, {f"{STEM}.py": "import os\n\nos._exit(0)\n"}),
+    "html_in_every_text": (0, {f"{STEM}.ipynb": scripted()}),
+}
+
+
+def hand_in(submitted: Path) -> None:
+    for student, (_, files) in CLASS.items():
+        for name, content in files.items():
+            path = submitted / student / "averages" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
