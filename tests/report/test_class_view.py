@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import RenderableType
 
 from manyheads.report.class_view import (
     NOT_IMPORTED,
@@ -34,8 +33,8 @@ def exercise(id_: str, *named: Diagnosed, score: float = 0, outcome: Outcome = "
     return make.exercise(id_, make.check("split", score, 4, outcome), diagnosis=named, **more)
 
 
-def graded(student: str, *exercises: ExerciseResult, assignment: str = "heads", **more: Any) -> Result:
-    return make.result(student, *exercises, assignment=assignment, **more)
+def graded(student: str, *exercises: ExerciseResult, assignment: str = "heads") -> Result:
+    return make.result(student, *exercises, assignment=assignment)
 
 
 def part_of(*results: Result, roster: tuple[str, ...] = (), zero: bool = False) -> Part:
@@ -49,14 +48,10 @@ def column_of(*exercises: ExerciseResult) -> Column:
     return column
 
 
-def text(rendered: RenderableType, width: int = 80) -> str:
-    return "\n".join(make.printed(rendered, width))
-
-
-def table(*results: Result, width: int = 80, **options: Any) -> list[list[str]]:
+def table(*results: Result, **options: Any) -> list[list[str]]:
     """The words of every line that has a total."""
-    said = text(class_table(ClassView(results, labels=LABELS, **options)), width)
-    return [line.split() for line in said.splitlines() if "/" in line]
+    lines = make.printed(class_table(ClassView(results, labels=LABELS, **options)), 80)
+    return [line.split() for line in lines if "/" in line]
 
 
 RIGHT = exercise("a", score=4)
@@ -101,13 +96,10 @@ def test_totals_are_those_that_there_are_of_who_counts() -> None:
 
 def test_more_students_come_first_then_more_attempts() -> None:
     rare, common = (VIEW.model_copy(update={"id": id_}) for id_ in ("rare", "common"))
-    twice = [exercise(id_, AXIS) for id_ in "bc"]
-    part = part_of(
-        graded("ada", exercise("a", rare), *twice), graded("ben", exercise("a", common)), graded("cat", exercise("a", common))
-    )  # fmt: skip
-    assert [(each.id, len(each.names), each.attempts) for each in part.misconceptions] == [
-        ("common", 2, 2), ("axis", 1, 2), ("rare", 1, 1),
-    ]  # fmt: skip
+    ada = graded("ada", exercise("a", rare), exercise("b", AXIS), exercise("c", AXIS))
+    part = part_of(ada, graded("ben", exercise("a", common)), graded("cat", exercise("a", common)))
+    found = [(each.id, len(each.names), each.attempts) for each in part.misconceptions]
+    assert found == [("common", 2, 2), ("axis", 1, 2), ("rare", 1, 1)]
     assert part_of(graded("ada", RIGHT)).misconceptions == []
 
 
@@ -144,13 +136,7 @@ def test_attempts_that_nothing_explains_and_that_answer_alike_are_one_group(tmp_
     def wrong(student: str, answers: str, *named: Diagnosed) -> Result:
         return graded(student, exercise("a", *named, answers=answers))
 
-    results = [
-        wrong("ada", "f00"),
-        wrong("ben", "f00"),
-        wrong("cat", "bad"),
-        wrong("dan", "f00", VIEW),
-        wrong("eve", ""),
-    ]
+    results = [wrong("ada", "f00"), wrong("ben", "f00"), wrong("cat", "bad"), wrong("dan", "f00", VIEW), wrong("eve", "")]  # fmt: skip
     assert part_of(*results, wrong("fay", "")).alike == [("a", "f00", ["ada", "ben"])]
     page = write_pages(ClassView(results, labels=LABELS), tmp_path).read_text(encoding="utf-8")
     assert (
@@ -166,10 +152,10 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> N
         ["ben", "?", "1", "?/8", "02:", *VIEW.title.split()],
         ["mia", "4", "1", "5/8", "02:", *VIEW.title.split()],
     ]
-    said = text(class_table(ClassView([graded("mia", RIGHT, wrong)], labels=LABELS)))
-    assert said.rstrip().splitlines()[-2:] == ["Misconceptions in this class", f" 1  {VIEW.title}"]
-    assert "Misconceptions" not in text(class_table(ClassView([graded("ada", RIGHT)])))
-    assert text(class_table(ClassView([]))) == ""
+    said = make.printed(class_table(ClassView([graded("mia", RIGHT, wrong)], labels=LABELS)))
+    assert said[-2:] == ["Misconceptions in this class", f" 1  {VIEW.title}"]
+    assert "Misconceptions in this class" not in make.printed(class_table(ClassView([graded("ada", RIGHT)])))
+    assert make.printed(class_table(ClassView([]))) == []
 
 
 @pytest.mark.parametrize(("attempt", "cell"), [
@@ -188,40 +174,34 @@ def test_who_handed_in_nothing_has_a_row(zero: bool, cells: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["x" * 120, "😀" * 40, "a" + "\u0301" * 119, "[red]x[/red] [/] :smile:"], ids=["letters", "wide signs", "accents", "markup"])  # fmt: skip
-def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score(name: str) -> None:
+def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score_nor_an_exercises_title(name: str) -> None:
     long = VIEW.model_copy(update={"title": "You divided by the root of a full width, " * 3})
-    parts = [exercise(f"part_{i}", long, score=2.25) for i in range(8)]
-    said = text(class_table(ClassView([graded("ada", *parts), graded(name, *parts)])))
-    lines = [line for line in said.splitlines() if "2.25" in line]
+    titles = {f"p{i}": (f"{i:02d}", title) for i, title in enumerate(["One", "The second part of all there is"] * 4)}
+    parts = [exercise(id_, long, score=2.25) for id_ in titles]
+    said = make.printed(class_table(ClassView([graded("ada", *parts), graded(name, *parts)], labels=Labels(exercises=titles))), 80)  # fmt: skip
+    lines = [line for line in said if "2.25" in line]
     assert [line.count("2.25") for line in lines] == [8, 8]
     assert all("18/32" in line and line.endswith("…") for line in lines)
-    assert name.split()[0][:12] in said
+    assert any(name.split()[0][:12] in line for line in said)
+    assert all(any(" ".join(each) in line for line in said) for each in titles.values())
 
 
-def test_below_the_class_no_exercises_title_is_cut_in_two() -> None:
-    titles = {f"p{i}": (f"{i:02d}", title) for i, title in enumerate(["One", "The second part of all there is"] * 4)}
-    result = graded("ada", *(exercise(id_, score=4) for id_ in titles))
-    said = text(class_table(ClassView([result], labels=Labels(exercises=titles))))
-    assert all(any(" ".join(each) in line for line in said.splitlines()) for each in titles.values())
+@pytest.mark.parametrize(("count", "last"), [(12, [" and 2 more: course report there"]), (10, [f" 1  {VIEW.title}"])])
+def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_it(count: int, last: list[str]) -> None:
+    each = [exercise(f"part_{i}", VIEW.model_copy(update={"id": f"m{i}"})) for i in range(count)]
+    assert make.printed(class_table(ClassView([graded("ada", *each)]), "course report there"))[-1:] == last
 
 
-def test_of_many_misconceptions_the_rest_is_counted_with_the_command_that_shows_it() -> None:
-    each = [exercise(f"part_{i}", VIEW.model_copy(update={"id": f"m{i}"})) for i in range(12)]
-    shown = [text(class_table(ClassView([graded("ada", *each[:n])]), "course report there")) for n in (12, 10)]
-    assert shown[0].rstrip().endswith("\n and 2 more: course report there")
-    assert "more" not in shown[1]
+EITHER = VIEW.model_copy(update={"alternative_titles": ("You mixed.",)})
 
 
-def test_an_exercise_over_the_class_says_in_how_many_attempts_another_gives_the_same_numbers() -> None:
-    either = VIEW.model_copy(update={"alternative_titles": ("You mixed.",)})
-    results = [graded("ada", exercise("a", VIEW)), graded("ben", exercise("a", either)), graded("cat", FAILED), graded("dan", LOST)]  # fmt: skip
-    lines = [" ".join(line.split()) for line in text(class_exercises(ClassView(results, labels=LABELS))).splitlines()]
-    assert lines == [
-        "Heads", "01 A 4 attempts, 0 full, mean 0.00 / 4",
-        f"2 {VIEW.title} (or You mixed., 1 of 2)", "1 wrong in a way that no misconception explains", "1 not graded",
-    ]  # fmt: skip
-    assert f"1  {VIEW.title} (or You mixed.)" in text(class_exercises(ClassView(results[1:2])))
-    assert "1 attempt, 0 full, mean ? / 4" in text(class_exercises(ClassView(results[3:])))
-    assert "0 attempts, 0 full, mean – / 4" in text(
-        class_exercises(ClassView([graded("a", exercise("a", outcome="missing"))]))
-    )
+@pytest.mark.parametrize(("attempts", "lines"), [
+    pytest.param([exercise("a", VIEW), exercise("a", EITHER), FAILED, LOST], ["01 A 4 attempts, 0 full, mean 0.00 / 4",
+        f"2 {VIEW.title} (or You mixed., 1 of 2)", "1 wrong in a way that no misconception explains", "1 not graded"], id="what explains it, and where another does, too"),
+    pytest.param([exercise("a", EITHER)], ["01 A 1 attempt, 0 full, mean 0.00 / 4", f"1 {VIEW.title} (or You mixed.)"], id="in all of them"),
+    pytest.param([LOST], ["01 A 1 attempt, 0 full, mean ? / 4", "1 not graded"], id="not graded"),
+    pytest.param([exercise("a", outcome="missing")], ["01 A 0 attempts, 0 full, mean – / 4"], id="not handed in"),
+])  # fmt: skip
+def test_an_exercise_over_the_class_says(attempts: list[ExerciseResult], lines: list[str]) -> None:
+    view = ClassView([graded(f"student{i}", each) for i, each in enumerate(attempts)], labels=LABELS)
+    assert [" ".join(line.split()) for line in make.printed(class_exercises(view), 80)] == ["Heads", *lines]
