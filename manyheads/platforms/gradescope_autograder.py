@@ -22,11 +22,11 @@ from ..course.model import assignment_named
 from ..judge.judge_process import Graded, GradePlan, SteadyJudge
 from ..report.exports import gradescope_result
 from ..report.labels import labels_of
-from ..result import HandedIn, Result, with_total
+from ..result import HandedIn, Result, with_not_readable, with_total
 from ..submission import ENDINGS, Submission
 from ..submission.collect_downloads import collect
 from ..submission.find import ARCHIVES
-from ..submission.lay_out import State
+from ..submission.lay_out import State, read_memory
 from ..whole import write_whole
 
 COURSE = Path("source") / "course"  # brought by the autograder's zip
@@ -71,10 +71,11 @@ def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result,
         collected = collect(course, [root / "submission"], Path(made), whose=STUDENT)
         folder = Path(made) / STUDENT / assignment.id
         folder.mkdir(parents=True, exist_ok=True)
+        unread = read_memory(Path(made)).not_readable.get(STUDENT, {}).get(assignment.id, ())
         graded, level = _judged(course, Submission(STUDENT, assignment, folder))
     for fault in graded.faults:
         print(f"course: a fault of the grader's own: {fault}. Next: course verify")
-    found = graded.result.model_copy(update={"handed_in": _handed_in(root)})
+    found = with_not_readable(graded.result, tuple(unread)).model_copy(update={"handed_in": _handed_in(root)})
     result = final(found, Decisions.of_course(course))
     content = gradescope_result(result, labels)
     attempts = [told for told in collected.told if told[0].lower().endswith((*ENDINGS, *ARCHIVES))]

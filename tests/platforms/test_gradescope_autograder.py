@@ -1,5 +1,6 @@
 """Gradescope's autograder: the zip that `course release --gradescope` makes, laid out and run as Gradescope does it."""
 
+import io
 import json
 import os
 import shutil
@@ -9,7 +10,7 @@ import sys
 import sysconfig
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +18,9 @@ import pytest
 
 from tests.make import TINY, copy_course
 
-RIGHT = TINY / "solutions" / "averages" / "01_running_mean.py"
-WRONG = next((TINY / "grader" / "wrong" / "running_mean").glob("*.py"))
+SCRIPT, HANDED_IN = "01_running_mean.py", "2026-12-03T10:00:00.365935-08:00"
+RIGHT = (TINY / "solutions" / "averages" / SCRIPT).read_bytes()
+WRONG = next((TINY / "grader" / "wrong" / "running_mean").glob("*.py")).read_bytes()
 
 pytestmark = pytest.mark.journey
 
@@ -56,22 +58,19 @@ class Container:
         """Run setup.sh."""
         self._run(self.root / "source" / "setup.sh", f"{self.programs}:{os.environ['PATH']}").check_returncode()
 
-    def grade(self, has_bubblewrap: bool = True) -> tuple[dict, subprocess.CompletedProcess[str]]:
-        """Run run_autograder, with bash alone on PATH where bubblewrap is not to be found. Returns results.json."""
+    def grade(
+        self, files: Mapping[str, bytes], has_bubblewrap: bool = True
+    ) -> tuple[dict, subprocess.CompletedProcess[str]]:
+        """Hand these in and run run_autograder, with bash alone on PATH where bubblewrap is not to be found. Returns results.json."""
+        known = {"id": 1, "created_at": HANDED_IN, "users": [{"email": "ada@example.org", "id": 7, "name": "Ada"}]}
+        (self.root / "submission_metadata.json").write_text(json.dumps(known))
+        for name, content in files.items():
+            target = self.root / "submission" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
         path = os.environ["PATH"] if has_bubblewrap else str(self.programs)
         done = self._run(self.root / "run_autograder", path)
         return json.loads((self.root / "results" / "results.json").read_text()), done
-
-    def hand_in(self, name: str, content: bytes) -> None:
-        """A file of the student's."""
-        target = self.root / "submission" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-
-    def handed_in_at(self, time: str) -> None:
-        """What Gradescope knows of the submission."""
-        known = {"id": 1, "created_at": time, "users": [{"email": "ada@example.org", "id": 7, "name": "Ada"}]}
-        (self.root / "submission_metadata.json").write_text(json.dumps(known))
 
     def _run(self, program: Path, path: str) -> subprocess.CompletedProcess[str]:
         environment = {
@@ -121,7 +120,6 @@ def _programs(folder: Path) -> None:
 def container(built: Container) -> Container:
     """A fresh one, with nothing handed in."""
     built.unpack()
-    built.handed_in_at("2026-12-03T10:00:00.365935-08:00")
     return built
 
 
@@ -136,12 +134,9 @@ def is_root() -> None:
 
 
 def test_it_writes_what_gradescope_specifies(container: Container) -> None:
-    container.hand_in("01_running_mean.py", WRONG.read_bytes())
-    results, done = container.grade()
+    results, done = container.grade({SCRIPT: WRONG})
     assert (done.returncode, done.stderr) == (0, "")
-    assert results.keys() <= OF_ALL.keys()
-    for name, value in results.items():
-        assert isinstance(value, OF_ALL[name]), name
+    assert [name for name, value in results.items() if not isinstance(value, OF_ALL[name])] == []
     assert (results["visibility"], results["stdout_visibility"]) == ("visible", "hidden")
     for each in results["tests"]:
         assert each.keys() == OF_A_TEST.keys()
@@ -153,40 +148,31 @@ def test_it_writes_what_gradescope_specifies(container: Container) -> None:
     assert "running_mean" not in "".join(each["name"] for each in results["tests"])
 
 
-@pytest.mark.parametrize(
-    "name", ["running_mean (1).py", "averages/01_running_mean.py", "a/b/solution.py", "handed in.zip"], ids=str
-)
-def test_a_file_is_found_however_it_was_handed_in(container: Container, name: str, tmp_path: Path) -> None:
-    content = RIGHT.read_bytes()
-    if name.endswith(".zip"):
-        with zipfile.ZipFile(tmp_path / "made.zip", "w") as archive:
-            archive.writestr("mine/01_running_mean.py", content)
-        content = (tmp_path / "made.zip").read_bytes()
-    container.hand_in(name, content)
-    results, _ = container.grade()
-    assert results["score"] == 4
+def zipped(content: bytes) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr(f"mine/{SCRIPT}", content)
+    return made.getvalue()
 
 
-def test_what_is_not_graded_is_said_and_the_exercises_own_file_comes_first(container: Container) -> None:
-    container.hand_in("draft.py", WRONG.read_bytes())
-    container.hand_in("averages/draft.py", WRONG.read_bytes())
-    container.hand_in("averages/01_running_mean.py", RIGHT.read_bytes())
-    container.hand_in("plot.py", b"print(1)\n")
-    container.hand_in("notes.txt", b"Hello\n")
-    results, _ = container.grade()
-    assert results["score"] == 4
-    for draft in ("draft.py", "averages/draft.py"):
-        assert f"not graded: {draft} is not graded: another file is of the same exercise" in results["output"]
-    assert "not graded: plot.py has no exercise's name" in results["output"]
-    assert "1 other file is no script and no notebook" in results["output"]
+DRAFTS = {"draft.py": WRONG, "averages/draft.py": WRONG, f"averages/{SCRIPT}": RIGHT, "plot.py": b"print(1)\n", "notes.txt": b"Hello\n"}  # fmt: skip
 
 
-def test_what_cannot_be_read_is_told_to_the_student_without_paths_of_the_grader(container: Container) -> None:
-    container.hand_in("work.zip", b"PK no zip")
-    results, _ = container.grade()
-    assert "work.zip is not opened: it is damaged" in results["output"]
-    assert "Next: hand in the files themselves" in results["output"]
-    assert "put the files into" not in results["output"]
+@pytest.mark.parametrize(("files", "score", "says"), [
+    pytest.param({"running_mean (1).py": RIGHT}, 4, [], id="as a browser calls it"),
+    pytest.param({"a/b/solution.py": RIGHT}, 4, [], id="alone in folders"),
+    pytest.param({"handed in.zip": zipped(RIGHT)}, 4, [], id="in an archive"),
+    pytest.param(DRAFTS, 4, ["not graded: draft.py is not graded: another file is of the same exercise", "not graded: averages/draft.py is not graded: another file",
+        "not graded: plot.py has no exercise's name", "1 other file is no script and no notebook"], id="the exercise's own file comes first"),
+    pytest.param({"work.zip": b"PK no zip"}, None, ["work.zip is not opened: it is damaged", "Next: hand in the files themselves"], id="what cannot be read"),
+    pytest.param({}, 0, [], id="nothing"),
+])  # fmt: skip
+def test_whatever_is_handed_in_is_found_or_named(container: Container, files: dict[str, bytes], score: float | None, says: list[str]) -> None:  # fmt: skip
+    results, done = container.grade(files)
+    assert results.get("score") == score
+    assert [each for each in says if each not in results["output"]] == []
+    assert "put the files into" not in results["output"], "which is for instructors"
+    assert files or done.returncode == 0
 
 
 def test_files_of_the_other_assignment_are_named_and_nothing_is_scored(container: Container) -> None:
@@ -198,31 +184,23 @@ def test_files_of_the_other_assignment_are_named_and_nothing_is_scored(container
         text, whole = text.replace(old, new), whole.replace(old, new)
     rows.write_text(rows.read_text() + text[text.index("  - id: medians") :])
     (checks / "test_running_median.py").write_text(whole)
-    container.hand_in("01_running_median.py", b"def running_median(x):\n    return x\n")
-    results, done = container.grade()
+    named = "not graded: 01_running_median.py is of Medians, not of this one"
+    results, done = container.grade({"01_running_median.py": b"def running_median(x):\n    return x\n"})
     assert not {"score", "tests"} & results.keys()
     assert results["output"].startswith("Nothing was graded, for no file is of this assignment")
-    assert "not graded: 01_running_median.py is of Medians, not of this one" in results["output"]
+    assert named in results["output"]
     assert done.returncode == 1
-    container.hand_in("01_running_mean.py", RIGHT.read_bytes())
-    results, _ = container.grade()
+    results, _ = container.grade({SCRIPT: RIGHT})
     assert results["score"] == 4
-    assert "not graded: 01_running_median.py is of Medians, not of this one" in results["output"]
-
-
-def test_nothing_handed_in_scores_nothing(container: Container) -> None:
-    results, done = container.grade()
-    assert (results["score"], done.returncode) == (0, 0)
+    assert named in results["output"]
 
 
 def test_a_late_submission_loses_its_share_once(container: Container) -> None:
     course = container.root / "source" / "course" / "course.yaml"
     dated = course.read_text().replace("id: averages\n", "id: averages\n    due: 2026-12-01 18:00 -08:00\n")
     course.write_text(f"{dated}\nlate: {{per_day: 25%, at_most: 50%}}\n")
-    container.hand_in("01_running_mean.py", RIGHT.read_bytes())
-    results, _ = container.grade()
-    assert sum(each["score"] for each in results["tests"]) == 4
-    assert results["score"] == 2
+    results, _ = container.grade({SCRIPT: RIGHT})
+    assert (sum(each["score"] for each in results["tests"]), results["score"]) == (4, 2)
     assert "2 days late, −50%" in results["output"]
 
 
@@ -249,21 +227,18 @@ for text in found:
 @pytest.mark.usefixtures("is_root")
 def test_without_bubblewrap_it_is_another_user_who_reaches_nothing(container: Container) -> None:
     before = (container.root / "run_autograder").read_bytes()
-    container.hand_in("01_running_mean.py", STEALING.format(root=str(container.root)).encode())
-    results, done = container.grade(has_bubblewrap=False)
+    results, done = container.grade({SCRIPT: STEALING.format(root=str(container.root)).encode()}, has_bubblewrap=False)
     assert (results["score"], done.returncode) == (0, 0)
     assert "isolation: user\nYour code ran as a user of its own" in results["output"]
     assert [path.name for path in (container.root / "results").iterdir()] == ["results.json"]
     assert (container.root / "run_autograder").read_bytes() == before
     assert not list(container.root.glob("*/mine"))
-    container.hand_in("01_running_mean.py", RIGHT.read_bytes())
-    assert container.grade(has_bubblewrap=False)[0]["score"] == 4
+    assert container.grade({SCRIPT: RIGHT}, has_bubblewrap=False)[0]["score"] == 4
 
 
 def test_where_the_grader_fails_the_student_is_told_that_it_is_not_the_code(container: Container) -> None:
     (container.root / "source" / "course" / "course.yaml").write_text("title: [\n")
-    container.hand_in("01_running_mean.py", RIGHT.read_bytes())
-    results, done = container.grade()
+    results, done = container.grade({SCRIPT: RIGHT})
     assert done.returncode == 2
     assert results["output"].startswith("Nothing was graded. The grader itself failed; your code is not the reason.")
     assert "Traceback" not in done.stderr
@@ -273,15 +248,14 @@ def test_where_the_grader_fails_the_student_is_told_that_it_is_not_the_code(cont
 def test_where_a_check_fails_by_itself_there_is_no_score_to_enter(container: Container) -> None:
     checks = container.root / "source" / "course" / "grader" / "checks" / "test_running_mean.py"
     whole = checks.read_text(encoding="utf-8")
-    container.hand_in("01_running_mean.py", RIGHT.read_bytes())
     checks.write_text(whole.replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"), encoding="utf-8")
-    results, done = container.grade()
+    results, done = container.grade({SCRIPT: RIGHT})
     assert done.returncode == 1
     assert not {"score", "tests"} & results.keys()
     assert results["output"].startswith("not graded: 01 The running mean: the grader itself failed here\n")
     assert "ZeroDivisionError" in done.stdout, "which Gradescope shows to instructors alone"
     checks.write_text(whole.replace("def test_values(", "def values("), encoding="utf-8")
-    results, done = container.grade()
+    results, done = container.grade({})
     assert (done.returncode, "score" in results) == (2, False)
     assert "its checks give 3 points, course.yaml says 4. Nobody is graded." in done.stderr
 
