@@ -25,19 +25,14 @@ def rows(folder: Path, query: str, *values: object) -> list[tuple]:
         return book.execute(query, values).fetchall()
 
 
-SCORES = """
-    select submitted_assignment.student_id, sum(grade.auto_score), sum(grade_cells.max_score)
-    from grade join grade_cells on grade.cell_id = grade_cells.id
-    join submitted_notebook on grade.notebook_id = submitted_notebook.id
-    join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id
-    group by submitted_assignment.student_id
-"""
-COMMENT = """
-    select comment.auto_comment from comment
-    join submitted_notebook on comment.notebook_id = submitted_notebook.id
-    join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id
-    where submitted_assignment.student_id = ?
-"""
+OF = """join submitted_notebook on each.notebook_id = submitted_notebook.id
+    join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id"""
+SCORES = f"select student_id, sum(auto_score), sum(max_score) from grade each join grade_cells on cell_id = grade_cells.id {OF} group by student_id"
+COMMENT = f"select auto_comment from comment each {OF} where student_id = ?"
+CELLS = f"select student_id, name, auto_score, needs_manual_grade from grade each join base_cell on cell_id = base_cell.id {OF} order by 1, 2"
+COMMENTS = (
+    f"select student_id, name, auto_comment from comment each join base_cell on cell_id = base_cell.id {OF} order by 1, 2"
+)
 
 
 def comment_on(folder: Path, student: str) -> str:
@@ -146,22 +141,6 @@ def test_what_a_student_wrote_is_text_on_the_page_and_never_a_script_a_link_or_a
     page, said = page_of(trap_class, "html_in_every_text"), text_of(trap_class, "html_in_every_text")
     assert re.findall(r"""<script>alert|(?:href|src)=["'](?:javascript:|https://example)[^"']*""", page) == []
     assert "alert(1)" in said
-
-
-# The same class through `course grade --gradebook`: what autograde gives.
-
-CELLS = """
-    select submitted_assignment.student_id, base_cell.name, grade.auto_score, grade.needs_manual_grade
-    from grade join base_cell on grade.cell_id = base_cell.id
-    join submitted_notebook on grade.notebook_id = submitted_notebook.id
-    join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id order by 1, 2
-"""
-COMMENTS = """
-    select submitted_assignment.student_id, base_cell.name, comment.auto_comment
-    from comment join base_cell on comment.cell_id = base_cell.id
-    join submitted_notebook on comment.notebook_id = submitted_notebook.id
-    join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id order by 1, 2
-"""
 
 
 @pytest.fixture(scope="module")
