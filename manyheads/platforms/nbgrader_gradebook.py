@@ -288,6 +288,10 @@ class GradebookWriter:
         self._book.update_or_create_assignment(assignment.id, **due)
         for exercise in assignment.exercises:
             known = self._released[assignment.id, exercise.id] = released(exercise)
+            total = sum(cell.points or 0.0 for cell in known.graded)
+            if abs(total - exercise.points) > _HAIR:
+                said = f"{known.name}.ipynb in exercises/ has {total:g} points, course.yaml says {exercise.points:g}"
+                raise CourseFault(f"{said}: the gradebook stays as it was. Next: course release && course verify")
             where = (known.name, assignment.id)
             notebook = self._book.update_or_create_notebook(*where, kernelspec=json.dumps(known.kernelspec))
             cells = {cell.grade_id for cell in known.cells}

@@ -9,11 +9,12 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from manyheads.platforms.github import Collected, PullRequest
-from manyheads.result import Diagnosed, Outcome, Result
+from manyheads.result import Outcome, Result
 from tests import make
 from tests.make import REPOSITORY, TINY
 from tests.platforms.nbgrader_class import copy_for_nbgrader, hand_in
@@ -121,21 +122,15 @@ def submitted(collected: Collected, tmp_path: Path) -> Path:
 def make_result() -> MakeResult:
     """A result of the tiny course's four checks, a point each."""
 
-    def of(
-        *outcomes: Outcome,
-        evidence: str = "",
-        hint: str = "Think.",
-        diagnosis: tuple[Diagnosed, ...] = (),
-        note: str = "",
-    ) -> Result:
-        chosen = (outcomes or ("passed",)) + ("passed",) * (4 - len(outcomes or ("passed",)))
-        told = {"evidence": evidence, "hint": hint}
+    def of(*outcomes: Outcome, evidence: str = "", **more: Any) -> Result:
+        ends, told = (*outcomes, *("passed",) * (4 - len(outcomes))), {"evidence": evidence, "hint": "Think."}
         checks = [
             make.check(f"c{i}", end == "passed", 1, end, title=f"does thing {i}", **({} if end == "passed" else told))
-            for i, end in enumerate(chosen)
+            for i, end in enumerate(ends)
         ]
         score = None if "skipped" in outcomes else sum(c.score for c in checks)
-        exercise = make.exercise("running_mean", *checks, score=score, diagnosis=diagnosis, note=note)
-        return make.result("ada", exercise, versions={"torch": "2.13.0"})
+        return make.result(
+            "ada", make.exercise("running_mean", *checks, score=score, **more), versions={"torch": "2.13.0"}
+        )
 
     return of

@@ -6,21 +6,17 @@ from pathlib import Path
 
 from tests.make import BY_SUMS as RIGHT
 from tests.make import CLASS as ANSWERS
-from tests.make import REPOSITORY, TINY
+from tests.make import NOT_OF_THE_COURSE, REPOSITORY, TINY
 
 STEM, WRONG = "01_running_mean", ANSWERS["ben"]
 
 
 def copy_for_nbgrader(source: Path, target: Path) -> Path:
     """Copy a course as an instructor has it, nbgrader's configuration among it."""
-    wanted = ("course.yaml", "solutions", "exercises", "grader")
-    for name in wanted:
-        copy = shutil.copytree if (source / name).is_dir() else shutil.copy
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        copy(source / name, target / name)
-    for cache in [*target.rglob("__pycache__")]:
-        shutil.rmtree(cache)
-    shutil.copy(REPOSITORY / "nbgrader_config.py", target)
+    for name in ("solutions", "exercises", "grader"):
+        shutil.copytree(source / name, target / name, ignore=NOT_OF_THE_COURSE)
+    for path in (source / "course.yaml", REPOSITORY / "nbgrader_config.py"):
+        shutil.copy(path, target)
     return target
 
 
@@ -73,23 +69,17 @@ def mislabelled() -> dict:
     return notebook
 
 
-def torn() -> dict:
-    """Half of a surrogate pair, as JSON can hold it and no file."""
-    notebook = filled(RIGHT)
-    notebook["cells"].append({"cell_type": "markdown", "metadata": {}, "source": "cut \ud83d here"})
-    return notebook
+def with_texts(source: str, *texts: str) -> dict:
+    """With Markdown cells before its own."""
+    notebook = filled(source)
+    cells = [{"cell_type": "markdown", "metadata": {}, "source": text} for text in texts]
+    return {**notebook, "cells": [*cells, *notebook["cells"]]}
 
 
-def scripted() -> dict:
-    notebook = filled('def running_mean(x):\n    raise KeyError("<script>alert(1)</script>")\n')
-    texts = ["<script>alert(2)</script>", "[click](javascript:alert(3))", "![x](https://example.org/seen.png)", FENCES]
-    notebook["cells"][:0] = [{"cell_type": "markdown", "metadata": {}, "source": text} for text in texts]
-    return notebook
-
-
+TORN = "cut \ud83d here"  # half of a surrogate pair, as JSON can hold it and no file
 FENCES = "My note:\n```python\nif a < b: pass\n```\n[again](javascript:alert(4))"
-
-
+SCRIPTS = ("<script>alert(2)</script>", "[click](javascript:alert(3))", "![x](https://example.org/seen.png)", FENCES)
+RAISING = 'def running_mean(x):\n    raise KeyError("<script>alert(1)</script>")\n'
 NOISE = "import sys, warnings\n\nprint('to stderr', file=sys.stderr)\nwarnings.warn('careful')\n\n\n"
 NOISY = NOISE + RIGHT.replace("    assert", "    print('called', file=sys.stderr)\n    assert")
 STUB = (TINY / "exercises" / "averages" / f"{STEM}.py").read_text(encoding="utf-8")
@@ -109,9 +99,9 @@ CLASS: dict[str, tuple[float, dict[str, object]]] = {
     "late": (4, {f"{STEM}.py": RIGHT, "timestamp.txt": "2026-01-02 12:00:00 UTC"}),
     "late_they_say": (4, {f"{STEM}.py": RIGHT, "timestamp.txt": "the dog ate it"}),
     "nothing_handed_in": (0, {"notes.md": "sorry"}),
-    "half_a_smiley": (4, {f"{STEM}.ipynb": torn()}),
+    "half_a_smiley": (4, {f"{STEM}.ipynb": with_texts(RIGHT, TORN)}),
     "exits": (0, {f"{STEM}.py": "import os\n\nos._exit(0)\n"}),
-    "html_in_every_text": (0, {f"{STEM}.ipynb": scripted()}),
+    "html_in_every_text": (0, {f"{STEM}.ipynb": with_texts(RAISING, *SCRIPTS)}),
 }
 
 

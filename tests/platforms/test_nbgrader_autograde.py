@@ -30,9 +30,7 @@ OF = """join submitted_notebook on each.notebook_id = submitted_notebook.id
 SCORES = f"select student_id, sum(auto_score), sum(max_score) from grade each join grade_cells on cell_id = grade_cells.id {OF} group by student_id"
 COMMENT = f"select auto_comment from comment each {OF} where student_id = ?"
 CELLS = f"select student_id, name, auto_score, needs_manual_grade from grade each join base_cell on cell_id = base_cell.id {OF} order by 1, 2"
-COMMENTS = (
-    f"select student_id, name, auto_comment from comment each join base_cell on cell_id = base_cell.id {OF} order by 1, 2"
-)
+COMMENTS = f"select student_id, name, auto_comment from comment each join base_cell on cell_id = base_cell.id {OF} order by 1, 2"
 
 
 def comment_on(folder: Path, student: str) -> str:

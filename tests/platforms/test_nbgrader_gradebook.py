@@ -194,6 +194,10 @@ def test_points_that_moved_between_two_checks_are_written_as_they_are_or_not_at_
     write(load_course(tiny_copy), url, moved)
     found = book()
     assert (found.find_submission("averages", "ada").score, found.find_grade(*VALUES, "ada").auto_score) == (4, 1.5)
+    path.write_text(path.read_text().replace('"points": 1.5', '"points": 2'))
+    with pytest.raises(CourseFault, match=r"has 4\.5 points, course\.yaml says 4: the gradebook stays as it was"):
+        write(load_course(tiny_copy), url, moved)
+    assert book().find_submission("averages", "ada").max_score == 4
 
 
 def test_what_is_not_graded_waits_for_a_human(tiny: Course, url: str, book: Callable[[], Gradebook]) -> None:
