@@ -39,9 +39,7 @@ def small(made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest
 
 def decided(result: Result) -> Result:
     """Late, with an exercise that is excused by somebody whose comment is a script."""
-    late = Adjustment(
-        rule="late", words="1 day 18 hours after 18:00: 2 days late, −20% (10% a day, at most 50%)", before=50, after=40
-    )
+    late = Adjustment(rule="late", words="1 day after 18:00: 1 day late, −20% (20% a day)", before=50, after=40)
     excused = Adjustment(rule="excused", words=f"excused: {SCRIPT} {'long' * 40}", before=7, after=0)
     first = result.exercises[0].model_copy(update={"adjustments": (excused,), "excused": True})
     exercises = (first, *result.exercises[1:])
@@ -56,11 +54,8 @@ def big(made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest.T
 
 def pages_of(folder: Path) -> list[Path]:
     """The class page, the page of the hostile name, and one of somebody with a crash."""
-    return [
-        folder / "index.html",
-        folder / "students" / f"{file_stems([SCRIPT])(SCRIPT)}.html",
-        folder / "students" / "student0004.html",
-    ]
+    names = ("index.html", f"students/{file_stems([SCRIPT])(SCRIPT)}.html", "students/student0004.html")
+    return [folder / name for name in names]
 
 
 def test_nothing_is_asked_of_a_network_and_no_script_of_a_students_runs(browser, small: Path) -> None:
@@ -186,13 +181,12 @@ def test_a_picture_is_named_and_fits_a_phone_a_screen_and_paper(browser, small: 
 
 
 def test_paper_shows_the_hints_and_no_navigation(browser, small: Path) -> None:
-    shown = "document.querySelector('{}').checkVisibility()"
-    for media in ("screen", "print"):
+    for media in ("print", "screen"):
         browser.ask("Emulation.setEmulatedMedia", media=media)
-        browser.open(small / "students" / "student0004.html")
-        assert browser.js(shown.format(".hint p")) == (media == "print")
-        browser.open(small / "index.html")
-        assert browser.js(shown.format("nav")) == (media == "screen")
+        for page, what in (("students/student0004.html", ".hint p"), ("index.html", "nav")):
+            browser.open(small / page)
+            is_shown = browser.js(f"document.querySelector('{what}').checkVisibility()")
+            assert is_shown == ((media == "print") == (what == ".hint p"))
     browser.ask("Emulation.setEmulatedMedia", media="")
 
 
