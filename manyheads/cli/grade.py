@@ -124,7 +124,7 @@ def grade(
     report, students = f"course report {quote(str(out))}", {row.student for part in view.parts for row in part.rows}
     console.print(class_table(view, report, students=len(students) <= MOST_ROWS))
     if len(students) > MOST_ROWS:
-        console.print(f"{len(students)} students are too many for a table here. Next: {report} --students\n")
+        console.say(f"{len(students)} students are too many for a table here. Next: {report} --students")
     less = ", ".join(f"{n} {what}" for n, what in ((before, "as before"), (record.in_part, "in part")) if n)
     done = counted(len(found), "submission", "submissions") + (f" ({less})" if less else "")
     is_whole = tell(console, view, f"{done} {how}")
@@ -144,7 +144,7 @@ def _going_on(console: Console, found: Collection[Submission], every: Sequence[S
         yield
     except KeyboardInterrupt:
         done = f"Stopped: {len(found)} of {len(every)} submissions are graded"
-        console.print(f"{done}. Next: run the same command again, and it goes on from there.")
+        console.say(f"{done}. Next: run the same command again, and it goes on from there.")
         raise Exit(130) from None
 
 

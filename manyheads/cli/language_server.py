@@ -5,7 +5,7 @@ It looks at what is saved, never at what is being typed. Imports pygls, which ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
@@ -17,38 +17,32 @@ from pygls.uris import to_fs_path
 
 from ..box.level import Box
 from ..course import CourseError, find_course, load_course
-from ..diagnosis.recording_file import read
 from ..errors import CourseFault
 from ..report.called import as_called
 from ..report.words import Problem, problems
-from ..student.choose_example import examples_named
 from ..student.explain_trace import Explained, TraceLine, explained
-from ..student.follow import Source, follow
-from ..student.hints import Hint
-from ..student.own_attempt import Checks, Own, read_own, recorded_path
+from ..student.follow import follow_own
+from ..student.hints import next_hint
+from ..student.own_attempt import Checks, Own, read_own
 from ..submission import lines_of
-from .learn import check_own, hint_on
+from .learn import told_of
 
 HINT, SOURCE = "course.hint", "course"
 
 
-def diagnostics_of(wrong: Iterable[Problem], uri: str, hint: Hint | None = None) -> Iterator[types.Diagnostic]:
-    """Yield what is wrong, with what was seen, at its line; the hint is related information.
-
-    hint: the last that was asked for, which is about the first and stands in place of the first one's own.
-    """
-    for report, line, *columns in wrong:
-        start, end = (types.Position(line - 1, column - 1) for column in columns)
-        place, said = types.Range(start, end), hint.sentence if hint else report.hint and f"Hint: {report.hint}"
-        related = [types.DiagnosticRelatedInformation(types.Location(uri, place), said)] if said else []
-        check = ("check", report.check)
-        seen = (text for kind, text, _ in report.told if kind in ("evidence", "also") or (kind, text) == check)
-        message, error = "\n".join(filter(None, (report.head, *seen))), types.DiagnosticSeverity.Error
-        yield types.Diagnostic(place, message, error, source=SOURCE, related_information=related)
-        hint = None
+def diagnostic_of(wrong: Problem, uri: str, last: str) -> types.Diagnostic:
+    """Return what is wrong, with what was seen, at its line; its hint, or the last that was asked for, is related information."""
+    start, end = (types.Position(wrong.line - 1, column - 1) for column in (wrong.column, wrong.end_column))
+    place, report = types.Range(start, end), wrong.report
+    hint = last or (report.hint and f"Hint: {report.hint}")
+    check = ("check", report.check)
+    seen = (text for kind, text, _ in report.told if kind in ("evidence", "also") or (kind, text) == check)
+    related = [types.DiagnosticRelatedInformation(types.Location(uri, place), hint)] if hint else []
+    message, error = "\n".join(filter(None, (report.head, *seen))), types.DiagnosticSeverity.Error
+    return types.Diagnostic(place, message, error, source=SOURCE, related_information=related)
 
 
-def shapes_of(calls: list[Explained], texts: list[str], first: int, last: int) -> Iterator[types.InlayHint]:
+def shapes_of(calls: Sequence[Explained], texts: Sequence[str], lines: range) -> Iterator[types.InlayHint]:
     """Yield what each of these lines makes in the first call that comes to it: the shape that its last operation gives.
 
     What a line does in a loop of its own, as in a list's brackets, is not what it makes.
@@ -60,10 +54,10 @@ def shapes_of(calls: list[Explained], texts: list[str], first: int, last: int) -
             if isinstance(line, TraceLine) and line.operations and line.depth <= made.get(int(line.label), line).depth:
                 made[int(line.label)] = line
         shown = made | shown
-    for number, line in ((number, line) for number, line in sorted(shown.items()) if first <= number <= last):
-        warnings = "\n".join(operation.warning for operation in line.operations if operation.warning)
-        end, gives = types.Position(number - 1, len(texts[number - 1].rstrip())), line.operations[-1].gives
-        yield types.InlayHint(end, f"→ {gives}", padding_left=True, tooltip=warnings or None)
+    for number in sorted(shown.keys() & {*lines}):
+        operations, end = shown[number].operations, types.Position(number - 1, len(texts[number - 1].rstrip()))
+        warnings = "\n".join(operation.warning for operation in operations if operation.warning)
+        yield types.InlayHint(end, f"→ {operations[-1].gives}", padding_left=True, tooltip=warnings or None)
 
 
 class Editor:
@@ -71,37 +65,34 @@ class Editor:
 
     def __init__(self, server: LanguageServer, box: Box) -> None:
         self._server, self._box, self._lock = server, box, Lock()
-        self._hints: dict[str, tuple[Own, Hint]] = {}  # by uri, with the text that it is about
+        self._hints: dict[str, tuple[Own, str]] = {}  # by uri, with the text that it is about
         self._traces: dict[str, tuple[Own, list[Explained]]] = {}
 
     def publish(self, uri: str, own: Own) -> None:
         """Check what is saved, and publish what is wrong; nothing where the student works in the notebook."""
-        result = check_own(Checks(own.course, self._box), own)
-        of, hint = self._hints.get(uri, (None, None))
-        found = problems(result, own.source) if result and own.source.name.endswith(".py") else ()
-        wrong = list(diagnostics_of(found, uri, hint if of == own else None))
-        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, wrong))
+        result = told_of(Checks(own.course, self._box), own)
+        wrong = problems(result, own.source) if result and own.source.name == own.exercise.script.name else ()
+        asked = self._hints.get(uri, (None, ""))
+        last = asked[1] if asked[0] == own else ""  # it is about the first
+        shown = [diagnostic_of(each, uri, "" if place else last) for place, each in enumerate(wrong)]
+        self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown))
 
     def hint(self, uri: str, own: Own) -> None:
         """Show the next hint, and let the diagnostic have it."""
-        result = Checks(own.course, self._box, looks=True).result(own) if own.is_started else None
-        start = Hint("Nothing is written here yet.", own.exercise.hint, True)
-        if (hint := hint_on(own, result) if result else start) is not None:
-            self._hints[uri] = (own, hint)
-            self.publish(uri, own)
-        self.say(f"{hint.title}\n{hint.sentence}" if hint else f"{own.exercise.id} needs no hint: every check passes.")
+        given = next_hint(own, Checks(own.course, self._box, looks=True).result(own))
+        self._hints[uri] = (own, given.sentence)
+        self.publish(uri, own)
+        self.say(f"{given.title}\n{given.sentence}".strip())
 
     def shapes(self, uri: str, own: Own, lines: types.Range) -> list[types.InlayHint]:
         """Return the shapes of what is saved. A file that has not changed is traced once."""
-        if own.source.name != own.exercise.script.name or own.why_unstarted("trace"):
+        if own.source.name != own.exercise.script.name or own.source.problem or not own.is_started:
             return []
-        texts = list(lines_of(own.source.source))
         if uri not in self._traces or self._traces[uri][0] != own:
-            chosen = examples_named(own.exercise, read(recorded_path(own.exercise)), None, "course trace")
-            followed = follow(self._box, own.course.limits.for_worker(), own.source, chosen)
-            shown = [explained(each, traced, Source(tuple(texts))) for each, traced in followed.shown]
-            self._traces[uri] = (own, shown)
-        return list(shapes_of(self._traces[uri][1], texts, lines.start.line + 1, lines.end.line + 1))
+            followed = follow_own(own, None, "trace", (), self._box)
+            self._traces[uri] = (own, [explained(*each, own.source) for each in followed.shown])
+        wanted = range(lines.start.line + 1, lines.end.line + 2)
+        return list(shapes_of(self._traces[uri][1], lines_of(own.source.source), wanted))
 
     def say(self, text: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """Show a message."""

@@ -8,11 +8,13 @@ import sys
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from textwrap import fill
+from typing import Annotated
 
 import rich.console
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 from typer import Argument, Option
 
@@ -92,32 +94,26 @@ def exercise_named(course: Course, name: str, command: str) -> Exercise:
 
 
 class Console(rich.console.Console):
-    """The console that every command prints to."""
+    """The console that every command prints to.
 
-    def print(self, *objects: Any, **options: Any) -> None:
-        """Print; "Next:" and a command are alone on their line, which is one for whoever copies it, however long.
+    "Next:" and a command are alone on their line, which is one for whoever copies it, however long. A message of one line stays
+    one where this is no terminal.
+    """
 
-        A message of one line stays one where this is no terminal.
-        """
-        text = as_called(objects[0]) if len(objects) == 1 and isinstance(objects[0], str) else ""
-        is_told = self.is_terminal or "\nNext: " in f"\n{text}"
-        before, found, following = f"\n{next_alone(text)}".rpartition("\nNext: ")
-        if not (found and is_told):
-            super().print(*objects, **options)
-            return
-        if before:
-            super().print(before[1:], **options)
-        super().print(f"Next: {following}", **options | {"soft_wrap": True, "markup": False})
-
-    def say(self, *sentences: str, style: str | None = None) -> None:
+    def say(self, *sentences: str, style: str | Style | None = None) -> None:
         """Print sentences as they are, each on one line, which a terminal may end within a word."""
         for sentence in sentences:
-            self.print(sentence, style=style, markup=False, soft_wrap=True)
+            text = as_called(sentence)
+            alone = self.is_terminal or "\nNext: " in f"\n{text}"
+            self.print(next_alone(text) if alone else text, style=style, markup=False, soft_wrap=True)
 
-    def tell(self, *sentences: str | Text, style: str | None = None) -> None:
-        """Print sentences as they are, whose lines a terminal ends between words."""
-        for sentence in sentences:
-            self.print(sentence, style=style, markup=False, soft_wrap=not self.is_terminal)
+    def tell(self, *sentences: str | Text, style: str | Style | None = None) -> None:
+        """Print sentences as they are; a terminal folds them between words, below themselves. An empty one is left out."""
+        for sentence in filter(None, sentences):
+            text = str(sentence)
+            if self.is_terminal:
+                text = "\n".join(_below_itself(line, self.width) for line in next_alone(as_called(text)).splitlines())
+            self.say(text, style=sentence.style if isinstance(sentence, Text) else style)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render a text with the command as it is called here."""
@@ -128,6 +124,14 @@ class Console(rich.console.Console):
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141)  # as after SIGPIPE
+
+
+def _below_itself(line: str, width: int) -> str:
+    """Return the line, folded where it is not a command to be copied."""
+    if line.startswith("Next: "):
+        return line
+    further = " " * (len(line) - len(line.lstrip()) + 2)
+    return fill(line, width, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
 
 
 def open_console(*, stderr: bool = False) -> Console:

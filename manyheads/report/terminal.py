@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rich.columns import Columns
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -16,6 +16,7 @@ from rich.text import Text
 from ..course import Course, Exercise
 from ..result import CheckResult, ExerciseResult
 from .class_view import GRAVE, SHARES, Cell, ClassView, Column, Part
+from .labels import label_of
 from .words import (
     DECIDED,
     EXCUSED,
@@ -240,66 +241,72 @@ _STATES: dict[State, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Rung:
-    """One exercise. label: its number and title. assignment: its assignment's title.
+class Rung(NamedTuple):
+    """Where a student stands with one exercise. asked: id and title of each visible check.
 
-    score: the points that are seen here. unseen: those that only grading sees.
-    checklist: the title of each visible check, and whether the attempt passes it. functions: what is said of each.
+    result: None where nothing was checked. is_missing: whether there is no file.
     """
 
-    assignment: str
-    label: str
-    state: State
-    score: float
-    max_score: float
-    checklist: tuple[tuple[str, bool], ...] = ()
-    functions: tuple[FunctionReport, ...] = ()
-    unseen: float = 0.0
+    exercise: Exercise
+    asked: Sequence[tuple[str, str]]
+    result: ExerciseResult | None = None
+    is_missing: bool = False
+
+    @property
+    def state(self) -> State:
+        """How far it is."""
+        if self.result:
+            return "done" if self.result.is_done else "in progress"
+        return "missing" if self.is_missing else "untouched"
+
+    @property
+    def score(self) -> float:
+        """The points that are seen here."""
+        return (self.result and self.result.score) or 0.0
+
+    @property
+    def checklist(self) -> list[tuple[str, bool]]:
+        """The title of each visible check, and whether the attempt passes it."""
+        passed = {check.id for check in self.result.checks if check.outcome == "passed"} if self.result else set()
+        return [(title, id_ in passed) for id_, title in self.asked]
 
 
 def ladder(rungs: Sequence[Rung]) -> RenderableType:
     """Return every exercise, the points so far, and the checklist of the first exercise that is not done."""
     done = f"{sum(rung.state == 'done' for rung in rungs)} of {len(rungs)} done"
-    unseen = sum(r.unseen for r in rungs)
-    total = f"{done}, {points(sum(r.score for r in rungs))} of {points(sum(r.max_score for r in rungs))} points"
+    unseen = sum(rung.result.unseen for rung in rungs if rung.result)
+    total = f"{done}, {points(sum(r.score for r in rungs))} of {points(sum(r.exercise.points for r in rungs))} points"
     total += " by the visible checks" + (f"; only grading can give {points(unseen)} of them" if unseen else "")
     parts: list[RenderableType] = []
-    for title in dict.fromkeys(rung.assignment for rung in rungs):
-        parts += [_heading(title), _rungs([rung for rung in rungs if rung.assignment == title])]
+    for title in dict.fromkeys(rung.exercise.assignment.title for rung in rungs):
+        parts += [_heading(title), _rungs([rung for rung in rungs if rung.exercise.assignment.title == title])]
     parts.append(Text(total, style="bold"))
     upcoming = next((rung for rung in rungs if rung.state != "done"), None)
-    if upcoming is not None:
-        lines: list[RenderableType] = []
-        if upcoming.state == "in progress" and upcoming.functions:
-            lines += [Text(""), Text(f"{upcoming.label}, function by function:", style="bold")]
-            lines += [Hanging(f"  {each.mark} ", each.head, _STYLES[each.mark]) for each in upcoming.functions]
-        lines += [Text(""), Text(f"The checklist of {upcoming.label}: it …", style="bold")]
-        lines += [Hanging(f"  {'✓' if does else '☐'} ", said, "green" * does) for said, does in upcoming.checklist]
-        return _Fitted(Group(*parts), tuple(lines))
-    return Group(*parts)
+    return _Fitted(Group(*parts), upcoming) if upcoming else Group(*parts)
 
 
 BELOW = 4  # lines of the screen for what comes next, and the prompt
 FEWEST = 5  # lines of a checklist that say something
 
 
-@dataclass(frozen=True)
-class _Fitted:
-    """A list, and below it as many lines as the screen has room for. What is not a terminal gets all."""
+class _Fitted(NamedTuple):
+    """A list, and below it as much of a checklist as the screen has room for. What is not a terminal gets all."""
 
     above: RenderableType
-    lines: tuple[RenderableType, ...]
+    rung: Rung
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield self.above
+        title = Text(f"The checklist of {label_of(self.rung.exercise)}: it …", style="bold")
+        lines: list[RenderableType] = [Text(""), title]
+        lines += [Hanging(f"  {'✓' if does else '☐'} ", said, "green" * does) for said, does in self.rung.checklist]
         room = console.height - len(console.render_lines(self.above)) - BELOW
-        if not console.is_terminal or len(self.lines) <= room:
-            yield from self.lines
+        if not console.is_terminal or len(lines) <= room:
+            yield from lines
             return
-        shown = self.lines[: room - 1] if room > FEWEST else ()
+        shown = lines[: room - 1] if room > FEWEST else []
         yield from shown
-        yield Text(f"… {len(self.lines) - len(shown)} lines more: course status | cat", style="bright_black")
+        yield Text(f"… {len(lines) - len(shown)} lines more: course status | cat", style="bright_black")
 
 
 def _rungs(rungs: Sequence[Rung]) -> Table:
@@ -307,11 +314,11 @@ def _rungs(rungs: Sequence[Rung]) -> Table:
     for rung in rungs:
         mark, style = _STATES[rung.state]
         passed = f"{sum(does for _, does in rung.checklist)} of {len(rung.checklist)} checks"
-        score = points(rung.score) if rung.state in ("done", "in progress") else "–"
+        score = points(rung.score) if rung.result else "–"
         table.add_row(
             Text(mark, style=style),
-            Text(rung.label, style=style),
-            Text(f"{score} / {points(rung.max_score)}", justify="right", no_wrap=True),
+            Text(label_of(rung.exercise), style=style),
+            Text(f"{score} / {points(rung.exercise.points)}", justify="right", no_wrap=True),
             Text(passed if rung.state == "in progress" else rung.state, style=style),
         )
     return table
@@ -332,7 +339,7 @@ def after_done(exercise: Exercise) -> list[str]:
     """For an exercise of which every check passes."""
     lines = [f"Why it works: {exercise.why}"] if exercise.why else []
     if exercise.train is not None:
-        lines.append(f"It can learn to write now, in about a minute: course train {exercise.id}")
+        lines.append(f"It can learn to write now: course train {exercise.id}")
     lines.append(f"Five questions on your own code: course ask {exercise.id}")
     return lines
 

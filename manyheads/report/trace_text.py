@@ -38,6 +38,7 @@ def _number(value: float | bool, is_whole: bool) -> str:
 
 
 LEGEND = "view: same memory, read anew   copy: every number moved   no word: new numbers"
+BELOW = 6  # lines of the screen: the legend, how many lines are left out, what comes next, the prompt
 _WIDE = 84  # columns of a table, the blank at its end included
 _NAME, _SHAPES = 13, 34  # columns: with "view, not contiguous" behind them a usual line is no wider than 80
 # Okabe and Ito's colours, which colour-blind readers can distinguish: one for each token.
@@ -67,18 +68,18 @@ def trace_report(explained: Explained) -> RenderableType:
 BEFORE = (20, 14, 9, 6, 4, 3, 2, 1)  # how many lines before one that is marked, the most that there is room for
 
 
-def fitted_trace(console: Console, calls: Sequence[Explained], below: int) -> tuple[RenderableType, int]:
+def fitted_trace(console: Console, calls: Sequence[Explained], *, is_whole: bool = False) -> tuple[RenderableType, int]:
     """Return what a terminal has room for, and how many lines it leaves out; what is no terminal has room for all.
 
     Calls that are wrong come first, each with at least the lines that are marked, if any is, and three rows of one wrong table.
-    below: how many lines stand below it.
+    is_whole: leave out nothing.
     """
-    whole, room = Group(*map(trace_report, calls)), max(console.height - below, below)
+    whole, room = Group(*map(trace_report, calls)), max(console.height - BELOW, BELOW)
 
     def height(parts: Sequence[RenderableType]) -> int:
         return len(console.render_lines(Group(*parts)))
 
-    if not console.is_terminal or height([whole]) <= room:
+    if is_whole or not console.is_terminal or height([whole]) <= room:
         return whole, 0
     order = sorted(calls, key=_is_brief)
     shown = [_in_one_line(call) if _is_brief(call) else trace_report(shortened(call, 0)) for call in order]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from ..result import Adjustment, CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, Result, total_of
 from ..student.hints import which_of
+from ..student.own_attempt import Own
 from ..submission import AttemptSource, lines_of
 from ..submission.source_text import DEFINITIONS, statements_of
 from ..submission.standing import named_line
@@ -338,3 +340,26 @@ def without_ids(result: ExerciseResult) -> ExerciseResult:
     checks = tuple(check.model_copy(update={"hint": ""}) for check in result.checks)
     bare = {"checks": checks, "diagnosis": told(result.diagnosis), "also": told(result.also)}
     return without_edits(result).model_copy(update=bare)
+
+
+def as_lines(own: Own, result: ExerciseResult | None) -> Iterator[str]:
+    """Yield a line for each thing that is wrong, as compilers do: path:line:column: error: sentence. Of a notebook, line 1.
+
+    result: None where there is no file.
+    """
+    if result is None:
+        yield f"{own.path}:1:1: error: {' '.join(own.source.problem.split())}"
+        return
+    for each in problems(result, own.source):
+        place = "1:1" if own.source.cells else f"{each.line}:{each.column}"
+        yield f"{own.path}:{place}: error: {each.sentence}"
+
+
+def as_json(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> str:
+    """Return the results as one JSON object; of what was not checked there are no checks, and a note says why."""
+    told = []
+    for own, result in zip(owns, results, strict=True):
+        id_, most, why = own.exercise.id, own.exercise.points, own.source.problem or "not started"
+        nothing = ExerciseResult(id=id_, score=0, max_score=most, checks=(), note=why)
+        told.append(without_ids(result or nothing).model_dump())
+    return json.dumps({"exercises": told}, indent=1, ensure_ascii=False)

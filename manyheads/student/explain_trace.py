@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from torch import Tensor
@@ -13,9 +13,11 @@ from ..checks.answer import Answer
 from ..checks.outcome import CheckFailed
 from ..judge.axes import Axes
 from ..judge.function_results import describe_exception
+from ..submission import AttemptSource, lines_of, proved_line
 from ..submission.source_text import printable
+from ..submission.standing import in_cells
 from .example import Example
-from .follow import Source, returned
+from .follow import returned
 from .origins import OriginTable, origins
 
 LONGEST = 60  # the most steps of one round
@@ -167,16 +169,16 @@ class Explained:
     tables: tuple[OriginTable, ...] = ()
 
 
-def explained(example: Example, traced: Traced, source: Source) -> Explained:
-    """Explain a traced example, with what was kept of its outputs."""
+def explained(example: Example, traced: Traced, source: AttemptSource, proved: Collection[int] = ()) -> Explained:
+    """Explain a traced example, with what was kept of its outputs. proved: lines of the attempt that are wrong."""
     axes = example.axes
     items = fold(traced.order, lambda place: (traced.steps[place].lines, traced.steps[place].sites))
-    entries = tuple(_entries(items, traced.steps, axes, source))
+    entries = tuple(_entries(items, traced.steps, axes, source, proved))
     sizes = ", ".join(f"{k} = {v}" for k, v in axes.sizes.items())
     found = Explained(example.title, sizes, entries, dropped=traced.dropped)
     raised = traced.reply.raised
     if raised is not None:
-        return replace(found, raised=f"It {describe_exception(raised).removesuffix('.')}.")
+        return replace(found, raised=in_cells(f"It {describe_exception(raised).removesuffix('.')}.", source))
     try:
         Answer(example.call, traced.reply).must_return()
     except CheckFailed as failed:
@@ -200,26 +202,30 @@ def shortened(call: Explained, before: int) -> Explained:
 
 
 def _entries(
-    items: Sequence[Item], steps: Sequence[Step], axes: Axes, source: Source
+    items: Sequence[Item], steps: Sequence[Step], axes: Axes, source: AttemptSource, proved: Collection[int]
 ) -> Iterator[TraceLine | Repeated]:
     """Yield the lines in the order in which they ran, with the operations of one line together."""
-    last: tuple[int, ...] = ()
+    last, texts = tuple[int, ...](), lines_of(source.source)
+
+    def label(number: int) -> str:
+        place = proved_line(source, number)
+        return f"cell {place.cell}, {place.line_in_cell}" if place.cell else str(number)
+
+    def line_of(depth: int, number: int, done: Sequence[Step] = ()) -> TraceLine:
+        operations = tuple(_operation(step, axes) for step in done)
+        code = printable(texts[number - 1].strip()) if 0 < number <= len(texts) else ""
+        return TraceLine(depth, label(number), code, operations, bool(done) and number in proved)
+
     for line in _lines(items, steps):
         if isinstance(line, Repeated):
-            yield replace(line, first=source.label(int(line.first)), last=source.label(int(line.last)))
+            yield replace(line, first=label(int(line.first)), last=label(int(line.last)))
             last = ()
             continue
         lines, done = line
         for depth, number in enumerate(lines[:-1]):
             if lines[: depth + 1] != last[: depth + 1]:
-                yield TraceLine(depth, source.label(number), source.code(number))
-        yield TraceLine(
-            len(lines) - 1,
-            source.label(lines[-1]),
-            source.code(lines[-1]),
-            tuple(_operation(step, axes) for step in done),
-            lines[-1] in source.proved,
-        )
+                yield line_of(depth, number)
+        yield line_of(len(lines) - 1, lines[-1], done)
         last = lines
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from ..box.connection import AttemptEnded
@@ -21,8 +22,10 @@ from ..diagnosis.fingerprint import tensor_fingerprint
 from ..judge.function_results import describe_exception
 from ..judge.stopped_parts import stopped_parts
 from ..submission import AttemptSource
-from ..submission.source_text import printable
+from .choose_example import examples_named
 from .example import Example
+from .own_attempt import Own
+from .sentence import sentence_examples
 
 # How much of each operation's output a picture needs: all heads of the first sequence, also if they are computed one after
 # the other. 41: the characters of the lesson's sentence.
@@ -113,19 +116,20 @@ def follow(
     return Followed(tuple(shown))
 
 
-@dataclass(frozen=True)
-class Source:
-    """The text of a file. `labels`: what each line is called, if it is not called by its number. `proved`: lines that are wrong."""
+def follow_own(
+    own: Own, function: str | None, command: str, crop: tuple[int, ...] | None = None, box: Box | None = None
+) -> Followed:
+    """Trace what a student has written on its recorded calls, of this function alone, or of all. Raises CourseFault.
 
-    lines: tuple[str, ...]
-    labels: tuple[str, ...] = ()
-    proved: frozenset[int] = frozenset()
+    crop: how many numbers of each output are kept; None: all that pictures need, and the sentence of the lesson is traced, too.
+    box: one that is open; None: one of its own.
+    """
+    own.must_run(command)
+    from ..box.forked import open_own_box
 
-    def code(self, number: int) -> str:
-        """Return the line without its indentation, safe to show; empty if there is no such line."""
-        line = self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
-        return printable(line)
-
-    def label(self, number: int) -> str:
-        """Return what this line is called."""
-        return self.labels[number - 1] if 0 < number <= len(self.labels) else str(number)
+    with nullcontext(box) if box else open_own_box() as opened:  # which may fork this process, so before any operation
+        chosen = examples_named(own.exercise, own.recording, function, f"course {command}")
+        if crop is None and function is None:
+            chosen += sentence_examples(own.exercise)
+        kept = (TABLES, TIMES) if crop is None else (crop, 1)
+        return follow(opened, own.course.limits.for_worker(), own.source, chosen, *kept)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +18,8 @@ from ..result import Diagnosed, ExerciseResult, FunctionResult
 from ..submission.unwritten import UNTOUCHED
 
 if TYPE_CHECKING:  # check and status show hints and do not load torch
-    from ..diagnosis.recording import Recording
+    from ..diagnosis.recording import Words
+    from .own_attempt import Own
 
 NOTE = "hints.json"  # in FOLDER: by exercise, how many hints to each mistake were shown
 _ENDED = ("timeout", "crashed")  # no check could examine the attempt
@@ -30,75 +31,61 @@ _OF_SHAPES = re.compile(r"\b(shapes?|sizes?|axis|axes|reshape|\.view|dimensions?
 class Hint:
     """A hint.
 
-    title: the misconception or the failing check. sentence: the hint, with its number before it.
-    last: whether there is no further step. shows_more: whether a trace does.
+    title: the misconception or the failing check. sentence: the hint, with its number before it. next: the command that
+    helps next.
     """
 
     title: str
     sentence: str
-    last: bool
-    shows_more: bool = False
-
-    @property
-    def following(self) -> str:
-        """The command that helps next."""
-        return "trace" if self.shows_more else "check" if self.last else "hint"
+    next: str
 
 
-def next_hint(recording: Recording, result: ExerciseResult, start: str, root: Path, *, again: bool = False) -> Hint:
-    """Return the next hint for an attempt that is not done.
-
-    start: the exercise's own hint, for an attempt of which nothing is written. root: the course's folder, where it is noted
-    which steps were shown.
-    """
-    about, title, steps = _steps(recording, result, start)
-    last, forgets, repeats = len(steps), "", False
+def next_hint(own: Own, result: ExerciseResult) -> Hint:
+    """Return the next hint for this attempt, which counts as shown from now on."""
+    id_, root = own.exercise.id, own.course.root
+    if result.is_done:
+        return Hint("", f"{id_} needs no hint: every check passes.", "course status")
+    about, title, steps = _steps(own.recording.words, result, own.exercise.hint)
+    last, forgets = len(steps), ""
     try:
-        step = next_step(root, recording.exercise, about, last, again=again)
-        given, repeats = min(step, last), step > last
+        step = next_step(root, id_, about, last)
     except OSError as error:
-        given = 1
+        step = 1
         forgets = f"\nThe step is not remembered: {root / FOLDER / NOTE} cannot be written ({error.strerror})."
-    before = "That was the last hint. Here it is again.\n" if repeats else ""
-    return Hint(
-        title,
-        f"{before}Hint {given} of {last}: {steps[given - 1]}{forgets}",
-        given == last,
-        repeats or (given == last and "course trace" in steps[-1]),
-    )
+    given, before = min(step, last), "That was the last hint. Here it is again.\n" if step > last else ""
+    traces = step > last or (step == last and "course trace" in steps[-1])
+    command = "trace" if traces else "check" if step == last else "hint"
+    return Hint(title, f"{before}Hint {given} of {last}: {steps[given - 1]}{forgets}", f"course {command} {id_}")
 
 
 def note_first(result: ExerciseResult, root: Path) -> None:
     """Record that the first hint to the first misconception was shown with the check, if none to it was before."""
     named = next((each for each in _as_in_the_file(result) if each.hint and each.id != UNTOUCHED), None)
-    if named is not None and not level_of(result, [named], root):
+    if named is not None and not _noted(root).get(result.id, {}).get(named.id):
         with suppress(OSError):  # then it is shown again
             next_step(root, result.id, named.id, 1)
 
 
-def level_of(result: ExerciseResult, named: Sequence[Diagnosed], root: Path) -> int:
-    """Return how many hints to one of these misconceptions were shown."""
-    shown = _noted(root).get(result.id, {})
-    return max((shown.get(each.id, 0) for each in named), default=0)
+def _steps(words: Mapping[str, Words], result: ExerciseResult, start: str) -> tuple[str, str, Sequence[str]]:
+    """Return what the mistake is known by, its title and its steps: of a misconception, of what has no name, or of a start.
 
-
-def _steps(recording: Recording, result: ExerciseResult, start: str) -> tuple[str, str, Sequence[str]]:
-    """Return what the mistake is known by, its title and its steps: of a misconception, of what has no name, or of a start."""
+    words: of the misconceptions. start: the exercise's own hint.
+    """
     begun = next((f for f in result.functions if f.state == "unwritten" and f.evidence), None)
-    to_begin = recording.words[UNTOUCHED].hints
+    to_begin = words[UNTOUCHED].hints
     gone = next((f for f in result.functions if f.state == "undefined"), None)
     if result.functions and len(result.unwritten) == len(result.functions) and not begun and not gone:
         return UNTOUCHED, "Nothing is written here yet.", (start or to_begin[0], *to_begin[1:])
     wrong = next((function for function in result.functions if function.state == "wrong"), None)
     first = next((c for c in result.checks if c.outcome != "passed" and (not wrong or c.function == wrong.name)), None)
-    known = (each for each in _as_in_the_file(result) if each.id in recording.words and each.id != UNTOUCHED)
+    known = (each for each in _as_in_the_file(result) if each.id in words and each.id != UNTOUCHED)
     named = next(known, None)
     # No mistake that has a name lets a function run on for ever.
     if first and first.outcome in _ENDED and (wrong or not named):
         return first.outcome, first.evidence, steps_to(first.outcome)
     if named:
         about = f"{named.function}: " if len(result.functions) > 1 else ""
-        steps = _row(named, result).get("hints") or recording.words[named.id].hints
+        steps = _row(named, result).get("hints") or words[named.id].hints
         return named.id, f"{about}{which_of(named, result).title}", steps
     if wrong or (first and not result.unwritten):
         if wrong and not (first and result.lines):  # which refutes the names that this was chosen for
@@ -144,14 +131,14 @@ def _as_in_the_file(result: ExerciseResult) -> list[Diagnosed]:
     return sorted(result.diagnosis, key=lambda named: names.index(named.function) if named.function in names else -1)
 
 
-def next_step(root: Path, exercise: str, about: str, steps: int, *, again: bool = False) -> int:
+def next_step(root: Path, exercise: str, about: str, steps: int) -> int:
     """Return the number of the step to show, which is noted; one more than there are where all were shown.
 
     The steps to one mistake use up none of another's. Raises OSError if the note cannot be written.
     """
     noted = _noted(root)
     shown = noted.setdefault(exercise, {})
-    step = min(0 if again else shown.get(about, 0), steps) + 1
+    step = min(shown.get(about, 0), steps) + 1
     shown[about] = min(step, steps)
     (root / FOLDER).mkdir(mode=0o700, exist_ok=True)
     (root / FOLDER / NOTE).write_text(json.dumps(noted), encoding="utf-8")

@@ -33,6 +33,7 @@ from ..whole import write_whole
 
 if TYPE_CHECKING:
     from ..box.level import Box
+    from ..diagnosis.recording import Recording
 
 NAME, ENGINE = "last-check", Path(__file__).parents[1]  # the folder in FOLDER
 PATIENCE = 2  # how many times the limits of grading: a laptop may be slow, and no points depend on it
@@ -90,16 +91,22 @@ class Own:
                 return f"{self.source.name} is judged, for {other.name} {why}."
         return ""
 
-    def why_unstarted(self, command: str) -> list[str]:
-        """Return why nothing of the student's can run, and what comes next; nothing where something can."""
+    @property
+    def recording(self) -> Recording:
+        """The recorded answers. Raises CourseError. Imports torch."""
+        from ..diagnosis.recording_file import read
+
+        return read(recorded_path(self.exercise))
+
+    def must_run(self, command: str) -> None:
+        """Raise CourseError, with what comes next, where nothing of the student's can run for this command."""
         problem, exercise = self.source.problem, self.exercise
         if self.source.missing:
-            return problem.splitlines()
-        if not problem and self.is_started:
-            return []
-        first = "mend the file" if problem else f"fill the first stub of {exercise.stem}"
-        said = problem or f"{exercise.id} is not started yet: there is nothing to {command}."
-        return [said, f"Next: {first}, then: course {command} {exercise.id}"]
+            raise CourseError(problem)
+        if problem or not self.is_started:
+            first = "mend the file" if problem else f"fill the first stub of {exercise.stem}"
+            said = problem or f"{exercise.id} is not started yet: there is nothing to {command}."
+            raise CourseError(f"{said}\nNext: {first}, then: course {command} {exercise.id}")
 
 
 def read_own(course: Course, exercise: Exercise) -> Own:
@@ -241,7 +248,12 @@ class Checks(ExitStack):
         return self._box
 
     def result(self, own: Own) -> ExerciseResult:
-        """Return what the visible checks find, or found where nothing has changed since; it is kept."""
+        """Return what the visible checks find, or found where nothing has changed since; it is kept.
+
+        Raises CourseError where there is no file.
+        """
+        if own.source.missing:
+            raise CourseError(own.source.problem)
         last = None if self._fresh else own.last
         if last is not None and self._looks:
             return last
@@ -253,10 +265,9 @@ class Checks(ExitStack):
 
     def _run(self, own: Own) -> ExerciseResult:
         box = self.box()
-        from ..diagnosis.recording_file import read
         from .check_attempt import check_source
 
-        recording, limits = read(recorded_path(own.exercise)), self.course.limits.for_worker()
+        recording, limits = own.recording, self.course.limits.for_worker()
         longer = {key: PATIENCE * getattr(limits, key) for key in ("seconds_per_call", "seconds_per_attempt")}
         with self.waiting(own.exercise):  # an endless loop takes until its limit
             result = check_source(recording, own.source, box, replace(limits, **longer), exercise=own.exercise)

@@ -12,6 +12,7 @@ from rich.text import Text
 from ..errors import CourseFault
 
 LETTERS = "ABCD"
+NONE, STOP = "-", "Q"  # in place of a letter: no answer, and the end
 ASKED = 5  # questions at a time
 
 
@@ -51,8 +52,10 @@ def read_letters(said: str, count: int, asked: str) -> str:
     asked: the command that they were given to.
     """
     given = re.sub(r"[\s,]", "", said).upper()
-    if not re.fullmatch(rf"[{LETTERS}-]{{{count}}}", given):
-        raise CourseFault(f"{said!r} is not {count} letters from A to D, or - for none. Next: {asked} {'A' * count}")
+    if not re.fullmatch(rf"[{LETTERS}{NONE}]{{{count}}}", given):
+        raise CourseFault(
+            f"{said!r} is not {count} letters from A to D, or {NONE} for none. Next: {asked} {'A' * count}"
+        )
     return given
 
 

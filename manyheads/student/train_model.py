@@ -21,6 +21,7 @@ from ..box.worker.training import NH, STEPS, C, T
 from ..checks.explain import explain, is_undefined
 from ..checks.sanitize import kind_name, sanitize
 from ..course.file import Trainable
+from ..errors import CourseFault
 from ..submission import AttemptSource
 
 TEXT = Path(__file__).with_name("alice.txt")
@@ -29,8 +30,11 @@ SECONDS = 3600.0  # for the whole training; each message has the course's limit 
 _TRIAL = (2, 5, C)  # the shape of a trial call
 
 
-class TrainingStopped(Exception):
-    """The training cannot continue. The text is one sentence for the student."""
+class TrainingStopped(CourseFault):
+    """The training cannot continue. The text is one sentence for the student, and the command to run next."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(f"{said}\nNext: course check")
 
 
 def attention_of(trainable: Trainable) -> Build:

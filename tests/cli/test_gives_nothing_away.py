@@ -14,7 +14,7 @@ from manyheads.authoring.leaks import Lines, _normalised, hidden_lines
 from manyheads.box.forked import open_own_box
 from manyheads.box.level import Box
 from manyheads.checks.local import LocalRecordingRunner, namespace_of
-from manyheads.cli.learn import check_own, hint_on
+from manyheads.cli.check import told_of as checked
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.bank import load_bank
 from manyheads.diagnosis.recording_file import read
@@ -22,9 +22,9 @@ from manyheads.report.words import without_ids
 from manyheads.student.check_attempt import check_attempt
 from manyheads.student.choose_example import examples
 from manyheads.student.explain_trace import explained
-from manyheads.student.follow import Source, follow
+from manyheads.student.follow import follow
+from manyheads.student.hints import next_hint
 from manyheads.student.own_attempt import Checks, Own, read_own
-from manyheads.submission import lines_of
 from tests.make import REPOSITORY
 
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
@@ -77,15 +77,14 @@ def hidden_of(exercise: Exercise) -> Exercise:
 def told_of(course: Course, exercise: Exercise, box: Box) -> list[Any]:
     """What `course check --json`, `course trace` and hints tell of the attempt that is saved; the third is nearly the answer."""
     own = read_own(course, exercise)
-    source, result = own.source, check_own(Checks(course, box), own)
+    source, result = own.source, checked(Checks(course, box), own)
     assert result is not None
     told: list[Any] = [without_ids(result).model_dump(mode="json")]
-    hints = [hint for _ in range(3) if (hint := hint_on(own, result)) is not None]
+    hints = [next_hint(own, result) for _ in range(3)]
     told += [[hint.title, hint.sentence] for hint in hints if not hint.sentence.startswith("Hint 3")]
     if not source.source.startswith("mutant = "):
         followed = follow(box, course.limits.for_worker(), source, examples(exercise, read(exercise.fingerprints)))
-        lines = Source(tuple(lines_of(source.source)))
-        calls = [explained(example, traced, lines) for example, traced in followed.shown]
+        calls = [explained(example, traced, source) for example, traced in followed.shown]
         told += [[call.returned, call.raised, *(getattr(e, "code", "") for e in call.entries)] for call in calls]
     return told
 

@@ -56,8 +56,8 @@ def test_status_says_which_of_two_counts(run_course: Run, student_copy: Path) ->
 def test_a_finished_copy_beside_an_untouched_stub_is_found_and_named(run_course, student_copy, command):
     write(student_copy, COPY, RIGHT)
     done = run_course(*command, cwd=student_copy)
-    assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout == (
+    assert done.returncode == (1 if command[0] == "check" else 2)
+    assert (done.stdout + done.stderr).removeprefix("course: ") == (
         f"{SCRIPT} {GIVEN}, and {COPY} is not read.\n"
         f"Put it in the place of {NOTEBOOK}.\nNext: course check running_mean\n"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.cli.check import _saves, watch_saves
-from manyheads.cli.learn import Desk
+from manyheads.cli.options import open_console
 from manyheads.course import load_course
 from manyheads.result import ExerciseResult
 from manyheads.student.own_attempt import Checks, Own
@@ -58,7 +58,7 @@ def save(folder: Path, text: str) -> None:
     new.replace(folder / SCRIPT)
 
 
-DONE = r"Done. What you save is checked again. Ctrl-C ends this"
+DONE = r"All done.\s+What you save is checked. Ctrl-C ends this"
 
 
 def test_every_save_is_checked(student_copy: Path) -> None:
@@ -104,5 +104,5 @@ def test_what_is_not_done_is_checked_once_at_the_start(student_copy: Path, monke
 
     monkeypatch.setattr(Checks, "_run", run)
     monkeypatch.setattr("manyheads.cli.check._saves", lambda named, first: iter((first,)))
-    watch_saves(Desk(course, quiet=True), course.exercises, as_lines=False)
+    watch_saves(Checks(course), open_console(), course.exercises)
     assert checked == ["running_mean"]

@@ -70,7 +70,7 @@ def test_check_shows_what_course_check_prints_with_its_hint_folded(shown: dict[s
 
 
 def test_a_command_reads_the_notebook_as_it_was_saved_and_is_about_its_exercise(shown):
-    assert "Fill the first stub of 01_running_mean.py" in shown["unsaved"]["printed"]
+    assert "Nothing is written here yet." in shown["unsaved"]["printed"]
     first, second = (shown[name]["printed"].splitlines() for name in ("hint", "hint again"))
     assert [line for line in first if line.startswith("Hint 2 of 3: ")]  # the first stands with %check
     assert [line for line in second if line.startswith("Hint 3 of 3: ")]

@@ -1,13 +1,10 @@
 """What a person reads in a terminal of one attempt, and of how far they are."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from manyheads.course import Course
-from manyheads.course.file import CourseFile
-from manyheads.report.terminal import Rung, after_done, exercise_report, following, how_far, ladder, next_after
+from manyheads.report.terminal import exercise_report, next_after
 from manyheads.report.words import points
 from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, ProvedLine
 from tests import make
@@ -132,52 +129,3 @@ def test_points_stand_in_one_column_however_narrow_the_terminal(width: int) -> N
     assert len(lines) == 3
     assert len({line.index(" / ") for line in lines}) == 1
     assert max(map(len, lines)) <= width
-
-
-DONE = Rung("Heads", "01 Scores", "done", 5, 5, (("scales", True),))
-STARTED = Rung("Heads", "02 The mask", "in progress", 1.5, 4, (("masks", True), ("gives no NaN", False)))
-UNTOUCHED = Rung("Heads", "03 Heads", "untouched", 0, 6, (("splits", False),))
-LONG = Rung("Heads", "02 The mask", "in progress", 1.5, 4, (("lets every token see itself and the past", False),))
-SCORES, MASK = "✓  01 Scores      5 / 5  done", "…  02 The mask  1.5 / 4  1 of 2 checks"
-
-
-@pytest.mark.parametrize(("rungs", "width", "lines"), [
-    pytest.param([DONE, STARTED, UNTOUCHED], 80, ["Heads", SCORES, MASK, "·  03 Heads       – / 6  untouched",
-        "1 of 3 done, 6.5 of 15 points by the visible checks", "", "The checklist of 02 The mask: it …", "  ✓ masks", "  ☐ gives no NaN"],
-        id="the checklist of the first that is not done"),
-    pytest.param([DONE, STARTED, Rung("Tails", "01 A tail", "untouched", 0, 6)], 80,
-        ["Heads", SCORES, MASK, "Tails", "·  01 A tail  – / 6  untouched", "1 of 3 done, 6.5 of 15 points by the visible checks"], id="each assignment"),
-    pytest.param([Rung("Heads", "03 Heads", "missing", 0, 6)], 80, ["Heads", "?  03 Heads  – / 6  missing"], id="a missing file"),
-    pytest.param([DONE], 80, ["Heads", "✓  01 Scores  5 / 5  done", "1 of 1 done, 5 of 5 points by the visible checks"], id="all is done"),
-    pytest.param([DONE, LONG], 40, ["Heads", SCORES, MASK.replace("1 of 2", "0 of 1"), "1 of 2 done, 6.5 of 9 points by the", "visible checks", "",
-        "The checklist of 02 The mask: it …", "  ☐ lets every token see itself and the", "    past"], id="a narrow terminal"),
-    pytest.param([DONE, Rung("Heads", "02 The mask", "in progress", 1.5, 4, unseen=0.5)], 90, ["Heads", SCORES, MASK.replace("1 of 2", "0 of 0"),
-        "1 of 2 done, 6.5 of 9 points by the visible checks; only grading can give 0.5 of them"], id="what grading asks more is no promise"),
-])  # fmt: skip
-def test_the_ladder_begins_with(rungs: list[Rung], width: int, lines: list[str]) -> None:
-    assert make.printed(ladder(rungs), width)[: len(lines)] == lines
-
-
-def course_with(*changes: dict[str, object]) -> Course:
-    """A course with an exercise for each of these."""
-    rows = [{"id": f"e{n}", "title": "E", "points": 1, "hint": "h", **each} for n, each in enumerate(changes)]
-    file = {"title": "T", "assignments": [{"id": "a", "title": "A", "exercises": rows}]}
-    return Course(Path(), CourseFile.model_validate(file))
-
-
-@pytest.mark.parametrize(("row", "lines"), [
-    ({}, []), ({"why": "Rows sum to 1."}, ["Why it works: Rows sum to 1."]),
-    ({"train": {"module": "Heads", "arguments": {"n_embd": "C"}}}, ["It can learn to write now, in about a minute: course train e0"]),
-], ids=["plain", "with the reason", "with a module"])  # fmt: skip
-def test_after_a_right_one_it_is_said(row: dict[str, object], lines: list[str]) -> None:
-    (exercise,) = course_with(row).exercises
-    assert after_done(exercise) == [*lines, "Five questions on your own code: course ask e0"]
-
-
-def test_the_next_one_is_the_first_below_that_is_not_done_and_then_what_was_left_out() -> None:
-    course = course_with({}, {}, {}, {})
-    first, second, third, fourth = course.exercises
-    assert how_far(course, {second, third}) == "2 of 4 done."
-    assert following(course, {second, third}, after=second) == fourth
-    assert following(course, {second, third, fourth}, after=fourth) == first
-    assert following(course, set(course.exercises), after=first) is None

@@ -12,7 +12,7 @@ from manyheads.diagnosis.recording_file import read
 from manyheads.student.choose_example import examples
 from manyheads.student.example import Example
 from manyheads.student.explain_trace import Explained, explained
-from manyheads.student.follow import Source, follow
+from manyheads.student.follow import follow
 from manyheads.student.plot_content import pictures_of
 from manyheads.submission import AttemptSource
 
@@ -28,9 +28,7 @@ def show(repository: Path, box: Box, kv_cache: Exercise) -> Show:
         chosen = examples(kv_cache, read(kv_cache.fingerprints))
         source = AttemptSource(f"{kv_cache.stem}.py", text)
         shown = follow(box, load_course(repository).limits.for_worker(), source, chosen).shown
-        return [
-            (example, traced, explained(example, traced, Source(tuple(text.splitlines())))) for example, traced in shown
-        ]
+        return [(example, traced, explained(example, traced, source)) for example, traced in shown]
 
     return shown
 

@@ -11,8 +11,8 @@ from manyheads.box.worker.tracing import trace
 from manyheads.checks.cast import cast
 from manyheads.student.example import Example
 from manyheads.student.explain_trace import Explained, explained
-from manyheads.student.follow import Source
 from manyheads.student.train_model import attention_of
+from manyheads.submission import AttemptSource
 from tests.student.real import Explain, FollowSource, exercise_of, looks_at, solution
 
 
@@ -39,8 +39,8 @@ def explain(follow_source: FollowSource) -> Explain:
     """What there is to say about this source, call by call."""
 
     def explain(id_: str, source: str | None = None, crop: tuple[int, ...] = ()) -> list[Explained]:
-        lines = Source(tuple((solution(id_) if source is None else source).splitlines()))
-        return [explained(example, traced, lines) for example, traced in follow_source(id_, source, crop=crop)]
+        own = AttemptSource("a.py", solution(id_) if source is None else source)
+        return [explained(example, traced, own) for example, traced in follow_source(id_, source, crop=crop)]
 
     return explain
 

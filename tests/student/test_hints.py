@@ -1,13 +1,16 @@
 """Which step of a hint comes next."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from manyheads.diagnosis.recording import Recording, Words
+from manyheads.diagnosis.recording import Words
 from manyheads.report.words import function_reports
 from manyheads.result import Diagnosed, ExerciseResult, FunctionResult, Outcome
 from manyheads.student.hints import NOTE, Hint, next_hint, next_step
+from manyheads.student.own_attempt import Own
 from manyheads.submission.unwritten import UNTOUCHED
 from tests import make
 
@@ -47,12 +50,13 @@ def two_functions(*, split: Outcome = "failed") -> ExerciseResult:
 
 
 def hint_on(result: ExerciseResult, root: Path) -> Hint:
-    recording = Recording("dance", "", checks=(), calls=(), expected=(), replies=(), mutants=(), words=WORDS)
-    return next_hint(recording, result, "Begin.", root)
+    exercise, recording = SimpleNamespace(id="dance", hint="Begin."), SimpleNamespace(words=WORDS)
+    own = SimpleNamespace(exercise=exercise, recording=recording, course=SimpleNamespace(root=root))
+    return next_hint(cast("Own", own), result)
 
 
 def test_it_is_of_the_function_that_check_shows_first(tmp_path: Path) -> None:
-    assert hint_on(two_functions(), tmp_path) == Hint("split: reversed.", "Hint 1 of 3: reversed?", False)
+    assert hint_on(two_functions(), tmp_path) == Hint("split: reversed.", "Hint 1 of 3: reversed?", "course hint dance")
 
 
 def test_of_a_function_under_another_name_it_asks_for_the_name(tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ def test_what_is_trained_is_built_with_the_sizes_of_the_model(attention: Build) 
 def test_an_answer_must_be_what_was_asked(outputs: tuple[Output, ...]) -> None:
     run = TrainingRun(lambda _: Reply(outputs=outputs), read_text())
     with pytest.raises(
-        TrainingStopped, match=r"^The attempt sent something that is not an answer, at step 1 of 600\.$"
+        TrainingStopped,
+        match=r"^The attempt sent something that is not an answer, at step 1 of 600\.\nNext: course check$",
     ):
         run.step(1)
 
@@ -42,7 +43,9 @@ def test_what_it_writes_must_be_characters_that_there_are(number: int) -> None:
 
     run = TrainingRun(ask, read_text())
     assert len(run.vocabulary) == 64
-    with pytest.raises(TrainingStopped, match=r"^The attempt sent characters that are not in the vocabulary\.$"):
+    with pytest.raises(
+        TrainingStopped, match=r"^The attempt sent characters that are not in the vocabulary\.\nNext: course check$"
+    ):
         run.write("Alice", 2)
 
 
@@ -117,4 +120,4 @@ def test_what_goes_wrong_is_one_sentence(box: Box, attention: Build, body: str, 
     with pytest.raises(TrainingStopped) as stopped:
         learned(box, attention, HEAD + body)
     assert str(stopped.value).startswith(sentence)
-    assert "\n" not in str(stopped.value)
+    assert str(stopped.value).count("\n") == 1
