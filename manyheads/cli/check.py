@@ -14,12 +14,10 @@ from ..course import Course, Exercise
 from ..course.model import exercises_called
 from ..errors import CourseFault
 from ..report.labels import label_of
-from ..report.terminal import after_done, fitted_report, following, how_far, next_after, welcome
-from ..report.words import as_json, as_lines, attempt_words, defined_on
-from ..result import ExerciseResult
+from ..report.terminal import after_done, fitted_report, going_on, how_far, next_of, welcome
+from ..report.words import as_json, as_lines
 from ..student.hints import note_first
-from ..student.own_attempt import Checks, Own, done_exercises, from_here, read_own, state_of
-from ..submission import proved_line
+from ..student.own_attempt import Checks, Own, done_exercises, read_own, state_of
 from . import options
 from .learn import desk_of, told_of
 from .options import Console, exercises_named
@@ -70,7 +68,7 @@ def check(
         elif owns:
             is_done = show(desk, console, owns, names)
         else:
-            console.tell(*welcome(desk.course, str(from_here(every[0].script))))
+            console.tell(*welcome(desk.course))
             is_done = True
     if not is_done:
         raise Exit(1)
@@ -110,23 +108,9 @@ def show(desk: Checks, console: Console, owns: Sequence[Own], names: Sequence[st
             said = "note: this result cannot be kept here, and course status will not know of it"
             console.tell(f"{said}. Free some space, or copy the folder to where you may write.", style="dim")
         console.tell(how_far(course, kept | done))
-        if not next_:
-            upcoming = following(course, kept | done, owns[-1].exercise)
-            where = f"go on with {upcoming.title}, in {from_here(upcoming.script)}" if upcoming else ""
-            next_ = f"Next: {where}, then: course check {upcoming.id}" if upcoming else "All done."
+        next_ = next_ or going_on(course, kept | done, owns[-1].exercise)
     console.tell(next_)
     return len(done) == len(owns)
-
-
-def next_of(own: Own, result: ExerciseResult) -> str:
-    """Return what comes next for an attempt that is not done: the next function, where all that is written is right."""
-    id_, source = own.exercise.id, own.source
-    if attempt_words(result).first:
-        return next_after(result) or f"Next: course hint {id_}"
-    name = next((function.name for function in result.functions if function.state == "unwritten"), "")
-    line = defined_on(source.source, name)
-    where = f"{name}, on {proved_line(source, line).place} of {own.path}" if line else name
-    return f"Next: {where and f'write {where}, then: '}course check {id_}"
 
 
 def class_news(course: Course) -> str:

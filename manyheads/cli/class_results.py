@@ -178,7 +178,7 @@ def name_not_graded(console: Console, view: ClassView) -> bool:
     found = sorted((each for part in view.parts for each in part.not_graded), key=lambda each: each[0])
     name(console, "not graded", _with_whose((why, student) for student, why in found))
     following = "the same course grade again, which tries that alone"
-    if any("not readable" in why for _, why in found):
+    if any(each.not_readable and each.id in of.not_graded for of in view.results for each in of.exercises):
         mend = "put what cannot be read into the student's folder, opened, or decide in overrides.yaml"
         following = f"{mend}; then the same course grade again"
     if found:

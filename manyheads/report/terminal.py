@@ -15,6 +15,8 @@ from rich.text import Text
 
 from ..course import Course, Exercise
 from ..result import CheckResult, ExerciseResult
+from ..student.own_attempt import Own, from_here
+from ..submission import proved_line
 from .class_view import GRAVE, SHARES, Cell, ClassView, Column, Part
 from .labels import label_of
 from .words import (
@@ -30,6 +32,7 @@ from .words import (
     FunctionReport,
     attempt_words,
     counted,
+    defined_on,
     points,
     score_words,
 )
@@ -161,6 +164,17 @@ def next_after(result: ExerciseResult) -> str:
     """Return "Next: ", and the command that shows more of an attempt for which there is no hint; "" where there is one."""
     words = attempt_words(result)
     return f"Next: {words.first.next}" if words.first and words.first.next and not words.gives_hint else ""
+
+
+def next_of(own: Own, result: ExerciseResult) -> str:
+    """Return what comes next for an attempt that is not done: the next function, where all that is written is right."""
+    id_, source = own.exercise.id, own.source
+    if attempt_words(result).first:
+        return next_after(result) or f"Next: course hint {id_}"
+    name = next((function.name for function in result.functions if function.state == "unwritten"), "")
+    line = defined_on(source.source, name)
+    where = f"{name}, on {proved_line(source, line).place} of {own.path}" if line else name
+    return f"Next: {where and f'write {where}, then: '}course check {id_}"
 
 
 _STYLES = {RIGHT: "bold green", WRONG: "bold red", PROGRESS: "bold yellow", NOT_GRADED: "bold yellow", LATER: ""}
@@ -324,9 +338,9 @@ def _rungs(rungs: Sequence[Rung]) -> Table:
     return table
 
 
-def welcome(course: Course, first: str) -> list[str]:
-    """For a student who has begun nothing. first: the path of the first exercise, as seen from here."""
-    count = len(course.exercises)
+def welcome(course: Course) -> list[str]:
+    """For a student who has begun nothing."""
+    count, first = len(course.exercises), from_here(course.exercises[0].script)
     exercises = "one exercise" if count == 1 else f"{count} exercises, one file each"
     return [
         f"Welcome to {course.title}: {exercises}. Nothing is begun yet, so there is nothing to check.",
@@ -349,8 +363,12 @@ def how_far(course: Course, done: Collection[Exercise]) -> str:
     return f"{len(done)} of {len(course.exercises)} done."
 
 
-def following(course: Course, done: Collection[Exercise], after: Exercise) -> Exercise | None:
-    """Return the exercise to do next: the first after this one that is not done, else the first; None where all are done."""
+def going_on(course: Course, done: Collection[Exercise], after: Exercise) -> str:
+    """Return what comes next: the first exercise after this one that is not done, else the first."""
     every = course.exercises
     place = every.index(after) + 1
-    return next((result for result in (*every[place:], *every[:place]) if result not in done), None)
+    for exercise in (*every[place:], *every[:place]):
+        if exercise not in done:
+            where = f"go on with {exercise.title}, in {from_here(exercise.script)}"
+            return f"Next: {where}, then: course check {exercise.id}"
+    return "All done."

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from manyheads.course import Course
 from manyheads.course.file import CourseFile
-from manyheads.report.terminal import Rung, after_done, following, how_far, ladder
+from manyheads.report.terminal import Rung, after_done, going_on, how_far, ladder
 from manyheads.result import ExerciseResult
 from tests import make
 
@@ -105,6 +105,6 @@ def test_the_next_one_is_the_first_below_that_is_not_done_and_then_what_was_left
     course = course_with({}, {}, {}, {})
     first, second, third, fourth = course.exercises
     assert how_far(course, {second, third}) == "2 of 4 done."
-    assert following(course, {second, third}, after=second) == fourth
-    assert following(course, {second, third, fourth}, after=fourth) == first
-    assert following(course, set(course.exercises), after=first) is None
+    for done, after, upcoming in (({second, third}, second, fourth), ({second, third, fourth}, fourth, first)):
+        assert going_on(course, done, after).endswith(f"/{upcoming.script.name}, then: course check {upcoming.id}")
+    assert going_on(course, set(course.exercises), after=first) == "All done."
