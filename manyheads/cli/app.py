@@ -32,10 +32,8 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
 FOR_ALL = ("For students", "For everybody")
 
 
-try:
-    _hidden = not (
-        find_course(Path.cwd()) / "solutions"
-    ).is_dir()  # from the help alone: every command works everywhere
+try:  # hidden from the help alone: every command works everywhere
+    _hidden = not (find_course(Path.cwd()) / "solutions").is_dir()
 except (CourseError, OSError):  # no course, or a folder that is gone: the command itself will say so
     _hidden = False
 app = typer.Typer(

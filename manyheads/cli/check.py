@@ -63,8 +63,8 @@ def check(
         if not is_text:
             results = [told_of(desk, own) for own in owns]
             is_done = all(result and result.is_done for result in results)
-            lines = [line for own, result in zip(owns, results, strict=True) for line in as_lines(own, result)]
-            print(*([as_json(owns, results)] if json else lines), sep="\n", end="\n" * (json or bool(lines)))
+            for said in [as_json(owns, results)] if json else as_lines(owns, results):
+                print(said)
         elif owns:
             is_done = show(desk, console, owns, names)
         else:
@@ -141,7 +141,7 @@ def watch_saves(desk: Checks, console: Console | None, named: Sequence[Exercise]
         if console is None:
             print("checking what is saved", flush=True)
             owns = [own for each in named if (own := read_own(desk.course, each)).is_started]
-            lines = [line for own in owns for line in as_lines(own, told_of(desk, own))]
+            lines = list(as_lines(owns, [told_of(desk, own) for own in owns]))
             print(*lines, f"checked {len(owns)} of {len(named)}: {len(lines)} to mend", sep="\n", flush=True)
             continue
         if console.is_terminal:

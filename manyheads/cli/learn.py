@@ -276,15 +276,9 @@ def bench(
 
     Example: `course bench --quick`
     """
-    from ..student.measure_attention import FULL, QUICK, bench_report, measure, need_device, settings, title_of
+    from ..student.measure_attention import bench_report, measure_all
 
-    need_device(device)
-    console, effort = open_console(), QUICK if quick else FULL
+    console = open_console()
     with console.status("measuring") as shown:
-        measured = measure(
-            settings(effort.lengths),
-            device,
-            lambda setting: shown.update(f"measuring T = {setting.T}, {title_of(setting)}"),
-            effort.enough,
-        )
+        measured = measure_all(device, shown.update, quick=quick)
     console.print(bench_report(measured), soft_wrap=not console.is_terminal)

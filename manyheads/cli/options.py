@@ -22,23 +22,17 @@ from ..course import Assignment, Course, CourseError, Exercise, find_course, loa
 from ..course.model import UnknownAssignment, assignment_named, exercises_called, unknown
 from ..report.called import as_called, next_alone, text_as_called
 
-CourseOption = Annotated[
-    Path | None, Option("--course", help="The folder with course.yaml [default: from here upwards].")
-]
+CourseOption = Annotated[Path | None, Option("--course", help="The folder with course.yaml [default: from here up].")]
 RosterOption = Annotated[
-    Path | None,
-    Option(help="A CSV file of the class: id, name, section, platforms' ids; `none`: no roster at all."),
+    Path | None, Option(help="A CSV file of the class: id, name, section, platforms' ids; `none`: no roster.")
 ]
 SectionOption = Annotated[str | None, Option(help="Only this section of the roster.")]
 RESULTS = Path("results")
 ResultsArgument = Annotated[Path, Argument(help="The folder that course grade wrote.")]
-AssignmentOption = Annotated[
-    str | None, Option("--assignment", help="Only this assignment: its id or its title, or a part of either.")
-]
+AssignmentOption = Annotated[str | None, Option("--assignment", help="Only this one: its id or title, or a part.")]
 FreshOption = Annotated[bool, Option("--fresh", help="Run again what has not changed since its last check.")]
 JsonOption = Annotated[
-    bool,
-    Option("--json", help="Print JSON, results as manyheads/result.schema.json describes them, and nothing else."),
+    bool, Option("--json", help="Print results as JSON, as manyheads/result.schema.json describes them.")
 ]
 
 

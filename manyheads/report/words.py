@@ -342,17 +342,18 @@ def without_ids(result: ExerciseResult) -> ExerciseResult:
     return without_edits(result).model_copy(update=bare)
 
 
-def as_lines(own: Own, result: ExerciseResult | None) -> Iterator[str]:
+def as_lines(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> Iterator[str]:
     """Yield a line for each thing that is wrong, as compilers do: path:line:column: error: sentence. Of a notebook, line 1.
 
-    result: None where there is no file.
+    results: None where there is no file.
     """
-    if result is None:
-        yield f"{own.path}:1:1: error: {' '.join(own.source.problem.split())}"
-        return
-    for each in problems(result, own.source):
-        place = "1:1" if own.source.cells else f"{each.line}:{each.column}"
-        yield f"{own.path}:{place}: error: {each.sentence}"
+    for own, result in zip(owns, results, strict=True):
+        if result is None:
+            yield f"{own.path}:1:1: error: {' '.join(own.source.problem.split())}"
+            continue
+        for each in problems(result, own.source):
+            place = "1:1" if own.source.cells else f"{each.line}:{each.column}"
+            yield f"{own.path}:{place}: error: {each.sentence}"
 
 
 def as_json(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> str:

@@ -23,11 +23,9 @@ from .example import Example
 from .heads import shows_a_triangle
 
 INSTEAD = 8  # how many substitutes an example has
-AnyValue = TypeVar("AnyValue")
-
-
 SAME = 100  # the ambiguity of two axes with the same size
 _LITERALS = (3,)  # the size of an axis over q, k and v
+AnyValue = TypeVar("AnyValue")
 
 
 def asks_again(call: Call) -> bool:
@@ -73,10 +71,8 @@ def examples_named(exercise: Exercise, recording: Recording, function: str | Non
     every = examples(exercise, recording)
     chosen = [example for example in every if function in (None, example.target)]
     if not every:
-        raise CourseFault(
-            f"no recorded call of {exercise.id} fits its shapes in course.yaml. "
-            f"Next: tell your instructor, whose next command is: course verify {exercise.id}"
-        )
+        following = f"tell your instructor, whose next command is: course verify {exercise.id}"
+        raise CourseFault(f"no recorded call of {exercise.id} fits its shapes in course.yaml. Next: {following}")
     if not chosen:
         what, known = command.removeprefix("course "), ", ".join(dict.fromkeys(e.target for e in every))
         raise CourseFault(

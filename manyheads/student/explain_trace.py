@@ -45,9 +45,8 @@ def fold(order: Sequence[int], key: Callable[[int], Hashable]) -> tuple[Item, ..
     length = 1
     while length <= min(LONGEST, len(items) // 2):
         shorter = _rounds(items, [_loosely(item, key) for item in items], length)
-        length = (
-            1 if len(shorter) < len(items) else length + 1
-        )  # start again: a folded loop may be part of an outer loop's round
+        # Start again where one was folded: it may be part of an outer loop's round.
+        length = 1 if len(shorter) < len(items) else length + 1
         items = shorter
     return tuple(items)
 

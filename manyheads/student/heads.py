@@ -53,15 +53,10 @@ def shows_a_triangle(example: Example) -> bool:
     return any(1 < new < keys for new, keys in sides_of(example))
 
 
-def _can_be_found(example: Example, keys: int) -> bool:
-    """Return whether tables tell weights apart: not for a single key, whose weight is 1, nor if a head has as many channels as keys."""
-    return keys > 1 and keys != example.axes.sizes.get("hd")
-
-
 def _of_call(example: Example, traced: Traced, sides: list[tuple[int, int]], number: int) -> Tensor | None:
     """Return the weights of one call. Who keeps the tokens in place of keys may compute all rows again: the last ones are new."""
     new, keys = sides[number]
-    if not _can_be_found(example, keys):
+    if keys < 2 or keys == example.axes.sizes.get("hd"):  # another table may be the same: a single key has the weight 1
         return None
     found = _weights_at(traced, example.axes, (new, keys), sides[:number].count((new, keys)))
     if found is not None or (keys, keys) in sides:
@@ -72,8 +67,6 @@ def _of_call(example: Example, traced: Traced, sides: list[tuple[int, int]], num
 
 def _weights_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) -> Tensor | None:
     """Return the weights of these sides. earlier: how many calls with the same sides came before, in a sequence."""
-    if sides[1] < 2:  # a single key has the weight 1, as many other tables have
-        return None
     tables = list(_tables(traced, axes, sides, earlier))
     found = next((table for _, table in tables if _are_weights(table)), None)
     if found is None:

@@ -38,13 +38,6 @@ T = TypeVar("T")
 Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-class BenchEffort(NamedTuple):
-    """Which lengths to measure. enough: ms to spend on each setting, unless the least number of runs takes longer."""
-
-    lengths: tuple[int, ...]
-    enough: float
-
-
 class BenchSetting(NamedTuple):
     """The setting of one comparison. backward: whether the gradients of q, k and v are computed too."""
 
@@ -96,7 +89,7 @@ class Bench:
     apart: Mapping[str, float]
 
 
-FULL, QUICK = BenchEffort((256, 1024, 4096), 3000.0), BenchEffort((256,), 100.0)
+FULL, QUICK = ((256, 1024, 4096), 3000.0), ((256,), 100.0)  # lengths, and ms to spend on each setting
 # The lesson's source gives an A100 and no more: neither batch, heads, dtype nor whether gradients were computed. One sequence,
 # 12 heads, float32 and forward alone are our guess, and nobody here has reproduced the times.
 LESSON_DEVICE = "A100"
@@ -148,7 +141,7 @@ def _bytes(name: str, file: str) -> int | None:
 def measure(
     wanted: Sequence[BenchSetting], device: str, on_start: Callable[[BenchSetting], None], enough: float
 ) -> Bench:
-    """Measure every setting. on_start: called with each before it starts. enough: ms to spend on each."""
+    """Measure these settings. on_start: called with each before it starts. enough: ms on each, or the fewest runs if they take longer."""
     rows, apart = list[BenchRow](), dict[str, float]()
     for setting in wanted:
         on_start(setting)
@@ -163,10 +156,16 @@ def measure(
     return Bench(device, *machine, torch.__version__, tuple(rows), apart)
 
 
-def need_device(device: str) -> None:
-    """Raise CourseFault if there is no such device."""
+def measure_all(device: str, on_start: Callable[[str], None], *, quick: bool) -> Bench:
+    """Measure every comparison. on_start: called with each in words. Raises CourseFault if there is no such device."""
     if device == "cuda" and not torch.cuda.is_available():
         raise CourseFault("this machine has no CUDA device that torch can use. Next: course bench --device cpu")
+
+    def say(setting: BenchSetting) -> None:
+        on_start(f"measuring T = {setting.T}, {title_of(setting)}")
+
+    lengths, enough = QUICK if quick else FULL
+    return measure(settings(lengths), device, say, enough)
 
 
 def _row(setting: BenchSetting, device: str, enough: float) -> tuple[BenchRow, float]:

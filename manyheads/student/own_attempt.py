@@ -78,7 +78,7 @@ class Own:
 
     @property
     def _key(self) -> str:
-        files = (recorded_path(self.exercise), self.course.root / "course.yaml")
+        files = (self.exercise.fingerprints, self.course.root / "course.yaml")
         parts = [repr(self.source), *versions(), *map(state_of, files)]
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -96,7 +96,7 @@ class Own:
         """The recorded answers. Raises CourseError. Imports torch."""
         from ..diagnosis.recording_file import read
 
-        return read(recorded_path(self.exercise))
+        return read(self.exercise.fingerprints)
 
     def must_run(self, command: str) -> None:
         """Raise CourseError, with what comes next, where nothing of the student's can run for this command."""
@@ -152,21 +152,15 @@ def _other_name(course: Course, exercise: Exercise) -> str:
 
 def recorded(exercise: Exercise) -> tuple[str, list[tuple[str, str]]]:
     """Return the code_digest of the untouched stub, and id and title of each check, by layers. Raises CourseError."""
-    path = recorded_path(exercise)
+    path = exercise.fingerprints
     try:
         with path.open("rb") as file:  # its head is enough, and needs no torch
             head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         told = json.loads(head["__metadata__"]["body"])
         return told["stub"], [(c["id"], c["title"]) for c in sorted(told["checks"], key=lambda c: c["layer"])]
     except (OSError, ValueError, LookupError, TypeError, MemoryError, OverflowError) as error:
-        raise CourseError(f"{path} cannot be read ({type(error).__name__}). {restore(path)}") from error
-
-
-def recorded_path(exercise: Exercise) -> Path:
-    """Return the path of the recorded answers. Raises CourseError if they are missing."""
-    if not (path := exercise.fingerprints).exists():
-        raise CourseError(f"{path} is missing. {restore(path)}")
-    return path
+        why = getattr(error, "strerror", None) or type(error).__name__
+        raise CourseError(f"{path} cannot be read ({why}). {restore(path)}") from error
 
 
 def checked_last(course: Course) -> Exercise | None:

@@ -47,16 +47,15 @@ def read_blocks(path: Path) -> list[TrainedBlock]:
     """Read the file of an exercise. Raises CourseError."""
     try:
         tensors = safetensors.torch.load(path.read_bytes())
-        return [_block(tensors, i) for i in range(sum(name.startswith(_TAKEN) for name in tensors))]
+        blocks = []
+        for i in range(sum(name.startswith(_TAKEN) for name in tensors)):
+            before = f"{_WEIGHT}{i} "
+            weights = {name.removeprefix(before): t.float() for name, t in tensors.items() if name.startswith(before)}
+            blocks.append(TrainedBlock(tensors[f"{_TAKEN}{i}"], tensors[f"{_GIVEN}{i}"], weights))
+        return blocks
     except (OSError, ValueError, LookupError, SafetensorError) as error:
         problem = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
         raise CourseError(f"{path} {problem}. {restore(path)}") from error
-
-
-def _block(tensors: Mapping[str, Tensor], i: int) -> TrainedBlock:
-    before = f"{_WEIGHT}{i} "
-    weights = {name.removeprefix(before): t.float() for name, t in tensors.items() if name.startswith(before)}
-    return TrainedBlock(tensors[f"{_TAKEN}{i}"], tensors[f"{_GIVEN}{i}"], weights)
 
 
 def sentence_examples(exercise: Exercise) -> list[Example]:

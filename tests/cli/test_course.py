@@ -156,7 +156,7 @@ def test_missing_fingerprints_are_status_2(run_course: Run, student_copy: Path, 
     done = run_course(*command.split(), cwd=student_copy)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"course: {student_copy / FINGERPRINTS} is missing. "
+        f"course: {student_copy / FINGERPRINTS} cannot be read (No such file or directory). "
         f"As an instructor, make it with course release. Next: git checkout {student_copy / FINGERPRINTS}\n"
     )
 
