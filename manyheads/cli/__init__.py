@@ -21,7 +21,7 @@ def main() -> None:
             sys.stderr = open(os.devnull, "w")  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):  # on Windows, files and pipes have another encoding, which lacks ✓
             if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(encoding="utf-8")
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # names of files may be no text
         if sys.stdout is None:  # as by `course … >&-`: then nothing is done
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
             following = "the same command, with its output to a file or to /dev/null"

@@ -16,11 +16,11 @@ from typer import Argument, Exit, Option
 from ..box.names import Device
 from ..course import Course, CourseError
 from ..report.labels import label_of
-from ..report.terminal import Rung, ladder
+from ..report.terminal import below_ladder, ladder, rung_of
 from ..report.words import as_json, attempt_words
 from ..result import ExerciseResult
 from ..student.hints import next_hint, note_first
-from ..student.own_attempt import Checks, Own, checked_at, checked_last, done_exercises, from_here, read_own, recorded
+from ..student.own_attempt import Checks, Own, checked_at, checked_last, done_exercises, read_own
 from ..student.question import LETTERS, NONE, STOP, answer_lines, question_lines, read_letters
 from ..whole import write_whole
 from . import options
@@ -93,18 +93,8 @@ def status(
     if json:
         print(as_json(owns, results))
         return
-    told = zip(owns, results, strict=True)
-    rungs = [Rung(own.exercise, recorded(own.exercise)[1], result, own.source.missing) for own, result in told]
-    console.print(ladder(rungs))
-    for said in (own.source.problem if own.source.missing else own.source.note for own in owns):
-        console.tell(said and f"note: {said.splitlines()[0]}", style="dim")
-    undone = next((own for own, rung in zip(owns, rungs, strict=True) if rung.state != "done"), None)
-    if undone is None:
-        console.tell("All done.")
-        return
-    is_touched = undone.is_started or undone.source.missing
-    first = "" if is_touched else f"fill the stubs of {from_here(undone.exercise.script)}, then: "
-    console.tell(f"Next: {first}course check {undone.exercise.id}")
+    console.print(ladder(list(map(rung_of, owns, results))))
+    console.tell(*below_ladder(owns, results))
 
 
 def trace(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 import warnings
@@ -129,8 +128,5 @@ def _below_itself(line: str, width: int) -> str:
 
 
 def open_console(*, stderr: bool = False) -> Console:
-    """Return a console that shows texts as they are, also :heart: in a name; letters that the locale does not know are escaped."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    """Return a console that shows texts as they are, also :heart: in a name."""
     return Console(stderr=stderr, highlight=False, emoji=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ..course import Course, Exercise
 from ..result import CheckResult, ExerciseResult
-from ..student.own_attempt import Own, from_here
+from ..student.own_attempt import Own, from_here, recorded
 from ..submission import proved_line
 from .class_view import GRAVE, SHARES, Cell, ClassView, Column, Part
 from .labels import label_of
@@ -283,6 +283,25 @@ class Rung(NamedTuple):
         """The title of each visible check, and whether the attempt passes it."""
         passed = {check.id for check in self.result.checks if check.outcome == "passed"} if self.result else set()
         return [(title, id_ in passed) for id_, title in self.asked]
+
+
+def rung_of(own: Own, result: ExerciseResult | None) -> Rung:
+    """Return where a student stands with this attempt. Raises CourseError."""
+    return Rung(own.exercise, recorded(own.exercise)[1], result, own.source.missing)
+
+
+def below_ladder(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> Iterator[Text | str]:
+    """Yield which files are read, and what comes next: the first exercise that is not done."""
+    for own in owns:
+        if said := own.source.problem if own.source.missing else own.source.note:
+            yield Text(f"note: {said.splitlines()[0]}", style="dim")
+    for own, result in zip(owns, results, strict=True):
+        if not (result and result.is_done):
+            is_touched = own.is_started or own.source.missing
+            first = "" if is_touched else f"fill the stubs of {from_here(own.exercise.script)}, then: "
+            yield f"Next: {first}course check {own.exercise.id}"
+            return
+    yield "All done."
 
 
 def ladder(rungs: Sequence[Rung]) -> RenderableType:
