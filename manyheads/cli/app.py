@@ -23,15 +23,13 @@ INSTRUCTORS = (
     "Build what a course asks for, stub by stub; grade it where it can do no harm.\n\n"
     f"Example: `course status` (students), `course collect DOWNLOAD`, then\n`course grade submitted` (instructors). {EACH}"
 )
+FOR_INSTRUCTORS = ("To grade a class", "To make a course")
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "For students": (status, check, hint, trace, plot, ask, train, bench, lsp),
     "To grade a class": (collect, grade, overrides, report, export, feedback),
     "To make a course": (init, new, release, verify),
     "For everybody": (doctor,),
 }
-FOR_ALL = ("For students", "For everybody")
-
-
 try:  # hidden from the help alone: every command works everywhere
     _hidden = not (find_course(Path.cwd()) / "solutions").is_dir()
 except (CourseError, OSError):  # no course, or a folder that is gone: the command itself will say so
@@ -46,5 +44,5 @@ app = typer.Typer(
 )
 for panel, commands in PANELS.items():
     for command in commands:
-        app.command(rich_help_panel=panel, hidden=_hidden and panel not in FOR_ALL)(command)
+        app.command(rich_help_panel=panel, hidden=_hidden and panel in FOR_INSTRUCTORS)(command)
 app.add_typer(ci, name="ci", rich_help_panel="For workflows", hidden=_hidden)

@@ -84,9 +84,9 @@ def show(desk: Checks, console: Console, owns: Sequence[Own], names: Sequence[st
     for own in owns:
         console.tell((said := own.judged_instead(names)) and f"note: {said}", style="dim")
         if own.source.missing:
-            said, _, following_ = own.source.problem.partition("\n")
+            said, mends = own.source.problem.splitlines()
             console.tell(said, style="red")
-            next_ = next_ or following_
+            next_ = next_ or mends
             continue
         result = desk.result(own)
         is_whole = not console.is_terminal or (not next_ and (not result.is_done or own is owns[-1]))

@@ -65,22 +65,21 @@ class Editor:
 
     def __init__(self, server: LanguageServer, box: Box) -> None:
         self._server, self._box, self._lock = server, box, Lock()
-        self._hints: dict[str, tuple[Own, str]] = {}  # by uri, with the text that it is about
-        self._traces: dict[str, tuple[Own, list[Explained]]] = {}
+        self._hints: dict[Own, str] = {}  # the last that was asked for
+        self._traces: dict[Own, list[Explained]] = {}
 
     def publish(self, uri: str, own: Own) -> None:
         """Check what is saved, and publish what is wrong; nothing where the student works in the notebook."""
         result = told_of(Checks(own.course, self._box), own)
         wrong = problems(result, own.source) if result and own.source.name == own.exercise.script.name else ()
-        asked = self._hints.get(uri, (None, ""))
-        last = asked[1] if asked[0] == own else ""  # it is about the first
+        last = self._hints.get(own, "")  # it is about the first
         shown = [diagnostic_of(each, uri, "" if place else last) for place, each in enumerate(wrong)]
         self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown))
 
     def hint(self, uri: str, own: Own) -> None:
         """Show the next hint, and let the diagnostic have it."""
         given = next_hint(own, Checks(own.course, self._box, looks=True).result(own))
-        self._hints[uri] = (own, given.sentence)
+        self._hints[own] = given.sentence
         self.publish(uri, own)
         self.say(f"{given.title}\n{given.sentence}".strip())
 
@@ -88,11 +87,11 @@ class Editor:
         """Return the shapes of what is saved. A file that has not changed is traced once."""
         if own.source.name != own.exercise.script.name or own.source.problem or not own.is_started:
             return []
-        if uri not in self._traces or self._traces[uri][0] != own:
+        if own not in self._traces:
             followed = follow_own(own, None, "trace", (), self._box)
-            self._traces[uri] = (own, [explained(*each, own.source) for each in followed.shown])
+            self._traces[own] = [explained(*each, own.source) for each in followed.shown]
         wanted = range(lines.start.line + 1, lines.end.line + 2)
-        return list(shapes_of(self._traces[uri][1], lines_of(own.source.source), wanted))
+        return list(shapes_of(self._traces[own], lines_of(own.source.source), wanted))
 
     def say(self, text: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """Show a message."""

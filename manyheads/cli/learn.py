@@ -27,9 +27,7 @@ from . import options
 from .options import Console, CourseOption, course_of, exercise_named, open_console
 from .progress import waiting
 
-ExerciseArgument = Annotated[
-    str | None, Argument(help="Its id or file.", show_default="the one that was checked last and is not done")
-]
+ExerciseArgument = Annotated[str | None, Argument(help="Id or file.", show_default="the last checked that is not done")]
 FunctionArgument = Annotated[str | None, Argument(help="One function or class of it [default: all].")]
 CROP = (6, 8)  # how many numbers of a table are shown: enough to read
 PROMPT, CHARACTERS = "Alice ", 240  # what a model goes on from, and how many characters it writes in the end

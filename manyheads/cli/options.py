@@ -22,17 +22,13 @@ from ..course.model import UnknownAssignment, assignment_named, exercises_called
 from ..report.called import as_called, next_alone, text_as_called
 
 CourseOption = Annotated[Path | None, Option("--course", help="The folder with course.yaml [default: from here up].")]
-RosterOption = Annotated[
-    Path | None, Option(help="A CSV file of the class: id, name, section, platforms' ids; `none`: no roster.")
-]
+RosterOption = Annotated[Path | None, Option(help="A CSV of the class: id, name, section, platforms' ids; or `none`.")]
 SectionOption = Annotated[str | None, Option(help="Only this section of the roster.")]
 RESULTS = Path("results")
 ResultsArgument = Annotated[Path, Argument(help="The folder that course grade wrote.")]
 AssignmentOption = Annotated[str | None, Option("--assignment", help="Only this one: its id or title, or a part.")]
 FreshOption = Annotated[bool, Option("--fresh", help="Run again what has not changed since its last check.")]
-JsonOption = Annotated[
-    bool, Option("--json", help="Print results as JSON, as manyheads/result.schema.json describes them.")
-]
+JsonOption = Annotated[bool, Option("--json", help="Print results as JSON, by manyheads/result.schema.json.")]
 
 
 def course_of(folder: Path | None) -> Course:

@@ -79,11 +79,8 @@ def release(
 
 @contextmanager
 def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
-    if not total:
-        yield lambda: None
-        return
     console = open_console(stderr=True)
-    if not console.is_terminal:
+    if total and not console.is_terminal:
         console.print(f"recording: {total} steps")  # the first of them may take a minute
     with progress(console, total, 0, "recording", "steps") as one_more:
         yield one_more
