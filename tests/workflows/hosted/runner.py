@@ -1,272 +1,300 @@
-"""A runner: executes every `run:` step of a workflow's jobs, in order, as the service's own does; and what a run leaves."""
+"""A stand-in for what runs workflows: every `run:` step as its shell runs it, every action as far as ours use it.
 
-from __future__ import annotations
+What it does not know of (a key, an action, a context, a sign) is an error, never a guess.
+"""
 
 import json
 import os
 import re
 import secrets
+import shutil
 import subprocess
-from collections.abc import Callable, Collection, Mapping
+import sys
+import sysconfig
+import venv
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from .expressions import Contexts, UnknownExpression, condition, fill
 from .service import Service
 
-JOB_KEYS = (
-    "name if needs runs-on timeout-minutes environment permissions concurrency outputs env steps strategy".split()
-)
-STEP_KEYS = "name id if uses with env run continue-on-error".split()
-SHELLS = {"bash": ["bash", "--noprofile", "--norc", "-eo", "pipefail"]}
+JOB_KEYS = {*"name if needs runs-on timeout-minutes environment permissions concurrency outputs env steps".split()}
+STEP_KEYS = {*"name id if uses with env run continue-on-error".split()}
+SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
 FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
-SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
+SYSTEM = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 SECONDS = 240  # for one step, on a busy machine
+VENV = Path(sys.executable).parents[1]
+OFFLINE = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}  # all but our engine is installed here already
+INSTALLS = (
+    "Set up what a report needs, which is little",
+    "Install the engine, from the wheel whose hash stands beside it",
+)
+
+_SIGNS = {"&&": " and ", "||": " or ", "!": " not "}
+_TOKEN = re.compile(r"'[^']*'|(?P<name>[A-Za-z_][\w.-]*(?:\(\))?)|&&|\|\||[!=]=|[!()]|\s+")
 
 
 class ActionFailed(Exception):
     """An action ends its step with this problem."""
 
 
-@dataclass(frozen=True)
-class Repository:
-    """What its settings hold. `environments`: name → (secrets, variables). `refuses`: those that nobody approves."""
+def evaluate(expression: str, known: Mapping[str, Any]) -> Any:
+    """The value of an expression; what a context has nothing of is an empty text. Raises KeyError at any other context."""
 
-    full_name: str
-    variables: Mapping[str, str] = field(default_factory=dict)
-    environments: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]] = field(default_factory=dict)
-    refuses: Collection[str] = ()
+    def read(name: str) -> Any:
+        first, *parts = name.split(".")
+        value = known[first]
+        for part in parts:
+            value = value.get(part, "") if isinstance(value, Mapping) else ""
+        return value
+
+    words, place = list[str](), 0
+    while place < len(expression):
+        match = _TOKEN.match(expression, place)
+        assert match, f"no expression: {expression}"
+        words.append(f"read({match[0]!r})" if match["name"] else _SIGNS.get(match[0], match[0]))
+        place = match.end()
+    return eval("".join(words).strip(), {"__builtins__": {}}, {"read": read})
+
+
+def fill(text: object, known: Mapping[str, Any]) -> str:
+    """A text with every `${{ }}` in it replaced."""
+
+    def shown(match: re.Match[str]) -> str:
+        value = evaluate(match[1], known)
+        assert not isinstance(value, Mapping), f"an object in a text: {text}"
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    return re.sub(r"\$\{\{(.*?)\}\}", shown, str(text).lower() if isinstance(text, bool) else str(text))
+
+
+def holds(wanted: str, known: Mapping[str, Any], well: bool) -> bool:
+    """Whether an `if:` holds. Where it calls no function, all before must have gone well, too."""
+    asks = wanted.removeprefix("${{").removesuffix("}}")
+    return bool(evaluate(asks, known)) and (well or "()" in asks)
 
 
 @dataclass
-class StepRun:
-    """How one step went."""
-
-    name: str
-    outcome: str
-    said: str = ""
-
-
-@dataclass
-class JobRun:
+class Job:
     """How one job went, and the folder that it had for itself."""
 
-    id: str
     folder: Path
-    token: str
-    matrix: Mapping[str, str]
+    token: str = field(default_factory=lambda: secrets.token_hex(20))
     result: str = "skipped"
     label: str = ""
     outputs: dict[str, str] = field(default_factory=dict)
     summary: str = ""
-    steps: list[StepRun] = field(default_factory=list)
-    commands: list[str] = field(default_factory=list)  # of its steps, to the runner, through their output
-    after: list[Callable[[], object]] = field(default_factory=list)  # what its actions do where all went well
+    said: str = ""
+    steps: dict[str, str] = field(default_factory=dict)  # its steps' names: how each ended
+    known: dict[str, dict[str, Any]] = field(default_factory=dict)  # what its steps gave, by their ids
     env: dict[str, str] = field(default_factory=dict)
     paths: list[str] = field(default_factory=list)  # put before PATH for later steps
-    known: dict[str, dict[str, Any]] = field(default_factory=dict)  # its steps, for expressions
-    failed: bool = False
+    after: list[Callable[[], object]] = field(default_factory=list)  # what its actions do where all went well
 
     @property
-    def said(self) -> str:
-        """All that its steps said."""
-        return "\n".join(step.said for step in self.steps)
-
-
-@dataclass
-class Step:
-    """What an action gets to see."""
-
-    given: Mapping[str, str]
-    job: JobRun
-    run: Run
+    def work(self) -> Path:
+        """Where its steps run."""
+        return self.folder / "work"
 
     @property
-    def workspace(self) -> Path:
-        """Where steps run."""
-        return self.job.folder / "work"
+    def well(self) -> bool:
+        """Whether nothing has failed that may not."""
+        return self.result != "failure"
 
 
 @dataclass
 class Run:
-    """One run of a workflow. After every step `after_step` may look at what it left."""
+    """One run of a workflow. After every step `look` is called with its job."""
 
     workflow: Mapping[str, Any]
     event_name: str
     event: Mapping[str, Any]
-    repository: Repository
     service: Service
     folder: Path
-    actions: Mapping[str, Callable[[Step], Mapping[str, str] | None]]  # each gives its outputs; raises ActionFailed
-    environment: Mapping[str, str] = field(default_factory=dict)  # of the runner itself
+    variables: Mapping[str, str] = field(default_factory=dict)
+    environments: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)  # name: secrets and vars
+    refused: str | None = None  # an environment that nobody approves
+    device: str = "cpu"  # in place of the one that job `gpu` asks for
     tools: str = ""  # a folder whose programs come before all others
-    job_environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # in place of a job's `env:`
-    after_step: Callable[[JobRun, StepRun], None] = lambda job, step: None
-    quick_pip: bool = False  # a stand-in, where pip itself is not what is tested
+    installs: bool = False  # by pip, where that is what is tested; else the engine is that of this environment
+    look: Callable[[Job], object] = lambda job: None
     attempt: int = 1
-    shared: Path | None = None  # the artifacts of the first attempt: a run that is run again keeps them
-    jobs: dict[str, JobRun] = field(default_factory=dict)
+    jobs: dict[str, Job] = field(default_factory=dict)
 
-    @property
-    def artifacts(self) -> Path:
-        """Folders by number, each with one of the artifact's name."""
-        return self.shared or self.folder / "artifacts"
-
-    def whole(self) -> dict[str, JobRun]:
-        """Every job, each after the ones it needs."""
-        waiting = dict(self.workflow["jobs"])
-        while waiting:
-            for id_ in [id_ for id_, job in waiting.items() if set(_needs(job)) <= self.jobs.keys()]:
-                self.one_job(id_, waiting.pop(id_))
+    def whole(self) -> dict[str, Job]:
+        """Every job, each after the ones it needs, as our files have them."""
+        for name, job in self.workflow["jobs"].items():
+            self._job(name, job)
         return self.jobs
 
-    def one_job(self, id_: str, job: Mapping[str, Any], matrix: Mapping[str, str] | None = None) -> JobRun:
-        """Run a job. A matrix's values are for the caller to choose."""
-        _know(job, JOB_KEYS, id_)
-        matrix = matrix or {}
-        done = self.jobs[id_] = JobRun(
-            id_, self.folder / id_ / "-".join(matrix.values()), secrets.token_hex(20), matrix
-        )
-        if not condition(job.get("if", True), self._contexts(job, done, early=True)):
-            return done
-        if _environment(job) in self.repository.refuses:
-            done.result = "failure"
-            return done
-        for name in ("work", "temp", "home"):
-            (done.folder / name).mkdir(parents=True)
+    def _job(self, name: str, job: Mapping[str, Any]) -> None:
+        assert job.keys() <= JOB_KEYS, job
+        done = self.jobs[name] = Job(self.folder / f"{name}-{self.attempt}")
+        needs = [job["needs"]] if isinstance(job.get("needs", []), str) else job.get("needs", [])
+        told = {id_: {"result": self.jobs[id_].result, "outputs": self.jobs[id_].outputs} for id_ in needs}
+        well = all(each["result"] == "success" for each in told.values())
+        github = {"event": self.event, "event_name": self.event_name, "token": done.token, "run_id": self.folder.name}
+        github["run_attempt"] = str(self.attempt)
+        # Of an environment nothing is known before a runner has the job.
+        known = {"vars": self.variables, "needs": told, "github": github, "cancelled()": False, "success()": well}
+        if not holds(job.get("if", "success()"), known, well):
+            return
+        environment = job.get("environment", {"name": ""})["name"]
+        done.result = "failure" if environment == self.refused else "success"
+        if not done.well:
+            return
+        for folder in ("work", "temp", "home"):
+            (done.folder / folder).mkdir(parents=True)
         (done.folder / "event.json").write_text(json.dumps(self.event))
-        self.service.tokens[done.token] = dict(job.get("permissions", self.workflow.get("permissions", {})))
-        done.label = fill(job["runs-on"], self._contexts(job, done, early=True))
-        done.env = {k: fill(str(v), self._contexts(job, done)) for k, v in job.get("env", {}).items()}
-        done.env |= self.job_environment.get(id_, {})
-        for number, step in enumerate(job["steps"]):
-            self._one_step(number, step, job, done)
-        for left in () if done.failed else done.after:
-            left()
-        done.result = "failure" if done.failed else "success"
-        done.outputs = {k: fill(v, self._contexts(job, done)) for k, v in job.get("outputs", {}).items()}
-        del self.service.tokens[done.token]  # it ends with its job
-        return done
-
-    def _contexts(self, job: Mapping[str, Any], done: JobRun, early: bool = False) -> Contexts:
-        """early: before a runner has the job, where neither its environment nor its steps are known."""
-        secret, variables = self.repository.environments.get(_environment(job), ({}, {}))
-        needs = {i: {"result": self.jobs[i].result, "outputs": self.jobs[i].outputs} for i in _needs(job)}
-        github = {
-            "event": self.event, "event_name": self.event_name, "token": done.token, "ref": "refs/heads/main",
-            "run_attempt": str(self.attempt), "run_id": self.folder.name,
-        }  # fmt: skip
-        known = {**self.repository.variables, **({} if early else variables)}
-        values: dict[str, Mapping[str, Any]] = {"vars": known, "needs": needs, "github": github, "matrix": done.matrix}
-        values |= {} if early else {"secrets": secret, "steps": done.known, "env": done.env}
-        well = all(each["result"] == "success" for each in needs.values()) if early else not done.failed
-        status = {
-            "always": lambda: True,
-            "success": lambda: well,
-            "failure": lambda: not well,
-            "cancelled": lambda: False,
+        own = self.environments.get(environment, {"secrets": {}, "vars": {}})
+        known |= {
+            "secrets": own["secrets"],
+            "vars": {**self.variables, **own["vars"]},
+            "steps": done.known,
+            "env": done.env,
         }
-        return Contexts(values, status)
+        done.label = fill(job["runs-on"], known)
+        done.env |= {key: fill(value, known) for key, value in job.get("env", {}).items()}
+        done.env |= {"DEVICE": self.device} if "DEVICE" in done.env else {}
+        self.service.tokens[done.token] = job["permissions"]
+        for step in job["steps"]:
+            self._step(step, done, known)
+        for keep in done.after if done.well else ():
+            keep()
+        done.outputs = {key: fill(value, known) for key, value in job.get("outputs", {}).items()}
+        del self.service.tokens[done.token]  # it ends with its job
 
-    def _one_step(self, number: int, step: Mapping[str, Any], job: Mapping[str, Any], done: JobRun) -> None:
-        _know(step, STEP_KEYS, str(step))
-        contexts, ended = self._contexts(job, done), StepRun(step.get("name") or step.get("uses", ""), "skipped")
-        about = done.known[step.get("id", f"__{number}")] = {"outputs": {}, "outcome": "skipped"}
-        if condition(step.get("if", True), contexts):
-            filled = {
-                k: fill(str(v).lower() if v in (True, False) else str(v), contexts)
-                for k, v in step.get("with", {}).items()
-            }
-            env = done.env | {k: fill(str(v), contexts) for k, v in step.get("env", {}).items()}
+    def _step(self, step: Mapping[str, Any], done: Job, known: Mapping[str, Any]) -> None:
+        assert step.keys() <= STEP_KEYS, step
+        name = step.get("name", step.get("uses", ""))
+        about = done.known.setdefault(step.get("id", name), {"outputs": {}})
+        done.steps[name] = "skipped"
+        if holds(step.get("if", "success()"), {**known, "success()": done.well}, done.well):
+            given = {key: fill(value, known) for key, value in step.get("with", {}).items()}
+            env = done.env | {key: fill(value, known) for key, value in step.get("env", {}).items()}
+            done.steps[name] = "success"
             try:
                 if "uses" in step:
-                    action = self.actions.get(step["uses"].split("@")[0])
-                    if action is None:
-                        raise UnknownExpression(f"no stand-in for {step['uses']}")
-                    about["outputs"] = action(Step(filled, done, self)) or {}
-                else:
-                    self._shell(number, fill(step["run"], contexts), env, done, ended, about)
-                ended.outcome = "success"
+                    about["outputs"] = ACTIONS[step["uses"].split("@")[0]](self, done, **given) or {}
+                elif self.installs or name not in INSTALLS:
+                    about["outputs"] = self._shell(fill(step["run"], known), env, done)
             except ActionFailed as problem:
-                ended.outcome, ended.said = "failure", ended.said or str(problem)
-            done.failed |= ended.outcome == "failure" and not step.get("continue-on-error", False)
-        about["outcome"] = ended.outcome
-        done.steps.append(ended)
-        self.after_step(done, ended)
+                done.steps[name] = "failure"
+                done.said += f"{problem}\n"
+                done.result = done.result if step.get("continue-on-error") else "failure"
+        self.look(done)
 
-    def _shell(
-        self, number: int, script: str, env: Mapping[str, str], done: JobRun, ended: StepRun, about: dict[str, Any]
-    ) -> None:
+    def _shell(self, script: str, env: Mapping[str, str], done: Job) -> dict[str, str]:
+        number = len(done.steps)
         files = {name: done.folder / "temp" / f"{name.lower()}_{number}" for name in FILES}
         for path in files.values():
             path.touch()
         program = done.folder / "temp" / f"{number}.sh"
         program.write_text(script)
         own = {
-            "PATH": os.pathsep.join([*filter(None, [self.tools]), *done.paths, *SYSTEM]),
-            "HOME": str(done.folder / "home"), "CI": "true", "GITHUB_ACTIONS": "true",
+            "PATH": os.pathsep.join([*filter(None, [self.tools]), *done.paths, SYSTEM]),
+            "HOME": str(done.folder / "home"), "CI": "true", "GITHUB_ACTIONS": "true", "RUNNER_TEMP": str(program.parent),
             "GITHUB_API_URL": f"{self.service.address}/api", "GITHUB_SERVER_URL": self.service.address,
-            "GITHUB_REPOSITORY": self.repository.full_name, "GITHUB_EVENT_NAME": self.event_name,
-            "GITHUB_EVENT_PATH": str(done.folder / "event.json"), "GITHUB_WORKSPACE": str(done.folder / "work"),
-            "RUNNER_TEMP": str(done.folder / "temp"), **self.environment, **{k: str(v) for k, v in files.items()}, **env,
+            "GITHUB_REPOSITORY": "school/class", "GITHUB_EVENT_NAME": self.event_name,
+            "GITHUB_EVENT_PATH": str(done.folder / "event.json"), "GITHUB_WORKSPACE": str(done.work),
+            **OFFLINE, **{name: str(path) for name, path in files.items()}, **env,
         }  # fmt: skip
-        command, where = [*SHELLS[self.workflow["defaults"]["run"]["shell"]], program], done.folder / "work"
         told: dict[str, Any] = {
             "stdout": subprocess.PIPE,
             "stderr": subprocess.STDOUT,
             "text": True,
             "timeout": SECONDS,
         }
-        ran = subprocess.run(command, cwd=where, env=own, check=False, **told)
-        ended.said = ran.stdout
-        done.commands += [line for line in ran.stdout.splitlines() if re.match(r"\s*::", line) or "##[" in line]
-        done.env |= pairs(files["GITHUB_ENV"])
+        ran = subprocess.run([*SHELL, program], cwd=done.work, env=own, check=False, **told)
+        done.said += ran.stdout
+        done.env |= _pairs(files["GITHUB_ENV"])
         done.paths[:0] = files["GITHUB_PATH"].read_text().splitlines()
         done.summary += files["GITHUB_STEP_SUMMARY"].read_text()
-        about["outputs"] = pairs(files["GITHUB_OUTPUT"])
         if ran.returncode:
             raise ActionFailed(f"exit status {ran.returncode}")
-
-
-def _environment(job: Mapping[str, Any]) -> str:
-    """The name of a job's environment, empty where it has none."""
-    name = job.get("environment", "")
-    return str(name if isinstance(name, str) else name["name"])
-
-
-def _needs(job: Mapping[str, Any]) -> list[str]:
-    needs = job.get("needs", [])
-    return [needs] if isinstance(needs, str) else list(needs)
-
-
-def _know(given: Mapping[str, Any], keys: Collection[str], where: str) -> None:
-    if unknown := given.keys() - set(keys):
-        raise UnknownExpression(f"{sorted(unknown)} in {where}")
+        return _pairs(files["GITHUB_OUTPUT"])
 
 
 def load_workflow(text: str) -> dict[str, Any]:
     """A workflow's YAML; its `on`, which YAML reads as true, under its own name."""
-    workflow = yaml.safe_load(text)
-    return {("on" if key is True else key): value for key, value in workflow.items()}
+    return {("on" if key is True else key): value for key, value in yaml.safe_load(text).items()}
 
 
-def pairs(path: Path) -> dict[str, str]:
-    """NAME=value lines and NAME<<MARK blocks, as the runner reads them."""
-    text, found = path.read_text(), dict[str, str]()
-    block = re.compile(r"([^=<\n]+)<<(.+)\n(?:((?:.*\n)*?)\2(?:\n|\Z))?")
-    while text:
-        if match := block.match(text):
-            if match[3] is None:
-                raise ValueError(f"{match[1]}: the block never ends")
-            found[match[1]], text = match[3].removesuffix("\n"), text[match.end() :]
-            continue
-        line, _, text = text.partition("\n")
-        name, sign, value = line.partition("=")
-        if sign:
-            found[name] = value
-        elif line:
-            raise ValueError(f"not a pair: {line!r}")
-    return found
+def _pairs(path: Path) -> dict[str, str]:
+    """NAME=value lines. Ours write no blocks of several."""
+    return dict(line.split("=", 1) for line in path.read_text().splitlines())
+
+
+def checkout(run: Run, job: Job, persist_credentials: str = "", repository: str = "school/class", **given: str) -> None:
+    """The repository at a commit or at its default branch. A private one opens with its key alone."""
+    ref, key, path = given.pop("ref", "main"), given.pop("ssh-key", ""), given.pop("path", ".")
+    assert given == {"persist-credentials": "false"}, given
+    bare = run.service.repositories / f"{repository}.git"
+    wanted = bare / "deploy-key"
+    if wanted.exists() and wanted.read_text() != key:
+        raise ActionFailed("Permission denied (publickey).")
+    target = job.work / path
+    target.mkdir(exist_ok=True)
+    packed = subprocess.run(["git", "-C", bare, "archive", ref], capture_output=True, check=True)
+    subprocess.run(["tar", "-x", "-C", target], input=packed.stdout, check=True)
+    (target / ".git").mkdir()  # where a careless checkout would leave its token
+    if path == "course":  # the environment that `make setup` would take minutes to build is this very one
+        (target / ".venv").mkdir()
+        (target / ".venv" / "bin").symlink_to(VENV / "bin")
+        (target / ".venv" / ".ready").touch()
+
+
+def setup_python(run: Run, job: Job, **given: str) -> Mapping[str, str]:
+    """A `python` with everything installed, whatever version was asked for; where pip is tested, all but our engine."""
+    assert given.keys() == {"python-version"}
+    job.paths.insert(0, str(VENV / "bin"))
+    if run.installs and (job.work / "engine.sha256").exists():
+        place = job.folder / "python"
+        venv.create(place, with_pip=False)
+        sites = sysconfig.get_paths(vars={"base": str(place), "platbase": str(place)})
+        (Path(sites["purelib"]) / "everything.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+        job.paths.insert(0, str(place / "bin"))
+    return {"python-version": "3.12.1"}
+
+
+def upload(run: Run, job: Job, name: str, path: str, **given: str) -> Mapping[str, str]:
+    """A folder becomes an artifact: a name is given once in a run, however often that is run again."""
+    assert given == {"if-no-files-found": "error"}
+    artifacts = run.folder / "artifacts"
+    if not (job.work / path).is_dir() or list(artifacts.glob(f"*/{name}")):
+        raise ActionFailed("no files, or an artifact with this name already exists on the workflow run")
+    number = str(700 + len(list(artifacts.glob("*"))))
+    shutil.copytree(job.work / path, artifacts / number / name)
+    return {"artifact-id": number}
+
+
+def download(run: Run, job: Job, path: str, **given: str) -> None:
+    """An artifact becomes a folder."""
+    (source,) = (run.folder / "artifacts" / given.pop("artifact-ids")).iterdir()
+    assert not given
+    shutil.copytree(source, job.work / path)
+
+
+def cache(run: Run, job: Job, path: str, key: str, **given: str) -> None:
+    """A folder of an earlier run, by its key or the newest whose key begins so; what a job that went well left is kept."""
+    start = given.pop("restore-keys", key)
+    assert not given
+    caches, target = run.service.repositories.parent / "caches", job.work / path
+    found = sorted(caches.glob(f"{start}*"), key=lambda each: each.stat().st_mtime_ns)
+    if found and not target.exists():
+        shutil.copytree(found[-1], target, symlinks=True)
+    if not (caches / key).exists():
+        job.after.append(lambda: shutil.copytree(target, caches / key, symlinks=True))
+
+
+ACTIONS: Mapping[str, Callable[..., Mapping[str, str] | None]] = {
+    "actions/cache": cache,
+    "actions/checkout": checkout,
+    "actions/setup-python": setup_python,
+    "actions/upload-artifact": upload,
+    "actions/download-artifact": download,
+}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import subprocess
 import threading
 from collections.abc import Mapping
@@ -16,14 +15,13 @@ from urllib.parse import parse_qs, urlsplit
 
 BOT = "github-actions[bot]"
 LONGEST_SUMMARY = 65_535  # bytes
-_Query = Mapping[str, list[str]]
-_Data = dict[str, Any]
+ENOUGH = {"read": ("read", "write"), "write": ("write",)}
+NOT_FOUND = (404, {"message": "Not Found"})
 
 
 @dataclass
 class Service:
-    """What it holds: bare repositories in a folder, pull requests' heads, comments, check runs, tokens, and every request it
-    got."""
+    """What it holds of one class repository, and every request that it got."""
 
     repositories: Path
     tokens: dict[str, Mapping[str, str]] = field(default_factory=dict)
@@ -36,12 +34,8 @@ class Service:
     address: str = ""
 
     def __enter__(self) -> Service:
-        service = self
-
-        class Handler(_Handler):
-            held = service
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        handler = type("Handler", (_Handler,), {"held": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         self.address = f"http://127.0.0.1:{self._server.server_port}"
@@ -51,25 +45,66 @@ class Service:
         self._server.shutdown()
         self._server.server_close()
 
-    def pull(self, number: int) -> dict[str, Any]:
-        """A pull request, as the API has it."""
-        login = self.authors.get(number, "ada")
-        user = {"login": login, "type": "Bot" if login.endswith("[bot]") else "User"} if login else None
-        return {"number": number, "head": {"sha": self.heads[number]}, "user": user}
-
-    def say(self, number: int, body: str, login: str) -> None:
+    def say(self, number: int, body: str, login: str) -> dict[str, Any]:
         """Somebody comments on a pull request; "": whose account is deleted since."""
-        about = {
-            "id": 1000 + len(self.comments),
-            "body": body,
-            "user": {"login": login} if login else None,
-            "number": number,
-        }
-        self.comments.append(about)
+        user = {"login": login} if login else None
+        self.comments.append({"id": 1000 + len(self.comments), "body": body, "user": user, "number": number})
+        return self.comments[-1]
 
     def comments_on(self, number: int, login: str = BOT) -> list[str]:
         """The comments of one account on one pull request."""
         return [c["body"] for c in self.comments if (c["number"], c["user"] and c["user"]["login"]) == (number, login)]
+
+    def answer(
+        self, rights: Mapping[str, str], method: str, path: str, query: Mapping[str, list[str]], data: dict[str, Any]
+    ) -> tuple[int, object]:
+        """The status, and what is said, to one who has these rights."""
+
+        def may(scope: str, level: str) -> bool:
+            return rights.get(scope) in ENOUGH[level]
+
+        match method, path.split("/"):
+            case "GET", ["issues", number, "comments"] if may("pull-requests", "read"):
+                size, page = int(query["per_page"][0]), int(query["page"][0])
+                comments = [comment for comment in self.comments if comment["number"] == int(number)]
+                return 200, comments[(page - 1) * size : page * size]
+            case "POST", ["issues", number, "comments"] if may("pull-requests", "write"):
+                return 201, self.say(int(number), data["body"], BOT)
+            case "PATCH", ["issues", "comments", id_] if may("pull-requests", "write"):
+                comment = next(c for c in self.comments if c["id"] == int(id_))
+                comment["body"] = data["body"]
+                return 200, comment
+            case "GET", ["pulls", number] if may("pull-requests", "read"):
+                user = {"login": self.authors.get(int(number), "ada"), "type": "User"}
+                return 200, {"number": int(number), "head": {"sha": self.heads[int(number)]}, "user": user}
+            case "POST", ["check-runs"] if may("checks", "write"):
+                if len(data["output"]["summary"].encode()) > LONGEST_SUMMARY:
+                    return 422, {"message": "summary exceeds a maximum bytesize of 65535"}
+                self.check_runs.append(data)
+                return 201, {"id": len(self.check_runs)}
+            case "GET", ["git", "trees", sha] if may("contents", "read"):
+                return self._tree(sha)
+            case "GET", ["git", "blobs", sha] if may("contents", "read"):
+                content = base64.encodebytes(self._git("cat-file", "blob", sha) or b"").decode()
+                return 200, {"sha": sha, "encoding": "base64", "content": content}
+        return 403, {"message": "Resource not accessible by integration"}
+
+    def _tree(self, sha: str) -> tuple[int, object]:
+        listed = self._git("ls-tree", "-l", "-z", sha)
+        if listed is None:
+            return NOT_FOUND
+        entries = []
+        for line in filter(None, listed.decode().split("\0")):
+            about, path = line.split("\t")
+            mode, kind, oid, size = about.split()
+            entry: dict[str, object] = {"path": path, "mode": mode, "type": kind, "sha": oid}
+            entries.append(entry if size == "-" else entry | {"size": int(size)})
+        return 200, {"sha": sha, "tree": entries, "truncated": False}
+
+    def _git(self, *arguments: str) -> bytes | None:
+        bare = self.repositories / "school" / "class.git"
+        done = subprocess.run(["git", "-C", bare, *arguments], capture_output=True, check=False)
+        return None if done.returncode else done.stdout
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -77,111 +112,28 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        self._answer()
-
-    def do_POST(self) -> None:
-        self._answer()
-
-    def do_PATCH(self) -> None:
-        self._answer()
-
-    def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         url = urlsplit(self.path)
         self.held.requests.append(f"{self.command} {self.path}")
         if self.held.refuses:
             status, headers, message = self.held.refuses.pop(0)
-            self._send(status, message, headers)
-        else:
-            self._api(url.path.removeprefix("/api"), parse_qs(url.query), body)
-
-    def _may(self, scope: str, level: str) -> bool:
+            self._send(status, message.encode(), headers)
+            return
         rights = self.held.tokens.get((self.headers.get("Authorization") or "").removeprefix("Bearer "))
-        if rights is None:
-            self._send(401, {"message": "Bad credentials"})
-        elif (rights.get(scope), level) not in (("read", "read"), ("write", "read"), ("write", "write")):
-            self._send(403, {"message": "Resource not accessible by integration"})
-        else:
-            return True
-        return False
+        path = url.path.removeprefix("/api/repos/school/class/")
+        status, said = NOT_FOUND if path == url.path else (401, {"message": "Bad credentials"})
+        if path != url.path and rights is not None:
+            status, said = self.held.answer(rights, self.command, path, parse_qs(url.query), json.loads(body or "{}"))
+        self._send(status, json.dumps(said).encode(), {})
 
-    def _api(self, path: str, query: Mapping[str, list[str]], body: bytes) -> None:
-        data = json.loads(body) if body else {}
-        for pattern, method, scope, level, answer in _ROUTES:
-            found = re.fullmatch(f"/repos/school/class/{pattern}", path)
-            if found and self.command == method:
-                if self._may(scope, level):
-                    answer(self, found[1] if found.re.groups else "", query, data)
-                return
-        self._send(404, {"message": "Not Found"})
+    do_POST = do_PATCH = do_GET
 
-    def _list_comments(self, number: str, query: _Query, data: _Data) -> None:
-        self._send(200, _page([c for c in self.held.comments if c["number"] == int(number)], query))
-
-    def _new_comment(self, number: str, query: _Query, data: _Data) -> None:
-        self.held.say(int(number), data["body"], BOT)
-        self._send(201, self.held.comments[-1])
-
-    def _change_comment(self, id_: str, query: _Query, data: _Data) -> None:
-        comment = next(c for c in self.held.comments if c["id"] == int(id_))
-        comment["body"] = data["body"]
-        self._send(200, comment)
-
-    def _one_pull(self, number: str, query: _Query, data: _Data) -> None:
-        self._send(200, self.held.pull(int(number)))
-
-    def _new_check_run(self, _: str, query: _Query, data: _Data) -> None:
-        if len(data["output"]["summary"].encode()) > LONGEST_SUMMARY:
-            self._send(422, {"message": "summary exceeds a maximum bytesize of 65535"})
-            return
-        self.held.check_runs.append(data)
-        self._send(201, {"id": len(self.held.check_runs)})
-
-    def _tree(self, sha: str, query: _Query, data: _Data) -> None:
-        listed = self._git("ls-tree", "-l", "-z", sha)
-        if listed is None:
-            self._send(404, {"message": "Not Found"})
-            return
-        entries = []
-        for line in filter(None, listed.decode().split("\0")):
-            (mode, kind, oid, size), path = line.split("\t")[0].split(), line.split("\t")[1]
-            about = {"path": path, "mode": mode, "type": kind, "sha": oid}
-            entries.append({**about, **({"size": int(size)} if size != "-" else {})})
-        self._send(200, {"sha": sha, "tree": entries, "truncated": False})
-
-    def _blob(self, sha: str, query: _Query, data: _Data) -> None:
-        content = base64.encodebytes(self._git("cat-file", "blob", sha) or b"").decode()
-        self._send(200, {"sha": sha, "encoding": "base64", "content": content})
-
-    def _git(self, *arguments: str) -> bytes | None:
-        bare = self.held.repositories / "school" / "class.git"
-        done = subprocess.run(["git", "-C", bare, *arguments], capture_output=True, check=False)
-        return None if done.returncode else done.stdout
-
-    def _send(self, status: int, data: object, headers: Mapping[str, str] | None = None) -> None:
-        content = data.encode() if isinstance(data, str) else json.dumps(data).encode()
+    def _send(self, status: int, content: bytes, headers: Mapping[str, str]) -> None:
         self.send_response(status)
-        for name, value in (headers or {}).items():
+        for name, value in {**headers, "Content-Length": str(len(content))}.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
         """Nothing: `requests` keeps them."""
-
-
-def _page(entries: list[dict[str, Any]], query: Mapping[str, list[str]]) -> list[dict[str, Any]]:
-    size, page = int(query["per_page"][0]), int(query["page"][0])
-    return entries[(page - 1) * size : page * size]
-
-
-_ROUTES = (  # the path after the repository, the method, what it asks of a token, and what answers it
-    (r"issues/(\d+)/comments", "GET", "pull-requests", "read", _Handler._list_comments),
-    (r"issues/(\d+)/comments", "POST", "pull-requests", "write", _Handler._new_comment),
-    (r"issues/comments/(\d+)", "PATCH", "pull-requests", "write", _Handler._change_comment),
-    (r"pulls/(\d+)", "GET", "pull-requests", "read", _Handler._one_pull),
-    (r"git/trees/([0-9a-f]{40})", "GET", "contents", "read", _Handler._tree),
-    (r"git/blobs/([0-9a-f]{40})", "GET", "contents", "read", _Handler._blob),
-    ("check-runs", "POST", "checks", "write", _Handler._new_check_run),
-)
