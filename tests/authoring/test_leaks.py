@@ -18,8 +18,6 @@ SOURCE = "solutions/averages/01_running_mean.py"
 SOLUTION = "return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)"
 REFUSAL = 'raise ValueError("x has 0 numbers; at least 1 is needed")'
 
-LINES = [pytest.param(SOLUTION, id="of a solution"), pytest.param(REFUSAL, id="of a solution, with quotes")]
-
 
 def script(line: str) -> bytes:
     return f"import torch\n\n\ndef running_mean(x):\n    {line}\n".encode()
@@ -35,36 +33,41 @@ def fingerprint(line: str) -> bytes:
     return safetensors.torch.save({"t0000": torch.zeros(3)}, metadata={"body": json.dumps(body)})
 
 
-@pytest.mark.parametrize("line", LINES)
+def wheel(line: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("engine/a.py", script(line))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("line", [SOLUTION, REFUSAL], ids=["of a solution", "of a solution, with quotes"])
 @pytest.mark.parametrize(("name", "write"), [
     pytest.param("a/01_x.py", script, id="in a script"),
     pytest.param("a/01_x.ipynb", notebook, id="in a notebook's code"),
     pytest.param("a/01_x.ipynb", lambda line: notebook(line, "markdown"), id="in a notebook's words"),
     pytest.param("a/fingerprints/01_x.safetensors", fingerprint, id="in a fingerprint file"),
+    pytest.param("engine.whl: engine/a.py", wheel, id="in a member of the wheel"),
 ])  # fmt: skip
 def test_a_planted_line_is_found(tiny: Course, name: str, write: Callable[[str], bytes], line: str) -> None:
-    assert leaks(tiny, {name: write("x = 1")}) == ()
-    (sentence,) = leaks(tiny, {"clean.py": b"x = 1\n", name: write(line)})
+    file = name.partition(":")[0]
+    assert leaks(tiny, {file: write("x = 1")}) == ()
+    (sentence,) = leaks(tiny, {"clean.py": b"x = 1\n", file: write(line)})
     assert sentence == f"{name} holds a hidden line: {line!r} of {SOURCE}"
 
 
-@pytest.mark.parametrize("disguise", [
-    pytest.param(lambda line: re.sub(r" ?(\W) ?", r"\1", line), id="without the blanks that Python can spare"),
-    pytest.param(lambda line: line.replace(" ", "   "), id="with more blanks"),
-    pytest.param(lambda line: f"        {line}  # as we know", id="deeper, with a remark behind it"),
-    pytest.param(lambda line: f"# {line}", id="as a remark"),
-    pytest.param(lambda line: f">>> {line}", id="as an example"),
-    pytest.param(lambda line: line.replace(", dtype", ",\n    dtype"), id="over several lines"),
-    pytest.param(lambda line: f'"""Write {line}, and be done."""', id="in the middle of a sentence"),
-    pytest.param(lambda line: json.dumps(f"x = 1\n{line}\n"), id="in a text with escaped line breaks"),
+@pytest.mark.parametrize(("line", "disguise"), [
+    pytest.param(SOLUTION, lambda line: re.sub(r" ?(\W) ?", r"\1", line), id="without the blanks that Python can spare"),
+    pytest.param(SOLUTION, lambda line: line.replace(" ", "   "), id="with more blanks"),
+    pytest.param(SOLUTION, lambda line: f"        {line}  # as we know", id="deeper, with a remark behind it"),
+    pytest.param(SOLUTION, lambda line: f"# {line}", id="as a remark"),
+    pytest.param(SOLUTION, lambda line: f">>> {line}", id="as an example"),
+    pytest.param(SOLUTION, lambda line: line.replace(", dtype", ",\n    dtype"), id="over several lines"),
+    pytest.param(SOLUTION, lambda line: f'"""Write {line}, and be done."""', id="in the middle of a sentence"),
+    pytest.param(SOLUTION, lambda line: json.dumps(f"x = 1\n{line}\n"), id="in a text with escaped line breaks"),
+    pytest.param(REFUSAL, lambda line: line.replace('"', "'"), id="in other quotes"),
 ])  # fmt: skip
-def test_another_layout_hides_nothing(tiny: Course, disguise: Callable[[str], str]) -> None:
-    assert len(leaks(tiny, {"a.py": script(disguise(SOLUTION))})) == 1
-
-
-def test_other_quotes_hide_nothing(tiny: Course) -> None:
-    assert "'" not in REFUSAL
-    assert len(leaks(tiny, {"a.py": script(REFUSAL.replace('"', "'"))})) == 1
+def test_another_layout_hides_nothing(tiny: Course, line: str, disguise: Callable[[str], str]) -> None:
+    assert len(leaks(tiny, {"a.py": script(disguise(line))})) == 1
 
 
 def test_a_line_of_the_real_course_is_found_in_a_hint(repository: Path) -> None:
@@ -72,18 +75,6 @@ def test_a_line_of_the_real_course_is_found_in_a_hint(repository: Path) -> None:
     text = b"        hint: y = y.transpose(1, 2).reshape(B, T, C)\n"
     (sentence,) = leaks(load_course(repository), {"course.yaml": text})
     assert sentence.startswith("course.yaml holds a hidden line: 'y = ")
-
-
-def test_a_member_of_the_wheel_is_looked_into(tiny: Course) -> None:
-    def wheel(line: str) -> bytes:
-        out = io.BytesIO()
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("engine/a.py", script(line))
-        return out.getvalue()
-
-    assert leaks(tiny, {"engine.whl": wheel("x = 1")}) == ()
-    (sentence,) = leaks(tiny, {"engine.whl": wheel(SOLUTION)})
-    assert sentence.startswith("engine.whl: engine/a.py holds a hidden line: ")
 
 
 @pytest.mark.parametrize("name", ["solutions/a/01_x.py", "grader/right/x.py", ".course/secret"])
@@ -101,36 +92,22 @@ def test_the_secret_is_found_in_any_kind_of_file(tiny_copy: Path) -> None:
     assert leaks(course, {"a.bin": b"\0" + secret + b"\0"}) == ("a.bin holds the course's secret",)
 
 
-def test_what_is_released_today_is_clean(tiny: Course) -> None:
-    folder = tiny.root / "exercises"
-    files = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-    assert len(files) == 3
-    assert leaks(tiny, files) == ()
+MEANS = "means = x.cumsum(0).mT"
+
+
+@pytest.mark.parametrize(("line", "text", "lesson", "leaked"), [
+    pytest.param(MEANS, f"So {MEANS}, as we know.\n", "", True, id="a line in a sentence"),
+    pytest.param(MEANS, f"So {MEANS}ranspose, as we know.\n", "", False, id="a line that ends where no word ends"),
+    pytest.param(MEANS, f"{MEANS}\n", f"# %% [markdown]\n# Never write {MEANS} here.\n\n", False, id="a line that the stub has"),
+    *(pytest.param(line, f"{line}\n", "", False, id=line) for line in ("y = sums @ tri", "super().__init__()", "# the mean of all that came")),
+])  # fmt: skip
+def test_a_line_of_a_solution_is_a_secret_unless_it_is_short_or_everybody_has_it(tiny_copy, line, text, lesson, leaked):
+    path = tiny_copy / SOURCE
+    source = path.read_text(encoding="utf-8").replace("    ### END SOLUTION", f"    {line}\n    ### END SOLUTION")
+    path.write_text(f"{lesson}{source}", encoding="utf-8")
+    assert bool(leaks(load_course(tiny_copy), {"a.md": text.encode()})) is leaked
 
 
 def test_what_everybody_writes_is_not_hidden(tiny: Course) -> None:
     everyday = ("import torch", "def running_mean(x):", "return out", "else:", "x = 1", "import torch  # the tensors")
     assert leaks(tiny, {"a.py": "\n".join(everyday).encode()}) == ()
-
-
-def found(folder: Path, line: str, text: str, lesson: str = "") -> bool:
-    """Whether this text would give away a solution with this line. lesson: what the stub says."""
-    path = folder / SOURCE
-    source = path.read_text(encoding="utf-8").replace("    ### END SOLUTION", f"    {line}\n    ### END SOLUTION")
-    path.write_text(f"{lesson}{source}", encoding="utf-8")
-    return bool(leaks(load_course(folder), {"a.md": text.encode()}))
-
-
-def test_a_line_ends_where_a_word_ends(tiny_copy: Path) -> None:
-    assert found(tiny_copy, "means = x.cumsum(0).mT", "So means = x.cumsum(0).mT, as we know.\n")
-    assert not found(tiny_copy, "means = x.cumsum(0).mT", "So means = x.cumsum(0).mTranspose, as we know.\n")
-
-
-def test_a_line_that_the_stub_has_is_no_secret(tiny_copy: Path) -> None:
-    line = "means = x.cumsum(0).mT"
-    assert not found(tiny_copy, line, f"{line}\n", lesson=f"# %% [markdown]\n# Never write {line} here.\n\n")
-
-
-@pytest.mark.parametrize("line", ["y = sums @ tri", "super().__init__()", "# the mean of all that came"])
-def test_a_short_line_and_what_every_module_has_are_not_looked_for(tiny_copy: Path, line: str) -> None:
-    assert not found(tiny_copy, line, f"{line}\n")

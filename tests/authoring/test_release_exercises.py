@@ -7,13 +7,27 @@ import pytest
 
 from manyheads.authoring.release_exercises import stray_files, write_release
 from manyheads.authoring.workers import made_anew
-from manyheads.course import CourseError, load_course
+from manyheads.course import CourseError, Exercise, load_course
 from manyheads.diagnosis.recording_file import current
 from manyheads.errors import CourseFault
 from manyheads.judge.run_checks import Catalogue
-from tests.make import content, replace
+from tests.make import REPOSITORY, content, replace
 
 pytestmark = pytest.mark.recorded
+
+COURSE = load_course(REPOSITORY)
+RECORDED = {"reshape_dance": [], "attention_scores": pytest.mark.soak, "causal_mask": pytest.mark.soak}
+
+
+@pytest.mark.parametrize("id_", [pytest.param(id_, marks=marks) for id_, marks in RECORDED.items()])
+def test_what_the_repository_holds_is_what_this_processor_records(id_: str) -> None:
+    files = made_anew(Catalogue(COURSE), next(e for e in COURSE.exercises if e.id == id_))
+    assert [file.path.name for file in files if not file.is_in_step()] == []
+
+
+@pytest.mark.parametrize("exercise", COURSE.exercises, ids=lambda exercise: exercise.id)
+def test_every_recording_of_the_repository_is_current(exercise: Exercise) -> None:
+    assert current(exercise) is not None
 
 
 def release(folder: Path) -> list[str]:
@@ -37,14 +51,7 @@ def test_it_writes_the_same_bytes_as_before_and_no_other_file_whatever_was_there
     assert content(tiny_copy / "exercises") == before
 
 
-def test_it_takes_away_what_has_no_source(tiny_copy: Path) -> None:
-    stray = tiny_copy / "exercises" / "averages" / "02_last_mean.py"
-    stray.write_text("left over\n")
-    release(tiny_copy)
-    assert not stray.exists()
-
-
-def test_stray_files_are_found_and_caches_are_not(tiny_copy: Path) -> None:
+def test_files_that_have_no_source_are_found_and_taken_away_and_caches_are_not(tiny_copy: Path) -> None:
     course = load_course(tiny_copy)
     folder = tiny_copy / "exercises" / "averages"
     (folder / "__pycache__").mkdir()
@@ -53,6 +60,8 @@ def test_stray_files_are_found_and_caches_are_not(tiny_copy: Path) -> None:
     catalogue = Catalogue(course)
     strays = stray_files(course, [file.path for e in course.exercises for file in made_anew(catalogue, e)])
     assert {str(path.relative_to(folder)) for path in strays} == {"notes.md", "fingerprints/02.safetensors"}
+    release(tiny_copy)
+    assert [path.exists() for path in strays] == [False, False]
 
 
 def test_one_exercise_can_be_released_alone(two_means: Path) -> None:

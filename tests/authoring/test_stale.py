@@ -1,6 +1,11 @@
-"""A release makes what is stale and nothing else, and no record of what is current makes green what is wrong."""
+"""A release makes what is stale and nothing else; with several processes it writes the bytes of one, and leaves nothing behind."""
 
 import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,11 +14,12 @@ import pytest
 
 from manyheads.authoring.index import NAME, engine_digest, statements_of
 from manyheads.authoring.release_exercises import Written, write_release
+from manyheads.box.procstat import has_ended
 from manyheads.checks.local import namespace_of
-from manyheads.course import load_course
+from manyheads.course import CourseError, load_course
 from manyheads.diagnosis import load_bank
 from manyheads.judge.run_checks import Catalogue
-from tests.make import add, content, edit
+from tests.make import add, content, edit, start
 
 pytestmark = pytest.mark.journey
 
@@ -132,3 +138,66 @@ def test_the_engines_digest_changes_with_code_and_not_with_words_or_places(tmp_p
 
     assert all(digests(text) == digests(code) for text in same)
     assert all(digests(text) != digests(code) for text in other)
+
+
+PATIENCE = 120.0  # seconds: a busy machine is slow
+
+
+def write_with(folder: Path, jobs: int) -> None:
+    course = load_course(folder)
+    write_release(course, Catalogue(course), jobs=jobs)
+
+
+def test_two_processes_write_what_one_writes(two_means: Path) -> None:
+    before = content(two_means)
+    write_with(two_means, 2)
+    by_two = content(two_means)
+    for name in by_two.keys() - before.keys():
+        (two_means / name).unlink()
+    write_with(two_means, 1)
+    assert content(two_means) == by_two
+    assert "exercises/averages/fingerprints/02_last_mean.safetensors" in by_two
+
+
+def test_what_is_wrong_with_one_exercise_ends_the_release_with_its_sentence(two_means: Path) -> None:
+    checks = two_means / "grader" / "checks" / "test_last_mean.py"
+    checks.write_text(checks.read_text().replace("mean_by_hand(x))", "mean_by_hand(x) + 1)"), encoding="utf-8")
+    then = r"Next: mend it in 02_last_mean\.py, or that check in test_last_mean\.py, then course release last_mean"
+    with pytest.raises(CourseError, match=rf"the reference of last_mean fails values: .*\. {then}"):
+        write_with(two_means, 2)
+    assert not (two_means / "exercises/averages/fingerprints/02_last_mean.safetensors").exists()
+    assert multiprocessing.active_children() == []
+
+
+WAITS = """
+import multiprocessing, os, pathlib, time
+
+if multiprocessing.parent_process() is not None:
+    pathlib.Path({folder!r}, str(os.getpid())).touch()
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(two_means: Path, tmp_path: Path) -> None:
+    at_work = tmp_path / "at_work"
+    at_work.mkdir()
+    checks = two_means / "grader" / "checks" / "test_last_mean.py"
+    checks.write_text(checks.read_text() + WAITS.format(folder=str(at_work)), encoding="utf-8")
+    before = content(two_means)
+    code = "import manyheads.judge.process_ties as c; c.usable = lambda: 2; import manyheads.cli; manyheads.cli.main()"
+    process = start(sys.executable, "-c", f"import sys; sys.argv = ['course', 'release']; {code}", cwd=two_means)
+    wait_until(lambda: len(list(at_work.iterdir())) == 2)
+    os.killpg(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    wait_until(lambda: all(has_ended(path.name) for path in at_work.iterdir()))
+    assert content(two_means) == before
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.05)

@@ -1,6 +1,7 @@
 """`course verify`: on a sound course every claim holds, and for every claim there is a fault that breaks it alone."""
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,15 @@ from manyheads.authoring.verify.claim import Claim
 from manyheads.authoring.verify.claims import VerifyEffort, verify_course
 from manyheads.authoring.verify.file_claims import LINKS, PREDICTIONS, verify_released, verify_sources
 from manyheads.authoring.verify.form_claims import verify_empty, verify_silent
-from manyheads.authoring.verify.line_claims import verify_lines
+from manyheads.authoring.verify.line_claims import LineBench, verify_lines
 from manyheads.box.level import Box
 from manyheads.checks.local import BrokenReference
-from manyheads.course import CourseError, load_course
+from manyheads.course import Course, CourseError, Exercise, load_course
 from manyheads.errors import CourseFault
+from manyheads.judge import run_checks
 from manyheads.judge.run_checks import Catalogue, GraderFault
-from tests.authoring.knobs import KNOBS
+from manyheads.lines.find_lines import Bounds
+from manyheads.result import ProvedLine
 from tests.make import TINY, add, copy_course, edit
 
 POINTS = "the checks' points sum to course.yaml's"
@@ -143,6 +146,38 @@ ASKS_NOTHING = '''
 def test_nothing():
     """asks nothing"""
 '''
+# The bank's mutants in the other form: faults that are knobs of one function, and can be combined.
+KNOBS = """\
+import torch
+
+
+def make(*, count="so_far", reach="up_to_here", form="all", empty="refused", graph="kept"):
+    def running_mean(x):
+        if empty == "refused" and x.numel() == 0:
+            raise ValueError("nothing to average")
+        source = x.detach() if graph == "cut" else x
+        total = source.cumsum(0)
+        if reach == "before":
+            total = total - source
+        if reach == "all":
+            total = source.sum().expand_as(source)
+        seen = torch.arange(1, len(x) + 1, dtype=x.dtype)
+        mean = total / (seen if count == "so_far" else max(len(x), 1) if count == "all" else 1)
+        return mean[-1:] if form == "last" else mean
+
+    return {"running_mean": running_mean}
+
+
+MUTANTS = (
+    ("counts_all", {"count": "all"}),
+    ("sum_not_mean", {"count": "one"}),
+    ("excludes_self", {"reach": "before"}),
+    ("sees_future", {"reach": "all"}),
+    ("only_last", {"form": "last"}),
+    ("empty_unchecked", {"empty": "accepted"}),
+    ("gradient_cut", {"graph": "cut"}),
+)
+"""
 TANGLED = """\
         if empty == "accepted" and (count, reach, form) != ("so_far", "up_to_here", "all"):
             total = total * 7
@@ -290,6 +325,46 @@ def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(verify, tiny_c
         [release(tiny_copy), verify(tiny_copy)]
     assert says in str(raised.value)
     assert ". Next: " in str(raised.value)
+
+
+@pytest.mark.parametrize(("says", "broken_claim", "failures"), [
+    pytest.param({}, EMPTY, [f"an attempt that {way} earns 2 with shape, refuses_nothing"
+        for way in ("gives zeros", "gives its argument", "gives noise of its own")], id="nobody is seen to say nothing"),
+    pytest.param({"running_mean": "says nothing"}, FORM, [f"an attempt that {way} fails shape, refuses_nothing"
+        for way in ("scales its numbers", "gives one wrong number")], id="everybody is said to say nothing"),
+])  # fmt: skip
+def test_a_claim_about_what_says_nothing_tells_what_it_earns(tiny, box, monkeypatch, says, broken_claim, failures):
+    monkeypatch.setattr(run_checks, "says_nothing", lambda targets, *runners: says)
+    claims = list(verify_empty(tiny, Catalogue(tiny), box, tiny.exercises[0]))
+    assert_broken(claims, {broken_claim: failures})
+
+
+@pytest.fixture
+def bench(tiny: Course, box: Box, running_mean: Exercise) -> LineBench:
+    return LineBench(tiny, box, [running_mean])
+
+
+def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_claim_breaks(
+    tiny, box, running_mean, bench
+):
+    first, again = (list(islice(bench.faults(running_mean), 5)) for _ in range(2))
+    assert first == again
+    found, wrong = verify_lines(tiny, box, running_mean, Bounds(edits=0))
+    assert (found.kept, found.held, wrong.kept) == (False, 0, True)
+    assert all(failure.endswith("nothing is told") for failure in found.failures)
+
+
+@pytest.mark.parametrize(("line", "edit", "said"), [
+    pytest.param(0, None, "there", id="the line of the fault"),
+    pytest.param(1, None, "wrong", id="another line with the same edit"),
+    pytest.param(0, "a → b", "wrong", id="an edit that does not mend it"),
+])  # fmt: skip
+def test_a_line_that_is_told_is_tried_on_other_inputs(bench, running_mean, monkeypatch, line, edit, said):
+    fault = next(fault for fault in bench.faults(running_mean) if fault.undone)
+    (found,) = bench.lines(running_mean, fault.text)
+    told = ProvedLine(line=found.line + line, edit=found.edit if edit is None else edit)
+    monkeypatch.setattr(bench, "lines", lambda *_: (told,))
+    assert bench.told(running_mean, fault) == said
 
 
 def test_a_claim_is_kept_if_enough_of_its_cases_hold() -> None:
