@@ -1,10 +1,13 @@
-"""course.yaml: what is right is read; what is wrong is named with its file and line."""
+"""course.yaml: what is right is read; what is wrong is named with its file and line. And what stands beside it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from manyheads.course import CourseError, find_course, load_course
+from manyheads.course import Course, CourseError, find_course, load_course
+from manyheads.course.load import course_secret
+from manyheads.course.model import UnknownAssignment, assignment_named, with_neighbours
 
 GOOD = """\
 title: Averages
@@ -140,3 +143,76 @@ def test_the_real_course_loads(repository: Path) -> None:
     first, second = load_course(repository).assignments
     assert (first.id, len(first.exercises), first.points) == ("multi_head_attention", 8, 40)
     assert second.id == "attention_in_practice"
+
+
+@pytest.fixture
+def heads(tmp_path: Path) -> Course:
+    """A course of three assignments."""
+    titles = {"heads": "Multi-head attention", "practice": "Attention in practice", "heads_2": "More heads"}
+    rows = [
+        f"  - {{id: {id_}, title: {title}, exercises: [{{id: e_{id_}, title: E, points: 1, hint: H}}]}}\n"
+        for id_, title in titles.items()
+    ]
+    return load_course(write(tmp_path, "title: T\nassignments:\n" + "".join(rows)))
+
+
+@pytest.mark.parametrize(("name", "found"), [
+    ("heads", "heads"), ("HEADS_2", "heads_2"), ("attention in practice", "practice"), ("multi", "heads"), ("2", "heads_2"),
+])  # fmt: skip
+def test_an_id_a_title_or_a_part_that_no_other_has_is_enough(heads: Course, name: str, found: str) -> None:
+    assert assignment_named(heads, name, in_part=True).id == found
+
+
+@pytest.mark.parametrize(("name", "in_part", "says"), [
+    ("attention", True, "'attention' may be any of these assignments: heads, practice."),
+    ("haeds", True, "there is no assignment 'haeds'; did you mean heads?"),
+    ("tails", True, "there is no assignment 'tails'; there are: heads, practice, heads_2."),
+    ("multi", False, "there is no assignment 'multi'; there are: heads, practice, heads_2."),  # as a file names one
+    (None, True, "of which assignment? There are: heads, practice, heads_2."),
+])  # fmt: skip
+def test_what_is_not_clear_is_one_sentence(heads: Course, name: str | None, in_part: bool, says: str) -> None:
+    with pytest.raises(UnknownAssignment) as caught:
+        assignment_named(heads, name, in_part=in_part)
+    assert str(caught.value) == says
+
+
+def test_the_only_one_need_not_be_named(averages, tiny) -> None:
+    assert assignment_named(tiny, None) == averages
+
+
+def test_neighbours_are_those_that_are_imported_whether_directly_or_not(tmp_path: Path) -> None:
+    texts = {
+        "test_a.py": "from ._shared import x\nfrom . import _other\nimport torch", "_shared.py": "from ._below import x",
+        "_below.py": "x = 1", "_unused.py": "", "_other.py": "from ._shared import x", "broken.py": "from ._shared import (",
+    }  # fmt: skip
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    found = with_neighbours(tmp_path / "test_a.py")
+    assert [path.name for path in found] == ["test_a.py", "_below.py", "_other.py", "_shared.py"]
+    for name in ("broken.py", "missing.py"):
+        assert with_neighbours(tmp_path / name) == [tmp_path / name]
+
+
+def test_the_secret_is_made_on_first_use_stays_and_is_its_owners_alone(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    first = course_secret(tmp_path / "a")
+    assert len(first) >= 32
+    assert course_secret(tmp_path / "a") == first != course_secret(tmp_path / "b")
+    folder = tmp_path / "a" / ".course"
+    assert (folder.stat().st_mode & 0o777, (folder / "secret").stat().st_mode & 0o777) == (0o700, 0o600)
+
+
+@pytest.mark.parametrize(("spoil", "says"), [
+    *(pytest.param(lambda path, mode=mode: path.chmod(mode), r"can be read by others\. Next: chmod 600 .*/secret$", id=oct(mode))
+        for mode in (0o640, 0o604, 0o620, 0o666)),
+    *(pytest.param(lambda path, text=text: path.write_text(text), r"holds no secret\. Next: rm ", id=repr(text))
+        for text in ("", "\n", "short")),
+    pytest.param(lambda path: (path.unlink(), path.parent.rmdir(), path.parent.write_text("in the way")),
+        r"can be neither read nor made .*Next: ", id="a file in the place of its folder"),
+])  # fmt: skip
+def test_a_secret_that_is_none_is_refused(tmp_path: Path, spoil: Callable[[Path], object], says: str) -> None:
+    course_secret(tmp_path)
+    spoil(tmp_path / ".course" / "secret")
+    with pytest.raises(CourseError, match=says):
+        course_secret(tmp_path)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock, Timeout
 
 from manyheads.course import load_course
 from manyheads.diagnosis.recording_file import key_of, read, save
@@ -44,12 +43,7 @@ SECRETS = {  # planted where no attempt may read; none may stand in any output
     "a line of a neighbour's attempt": "manyheads_marker_of_a_neighbour",
 }
 KERNEL = "core_pattern hostname modprobe randomize_va_space shmmax pid_max printk".split()
-SECTIONS = [
-    "exhausting",
-    "wire",
-    "stealing+forging",
-    "tensors+cheats",
-]  # the slowest first; some are one class together
+SECTIONS = ("exhausting", "wire", "stealing+forging", "tensors+cheats")  # the slowest first; some are graded together
 REACHING_OUT = {"exhausting", "stealing", "forging"}  # beyond the attempt's own calls
 OPEN_TO_ALL = ("/tmp", "/dev/shm", "/var/tmp", "/run", "/dev/mqueue")
 MARK = "manyheads_hostile"  # in the name of every file that an attempt makes
@@ -214,37 +208,24 @@ def is_one_plain_sentence(text: str) -> bool:
     return 0 < len(text) <= 300 and "::" not in text and not any(unicodedata.category(c)[0] == "C" for c in text)
 
 
+@dataclass
 class Classes:
     """Classes that were graded, each once, whichever of pytest's workers asks for it first."""
 
-    def __init__(self, folder: Path, wanted: list[str]) -> None:
-        """`wanted`: the sections that this run of pytest will ask for."""
-        self._folder, self._wanted = folder, wanted
+    once: Callable[[str, Callable[[Path], None]], Path]
+
+    def folder_of(self, name: str, make: Callable[[Path], Run]) -> Path:
+        """Where the class of that name was graded."""
+
+        def graded(folder: Path) -> None:
+            folder.mkdir()
+            (folder / "run.json").write_text(json.dumps(asdict(make(folder))))
+
+        return self.once(f"hostile-{name}", graded)
 
     def get(self, name: str, make: Callable[[Path], Run]) -> Run:
-        """The run of that name. While another worker grades it, this one grades a section that is wanted later."""
-        kept = self._folder / f"{name}.json"
-        for section in (*self._wanted, name):
-            if not self._grade(name, make, wait=section == name) and section != name:
-                self._grade(section, lambda root, of=section: grade(root, attempts_of(of)), wait=False)
-        return Run(**json.loads(kept.read_text()))
-
-    def _grade(self, name: str, make: Callable[[Path], Run], wait: bool) -> bool:
-        """Whether the run of that name is there now."""
-        root, kept = self._folder / name, self._folder / f"{name}.json"
-        try:
-            with FileLock(self._folder / f"{name}.lock", timeout=-1 if wait else 0):
-                if not kept.exists():
-                    root.mkdir()
-                    kept.write_text(json.dumps(asdict(make(root))))
-        except Timeout:
-            return False
-        return True
-
-    def folder_of(self, section: str) -> Path:
-        """Where a section was graded."""
-        self.section(section)
-        return self._folder / section
+        """The run of that name."""
+        return Run(**json.loads((self.folder_of(name, make) / "run.json").read_text()))
 
     def section(self, section: str) -> Run:
         """All attempts of a section, each with an honest student before and after it."""
@@ -293,16 +274,8 @@ def among_honest(tricks: Mapping[str | bytes, Place], every: int = 1) -> dict[st
 
 
 @pytest.fixture(scope="session")
-def classes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Classes:
+def classes(once: Callable[[str, Callable[[Path], None]], Path]) -> Classes:
     """Every class that a test of this folder asks for."""
     if shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed: there is no box to attack")
-    shared = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        shared = shared.parent
-    folder = shared / "hostile"
-    folder.mkdir(exist_ok=True)
-    items = request.session.items
-    params = [item.callspec.params for item in items if hasattr(item, "callspec")]
-    asked = [param.get("output", param.get("run")) for param in params]
-    return Classes(folder, [section for section in SECTIONS if section in asked])
+    return Classes(once)

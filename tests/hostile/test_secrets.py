@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.conftest import SECRETS, hands_in
+from tests.hostile.conftest import SECRETS, attempts_of, grade, hands_in
 from tests.make import TINY
 
 SOLUTION = TINY / "solutions" / "averages" / "01_running_mean.py"
@@ -64,7 +64,8 @@ def test_no_command_for_a_ci_and_no_control_character_comes_out(output):
 
 
 def test_the_secrets_were_there_to_be_found(classes):
-    files = (path for path in (classes.folder_of("stealing+forging") / "course").rglob("*") if path.is_file())
+    folder = classes.folder_of("stealing+forging", lambda root: grade(root, attempts_of("stealing+forging")))
+    files = (path for path in (folder / "course").rglob("*") if path.is_file())
     planted = "".join(path.read_text(encoding="utf-8") for path in files if path.suffix != ".safetensors")
     missing = {name for name, secret in SECRETS.items() if secret not in planted}
     assert missing == {"a token of the environment", "a line of a neighbour's attempt"}
