@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -28,29 +29,23 @@ def trial_of(exercise: Exercise, bank: Bank) -> TrialRun:
     return TrialRun(Catalogue(COURSE), exercise, bank, read(exercise.fingerprints))
 
 
-def about_families(*families: Family) -> list[Claim]:
-    exercise = EXERCISES["attention_scores"]
-    bank = replace(load_bank(exercise), families=families)
-    return list(verify_families(exercise, bank, trial_of(exercise, bank).told))
+SCORES, RESHAPE, ATTENTION = (EXERCISES[id_] for id_ in ("attention_scores", "reshape_dance", "self_attention"))
+SCALED = load_bank(SCORES).families
 
 
-SCALED = load_bank(EXERCISES["attention_scores"]).families
+@pytest.mark.parametrize(("families", "kept"), [
+    pytest.param(SCALED, [True], id="numbers that nobody has listed are named"),
+    pytest.param((replace(SCALED[0], id="softmax_missing"), SCALED[0]), [False], id="a family whose mistake has another name breaks it"),
+    pytest.param((), [], id="a bank without families claims nothing"),
+])  # fmt: skip
+def test_families(families: tuple[Family, ...], kept: list[bool]) -> None:
+    bank = replace(load_bank(SCORES), families=families)
+    claims = verify_families(SCORES, bank, trial_of(SCORES, bank).told)
+    assert [claim.kept for claim in claims] == kept
 
 
-def test_numbers_that_nobody_has_listed_are_named() -> None:
-    (claim,) = about_families(*SCALED)
-    assert (claim.failures, claim.held, claim.total) == ((), 6, 6)
-
-
-def test_a_family_whose_mistake_has_another_name_breaks_it_and_a_bank_without_families_claims_nothing() -> None:
-    (claim,) = about_families(replace(SCALED[0], id="softmax_missing"), SCALED[0])
-    assert not claim.kept
-    assert about_families() == []
-
-
-def about_unfinished(id_: str, names_whole: bool = True) -> list[Claim]:
+def about_unfinished(exercise: Exercise, names_whole: bool = True) -> list[Claim]:
     """The claim; without `names_whole` a diagnosis gives up where anything was raised."""
-    exercise = EXERCISES[id_]
     bank, recording = load_bank(exercise), read(exercise.fingerprints)
     whole = trial_of(exercise, bank)
 
@@ -61,48 +56,41 @@ def about_unfinished(id_: str, names_whole: bool = True) -> list[Claim]:
     return list(verify_unfinished(exercise, bank, namespace_of(exercise.solution), recording, trial, 6))
 
 
-def test_mistakes_before_functions_that_are_stubs_are_named() -> None:
-    (claim,) = about_unfinished("reshape_dance")
+def test_mistakes_before_functions_that_are_stubs_are_named_and_where_names_get_lost_the_claim_breaks() -> None:
+    (claim,) = about_unfinished(RESHAPE)
     assert claim.failures == ()
     assert claim.held == claim.total > 3
-
-
-def test_it_breaks_where_names_get_lost_and_an_exercise_of_one_function_has_nothing_after_it() -> None:
-    (claim,) = about_unfinished("reshape_dance", names_whole=False)
+    (claim,) = about_unfinished(RESHAPE, names_whole=False)
     assert (claim.held, claim.kept) == (0, False)
     assert all("before merge_heads: []" in failure for failure in claim.failures)
-    assert about_unfinished("mha_by_loop") == []
+    assert about_unfinished(EXERCISES["mha_by_loop"]) == [], "of one function there is nothing after it"
 
 
-def about_order(id_: str, trial: Trial | None = None) -> list[Claim]:
-    exercise = EXERCISES[id_]
-    trial = trial or trial_of(exercise, load_bank(exercise)).told
-    bank = replace(bank := load_bank(exercise), mutants=bank.mutants[:3])
-    return list(verify_order(exercise, bank, trial, {id(m): trial(m.namespace) for m in bank.mutants}, None))
+def reads_the_order(namespace: Mapping[str, Any]) -> Told:
+    try:
+        first = next(iter(namespace["CausalAttention"](4, 4, 8)._modules), "none")
+    except NotImplementedError:  # a mutant of which nothing is written
+        first = "none"
+    return Told((Diagnosed(id=first, title=first, hint=""),))
 
 
-def test_the_order_of_a_students_layers_decides_no_name() -> None:
-    (claim,) = about_order("self_attention")
-    assert (claim.failures, claim.held, claim.total) == ((), 3, 3)
-    assert about_order("attention_scores", lambda namespace: Told(())) == [], "it has no modules"
-
-
-def test_a_diagnosis_that_reads_the_order_breaks_it() -> None:
-    def trial(namespace):
-        try:
-            first = next(iter(namespace["CausalAttention"](4, 4, 8)._modules), "none")
-        except NotImplementedError:  # a mutant of which nothing is written
-            first = "none"
-        return Told((Diagnosed(id=first, title=first, hint=""),))
-
-    (claim,) = about_order("self_attention", trial)
-    assert not claim.kept
+@pytest.mark.parametrize(("exercise", "trial", "kept"), [
+    pytest.param(ATTENTION, None, [True], id="it decides no name"),
+    pytest.param(ATTENTION, reads_the_order, [False], id="a diagnosis that reads it breaks the claim"),
+    pytest.param(SCORES, lambda namespace: Told(()), [], id="an exercise without modules has none"),
+])  # fmt: skip
+def test_the_order_of_a_students_layers(exercise: Exercise, trial: Trial | None, kept: list[bool]) -> None:
+    bank = load_bank(exercise)
+    trial = trial or trial_of(exercise, bank).told
+    bank = replace(bank, mutants=bank.mutants[:3])
+    claims = verify_order(exercise, bank, trial, {id(m): trial(m.namespace) for m in bank.mutants}, None)
+    assert [claim.kept for claim in claims] == kept
 
 
 def test_another_order_has_other_weights_and_is_gone_afterwards() -> None:
-    namespace = namespace_of(EXERCISES["self_attention"].solution)
+    namespace = namespace_of(ATTENTION.solution)
 
-    def made():
+    def made() -> Any:
         torch.manual_seed(1)
         return namespace["CausalAttention"](4, 4, 8)
 

@@ -3,9 +3,11 @@
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import zipfile
+from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,12 +21,16 @@ from manyheads.authoring.try_repository import standalone_command, try_out
 from manyheads.checks.local import namespace_of
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.run_checks import Catalogue
+from tests.conftest import Run
 from tests.make import REPOSITORY, RIGHT, TINY, WRONG, content
 
 pytestmark = pytest.mark.journey
 
 WHEEL = f"manyheads-{version('manyheads')}-py3-none-any.whl"
 SCRIPT = "exercises/averages/01_running_mean.py"
+
+
+INSTRUCTORS = ("solutions/", "grader/", ".course/", "tests/", "examples/")
 
 
 def released(course: Course) -> list[Path]:
@@ -45,7 +51,7 @@ def whole(tiny: Course, files: dict[str, bytes], tmp_path_factory: pytest.TempPa
     return folder
 
 
-def test_it_holds_what_a_student_needs(whole: Path) -> None:
+def test_it_holds_what_a_student_needs_and_nothing_that_is_the_instructors(whole: Path) -> None:
     there = content(whole)
     for name in (
         "README.md", "AGENTS.md", "Makefile", ".gitignore", ".vscode/tasks.json", "course.yaml", "constraints.txt",
@@ -55,16 +61,10 @@ def test_it_holds_what_a_student_needs(whole: Path) -> None:
     ):  # fmt: skip
         assert there[name], name
     assert len(there) < 25  # a student sees what is theirs
+    assert not [name for name in there if name.startswith(INSTRUCTORS) or "__pycache__" in name]
     for name in ("course.yaml", SCRIPT):
         assert there[name] == (TINY / name).read_bytes()
     assert there[".github/workflows/grade.yml"] == (REPOSITORY / ".github" / "workflows" / "grade.yml").read_bytes()
-
-
-def test_nothing_that_is_the_instructors_is_in_it(whole: Path) -> None:
-    assert (REPOSITORY / "grader").is_dir()
-    for name in content(whole):
-        assert not name.startswith(("solutions/", "grader/", ".course/", "tests/", "examples/")), name
-        assert "__pycache__" not in name
 
 
 def test_the_students_words_are_about_this_course(whole: Path) -> None:
@@ -121,24 +121,30 @@ def test_it_is_the_same_bytes_every_time(tiny: Course, files: dict[str, bytes], 
     assert listed.keys() == files.keys() - {MANIFEST}
 
 
-def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The released engine, in a process that knows of no other."""
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"NO_COLOR": "1", "COLUMNS": "100"}
-    engine = folder.parent / "engine"
-    if not engine.exists():
-        with zipfile.ZipFile(folder / WHEEL) as wheel:
-            wheel.extractall(engine)
-    command = standalone_command(engine, *arguments)
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-
-
-def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes(whole: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "class"
-    shutil.copytree(whole, folder)
-    with zipfile.ZipFile(folder / WHEEL) as wheel:
-        wheel.extractall(tmp_path / "engine")
-    main = tmp_path / "engine" / "manyheads" / "__main__.py"
+def unpacked(wheel: bytes, folder: Path) -> Path:
+    """The engine of a wheel, which says when it is the one that runs."""
+    with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
+        archive.extractall(folder)
+    main = folder / "manyheads" / "__main__.py"
     main.write_text("print('the released engine')\n" + main.read_text())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run_in(files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The released engine in a folder, in a process that knows of no other."""
+    engine = unpacked(files[WHEEL], tmp_path_factory.mktemp("engine"))
+
+    def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"NO_COLOR": "1", "COLUMNS": "100"}
+        command = standalone_command(engine, *arguments)
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes(whole, run_in, tmp_path):
+    folder = shutil.copytree(whole, tmp_path / "class")
     untouched = run_in(folder, "check")
     assert (untouched.returncode, untouched.stderr) == (0, "")
     assert untouched.stdout.startswith("the released engine\nWelcome to Averages: one exercise.")
@@ -161,11 +167,10 @@ def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("release", "--out", "elsewhere"), ("verify",), ("grade", "exercises")])
-def test_what_needs_the_instructors_repository_says_so(whole: Path, arguments: tuple[str, ...]) -> None:
+def test_what_needs_the_instructors_repository_says_so(whole: Path, run_in: Run, arguments: tuple[str, ...]) -> None:
     done = run_in(whole, *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
     needs = f"course {arguments[0]} needs the instructor's repository, with its solutions/; {whole} has none"
-    assert done.stderr == f"course: {needs}. Next: course check\n"
+    assert (done.returncode, done.stderr) == (2, f"course: {needs}. Next: course check\n")
 
 
 def test_no_file_of_the_real_class_repository_holds_a_hidden_line(repository: Path) -> None:
@@ -185,54 +190,42 @@ def without(wheel: bytes, module: str) -> bytes:
 
 
 STUB_LINE = b'    raise NotImplementedError("write this part")\n'
-FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
 
-@pytest.mark.parametrize(("change", "says"), [
-    pytest.param({SCRIPT: (STUB_LINE, b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n")}, "cannot be released: its stub scores 3", id="a stub that earns points"),
-    pytest.param({WHEEL: "manyheads/errors.py"}, "course check` as it is released: ModuleNotFoundError: No module named 'manyheads.errors'", id="an engine that lacks a module"),
+STUB_THAT_EARNS = b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n"
+LACKS_ERRORS = "course check` as it is released: ModuleNotFoundError: No module named 'manyheads.errors'"
+
+
+@pytest.mark.parametrize(("name", "is_handed_over", "says"), [
+    pytest.param(SCRIPT, False, "cannot be released: its stub scores 3", id="a stub that earns points"),
+    pytest.param(SCRIPT, True, "cannot be released: its stub scores 3", id="such a stub, where the rest was handed over before"),
+    pytest.param(WHEEL, False, LACKS_ERRORS, id="an engine that lacks a module"),
+    pytest.param(WHEEL, True, "", id="such an engine, which was handed over before, is not tried again"),
 ])  # fmt: skip
-def test_one_that_would_not_do_is_not_released(tiny, files, change, says):
-    spoilt = dict(files)
-    for name, how in change.items():
-        spoilt[name] = without(spoilt[name], how) if isinstance(how, str) else spoilt[name].replace(*how)
-        assert spoilt[name] != files[name]
-    with pytest.raises(CourseError) as error:
-        try_out(tiny, Catalogue(tiny), spoilt)
-    assert says in str(error.value)
+def test_one_that_would_not_do_is_not_released(tiny, files, name, is_handed_over, says):
+    whole = files[name]
+    spoilt = whole.replace(STUB_LINE, STUB_THAT_EARNS) if name == SCRIPT else without(whole, "manyheads/errors.py")
+    assert spoilt != whole
+    with pytest.raises(CourseError, match=re.escape(says)) if says else nullcontext():
+        try_out(tiny, Catalogue(tiny), files | {name: spoilt}, is_handed_over=is_handed_over)
 
 
-def test_visible_checks_that_the_solution_fails_are_not_released(tiny_copy: Path, files: dict[str, bytes]) -> None:
-    path = tiny_copy / "solutions" / "averages" / "01_running_mean.py"
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_visible_checks_that_a_solution_fails_are_not_released_whatever_process_tries_them(two_means, jobs):
+    course = load_course(two_means)
+    files = bundle(course, write_release(course, Catalogue(course)).files, "@ada")
+    try_out(course, Catalogue(course), files, jobs=jobs)
+    path = two_means / "solutions" / "averages" / "02_last_mean.py"
     path.write_text(path.read_text().replace("x.cumsum(0) /", "2 * x.cumsum(0) /"))
-    with pytest.raises(CourseError, match="`course check` as it is released: ✗ 01 The running mean"):
-        try_out(course := load_course(tiny_copy), Catalogue(course), files)
+    namespace_of.cache_clear()  # as in a process of its own
+    with pytest.raises(CourseError, match="`course check` as it is released: ✗ 02 The last mean"):
+        try_out(course, Catalogue(course), files, jobs=jobs)
 
 
 def test_a_busy_machine_does_not_stop_a_release(tiny_copy: Path, files: dict[str, bytes]) -> None:
     path = tiny_copy / "course.yaml"
     path.write_text(path.read_text().replace("seconds_per_call: 2", "seconds_per_call: 0.000001"))
     try_out(course := load_course(tiny_copy), Catalogue(course), files | {"course.yaml": path.read_bytes()})
-
-
-def test_every_exercise_is_tried_in_whatever_process(two_means: Path) -> None:
-    course = load_course(two_means)
-    files = bundle(course, write_release(course, Catalogue(course)).files, "@ada")
-    try_out(course, Catalogue(course), files, jobs=2)
-    path = two_means / "solutions" / "averages" / "02_last_mean.py"
-    path.write_text(path.read_text().replace("x.cumsum(0) /", "2 * x.cumsum(0) /"))
-    namespace_of.cache_clear()  # as in a process of its own
-    with pytest.raises(CourseError, match="`course check` as it is released: ✗ 02 The last mean"):
-        try_out(course, Catalogue(course), files, jobs=2)
-
-
-def test_of_what_was_handed_over_before_only_the_stubs_are_tried_again(tiny: Course, files: dict[str, bytes]) -> None:
-    without_errors = files | {WHEEL: without(files[WHEEL], "manyheads/errors.py")}
-    try_out(tiny, Catalogue(tiny), without_errors, is_handed_over=True)
-    earns = files[SCRIPT].replace(STUB_LINE, b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n")
-    spoilt = files | {SCRIPT: earns}
-    with pytest.raises(CourseError, match="cannot be released: its stub scores 3"):
-        try_out(tiny, Catalogue(tiny), spoilt, is_handed_over=True)
 
 
 def test_course_release_makes_it_and_says_what_is_next(run_course, tiny_copy, tmp_path):

@@ -1,14 +1,115 @@
-"""What `course doctor` says of a GPU, each thing with the command that would help."""
+"""What `course doctor` says of a machine, each thing with the command that would help: of a GPU, and of AppArmor.
 
+A stand-in for AppArmor, which cannot be loaded here: a bwrap that drops the capabilities of its children.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
 from manyheads.authoring import machine
-from manyheads.authoring.machine import Finding
+from manyheads.authoring.machine import Finding, confinement
+from manyheads.box.namespaces import uid_for_box
 from manyheads.box.nvidia import Driver, Gpu, Places
 from manyheads.course import Course
+
+ALLOW = Path(__file__).parents[2] / "tools" / "allow-namespaces"
+DROPS = """#!/bin/sh
+case "$*" in *attr/apparmor/current) test -n "{label}" && echo "{label}"; exit ;; esac
+for word; do
+    shift
+    [ "$word" = -- ] && set -- "$@" --cap-drop ALL
+    set -- "$@" "$word"
+done
+exec {bwrap} "$@"
+"""
+
+
+def confining(folder: Path, label: str = "") -> Path:
+    """A bwrap whose children have no capability, under this AppArmor label."""
+    return program(folder, "bwrap", DROPS.format(label=label, bwrap=shutil.which("bwrap")))
+
+
+def program(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def allow_namespaces(script: Path, bin_folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
+    return subprocess.run(["sh", script], env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def bin_folder() -> Iterator[Path]:
+    """A folder that the box's uid may enter."""
+    folder = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("label", ["bwrap//&unpriv_bwrap (enforce)", "unpriv_bwrap (enforce)"])
+def test_ubuntus_profile_is_named_with_the_command_that_unloads_it(bin_folder: Path, label: str) -> None:
+    found = confinement(str(confining(bin_folder, label)), uid_for_box())
+    assert "AppArmor's profile bwrap-userns-restrict takes all capabilities" in found[0]
+    assert found[1] == "sudo apparmor_parser --remove /etc/apparmor.d/bwrap-userns-restrict"
+
+
+def test_the_profiles_file_is_enough_where_the_label_cannot_be_read(bin_folder, monkeypatch):
+    monkeypatch.setattr(machine, "PROFILE", bin_folder)
+    found = confinement(str(confining(bin_folder)), uid_for_box())
+    assert "AppArmor's profile" in found[0]
+
+
+def test_another_cause_is_told_without_a_guess(bin_folder: Path) -> None:
+    found = confinement(str(confining(bin_folder, "mine (enforce)")), uid_for_box())
+    assert found == ("what bubblewrap starts cannot make namespaces (AppArmor: mine (enforce))", "")
+
+
+def test_here_nothing_is_taken_and_a_bubblewrap_that_does_not_start_at_all_is_not_explained(bin_folder: Path) -> None:
+    for bwrap in (shutil.which("bwrap"), program(bin_folder, "bwrap", "#!/bin/sh\nexit 1\n")):
+        assert confinement(str(bwrap), uid_for_box()) is None
+
+
+def test_doctor_says_so_and_does_not_claim_the_level(bin_folder, monkeypatch, tiny):
+    confining(bin_folder, "unpriv_bwrap (enforce)")
+    monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
+    found = {(f.about, f.good): f for f in machine.findings(tiny)}
+    assert found["bubblewrap", False].command == machine.UNLOAD
+    assert ("namespaces", False) in found
+
+
+def test_allow_namespaces_tries_bubblewrap_and_not_unshare_alone(bin_folder: Path) -> None:
+    """Here `unshare` may do all that it asks; what bubblewrap starts may not."""
+    confining(bin_folder)
+    asked = bin_folder / "asked"
+    program(bin_folder, "sudo", f'#!/bin/sh\necho "$@" >>{asked}\n')
+    done = allow_namespaces(ALLOW, bin_folder)
+    assert done.returncode != 0
+    assert "unshare failed: Operation not permitted" in done.stderr
+    assert "apparmor_restrict_unprivileged_userns=0" in asked.read_text(), "it has tried to help"
+
+
+def test_allow_namespaces_unloads_the_profile_and_is_content(bin_folder: Path, tmp_path: Path) -> None:
+    """The profile's file is one of the test's own; unloading it is what makes bubblewrap whole again."""
+    profile = tmp_path / "bwrap-userns-restrict"
+    profile.touch()
+    bwrap = confining(bin_folder)
+    program(bin_folder, "sudo", f'#!/bin/sh\ncase "$*" in *"--remove {profile}") rm {bwrap};; esac\n')
+    for name in ("need-bwrap", "system-install"):
+        shutil.copy(ALLOW.with_name(name), tmp_path / name)
+    text = ALLOW.read_text().replace("/etc/apparmor.d/bwrap-userns-restrict", str(profile))
+    done = allow_namespaces(program(tmp_path, "allow-namespaces", text), bin_folder)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.fixture
