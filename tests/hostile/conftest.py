@@ -140,26 +140,16 @@ def outside() -> dict[str, str]:
     return found
 
 
-def grade(
-    root: Path,
-    students: Mapping[str | bytes, Place],
-    *,
-    jobs: int = 1,
-    plant: Callable[[Path], None] = plant_tiny_course,
-    assignment: str = "averages",
-    options: tuple[str, ...] = (),
-    seconds: float = SECONDS_FOR_A_STUDENT,
-    user: int | None = None,
-) -> Run:
+def grade(root: Path, students: Mapping[str | bytes, Place], *, jobs: int = 1, user: int | None = None) -> Run:
     """Grade this class below `root`, and compare the world before and after.
 
-    seconds: the most for one student. user: who grades, and has all of it; else whoever runs the tests.
+    user: who grades, and has all of it; else whoever runs the tests.
     """
     course, submitted, out, scratch = (root / name for name in ("course", "submitted", "out", "scratch"))
-    plant(course)
+    plant_tiny_course(course)
     scratch.mkdir()
     for name, place in students.items():
-        folder = b"/".join((os.fsencode(submitted), os.fsencode(name), os.fsencode(assignment)))
+        folder = b"/".join((os.fsencode(submitted), os.fsencode(name), b"averages"))
         os.makedirs(folder)
         place(Path(os.fsdecode(folder)))
     (out / "of_last_week").mkdir(parents=True)
@@ -171,8 +161,8 @@ def grade(
     report, log = root / "left.json", root / "said.txt"
     command = [sys.executable, "-m", "manyheads", "grade", "submitted", "--course", "course", "--out", "out"]
     command += ["--seed", "0"]  # what neighbours get is compared from run to run
-    limit = str(SECONDS_TO_START + len(students) * seconds)
-    command = [sys.executable, "-I", HERE / "supervise.py", limit, report, *command, "--jobs", str(jobs), *options]
+    limit = str(SECONDS_TO_START + len(students) * SECONDS_FOR_A_STUDENT)
+    command = [sys.executable, "-I", HERE / "supervise.py", limit, report, *command, "--jobs", str(jobs)]
     env = {"PATH": os.environ["PATH"], "HOME": str(root), "TMPDIR": str(scratch), "PYTHONPATH": str(REPOSITORY)}
     env |= {"PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200", "GITHUB_TOKEN": SECRETS["a token of the environment"]}
     who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
@@ -182,7 +172,7 @@ def grade(
     return Run(
         status=status,
         text=log.read_text("utf-8", errors="backslashreplace"),
-        results={path.parent.name: path.read_text("utf-8") for path in sorted(out.glob(f"*/{assignment}.json"))},
+        results={path.parent.name: path.read_text("utf-8") for path in sorted(out.glob("*/averages.json"))},
         changed=[f"{what}: {name}" for what in before for name in changed(before[what], after[what])],
         left_running=json.loads(report.read_text()),
         left_behind=[path.name for path in scratch.iterdir()],
