@@ -1,56 +1,61 @@
-"""What returns several tensors, and what goes on from what it returned, is graded and named like anything else."""
+"""What returns several tensors, and goes on from what it returned, is graded like anything else; what is made to deceive earns nothing.
+
+Of the course that is kv_cache, which returns a pair and is handed back a part of it.
+"""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
 
 from manyheads.box.level import Box
+from manyheads.box.worker.answers import Output, Reply
 from manyheads.box.worker.form import Form
+from manyheads.box.worker.messages import Call
 from manyheads.checks import assert_matches
+from manyheads.checks.answer import Answer
 from manyheads.checks.implementation import Implementation, LocalRunner
 from manyheads.checks.outcome import CheckFailed
-from manyheads.course import Exercise, load_course
+from manyheads.checks.sanitize import kind_name
+from manyheads.course import Course
 from manyheads.diagnosis.recording_file import read
-from manyheads.judge.grade_submission import Judge, Settings
-from manyheads.submission import AttemptSource
-from tests.make import edited
-from tests.structures.conftest import Scored
+from tests.diagnosis.both_sides import Sides, names
 
-Returning = Callable[[str], str]
+RETURNED = "return self.proj(y), (k, v)"
+PAIR = "a pair (y, cache) was expected"
 
 
-def test_a_list_in_place_of_a_tuple_and_a_cache_of_any_kind_are_right(scored: Scored, returning: Returning) -> None:
-    result = scored(returning("[self.proj(y), {0: k, 1: v}]"))
+@pytest.fixture(scope="module")
+def sides(box: Box, tiny: Course) -> Sides:
+    return Sides(box, tiny)
+
+
+def test_a_list_in_place_of_a_tuple_and_a_cache_of_any_kind_are_right(sides: Sides) -> None:
+    result = sides.graded("kv_cache", {RETURNED: "return [self.proj(y), {0: k, 1: v}]"})
     assert [check.evidence for check in result.checks if check.outcome != "passed"] == []
 
 
 @pytest.mark.parametrize(("returned", "sentence"), [
-    ("self.proj(y)", "a pair (y, cache) was expected; yours returned a tensor alone"),
-    ("None", "a pair (y, cache) was expected; yours returned None: is a return missing at its end?"),
-    ("(x, k, v)", "a pair (y, cache) was expected; yours returned a tuple of 3"),
-    ("{'y': x, 'cache': (k, v)}", "a pair (y, cache) was expected; yours returned a dict"),
+    ("self.proj(y)", f"{PAIR}; yours returned a tensor alone"),
+    ("None", f"{PAIR}; yours returned None: is a return missing at its end?"),
+    ("(x, k, v)", f"{PAIR}; yours returned a tuple of 3"),
+    ("{'y': x, 'cache': (k, v)}", f"{PAIR}; yours returned a dict"),
     ("None, (k, v)", "a tensor was expected as y; yours returned None: is a return missing at its end?"),
-    ("(self.proj(y), (k, v)) if cache is None else self.proj(y)",
-        "a pair (y, cache) was expected of call 2; yours returned a tensor alone"),
+    ("(self.proj(y), (k, v)) if cache is None else self.proj(y)", f"{PAIR} of call 2; yours returned a tensor alone"),
 ])  # fmt: skip
-def test_another_structure_gets_one_sentence(scored, returning, returned, sentence):
-    result = scored(returning(returned))
+def test_another_structure_gets_one_sentence(sides: Sides, returned: str, sentence: str) -> None:
+    result = sides.graded("kv_cache", {RETURNED: f"return {returned}"})
     assert {check.evidence for check in result.checks if check.id == "shape"} == {sentence}
 
 
-def test_a_cache_that_is_ignored_is_named(repository: Path, box: Box, kv_cache: Exercise) -> None:
-    judge = Judge(load_course(repository), box, Settings(secret=b"secret", lines=False))
-    ignored = ("B, T, C = x.shape", "cache = None\n        B, T, C = x.shape")
-    text = edited(kv_cache.solution.read_text(encoding="utf-8"), ignored)
-    result = judge.grade_attempt("student", kv_cache, AttemptSource(f"{kv_cache.stem}.py", text))
-    assert [each.id for each in result.diagnosis] == ["cache_ignored"]
+def test_a_cache_that_is_ignored_is_named(sides: Sides) -> None:
+    ignored = {"B, T, C = x.shape": "cache = None\n        B, T, C = x.shape"}
+    assert names(sides.graded("kv_cache", ignored)) == ["cache_ignored"]
 
 
 @pytest.mark.recorded
-def test_sequences_are_recorded_with_their_judged_parts_alone(kv_cache: Exercise) -> None:
-    recorded = read(kv_cache.fingerprints)
+def test_sequences_are_recorded_with_their_judged_parts_alone(sides: Sides) -> None:
+    recorded = read(sides.exercise("kv_cache").fingerprints)
     chunks = [recorded.right(i).outputs for i, call in enumerate(recorded.calls) if len(call.steps) > 1]
     assert any(each.projections for outputs in chunks for each in outputs[::2])
     assert not any(each.projections for outputs in chunks for each in outputs[1::2]), "a cache is the attempt's own"
@@ -69,3 +74,105 @@ def test_a_part_may_be_none() -> None:
         assert_matches(something, nothing)
     with pytest.raises(CheckFailed, match="spread should be a tensor; yours is None"):
         assert_matches(nothing, something)
+
+
+ATTEMPT = """\
+import torch
+from dataclasses import dataclass
+from torch import nn
+
+class Lies(tuple):
+    def __iter__(self):
+        raise SystemExit(0)
+
+    def __len__(self):
+        return 2
+
+    def __eq__(self, other):
+        return True
+
+class Endless(dict):
+    def get(self, name, default=None):
+        return self
+
+    def __getitem__(self, name):
+        return self
+
+    def __missing__(self, name):
+        return self
+
+class Pretends:
+    __class__ = tuple
+
+    def __iter__(self):
+        return iter((torch.ones(1), None))
+
+class Bomb:
+    def __del__(self):
+        raise RuntimeError("no")
+
+    def __repr__(self):
+        raise RuntimeError("no")
+
+def named(name):
+    return type(name, (), {})()
+
+def knot():
+    held = []
+    held.append(held)
+    return held
+
+class CachedSelfAttention(nn.Module):
+    def __init__(self, n_embd, n_head, block_size):
+        super().__init__()
+        self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)
+        self.proj = nn.Linear(n_embd, n_embd, bias=False)
+
+    def forward(self, x, cache=None):
+        return %s
+"""
+
+
+@pytest.mark.parametrize(("returned", "says"), [
+    ("Lies((x,))", "a pair (y, cache) was expected; yours returned a tuple of 1"),
+    ("Lies((x, None))", "values differ"),
+    ("Endless()", "yours returned a dict"),
+    ("Pretends()", "yours returned an object of another type"),
+    ("(x,) * 3_000_000", "yours returned a tuple of 9 or more"),
+    ("knot()", "yours returned a list of 1"),
+    ("(knot(), knot())", "a tensor was expected as y; yours returned a list"),
+    ("(Bomb(), Bomb())", "a tensor was expected as y; yours returned an object of another type"),
+    ("named('without y')", "yours returned an object of another type"),
+    ("(named('in place of 0: a secret'), None)", "yours returned an object of another type"),
+    ("(named('in place of 77: a secret'), None)", "yours returned an object of another type"),
+    ("(named('(opaque)'), None)", "something that is not an answer"),
+])  # fmt: skip
+def test_a_structure_that_lies_earns_nothing(sides: Sides, returned: str, says: str) -> None:
+    result = sides.graded("kv_cache", ATTEMPT % returned)
+    told = " ".join(check.evidence for check in result.checks)
+    assert says in told
+    assert result.score <= (1.5 if returned == "Lies((x, None))" else 0)  # which is a pair of the right shape
+    assert "secret" not in told
+    assert {check.outcome for check in result.checks} <= {"passed", "failed", "error", "crashed"}
+
+
+def test_a_cache_that_is_too_large_costs_its_own_checks(sides: Sides) -> None:
+    result = sides.graded("kv_cache", ATTEMPT % "(x, torch.ones(1 << 33))")
+    assert result.score == 0
+    assert {check.outcome for check in result.checks} <= {"error", "crashed", "failed"}
+
+
+@pytest.mark.parametrize(("kind", "told"), [
+    *((kind, "an object of another type") for kind in ("tuple of 57", "tuple of \u0669", "list of \U0001d7d7",
+        "sparse_31415 float32 tensor", "strided a_secret tensor")),
+    *((kind, f"a {kind}") for kind in ("sparse_coo float32 tensor", "strided complex64 tensor", "jagged float32 tensor")),
+])  # fmt: skip
+def test_a_tensor_of_another_layout_is_told_and_a_name_that_is_a_message_is_not(kind: str, told: str) -> None:
+    assert kind_name(kind) == told
+
+
+@pytest.mark.parametrize("tensor", [None, torch.ones(1)], ids=["a type named after a dtype", "a forged reply"])
+def test_what_has_no_dtype_cannot_name_one(tensor: torch.Tensor | None) -> None:
+    answer = Answer(Call("f"), Reply((Output("float32", tensor, shape=(1,)),)))
+    with pytest.raises(CheckFailed, match="a tensor was expected; yours returned an object of another type"):
+        assert answer.dtype
