@@ -117,6 +117,11 @@ def edit(name: str, old: str, new: str) -> Callable[[Path], object]:
     return lambda folder: replace(folder / name, old, new)
 
 
+def write(name: str, text: str) -> Callable[[Path], object]:
+    """Write a file of the folder that is given later anew."""
+    return lambda folder: (folder / name).write_text(text, encoding="utf-8")
+
+
 def add(name: str, text: str) -> Callable[[Path], object]:
     """Write a file of the folder that is given later, or append to it."""
 

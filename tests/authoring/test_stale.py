@@ -19,7 +19,7 @@ from manyheads.checks.local import namespace_of
 from manyheads.course import CourseError, load_course
 from manyheads.diagnosis import load_bank
 from manyheads.judge.run_checks import Catalogue
-from tests.make import add, content, edit, start
+from tests.make import add, content, edit, start, write
 
 pytestmark = pytest.mark.journey
 
@@ -65,57 +65,50 @@ def test_where_nothing_changed_nothing_is_made_and_the_files_are_the_same(releas
     assert content(released) == before
 
 
-def test_a_copy_elsewhere_is_current_too(released: Path, tmp_path: Path) -> None:
-    released.rename(tmp_path / "elsewhere")
-    assert release(tmp_path / "elsewhere")[0] == 0
+NO_MUTANTS_WORDS = "\nno_mutant_of_this:\n  title: unused\n  explanation: none\n  hints: [a, b, c]\n"
 
 
-@pytest.mark.parametrize("change", [
-    pytest.param(add(SOLUTION, "\n# a remark that students read\n"), id="the solution"),
-    pytest.param(edit(CHECKS, "averages all that came", "averages what came"), id="a check's title"),
-    pytest.param(add("grader/checks/conftest.py", "# a remark\n"), id="the checks' conftest"),
-    pytest.param(edit(BANK, '"len(x)"', '"len(x) + 0"'), id="a mutant"),
-    pytest.param(add(RIGHT, "# a remark\n"), id="a right attempt"),
-    pytest.param(lambda folder: (folder / RIGHT).unlink(), id="a right attempt less"),
-    pytest.param(add(WRONG, "# a remark\n"), id="an unlisted wrong attempt"),
-    pytest.param(lambda folder: (folder / WRONG).unlink(), id="an unlisted wrong attempt less"),
-    pytest.param(edit(TEXTS, "How many numbers are in the mean", "How many are in the mean"), id="a hint"),
-    pytest.param(edit("course.yaml", "How many numbers have", "How many have"), id="the row of course.yaml"),
+@pytest.mark.parametrize(("change", "is_stale"), [
+    pytest.param(add(SOLUTION, "\n# a remark that students read\n"), True, id="the solution"),
+    pytest.param(edit(CHECKS, "averages all that came", "averages what came"), True, id="a check's title"),
+    pytest.param(add("grader/checks/conftest.py", "# a remark\n"), True, id="the checks' conftest"),
+    pytest.param(edit(BANK, '"len(x)"', '"len(x) + 0"'), True, id="a mutant"),
+    pytest.param(add(RIGHT, "# a remark\n"), True, id="a right attempt"),
+    pytest.param(lambda folder: (folder / RIGHT).unlink(), True, id="a right attempt less"),
+    pytest.param(add(WRONG, "# a remark\n"), True, id="an unlisted wrong attempt"),
+    pytest.param(lambda folder: (folder / WRONG).unlink(), True, id="an unlisted wrong attempt less"),
+    pytest.param(edit(TEXTS, "How many numbers are in the mean", "How many are in the mean"), True, id="a hint"),
+    pytest.param(edit("course.yaml", "How many numbers have", "How many have"), True, id="the row of course.yaml"),
+    pytest.param(add(TEXTS, NO_MUTANTS_WORDS), False, id="words for a misconception that no mutant has"),
+    pytest.param(lambda folder: folder.rename(folder.with_name("elsewhere")), False, id="another place"),
 ])  # fmt: skip
-def test_what_an_exercise_is_made_from_makes_its_files_stale(released: Path, change: Callable[[Path], object]) -> None:
+def test_what_an_exercise_is_made_from_makes_its_files_stale_and_nothing_else_does(released, change, is_stale):
     change(released)
-    assert release(released)[0] > 0
-    assert release(released)[0] == 0
+    folder = released if released.exists() else released.with_name("elsewhere")
+    assert (release(folder)[0] > 0) is is_stale
+    assert release(folder)[0] == 0
 
 
-def test_an_exercise_that_another_engine_made_is_made_anew(released: Path) -> None:
-    before = content(released)
-    index = json.loads((released / NAME).read_text(encoding="utf-8"))
+def by_another_engine(folder: Path) -> None:
+    index = json.loads((folder / NAME).read_text(encoding="utf-8"))
     index["running_mean"]["made_from"] = "by another engine"
-    (released / NAME).write_text(json.dumps(index), encoding="utf-8")
-    steps, written = release(released)
-    assert (steps, written.written) == (1, []), "the same files"
-    assert content(released) == before
+    (folder / NAME).write_text(json.dumps(index), encoding="utf-8")
 
 
-def test_what_no_file_is_made_from_makes_nothing_stale(released: Path) -> None:
-    add(TEXTS, "\nno_mutant_of_this:\n  title: unused\n  explanation: none\n  hints: [a, b, c]\n")(released)
-    assert release(released)[0] == 0
+def altered(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-20] + b"0" * 20)
 
 
-@pytest.mark.parametrize("name", [SCRIPT, FINGERPRINTS])
-@pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-20] + b"0" * 20)])
-def test_a_file_that_is_missing_or_was_altered_is_made_again(released, name, harm):
+@pytest.mark.parametrize("harm", [
+    pytest.param(by_another_engine, id="made by another engine"),
+    *(pytest.param(altered(name), id=f"{name} is altered") for name in (SCRIPT, FINGERPRINTS)),
+    *(pytest.param(lambda folder, name=name: (folder / name).unlink(), id=f"{name} is missing") for name in (SCRIPT, FINGERPRINTS)),
+    *(pytest.param(write(NAME, text), id=f"an index of {text!r}")
+        for text in ("", "{}", "<<<<<<< HEAD\n", '{"running_mean": {"made_from": 1}}')),
+])  # fmt: skip
+def test_what_is_missing_or_was_altered_is_made_again_as_it_was(released: Path, harm: Callable[[Path], object]) -> None:
     before = content(released)
-    harm(released / name)
-    assert release(released)[0] > 0
-    assert content(released) == before
-
-
-@pytest.mark.parametrize("text", ["", "{}", "<<<<<<< HEAD\n", '{"running_mean": {"made_from": 1}}'])
-def test_where_the_index_cannot_be_read_everything_is_made(released: Path, text: str) -> None:
-    before = content(released)
-    (released / NAME).write_text(text, encoding="utf-8")
+    harm(released)
     assert release(released)[0] > 0
     assert content(released) == before
 

@@ -23,7 +23,7 @@ from manyheads.judge import run_checks
 from manyheads.judge.run_checks import Catalogue, GraderFault
 from manyheads.lines.find_lines import Bounds
 from manyheads.result import ProvedLine
-from tests.make import TINY, add, copy_course, edit
+from tests.make import TINY, add, copy_course, edit, write
 
 POINTS = "the checks' points sum to course.yaml's"
 WORDS = "every misconception has its words"
@@ -99,11 +99,6 @@ def claims_of(folder: Path, box: Box, pairs: int | None) -> Iterator[Claim]:
 def release(folder: Path) -> None:
     course = load_course(folder)
     write_release(course, Catalogue(course))
-
-
-def write(name: str, text: str) -> Fault:
-    """Write a file anew."""
-    return lambda folder: (folder / name).write_text(text, encoding="utf-8") and None
 
 
 def both(*faults: Fault) -> Fault:

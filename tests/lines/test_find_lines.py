@@ -17,39 +17,31 @@ TWICE = [edit(7, number=1), edit(7, number=2)]
 SIGN, SWAP = edit(3, "sign"), edit(9, "swap")
 
 
-class Tried:
-    """Which texts look well and which pass; notes which were looked at and which were proved."""
-
-    def __init__(self, right: Sequence[Edit], look_well: Sequence[Edit] = ()) -> None:
-        self.right, self.well = {e.after for e in right}, {e.after for e in (*right, *look_well)}
-        self.looked: list[str] = []
-        self.proved: list[str] = []
-
-    def look(self, texts: Sequence[str]) -> list[bool]:
-        self.looked += texts
-        return [text in self.well for text in texts]
-
-    def passes(self, text: str) -> bool:
-        self.proved.append(text)
-        return text in self.right
-
-    def lines(self, edits: Sequence[Edit], /, **bounds: int) -> list[int]:
-        return [each.line for each in find_lines(edits, self.look, self.passes, Bounds(**bounds))]
-
-
-@pytest.mark.parametrize(("edits", "right", "looks_well", "lines", "proofs"), [
-    pytest.param(EDITS, [EDITS[40]], [], [41], 1, id="one line that mends all"),
-    pytest.param(EDITS[::-1], [EDITS[40], EDITS[4]], [], [5, 41], 2, id="two lines, in their order"),
-    pytest.param(EDITS, [EDITS[4], EDITS[40], EDITS[50]], [], [], 3, id="of three lines none"),
-    pytest.param(EDITS, [], [EDITS[3]], [], 1, id="what only looks well is not told"),
-    pytest.param(TWICE, TWICE, [], [7], 1, id="a line is proved once"),
-    pytest.param([SIGN, *EDITS, SWAP], [SIGN, SWAP], [], [3], 1, id="after the first proof only edits of its kind"),
+@pytest.mark.parametrize(("edits", "right", "looks_well", "bounds", "lines", "looks", "proofs"), [
+    pytest.param(EDITS, [EDITS[40]], [], {}, [41], 100, 1, id="one line that mends all"),
+    pytest.param(EDITS[::-1], [EDITS[40], EDITS[4]], [], {}, [5, 41], 100, 2, id="two lines, in their order"),
+    pytest.param(EDITS, [EDITS[4], EDITS[40], EDITS[50]], [], {}, [], 64, 3, id="of three lines none"),
+    pytest.param(EDITS, [], [EDITS[3]], {}, [], 100, 1, id="what only looks well is not told"),
+    pytest.param(TWICE, TWICE, [], {}, [7], 2, 1, id="a line is proved once"),
+    pytest.param([SIGN, *EDITS, SWAP], [SIGN, SWAP], [], {}, [3], 16, 1, id="after the first proof only edits of its kind"),
+    pytest.param(EDITS, [EDITS[40]], [], {"edits": 40}, [], 40, 0, id="no more edits are tried than the bound"),
+    pytest.param(EDITS, [EDITS[40]], [], {"edits": 41}, [41], 41, 1, id="the last edit within the bound"),
+    pytest.param(EDITS, [EDITS[40]], EDITS[:3], {"proofs": 3}, [], 48, 3, id="no more edits are proved than the bound"),
+    pytest.param(EDITS, [EDITS[40]], EDITS[:3], {"proofs": 4}, [41], 100, 4, id="the last proof within the bound"),
 ])  # fmt: skip
-def test_lines_are_told_where_edits_of_them_are_proved(edits, right, looks_well, lines, proofs):
-    tried = Tried(right, looks_well)
-    assert tried.lines(edits) == lines
-    assert len(tried.proved) == proofs
-    assert SWAP.after not in tried.looked
+def test_lines_are_told_where_edits_of_them_are_proved(edits, right, looks_well, bounds, lines, looks, proofs):
+    looked, proved = list[str](), list[str]()
+
+    def look(texts: Sequence[str]) -> list[bool]:
+        looked.extend(texts)
+        return [text in {e.after for e in (*right, *looks_well)} for text in texts]
+
+    def passes(text: str) -> bool:
+        proved.append(text)
+        return text in {e.after for e in right}
+
+    assert [each.line for each in find_lines(edits, look, passes, Bounds(**bounds))] == lines
+    assert (len(looked), len(proved)) == (looks, proofs)
 
 
 def test_a_search_whose_time_is_over_raises_whatever_it_has_found() -> None:
@@ -60,17 +52,3 @@ def test_a_search_whose_time_is_over_raises_whatever_it_has_found() -> None:
 
     with pytest.raises(OutOfTime):
         find_lines(EDITS, look, lambda _: True, Bounds())
-
-
-@pytest.mark.parametrize(("edits", "told"), [(40, []), (41, [41])])
-def test_no_more_edits_are_tried_than_the_bound(edits: int, told: list[int]) -> None:
-    tried = Tried([EDITS[40]])
-    assert tried.lines(EDITS, edits=edits) == told
-    assert len(tried.looked) == edits
-
-
-@pytest.mark.parametrize(("proofs", "told"), [(3, []), (4, [41])])
-def test_no_more_edits_are_proved_than_the_bound(proofs: int, told: list[int]) -> None:
-    tried = Tried([EDITS[40]], look_well=EDITS[:3])
-    assert tried.lines(EDITS, proofs=proofs) == told
-    assert len(tried.proved) == proofs

@@ -67,7 +67,6 @@ def remark(school: School) -> dict[str, Any]:
 
 
 def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(school: School) -> None:
-    school.options["installs"] = True
     school.variables["GPU_RUNNER"] = "gpu-box"
     right = school.pull_request(1, {SCRIPT: RIGHT})
     jobs = school.run(right)

@@ -4,14 +4,11 @@ What it does not know of (a key, an action, a context, a sign) is an error, neve
 """
 
 import json
-import os
 import re
 import secrets
 import shutil
 import subprocess
 import sys
-import sysconfig
-import venv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,14 +22,12 @@ JOB_KEYS = {*"name if needs runs-on timeout-minutes environment permissions conc
 STEP_KEYS = {*"name id if uses with env run continue-on-error".split()}
 SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
 FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
-SYSTEM = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+BIN = Path(sys.executable).parent  # where everything is installed, whatever version of Python is asked for
+PATH = f"{BIN}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 SECONDS = 240  # for one step, on a busy machine
-VENV = Path(sys.executable).parents[1]
-OFFLINE = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}  # all but our engine is installed here already
-INSTALLS = (
-    "Set up what a report needs, which is little",
-    "Install the engine, from the wheel whose hash stands beside it",
-)
+INSTALLS = {  # what pip does is tested elsewhere
+    "Set up what a report needs, which is little", "Install the engine, from the wheel whose hash stands beside it",
+}  # fmt: skip
 
 _SIGNS = {"&&": " and ", "||": " or ", "!": " not "}
 _TOKEN = re.compile(r"'[^']*'|(?P<name>[A-Za-z_][\w.-]*(?:\(\))?)|&&|\|\||[!=]=|[!()]|\s+")
@@ -92,7 +87,6 @@ class Job:
     steps: dict[str, str] = field(default_factory=dict)  # its steps' names: how each ended
     known: dict[str, dict[str, Any]] = field(default_factory=dict)  # what its steps gave, by their ids
     env: dict[str, str] = field(default_factory=dict)
-    paths: list[str] = field(default_factory=list)  # put before PATH for later steps
     after: list[Callable[[], object]] = field(default_factory=list)  # what its actions do where all went well
 
     @property
@@ -120,7 +114,6 @@ class Run:
     refused: str | None = None  # an environment that nobody approves
     device: str = "cpu"  # in place of the one that job `gpu` asks for
     tools: str = ""  # a folder whose programs come before all others
-    installs: bool = False  # by pip, where that is what is tested; else the engine is that of this environment
     look: Callable[[Job], object] = lambda job: None
     attempt: int = 1
     jobs: dict[str, Job] = field(default_factory=dict)
@@ -180,7 +173,7 @@ class Run:
             try:
                 if "uses" in step:
                     about["outputs"] = ACTIONS[step["uses"].split("@")[0]](self, done, **given) or {}
-                elif self.installs or name not in INSTALLS:
+                elif name not in INSTALLS:
                     about["outputs"] = self._shell(fill(step["run"], known), env, done)
             except ActionFailed as problem:
                 done.steps[name] = "failure"
@@ -196,12 +189,12 @@ class Run:
         program = done.folder / "temp" / f"{number}.sh"
         program.write_text(script)
         own = {
-            "PATH": os.pathsep.join([*filter(None, [self.tools]), *done.paths, SYSTEM]),
+            "PATH": f"{self.tools}:{PATH}" if self.tools else PATH,
             "HOME": str(done.folder / "home"), "CI": "true", "GITHUB_ACTIONS": "true", "RUNNER_TEMP": str(program.parent),
             "GITHUB_API_URL": f"{self.service.address}/api", "GITHUB_SERVER_URL": self.service.address,
             "GITHUB_REPOSITORY": "school/class", "GITHUB_EVENT_NAME": self.event_name,
             "GITHUB_EVENT_PATH": str(done.folder / "event.json"), "GITHUB_WORKSPACE": str(done.work),
-            **OFFLINE, **{name: str(path) for name, path in files.items()}, **env,
+            **{name: str(path) for name, path in files.items()}, **env,
         }  # fmt: skip
         told: dict[str, Any] = {
             "stdout": subprocess.PIPE,
@@ -211,22 +204,16 @@ class Run:
         }
         ran = subprocess.run([*SHELL, program], cwd=done.work, env=own, check=False, **told)
         done.said += ran.stdout
-        done.env |= _pairs(files["GITHUB_ENV"])
-        done.paths[:0] = files["GITHUB_PATH"].read_text().splitlines()
+        assert not any(files[name].read_text() for name in ("GITHUB_ENV", "GITHUB_PATH")), "no step of ours uses these"
         done.summary += files["GITHUB_STEP_SUMMARY"].read_text()
         if ran.returncode:
             raise ActionFailed(f"exit status {ran.returncode}")
-        return _pairs(files["GITHUB_OUTPUT"])
+        return dict(line.split("=", 1) for line in files["GITHUB_OUTPUT"].read_text().splitlines())
 
 
 def load_workflow(text: str) -> dict[str, Any]:
     """A workflow's YAML; its `on`, which YAML reads as true, under its own name."""
     return {("on" if key is True else key): value for key, value in yaml.safe_load(text).items()}
-
-
-def _pairs(path: Path) -> dict[str, str]:
-    """NAME=value lines. Ours write no blocks of several."""
-    return dict(line.split("=", 1) for line in path.read_text().splitlines())
 
 
 def checkout(run: Run, job: Job, persist_credentials: str = "", repository: str = "school/class", **given: str) -> None:
@@ -244,20 +231,13 @@ def checkout(run: Run, job: Job, persist_credentials: str = "", repository: str 
     (target / ".git").mkdir()  # where a careless checkout would leave its token
     if path == "course":  # the environment that `make setup` would take minutes to build is this very one
         (target / ".venv").mkdir()
-        (target / ".venv" / "bin").symlink_to(VENV / "bin")
+        (target / ".venv" / "bin").symlink_to(BIN)
         (target / ".venv" / ".ready").touch()
 
 
 def setup_python(run: Run, job: Job, **given: str) -> Mapping[str, str]:
-    """A `python` with everything installed, whatever version was asked for; where pip is tested, all but our engine."""
+    """The version of Python, by which caches are named."""
     assert given.keys() == {"python-version"}
-    job.paths.insert(0, str(VENV / "bin"))
-    if run.installs and (job.work / "engine.sha256").exists():
-        place = job.folder / "python"
-        venv.create(place, with_pip=False)
-        sites = sysconfig.get_paths(vars={"base": str(place), "platbase": str(place)})
-        (Path(sites["purelib"]) / "everything.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
-        job.paths.insert(0, str(place / "bin"))
     return {"python-version": "3.12.1"}
 
 
