@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import os
 import shutil
 import subprocess
 import sys
@@ -60,25 +59,14 @@ def test_what_students_get_has_no_templates_and_is_the_same_bytes_every_time() -
     assert not [name for name in names if name.startswith(CONTENT)]
 
 
-def install(folder: Path) -> subprocess.CompletedProcess[str]:
-    script = REPOSITORY / "tools" / "install-engine"
-    command = ["sh", str(script), sys.executable, "", "--target", "here"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-
-
-def test_pip_installs_it_and_refuses_one_that_was_changed(tmp_path: Path) -> None:
+def test_pip_refuses_one_that_was_changed(tmp_path: Path) -> None:
+    """That it installs the one that is named: test_installed_wheel.py."""
     for name, content in engine_wheel().items():
         (tmp_path / name).write_bytes(content)
-    done = install(tmp_path)
-    assert done.returncode == 0, done.stderr
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PYTHONPATH": str(tmp_path / "here")}
-    where = [sys.executable, "-c", "import manyheads; print(manyheads.__file__)"]
-    found = subprocess.run(where, cwd="/", env=environment, capture_output=True, text=True).stdout
-    assert found.startswith(str(tmp_path))
-    shutil.rmtree(tmp_path / "here")
     digest, rest = (tmp_path / HASH_FILE).read_text().split(" ", 1)
     (tmp_path / HASH_FILE).write_text(f"{hashlib.sha256(digest.encode()).hexdigest()} {rest}")
-    refused = install(tmp_path)
+    command = ["sh", str(REPOSITORY / "tools" / "install-engine"), sys.executable, "", "--target", "here"]
+    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert refused.returncode != 0
     assert "THESE PACKAGES DO NOT MATCH THE HASHES" in refused.stderr
     assert not (tmp_path / "here").exists()

@@ -216,7 +216,7 @@ def load_workflow(text: str) -> dict[str, Any]:
     return {("on" if key is True else key): value for key, value in yaml.safe_load(text).items()}
 
 
-def checkout(run: Run, job: Job, persist_credentials: str = "", repository: str = "school/class", **given: str) -> None:
+def checkout(run: Run, job: Job, repository: str = "school/class", **given: str) -> None:
     """The repository at a commit or at its default branch. A private one opens with its key alone."""
     ref, key, path = given.pop("ref", "main"), given.pop("ssh-key", ""), given.pop("path", ".")
     assert given == {"persist-credentials": "false"}, given
