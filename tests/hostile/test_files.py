@@ -14,9 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.course import load_course
-from manyheads.submission import find_submissions
-from tests.make import RIGHT, TINY
+from tests.make import RIGHT
 
 from .conftest import FILE, Run, among_honest, grade, hands_in
 
@@ -202,24 +200,6 @@ def test_refused_names_are_said_and_touch_nobody(named, classes):
     classes.assert_untouched(named)
     assert not {"\x1b", "\x9b"} & {*named.text}
     assert not [line for line in named.text.splitlines() if line.lstrip(" │").startswith("::")]
-
-
-@pytest.mark.parametrize("level", ["student", "assignment"])
-def test_a_folder_that_is_a_link_is_no_submission(tmp_path, level):
-    course = load_course(TINY)
-    honest = tmp_path / "submitted" / "honest" / "averages"
-    honest.mkdir(parents=True)
-    hostile = tmp_path / "submitted" / "hostile"
-    if level == "student":
-        hostile.symlink_to(honest.parent)
-    else:
-        hostile.mkdir()
-        (hostile / "averages").symlink_to(course.root / "solutions" / "averages")
-    (honest / FILE).touch()
-    found, (link,) = find_submissions(course, tmp_path / "submitted")
-    assert [submission.student for submission in found] == ["honest"]
-    assert link.path == {"student": "hostile", "assignment": "hostile/averages"}[level]
-    assert "is a link" in link.reason
 
 
 def test_a_device_is_not_read(run):
