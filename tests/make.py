@@ -56,6 +56,21 @@ def start(*command: object, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen([*map(str, command)], env=known, start_new_session=True, **said, **options)
 
 
+def git(folder: Path, *arguments: str, at: str = "") -> str:
+    """What git says, with nobody's configuration. at: the time of a commit, which is now where it is not given."""
+    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
+    for who in ("AUTHOR", "COMMITTER"):
+        own |= {
+            f"GIT_{who}_NAME": "school",
+            f"GIT_{who}_EMAIL": "school@example.org",
+            **({f"GIT_{who}_DATE": at} if at else {}),
+        }
+    command = ["git", "-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, env=own, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode().strip()
+
+
 def replies(box: Box, limits: Limits, load: str | Load, *calls: Call, seconds: float = 20.0) -> list[Reply]:
     """What an attempt in a process of its own answers to these calls; where there are none, to being loaded."""
     connection = box.attempt(limits)

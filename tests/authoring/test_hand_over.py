@@ -10,8 +10,7 @@ import pytest
 from manyheads.authoring.class_repository import MANIFEST, hand_over
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
-from tests.make import RIGHT, TINY, content
-from tests.workflows.school import git
+from tests.make import RIGHT, TINY, content, git
 
 SCRIPT = "exercises/averages/01_running_mean.py"
 REFUSED = ": nothing is written"

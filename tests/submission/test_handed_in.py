@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,6 +17,7 @@ from manyheads.result import HandedIn
 from manyheads.submission import collect_downloads, find_submissions
 from manyheads.submission.collect_downloads import collect
 from manyheads.submission.lay_out import handed_in, read_memory
+from tests.make import git
 
 from .conftest import DANCE
 
@@ -88,18 +88,15 @@ def test_canvas_says_late_and_not_when_and_of_all_others_that_they_are_in_time(r
     assert when() == {"ada_1": ("late", "Canvas"), "bela_2": ("in time", "Canvas")}
 
 
-def git(folder: Path, *arguments: str, at: str = "2026-11-20T10:00:00+01:00") -> None:
-    own = {"HOME": str(folder), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
-    who = "-c user.name=a -c user.email=a@b -c init.defaultBranch=main -c protocol.file.allow=always".split()
-    subprocess.run(["git", *who, *arguments], cwd=folder, env={**os.environ, **own}, check=True, capture_output=True)
+TEN, ELEVEN = "2026-11-20T10:00:00+01:00", "2026-11-20T11:00:00+01:00"
 
 
 def forged(clone: Path, commit: str, change: Callable[[str], str]) -> None:
     """Make this commit anew, with another text, and check it out."""
-    own = partial(subprocess.run, cwd=clone, capture_output=True, text=True, check=True)
-    text = change(own(["git", "cat-file", "commit", commit]).stdout)
-    made = own(["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"], input=text).stdout
-    assert made != own(["git", "rev-parse", commit]).stdout
+    text = change(git(clone, "cat-file", "commit", commit))
+    command = ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"]
+    made = subprocess.run(command, cwd=clone, input=text, capture_output=True, text=True, check=True).stdout
+    assert made.strip() != git(clone, "rev-parse", commit)
     (clone / ".git" / "refs" / "heads" / "main").write_text(made)
 
 
@@ -112,10 +109,10 @@ def clone(tmp_path: Path) -> Path:
     hand_in(folder, "exercises")
     git(folder, "init")
     git(folder, "add", ".")
-    git(folder, "commit", "-m", "done")
+    git(folder, "commit", "-m", "done", at=TEN)
     (folder / "README.md").write_text("mine")
     git(folder, "add", ".")
-    git(folder, "commit", "-m", "more", at="2026-11-20T11:00:00+01:00")
+    git(folder, "commit", "-m", "more", at=ELEVEN)
     return folder
 
 

@@ -1,8 +1,6 @@
 """A school: the private course, the class repository, pull requests against it, and runs of its workflow."""
 
-import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +10,7 @@ import torch
 
 from manyheads.authoring.class_repository import bundle, hand_over
 from manyheads.course import load_course
-from tests.make import REPOSITORY, TINY, copy_course
+from tests.make import REPOSITORY, TINY, copy_course, git
 from tests.workflows.hosted.runner import Job, Run, load_workflow
 from tests.workflows.hosted.service import Service
 
@@ -22,19 +20,9 @@ WORKFLOW = ".github/workflows/grade.yml"
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def git(folder: Path, *arguments: str) -> str:
-    """What git says."""
-    identity = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
-    for who in ("AUTHOR", "COMMITTER"):
-        identity |= {f"GIT_{who}_NAME": "school", f"GIT_{who}_EMAIL": "school@example.org"}
-    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, env=identity, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode().strip()
-
-
 def publish(folder: Path, bare: Path) -> str:
     """Commit a folder, and put it where the service looks for it; the commit."""
-    git(folder, "init", "--quiet", "--initial-branch", "main")
+    git(folder, "init", "--quiet")
     git(folder, "add", "--all", "--force", ".")
     git(folder, "commit", "--quiet", "--message", "as released")
     git(folder, "clone", "--quiet", "--bare", str(folder), str(bare))
