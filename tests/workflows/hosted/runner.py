@@ -144,12 +144,8 @@ class Run:
             (done.folder / folder).mkdir(parents=True)
         (done.folder / "event.json").write_text(json.dumps(self.event))
         own = self.environments.get(environment, {"secrets": {}, "vars": {}})
-        known |= {
-            "secrets": own["secrets"],
-            "vars": {**self.variables, **own["vars"]},
-            "steps": done.known,
-            "env": done.env,
-        }
+        known |= {"secrets": own["secrets"], "vars": {**self.variables, **own["vars"]}}
+        known |= {"steps": done.known, "env": done.env}
         done.label = fill(job["runs-on"], known)
         done.env |= {key: fill(value, known) for key, value in job.get("env", {}).items()}
         done.env |= {"DEVICE": self.device} if "DEVICE" in done.env else {}
@@ -196,13 +192,8 @@ class Run:
             "GITHUB_EVENT_PATH": str(done.folder / "event.json"), "GITHUB_WORKSPACE": str(done.work),
             **{name: str(path) for name, path in files.items()}, **env,
         }  # fmt: skip
-        told: dict[str, Any] = {
-            "stdout": subprocess.PIPE,
-            "stderr": subprocess.STDOUT,
-            "text": True,
-            "timeout": SECONDS,
-        }
-        ran = subprocess.run([*SHELL, program], cwd=done.work, env=own, check=False, **told)
+        command, both = [*SHELL, program], {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        ran = subprocess.run(command, cwd=done.work, env=own, text=True, timeout=SECONDS, check=False, **both)
         done.said += ran.stdout
         assert not any(files[name].read_text() for name in ("GITHUB_ENV", "GITHUB_PATH")), "no step of ours uses these"
         done.summary += files["GITHUB_STEP_SUMMARY"].read_text()
