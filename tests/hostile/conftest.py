@@ -19,7 +19,7 @@ import pytest
 
 from manyheads.course import load_course
 from manyheads.diagnosis.recording_file import key_of, read, save
-from tests.hostile.one_line import sources
+from tests.hostile.tricks import sources
 from tests.make import REPOSITORY, RIGHT, TINY, copy_course
 
 HERE = Path(__file__).parent
