@@ -82,9 +82,13 @@ class School:
         self.service.authors[number] = login
         git(work, "push", "--quiet", "--force", "origin", f"HEAD:refs/pull/{number}/head")
         repository = {"full_name": f"{login}/class" if fork else "school/class", "fork": fork}
-        about = {"number": number, "head": {"sha": head, "ref": more.pop("branch", login), "repo": repository}}
-        about["user"] = {"login": login, "type": "Bot" if login.endswith("[bot]") else "User"}
-        pull = {**about, "title": "", "body": "", **more}
+        pull = {
+            "head": {"sha": head, "ref": more.pop("branch", login), "repo": repository},
+            "title": "",
+            "body": "",
+            **more,
+        }
+        pull |= {"number": number, "user": {"login": login, "type": "Bot" if login.endswith("[bot]") else "User"}}
         return {
             "action": "synchronize",
             "number": number,
