@@ -20,20 +20,20 @@ from manyheads.checks.draw import Draw
 from manyheads.checks.implementation import Implementation, LocalRunner
 from manyheads.checks.local import LocalRecordingRunner, namespace_of, namespace_of_source
 from manyheads.checks.outcome import AttemptRaised, CheckFailed, CheckOutcome
-from manyheads.course import Course, Exercise
+from manyheads.course import Exercise, load_course
 from manyheads.judge.run_checks import CheckRun, HiddenChecks
+from tests.make import REPOSITORY
 
-MODULES = ["self_attention", "weight_split", "fused_qkv", "sdpa_equivalence"]
+EXERCISES = {exercise.id: exercise for exercise in load_course(REPOSITORY).assignments[0].exercises}
+SELF_ATTENTION, _, _, SDPA = MODULES = [
+    EXERCISES[id_] for id_ in ("self_attention", "weight_split", "fused_qkv", "sdpa_equivalence")
+]
 TOO_LARGE_FOR_FLOAT16 = {"self_attention": "bmm_baddbmm", "weight_split": "bmm_batch_of_heads"}  # they fill with -1e9
 OVERFLOW = "value cannot be converted to type Half without overflow"
 WITH_TORCH_2_6 = {("expanded_mask", OVERFLOW)}  # seen there, and not with 2.13
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what attempts say costs nothing
-
-
-@pytest.fixture
-def exercise(course: Course, request: pytest.FixtureRequest) -> Exercise:
-    return next(e for e in course.assignments[0].exercises if e.id == request.param)
+of_each = pytest.mark.parametrize("exercise", MODULES, ids=lambda exercise: exercise.id)
 
 
 def checks_of(exercise: Exercise) -> ModuleType:
@@ -67,7 +67,7 @@ def raised_in_half_precision(exercise: Exercise, checks: ModuleType, device: str
     return raised - WITH_TORCH_2_6
 
 
-@pytest.mark.parametrize("exercise", MODULES, indirect=True)
+@of_each
 def test_the_tolerance_is_what_right_attempts_need_and_a_few_times_no_more(exercise: Exercise) -> None:
     checks = checks_of(exercise)
     errors: dict[str, list[float]] = defaultdict(list)
@@ -98,7 +98,6 @@ def masked(scores: torch.Tensor, fill: float = -math.inf) -> torch.Tensor:
     return scores.masked_fill(torch.ones_like(scores).triu(1).bool(), fill)
 
 
-@pytest.mark.parametrize("exercise", ["self_attention"], indirect=True)
 @pytest.mark.parametrize(("attempt", "evidence"), [
     pytest.param(attention(lambda s: masked(s, -1e9)), "^RuntimeError$", id="a fill that float16 cannot hold"),
     pytest.param(attention(lambda s: masked(s * 1e6 / 1e6)),
@@ -108,15 +107,14 @@ def masked(scores: torch.Tensor, fill: float = -math.inf) -> torch.Tensor:
         r"^under autocast in float16, the output differs by 2\.\d% of the largest value; rounding explains 0\.5%$",
         id="more than float16 rounds"),
 ])  # fmt: skip
-def test_what_half_precision_breaks_is_seen(exercise, attempt, evidence):
+def test_what_half_precision_breaks_is_seen(attempt, evidence):
     with pytest.raises(CheckFailed, match=evidence):
-        half_precision(exercise, attempt)
+        half_precision(SELF_ATTENTION, attempt)
 
 
-@pytest.mark.parametrize("exercise", ["self_attention"], indirect=True)
-def test_a_minimum_that_fits_the_dtype_is_as_good_as_infinity(exercise: Exercise) -> None:
-    half_precision(exercise, attention(masked))
-    half_precision(exercise, attention(lambda s: masked(s, torch.finfo(s.dtype).min)))
+def test_a_minimum_that_fits_the_dtype_is_as_good_as_infinity() -> None:
+    half_precision(SELF_ATTENTION, attention(masked))
+    half_precision(SELF_ATTENTION, attention(lambda s: masked(s, torch.finfo(s.dtype).min)))
 
 
 class Holding:
@@ -136,9 +134,8 @@ class Holding:
 
 
 @pytest.mark.parametrize(("fused", "named"), [(False, "delegated"), (True, "materialised")])
-@pytest.mark.parametrize("exercise", ["sdpa_equivalence"], indirect=True)
-def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(exercise, fused, named):
-    check = checks_of(exercise).test_memory
+def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(fused, named):
+    check = checks_of(SDPA).test_memory
     check(Implementation(frugal := Holding(0.2)), Draw(0))
     assert frugal.asked is not None
     assert (frugal.asked.memory, frugal.asked.dtype) == (True, "float32")  # no fast kernel of a GPU does float64
@@ -147,10 +144,9 @@ def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(exercise, fu
     assert caught.value.suspect == named
 
 
-@pytest.mark.parametrize("exercise", ["sdpa_equivalence"], indirect=True)
-def test_where_no_memory_is_reported_the_check_is_skipped_with_the_reason(exercise: Exercise) -> None:
+def test_where_no_memory_is_reported_the_check_is_skipped_with_the_reason() -> None:
     with pytest.raises(pytest.skip.Exception, match="does not say how much memory"):
-        checks_of(exercise).test_memory(Implementation(Holding(None)), Draw(0))
+        checks_of(SDPA).test_memory(Implementation(Holding(None)), Draw(0))
 
 
 def outcomes_on(device: str, exercise: Exercise) -> dict[str, CheckOutcome]:
@@ -161,7 +157,7 @@ def outcomes_on(device: str, exercise: Exercise) -> dict[str, CheckOutcome]:
     return {outcome.id: outcome for outcome in HiddenChecks([path], device="cuda").run(path, run)}
 
 
-@pytest.mark.parametrize("exercise", MODULES, indirect=True)
+@of_each
 def test_the_reference_passes_what_a_gpu_adds_and_it_is_worth_no_points(exercise: Exercise) -> None:
     outcomes = outcomes_on("cpu", exercise)
     assert outcomes.keys() >= {"half_precision"}
@@ -170,24 +166,21 @@ def test_the_reference_passes_what_a_gpu_adds_and_it_is_worth_no_points(exercise
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(
-    "exercise", [*MODULES, "attention_scores", "causal_mask", "reshape_dance", "mha_by_loop"], indirect=True
-)
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
 def test_on_a_gpu_the_reference_passes_every_check_against_itself_on_the_cpu(exercise):
     assert {o.outcome for o in outcomes_on("cuda", exercise).values()} == {"passed"}
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("exercise", MODULES, indirect=True)
+@of_each
 def test_on_a_gpu_right_attempts_stay_within_the_tolerance(exercise: Exercise) -> None:
     assert raised_in_half_precision(exercise, checks_of(exercise), "cuda") == too_large(exercise)
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("exercise", ["sdpa_equivalence"], indirect=True)
-def test_on_a_gpu_the_path_by_hand_holds_a_matrix_and_the_fast_one_does_not(exercise: Exercise) -> None:
-    checks = checks_of(exercise)
-    gpu = Implementation(LocalRunner(namespace_of(exercise.solution), "cuda"))
+def test_on_a_gpu_the_path_by_hand_holds_a_matrix_and_the_fast_one_does_not() -> None:
+    checks = checks_of(SDPA)
+    gpu = Implementation(LocalRunner(namespace_of(SDPA.solution), "cuda"))
     checks.test_memory(gpu, Draw(0))
     x, weights = Draw(0)(1, 4096, 192), checks.weights_of(Draw(0), 192)
     asked = gpu.asking(dtype="float32", memory=True)
