@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from manyheads.box.connection import Answer, AttemptEnded, Connection, End
+from manyheads.box.connection import Answer, AttemptEnded, Connection, End, Spent
 from manyheads.box.level import Box
 from manyheads.box.replies import BadReply
 from manyheads.box.worker import wire
@@ -28,7 +28,7 @@ class KeptBox:
 
     def __init__(self, box: Box, path: Path) -> None:
         """Open the file, or make it."""
-        self.level, self.start_seconds = box.level, box.start_seconds
+        self.level = box.level
         self.start, self.asked = box.attempt, 0
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = sqlite3.connect(path)
@@ -63,7 +63,7 @@ class KeptBox:
 
 class _KeptConnection(Connection):
     def __init__(self, box: KeptBox, limits: Limits) -> None:
-        self.received = 0
+        self.spent = Spent()
         self._box, self._its_limits = box, limits
         self._real: Connection | None = None
         self._sent: list[Ask] = []  # so far, for a process that is started late
@@ -92,7 +92,7 @@ class _KeptConnection(Connection):
         loaded.update(b"%d %s" % (self._counts[data], data))
         reply = self._box.reply(loaded.digest(), lambda: ask(self._process()))
         self._sent.append(ask)
-        self.received += len(reply)
+        self.spent.received += len(reply)
         try:
             return read(reply)
         except BadReply as error:

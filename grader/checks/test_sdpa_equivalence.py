@@ -49,9 +49,10 @@ from ._causal_attention import (
     steep,
     weights_of,
 )
+from ._planted import planting
 
 PATHS = {"flash=True": {"flash": True}, "flash=False": {"flash": False}}
-PLANTED = ((8.0, 0.3), (-8.0, 0.3), (8.0, 0.77))  # what SDPA's result is changed by: either sign, and two sequences
+PLANTED = (planting(8.0, 0.3), planting(-8.0, 0.3), planting(8.0, 0.77))  # either sign, and two sequences
 PLANT_SHOWS = 1e-3  # of the largest number: planting changes one number in thousands by its own size and more
 PARTED = 0.1  # what planting alone leaves between the paths: far more than rounding
 
@@ -230,7 +231,7 @@ def judge_fast_path(attempt, draw, s):
     weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C)
     asleep = module(attempt.asking(watch=True, random=True), s, weights, flash=True)
     for made, when in ((asleep, ""), (asleep.training(), ", in training mode,")):  # dropout is 0 in either
-        answer, planted = made(x), made.asking(planted=PLANTED[0])(x)
+        answer, planted = made(x), made.asking(around=PLANTED[0])(x)
         assert_shape(answer, x.shape)
         seen = answer.reply.operations
         expect(seen.fused, f"flash=True{when} does not go through F.scaled_dot_product_attention", "delegated")
@@ -255,7 +256,7 @@ def test_measures(attempt, draw):
     s = sizes_of(draw)
     weights = weights_of(draw, s.C)
     for planted in PLANTED:
-        asked = attempt.asking(random=True, planted=planted)
+        asked = attempt.asking(random=True, around=planted)
         given, x, apart = measured_first(asked, draw, s, weights)
         if float(apart.abs().max()) > PARTED:
             judge_measure(asked, s, weights, x, given, apart)

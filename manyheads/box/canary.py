@@ -41,29 +41,20 @@ class CanaryReport:
         return not self.leaks and not self.error
 
 
-@dataclass(frozen=True)
-class _Bait:
-    """What is planted outside, and where it can be reached from inside if anything leaks."""
-
-    files: tuple[str, ...]
-    tcp: int
-    udp: int
-    abstract: str
-    name: str  # of the daemon
-
-
 def run_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()) -> CanaryReport:
     """Let the canary loose in a fresh attempt of this box.
 
     `root`: the course's folder; `hidden`: the files of the course that no attempt may find, wherever copies of them
     stand.
     """
+    source = Path(__file__).with_name("canary_tricks.py").read_text(encoding="utf-8")
+    described = "\n".join(_described(path) for path in hidden)
+    own: dict[str, object] = {"course_files": described, "processes": limits.processes, "files_mib": limits.files_mib}
     with _planted(root) as bait:
         connection = box.attempt(limits)
-        source = Path(__file__).with_name("canary_tricks.py").read_text(encoding="utf-8")
         try:
-            loaded = connection.ask(Load(source, "canary.py"), box.start_seconds + SECONDS)
-            reply = connection.ask(Call("escapes", tuple(_arguments(bait, limits, hidden))), SECONDS)
+            loaded = connection.ask(Load(source, "canary.py"), SECONDS)
+            reply = connection.ask(Call("escapes", kwargs=own | bait), SECONDS)
         except AttemptEnded as ended:
             return CanaryReport((), f"the canary ended early: {ended}")
         finally:
@@ -73,7 +64,7 @@ def run_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()
             return CanaryReport((), f"the canary did not answer: {raised}")
         flags = reply.outputs[0].tensor.tolist()
         leaks = [name for name, flag in zip(_TRICKS, flags, strict=True) if flag]
-        if is_running(bait.name):
+        if is_running(str(bait["name"])):
             leaks.append("left a process behind")
         return CanaryReport(tuple(leaks))
 
@@ -97,18 +88,6 @@ _TRICKS = (
 )
 
 
-def _arguments(bait: _Bait, limits: Limits, hidden: Sequence[Path]) -> Iterator[object]:
-    yield "\n".join(bait.files)
-    yield "\n".join(_described(path) for path in hidden)
-    yield PLANTED
-    yield bait.tcp
-    yield bait.udp
-    yield bait.abstract
-    yield limits.processes
-    yield limits.files_mib
-    yield bait.name
-
-
 def _described(path: Path) -> str:
     """Return a file as `canary_tricks._finds` reads it."""
     content = path.read_bytes()
@@ -116,8 +95,11 @@ def _described(path: Path) -> str:
 
 
 @contextmanager
-def _planted(root: Path) -> Iterator[_Bait]:
-    """Secrets in files that anybody may read, listeners on this host, a variable in our environment."""
+def _planted(root: Path) -> Iterator[dict[str, object]]:
+    """Plant secrets in files that anybody may read, listeners on this host, a variable in our environment.
+
+    Yields arguments of `canary_tricks.escapes`: where each would be reached from inside, and the name of a daemon.
+    """
     token = secrets.token_hex(8)
     with contextlib.ExitStack() as stack:
         files = []
@@ -136,6 +118,11 @@ def _planted(root: Path) -> Iterator[_Bait]:
         unix.listen()
         os.environ[PLANTED] = token
         stack.callback(os.environ.pop, PLANTED, None)
-        yield _Bait(
-            tuple(files), tcp.getsockname()[1], udp.getsockname()[1], f"\0canary-{token}", f"canary-{token[:6]}"
-        )
+        yield {
+            "files": "\n".join(files),
+            "variable": PLANTED,
+            "tcp": tcp.getsockname()[1],
+            "udp": udp.getsockname()[1],
+            "abstract": f"\0canary-{token}",
+            "name": f"canary-{token[:6]}",
+        }

@@ -1,134 +1,145 @@
-"""The judge's end of one attempt's connection: every read has a deadline on the judge's clock, and every length a cap."""
+"""The judge's end of one attempt's connection: every read has a deadline, and every length a cap.
+
+A deadline counts the attempt's own time: what it ran or slept, not what it waited for a processor. So a busy machine costs
+no points. The clock on the wall bounds the rest, at ten times as much.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import io
 import os
 import select
 import signal
-import socket
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
+from .procstat import ran
 from .replies import BadReply, read_reply, split
 from .worker import wire
 from .worker.answers import Reply
 from .worker.limits import MIB, Limits
 from .worker.messages import Batch, Message
 
-# The judge's end of a connection to an attempt, as bytes. Each operation has a deadline of its own.
-
-_PIPE_BYTES = 1 << 18  # as large as a socket's buffer, so that a message of usual size is sent in one piece
-_F_SETPIPE_SZ = 1031
-
-
-class Channel(Protocol):
-    """Sends and receives bytes."""
-
-    def has_data(self) -> bool:
-        """Return whether there are bytes to receive now."""
-
-    def send(self, data: memoryview, seconds: float) -> int:
-        """Send some of the data; return how many bytes. Raises TimeoutError, and OSError if the other side has closed."""
-
-    def receive(self, count: int, seconds: float) -> bytes:
-        """Return at most `count` bytes; none if the other side has closed. Raises TimeoutError, OSError."""
-
-    def close(self) -> None:
-        """Close it."""
-
-
-class SocketChannel:
-    """A connected socket: for an attempt that is an interpreter of its own, on any system."""
-
-    def __init__(self, connected: socket.socket) -> None:
-        self._socket = connected
-
-    def has_data(self) -> bool:
-        """Return whether bytes wait to be received."""
-        self._socket.setblocking(False)
-        try:
-            return bool(self._socket.recv(1, socket.MSG_PEEK))
-        except BlockingIOError:
-            return False
-
-    def send(self, data: memoryview, seconds: float) -> int:
-        """Send what can be sent within `seconds`, and return how many bytes that was. Raises TimeoutError."""
-        self._socket.settimeout(seconds)
-        return self._socket.send(data)
-
-    def receive(self, count: int, seconds: float) -> bytes:
-        """Receive at most `count` bytes within `seconds`; none at the end. Raises TimeoutError."""
-        self._socket.settimeout(seconds)
-        return self._socket.recv(count)
-
-    def close(self) -> None:
-        """Close this end."""
-        self._socket.close()
-
-
-class PipeChannel:
-    """Two pipes: for an attempt in the box, which must hold no socket of ours (see `Pipes` in `worker.zygote`)."""
-
-    def __init__(self) -> None:
-        """Make them. `theirs`: the descriptors for the other side, to receive from and to send to; close them."""
-        theirs_in, ours_out = os.pipe()
-        ours_in, theirs_out = os.pipe()
-        self.theirs = (theirs_in, theirs_out)
-        self._in, self._out = os.fdopen(ours_in, "rb", buffering=0), os.fdopen(ours_out, "wb", buffering=0)
-        for end in (ours_in, ours_out):
-            os.set_blocking(end, False)
-            with contextlib.suppress(OSError):  # a user may have no more pages for pipes
-                _enlarge(end)
-
-    def has_data(self) -> bool:
-        """Return whether bytes wait to be received."""
-        return bool(_wait(self._in.fileno(), select.POLLIN, 0.0) & select.POLLIN)
-
-    def send(self, data: memoryview, seconds: float) -> int:
-        """Send what can be sent within `seconds`, and return how many bytes that was. Raises TimeoutError."""
-        if not _wait(self._out.fileno(), select.POLLOUT, seconds):
-            raise TimeoutError
-        return self._out.write(data) or 0
-
-    def receive(self, count: int, seconds: float) -> bytes:
-        """Receive at most `count` bytes within `seconds`; none at the end. Raises TimeoutError."""
-        if not _wait(self._in.fileno(), select.POLLIN, seconds):
-            raise TimeoutError
-        return os.read(self._in.fileno(), count)
-
-    def close(self) -> None:
-        """Close this end."""
-        self._in.close()
-        self._out.close()
-
-
-def _wait(descriptor: int, event: int, seconds: float) -> int:
-    """Wait for the event, an error or the end; 0 if the time is over."""
-    poll = select.poll()
-    poll.register(descriptor, event)
-    ready = poll.poll(seconds * 1000)
-    return ready[0][1] if ready else 0
-
-
-def _enlarge(pipe: int) -> None:
-    import fcntl  # Windows has none
-
-    fcntl.fcntl(pipe, _F_SETPIPE_SZ, _PIPE_BYTES)
-
-
-# The judge's end of one attempt's connection. Every read has a deadline on the judge's clock, and every length a cap.
-
 Answer = TypeVar("Answer")
 
+WALL = 10  # how many times its own time an attempt may take by the clock on the wall
+# All replies of an attempt together are at most so many times the largest allowed one. They are kept for the diagnosis:
+# without a bound, one student's replies of 30 MiB took the judge to 5 GiB and 85 s.
+ALL_REPLIES = 4
+GRACE = 2.0  # seconds for the kernel to end an attempt and report its exit status
+_SOON = 0.01  # seconds until its own time is read again, at least
 _WINDOWS_ERROR = 0xC  # the first digit of an exit code that is an NTSTATUS of severity error
 _WINDOWS_REASONS = {
     0xC0000005: " (a crash in native code)",
     0xC00000FD: " (its stack is full: is there an endless recursion?)",
 }
-GRACE = 2.0  # seconds for the kernel to end an attempt and report its exit status
+_SIGNAL_REASONS = {
+    "SIGSEGV": " (a crash in native code)",
+    "SIGKILL": " (out of memory, killed, or it closed the connection)",
+}
+
+
+class Channel:
+    """The judge's end of two pipes, or of a socket. Its files do not block."""
+
+    def __init__(self, receives: io.RawIOBase, sends: io.RawIOBase) -> None:
+        self._receives, self._sends = receives, sends
+
+    def send(self, data: memoryview, seconds: float) -> int:
+        """Send what can be sent within `seconds`, and return how many bytes that was. Raises OSError."""
+        return self._sends.write(data) or 0 if _is_ready(self._sends, True, seconds) else 0
+
+    def receive(self, count: int, seconds: float) -> bytes:
+        """Return at most `count` bytes; none where none come within `seconds`. Raises OSError, also at the end."""
+        data = self._receives.read(count) if _is_ready(self._receives, False, seconds) else None
+        if data == b"":
+            raise ConnectionResetError
+        return data or b""
+
+    def close(self) -> None:
+        """Close the files."""
+        self._receives.close()
+        self._sends.close()
+
+
+def _is_ready(file: io.RawIOBase, to_write: bool, seconds: float) -> bool:
+    """Wait until the file can be read, or written to, or its other side has closed."""
+    if not hasattr(select, "poll"):  # on Windows
+        return any(select.select([] if to_write else [file], [file] if to_write else [], [], seconds))
+    poll = select.poll()
+    poll.register(file, select.POLLOUT if to_write else select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+class OwnTime:
+    """What an attempt ran or slept, of the seconds that an answer takes.
+
+    The kernel tells how long its main thread waited for a processor (schedstat). Other threads of its own, and children, can
+    keep that one waiting, so what all of them ran counts, too (stat).
+    """
+
+    def __init__(self, files: Sequence[int] = ()) -> None:
+        """files: its schedstat and its stat, opened; none where this system has no such files."""
+        self._files = files
+        self._before = (0.0, 0.0)  # what it had waited and run when the last answer had come
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin to count anew, for the next answer."""
+        self._before = self._now()
+
+    def of(self, seconds: float) -> float:
+        """Return how much of these seconds was its own."""
+        waited, busy = (now - before for now, before in zip(self._now(), self._before, strict=True))
+        return min(seconds, max(seconds - waited, busy))
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in self._files:
+            os.close(file)
+        self._files = ()
+
+    def _now(self) -> tuple[float, float]:
+        try:
+            schedstat, stat = (os.pread(file, 1000, 0) for file in self._files)
+            return int(schedstat.split()[1]) / 1e9, ran(stat.decode(errors="replace"))
+        except (OSError, ValueError, IndexError):  # it has ended, or nobody knows
+            return self._before
+
+
+class _Deadline:
+    """Seconds of an attempt's own for one answer, and WALL times as many by the clock on the wall."""
+
+    def __init__(self, own_time: OwnTime, seconds: float) -> None:
+        self._own_time, self._seconds, self._started = own_time, seconds, time.monotonic()
+
+    @property
+    def passed(self) -> float:
+        """The seconds that have passed."""
+        return time.monotonic() - self._started
+
+    def left(self) -> float:
+        """Return how long to wait before this is asked again. Raises TimeoutError, which says what limit was met."""
+        seconds, passed = self._seconds, self.passed
+        if passed < seconds:
+            return seconds - passed
+        if (own := self._own_time.of(passed)) >= seconds:
+            raise TimeoutError(f"No answer within {seconds:.2g} seconds: is there an endless loop?")
+        if passed >= WALL * seconds:
+            whole = f"No answer within {WALL * seconds:.2g} seconds"
+            raise TimeoutError(f"{whole}, for most of which it waited for a processor.")
+        return max(_SOON, min(seconds - own, WALL * seconds - passed))
+
+
+@dataclass
+class Spent:
+    """What all processes of one attempt have taken so far: seconds of their own, and bytes of replies."""
+
+    seconds: float = 0.0
+    received: int = 0
 
 
 class End(StrEnum):
@@ -150,10 +161,16 @@ class AttemptEnded(Exception):
 class Connection:
     """Sends messages to one attempt's process and reads its replies. Unusable after AttemptEnded."""
 
-    def __init__(self, data: Channel, limits: Limits, exit_code: Callable[[float], int | None]) -> None:
-        """`exit_code(seconds)` ends the process if it still runs, and returns its exit code as Popen has it, None if unknown."""
+    def __init__(
+        self, data: Channel, limits: Limits, exit_code: Callable[[float], int | None], time_files: Sequence[int] = ()
+    ) -> None:
+        """`exit_code(seconds)` ends the process if it still runs, and returns its exit code as Popen has it, None if unknown.
+
+        time_files: see OwnTime.
+        """
         self._data, self._limits, self._exit_code = data, limits, exit_code
-        self.received = 0  # bytes of all replies so far
+        self._own_time = OwnTime(time_files)
+        self.spent = Spent()
 
     def ask(self, message: Message, seconds: float) -> Reply:
         """Send a message and read its reply. Raises AttemptEnded."""
@@ -171,76 +188,58 @@ class Connection:
         """Send a message and read its answer with `read`, which may raise BadReply. Raises AttemptEnded."""
         return self._exchange(read, wire.encode(message), seconds)
 
-    def _exchange(self, read: Callable[[bytes], Answer], data: bytes, seconds: float) -> Answer:
-        deadline = time.monotonic() + seconds
-        try:
-            self._refuse_early_reply()
-            self._send(data, deadline)
-            (length,) = wire.LENGTH.unpack(self._read(wire.LENGTH.size, deadline))
-            if length > self._limits.reply_mib * MIB:
-                raise BadReply(f"its answer is larger than {self._limits.reply_mib} MiB")
-            self.received += length
-            return read(self._read(length, deadline))
-        except BadReply as error:
-            self.close()
-            raise AttemptEnded(End.BAD_REPLY, f"The attempt sent something that is not an answer: {error}.") from None
-        except TimeoutError:
-            self.close()
-            raise AttemptEnded(
-                End.TIMEOUT, f"No answer within {seconds:.2g} seconds: is there an endless loop?"
-            ) from None
-        except OSError:
-            raise AttemptEnded(End.CRASHED, self._how_it_ended()) from None
-
     def close(self) -> None:
         """End the attempt's process and all that it started."""
         self._data.close()
+        self._own_time.close()
         self._exit_code(GRACE)
 
-    def _refuse_early_reply(self) -> None:
-        if self._data.has_data():
-            raise BadReply("it answered before it was asked")
+    def _exchange(self, read: Callable[[bytes], Answer], data: bytes, seconds: float) -> Answer:
+        try:
+            return read(self._answer(data, seconds))
+        except BadReply as error:
+            self.close()
+            raise AttemptEnded(End.BAD_REPLY, f"The attempt sent something that is not an answer: {error}.") from None
+        except TimeoutError as error:
+            self.close()
+            raise AttemptEnded(End.TIMEOUT, str(error)) from None
+        except OSError:
+            raise AttemptEnded(End.CRASHED, self._how_it_ended()) from None
 
-    def _send(self, data: bytes, deadline: float) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[self._data.send(view, _left(deadline)) :]
+    def _answer(self, data: bytes, seconds: float) -> bytes:
+        """Send the data and return the bytes of the answer. Raises BadReply, TimeoutError, OSError."""
+        deadline, view, most = _Deadline(self._own_time, seconds), memoryview(data), self._limits.reply_mib
+        try:
+            if self._data.receive(1, 0.0):
+                raise BadReply("it answered before it was asked")
+            while view:
+                view = view[self._data.send(view, deadline.left()) :]
+            (length,) = wire.LENGTH.unpack(self._receive(wire.LENGTH.size, deadline))
+            self.spent.received += length
+            if length > most * MIB:
+                raise BadReply(f"its answer is larger than {most} MiB")
+            if self.spent.received > ALL_REPLIES * most * MIB:
+                raise BadReply(f"all its answers together are larger than {ALL_REPLIES * most} MiB")
+            return self._receive(length, deadline)
+        finally:
+            self.spent.seconds += self._own_time.of(deadline.passed)
+            self._own_time.begin()
 
-    def _read(self, count: int, deadline: float) -> bytes:
-        data = bytearray()
-        while len(data) < count:
-            chunk = self._data.receive(min(count - len(data), MIB), _left(deadline))
-            if not chunk:
-                raise ConnectionResetError
-            data += chunk
-        return bytes(data)
+    def _receive(self, count: int, deadline: _Deadline) -> bytes:
+        received = bytearray()
+        while len(received) < count:
+            received += self._data.receive(min(count - len(received), MIB), deadline.left())
+        return bytes(received)
 
     def _how_it_ended(self) -> str:
         self._data.close()
+        self._own_time.close()
         code = self._exit_code(GRACE)
         if code is None:
             return "The attempt's process ended in the middle of a call."
         if code < 0:
-            return f"The attempt's process was ended by {_signal_name(-code)}."
+            name = signal.Signals(-code).name if -code in list(signal.Signals) else f"signal {-code}"
+            return f"The attempt's process was ended by {name}{_SIGNAL_REASONS.get(name, '')}."
         if code >> 28 == _WINDOWS_ERROR:
             return f"The attempt's process was ended by Windows, with 0x{code:08X}{_WINDOWS_REASONS.get(code, '')}."
         return f"The attempt ended its own process (exit status {code}) in place of answering."
-
-
-def _left(deadline: float) -> float:
-    """Return the seconds until the deadline. Raises TimeoutError if none are left."""
-    if (left := deadline - time.monotonic()) <= 0:
-        raise TimeoutError
-    return left
-
-
-def _signal_name(number: int) -> str:
-    reasons = {
-        "SIGSEGV": " (a crash in native code)",
-        "SIGKILL": " (out of memory, killed, or it closed the connection)",
-    }
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-    return name + reasons.get(name, "")

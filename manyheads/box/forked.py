@@ -1,28 +1,28 @@
-"""The `process` level, by forking this process: torch is imported once, and each attempt costs a few milliseconds.
-
-This box is only for a student's own check. An attempt starts with a copy of this process's memory, which therefore must
-hold nothing secret: the judge, which holds the hidden checks, never uses this box.
-"""
+"""Boxes that fork attempts without namespaces: for a student's own check, and for a container whose root can make none."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Collection
-from types import TracebackType
-from typing import Self
+from pathlib import Path
 
 import torch
 
-from .connection import Connection
 from .contents import box_modules
-from .level import Box, Level
-from .process import ENVIRONMENT, ProcessBox
-from .warm import start_attempt
-from .worker.imports import allow_only
-from .worker.limits import Limits
-from .worker.wire import READY
+from .level import Box
+from .names import BoxUnavailable, Level
+from .namespaces import refuse_alone, uid_for_box
+from .process import ENVIRONMENT, ProcessBox, site_packages
+from .warm import WarmBox
+from .worker.attempt import allow_only
+
+_PR_SET_NO_NEW_PRIVS = 38
 
 
 def open_own_box(*, meta: bool = False) -> Box:
@@ -35,53 +35,51 @@ def open_own_box(*, meta: bool = False) -> Box:
 
 def _has_pidfd() -> bool:
     """Return whether the supervisor can wait for the end of an attempt by a pidfd, as Linux can since 5.3."""
-    if not hasattr(os, "pidfd_open"):
-        return False
-    try:
+    with contextlib.suppress(AttributeError, OSError):
         os.close(os.pidfd_open(os.getpid()))
-    except OSError:
-        return False
-    return True
+        return True
+    return False
 
 
-class ForkedBox:
-    """Forks a zygote at the start, which then forks the attempts. It sets torch to one thread in this process too."""
+class ForkedBox(WarmBox):
+    """Forks this process, so that torch is imported once, and sets torch to one thread in it.
+
+    An attempt starts with a copy of this process's memory, which therefore must hold nothing secret: the judge, which holds
+    the hidden checks, never uses this box.
+    """
 
     level = Level.PROCESS
-    start_seconds = 1.0
 
     def __init__(self, meta: bool) -> None:
+        self._meta = meta
+        self._start()
+
+    def _start(self) -> None:
         torch.set_num_threads(1)  # after OpenMP has started threads, forked children hang
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         modules = box_modules()
         self._zygote = os.fork()
         if self._zygote == 0:
             self._control.close()
-            _serve(theirs, meta, modules)
+            _serve(theirs, self._meta, modules)
         theirs.close()
-        self._control.recv(len(READY))
+        self._has_started()
 
-    def attempt(self, limits: Limits) -> Connection:
-        """Return a connection to a new process."""
-        return start_attempt(self._control, limits)[0]
+    def _is_there(self) -> bool:
+        return os.waitid(os.P_PID, self._zygote, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def _close(self) -> None:
         self._control.close()
         os.waitpid(self._zygote, 0)
 
 
 def _serve(control: socket.socket, meta: bool, modules: Collection[str]) -> None:
     """Run the zygote. Never returns. modules: what attempts may import."""
-    from .worker.zygote import main  # imported late, because it needs modules that only Linux has
+    from .worker.zygote import main, make_meta_ready  # imported late, because it needs modules that only Linux has
 
     try:
         if meta:
-            from .worker.meta import make_ready
-
-            make_ready()
+            make_meta_ready()
         allow_only(modules)
         os.setsid()  # Ctrl-C reaches only the command, which then ends this process
         os.environ.clear()
@@ -89,3 +87,60 @@ def _serve(control: socket.socket, meta: bool, modules: Collection[str]) -> None
         main(control.detach(), Level.PROCESS)
     finally:
         os._exit(0)
+
+
+class UserBox(WarmBox):
+    """Level `user`: a zygote of a uid that owns nothing. What others may not read or write, its attempts may not."""
+
+    level = Level.USER
+
+    def __init__(self) -> None:
+        """Start it. Raises BoxUnavailable where this process is not root, and so can start none under another uid."""
+        uid = uid_for_box()
+        if uid is None:
+            raise BoxUnavailable(
+                "level user needs root, which alone can start a process as another user. Next: course doctor"
+            )
+        refuse_alone()
+        self._uid = uid
+        self._start()
+
+    def _start(self) -> None:
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._zygote = subprocess.Popen(
+                [sys.executable, "-I", "-B", "-X", "utf8", "-c", _code(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,
+                env=ENVIRONMENT,
+                user=self._uid,
+                group=self._uid,
+                extra_groups=[],
+            )
+        if not self._has_started():
+            self._close()
+            raise BoxUnavailable(f"level user does not start here: may others enter {sys.prefix}? Next: course doctor")
+
+    def _is_there(self) -> bool:
+        return self._zygote.poll() is None
+
+    def _close(self) -> None:
+        self._control.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._zygote.pid, signal.SIGKILL)
+        self._zygote.wait()
+
+
+def _code(descriptor: int) -> str:
+    """Return what the zygote runs. No program is to give it rights: none such as sudo does."""
+    root = str(Path(__file__).parents[2])
+    return (
+        f"import ctypes; ctypes.CDLL(None).prctl({_PR_SET_NO_NEW_PRIVS}, 1, 0, 0, 0); "
+        f"import gc, sys; gc.disable(); sys.path[:0] = {[root, *site_packages()]!r}; "
+        f"from manyheads.box.worker import attempt, zygote; attempt.allow_only({sorted(box_modules())!r}); "
+        f"zygote.main({descriptor}, {str(Level.USER)!r})"
+    )

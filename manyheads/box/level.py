@@ -17,7 +17,6 @@ class Box(Protocol):
     """Starts a fresh process for each attempt, one at a time."""
 
     level: Level
-    start_seconds: float  # how long a fresh process may take before it reads its first message
 
     def attempt(self, limits: Limits) -> Connection:
         """Return a connection to a new process that has run no student code."""
@@ -40,7 +39,7 @@ def open_box(level: Level, limits: Limits, hidden: Path) -> Box:
 
         return NamespaceBox(limits, hidden)
     if level is Level.USER:
-        from .user import UserBox
+        from .forked import UserBox
 
         return UserBox()
     from .process import ProcessBox

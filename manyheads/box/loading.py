@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from .connection import AttemptEnded, Connection, End
+from .connection import AttemptEnded, Connection, End, Spent
 from .level import Box
 from .replies import within_file
 from .worker.answers import Raised, Reply
@@ -42,47 +42,50 @@ class Loaded:
 
 
 def load(
-    box: Box,
-    limits: Limits,
-    message: Load,
-    connection: Connection | None = None,
-    start: float | None = None,
-    whole: float | None = None,
+    box: Box, limits: Limits, message: Load, connection: Connection | None = None, spent: Spent | None = None
 ) -> Loaded:
     """Load a source into a process. Raises AttemptEnded where that cannot be done without the parts that end it.
 
-    All parts together may take the time of a call.
+    All parts together may take the time of a call, and all processes together an attempt's.
 
     Args:
         box: starts the processes.
         limits: of each process.
         message: what to load, and the parts that are known to end a process.
         connection: to the first process; None: it is started.
-        start: seconds that the first process may take to start; the box's where it is None.
-        whole: seconds for all processes together; an attempt's where it is None.
+        spent: by earlier processes of the attempt; what these spend is added.
     """
-    start = box.start_seconds if start is None else start
-    whole = limits.seconds_per_attempt if whole is None else whole
-    seconds, deadline = min(limits.seconds_per_call, whole), time.monotonic() + start + whole
     connection = connection or box.attempt(limits)
+    connection.spent = spent = spent or connection.spent
     try:
-        reply = _ask(connection, message, start + seconds, message)
+        seconds = min(limits.seconds_per_call, limits.seconds_per_attempt - spent.seconds)
+        reply = _ask(connection, message, seconds, message)
     except AttemptEnded as ended:
         if ended.end is End.BAD_REPLY:
             raise
-        return _load_stepwise(box, limits, message, seconds, deadline)
+        return _load_stepwise(box, limits, message, spent)
     return Loaded(connection, reply.raised, _of(reply), message.skipped)
 
 
-def _load_stepwise(box: Box, limits: Limits, message: Load, seconds: float, deadline: float) -> Loaded:
+def start_again(box: Box, limits: Limits, spent: Spent) -> Connection:
+    """Return a connection to another process of the attempt, which pays for its start: on a GPU that takes seconds."""
+    started = time.monotonic()
+    connection = box.attempt(limits)
+    spent.seconds += time.monotonic() - started
+    connection.spent = spent
+    return connection
+
+
+def _load_stepwise(box: Box, limits: Limits, message: Load, spent: Spent) -> Loaded:
     skipped: dict[int, Stopped | None] = dict.fromkeys(message.skipped)
     while True:
         message = replace(message, stepwise=True, skipped=tuple(skipped))
-        connection = box.attempt(limits)
-        lines = _ask(connection, message, box.start_seconds + seconds, message).parts
+        connection = start_again(box, limits, spent)
+        lines = _ask(connection, message, limits.seconds_per_call, message).parts
         stopped: list[Stopped] = []
         for number in (number for number in range(len(lines)) if number not in skipped):
-            given = min(max(SHORTEST, seconds / SHORTER ** (1 + len(skipped))), deadline - time.monotonic())
+            shorter = limits.seconds_per_call / SHORTER ** (1 + len(skipped))
+            given = min(max(SHORTEST, shorter), limits.seconds_per_attempt - spent.seconds)
             try:
                 stopped += _of(_ask(connection, Part(number), given, message))
             except AttemptEnded as ended:

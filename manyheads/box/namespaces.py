@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import socket
 import subprocess
 import tempfile
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from . import reaper
 from .cgroup import Cgroup, Plan, plan_cgroup
-from .connection import Connection
 from .contents import SITE, WORKER, WORKER_PARENT, contents, places_in_box
 from .names import BoxUnavailable, Level
 from .nvidia import Equipment
-from .warm import Lifeline, start_attempt
+from .warm import WarmBox
 from .worker.limits import Limits
-from .worker.wire import READY
 
-START_SECONDS = 90.0  # a cold disk reads torch slowly
-SLOW_END_SECONDS = 30.0  # for the kernel to take down what an attempt has left, after the grace that it always has
 _FIRST_UID, _UIDS = 61184, 4096  # systemd's range for users that exist for the length of one service
 _UNSHARE = "--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try".split()
 # CAP_SYS_ADMIN within the box alone: the warm process makes PID namespaces. Attempts give it up with their user namespace.
@@ -38,11 +31,10 @@ _ENVIRONMENT = {
 }
 
 
-class NamespaceBox:
+class NamespaceBox(WarmBox):
     """A warm box. `attempt` forks a fresh process with namespaces of its own in a few milliseconds."""
 
     level = Level.NAMESPACES
-    start_seconds = 1.0
 
     def __init__(self, limits: Limits, hidden: Path, equipment: Equipment | None = None) -> None:
         """Start it. `hidden`: a folder that must not be seen inside, wherever it is. `given`: what it holds besides.
@@ -50,31 +42,7 @@ class NamespaceBox:
         Raises BoxUnavailable, with the command that would help.
         """
         self._limits, self._hidden, self._given = limits, hidden, equipment or Equipment()
-        self._last: Lifeline | None = None
         self._start()
-
-    def attempt(self, limits: Limits) -> Connection:
-        """Return a connection to a new process in the box; a box that broke is replaced first.
-
-        So is one in which the last attempt does not end: it must not run beside the next.
-        """
-        if not (self._last and self._last.still_ends(SLOW_END_SECONDS)):
-            with contextlib.suppress(OSError):  # the box has ended, and its reaper not yet
-                if self._reaper.poll() is None:
-                    return self._new_attempt(limits)
-        self._close()
-        self._start()
-        return self._new_attempt(limits)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._close()
-
-    def _new_attempt(self, limits: Limits) -> Connection:
-        connection, self._last = start_attempt(self._control, limits)
-        return connection
 
     def _start(self) -> None:
         bwrap = shutil.which("bwrap")
@@ -97,16 +65,14 @@ class NamespaceBox:
                 env={},
             )
             theirs.close()
-            self._control.settimeout(START_SECONDS)
-            try:
-                ready = self._control.recv(len(READY))
-            except TimeoutError:
-                ready = b""
-            if ready != READY:
+            if not self._has_started():
                 self._close()
                 errors.seek(0)
                 said = errors.read(2000).decode(errors="replace").strip().splitlines() or ["no message"]
                 raise BoxUnavailable(f"a box of level namespaces does not start here ({said[-1]}). Next: course doctor")
+
+    def _is_there(self) -> bool:
+        return self._reaper.poll() is None
 
     def _close(self) -> None:
         self._control.close()
@@ -137,7 +103,7 @@ def refuse_alone() -> None:
 def launch_request(
     bwrap: str, control_fd: int, uid: int | None, hidden: Path, cgroups: Plan, equipment: Equipment
 ) -> dict[str, object]:
-    """Return what `reaper.py` and `launcher.py` are to do."""
+    """Return what the reaper is to do."""
     inside = contents()
     binds = (*inside.binds, *equipment.binds)
     arguments = [*_UNSHARE, *_BOUND]

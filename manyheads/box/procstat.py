@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
 
 def stat_of(pid: int | str) -> list[str]:
     """Return the fields of a process's status that follow its name. Raises OSError if there is no process. Source: proc(5)."""
-    fields = Path("/proc", str(pid), "stat").read_text(errors="replace").rpartition(")")[2].split()
+    fields = fields_of(Path("/proc", str(pid), "stat").read_text(errors="replace"))
     if not fields:  # it ended while it was read
         raise ProcessLookupError(pid)
     return fields
+
+
+def fields_of(stat: str) -> list[str]:
+    """Return the fields that follow a process's name, which may hold anything."""
+    return stat.rpartition(")")[2].split()
+
+
+def ran(stat: str) -> float:
+    """Return the seconds that all threads of a process have run, and all children that it has waited for."""
+    return sum(map(int, fields_of(stat)[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def state_and_parent(pid: int | str) -> tuple[str, int]:

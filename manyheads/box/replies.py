@@ -1,158 +1,68 @@
-"""Read a reply as hostile bytes: it has exactly the agreed structure and plain tensors, or BadReply is raised."""
+"""Read what an attempt sends as hostile bytes: exactly what its dataclass declares, within its bounds, or BadReply is raised.
+
+A message is read in one pass, and refused unless it is written just as the worker writes what was read of it.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
+import re
 import struct
-from collections.abc import Callable
-from typing import Annotated, Any, Literal, TypeVar
+import types
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
-import safetensors.torch
-import torch
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from torch import Tensor
 
-from .worker import answers
-from .worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
-from .worker.execute import BASES_LIMIT
-from .worker.text import NAME_LIMIT, WORDS_LIMIT
-from .worker.wire import LENGTH
+from .worker import wire
+from .worker.answers import TENSOR_LIMIT, Between, Raised, Reply, Traced
 
 HEADER_LIMIT = 1 << 20  # bytes of JSON
-TENSOR_LIMIT = 512
-_WIDTH = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
+_Read = Callable[[Any, Sequence[Tensor]], Any]  # reads a part of a body, given the message's tensors
 
 
 class BadReply(Exception):
     """The bytes are not a reply. The text completes "it sent something that is not an answer: …"."""
 
 
-M = TypeVar("M")
-Answer = TypeVar("Answer")
-Name = Annotated[str, Field(max_length=NAME_LIMIT)]
-Words = Annotated[str, Field(max_length=WORDS_LIMIT)]
-
-
-def _one_of(words: frozenset[str]) -> AfterValidator:
-    """Accept only these words, because evidence may repeat them: they are torch's, never a student's."""
-
-    def known(word: str) -> str:
-        if word not in words:
-            raise ValueError("no such word")
-        return word
-
-    return AfterValidator(known)
-
-
-_DTYPES = frozenset(str(d).removeprefix("torch.") for d in vars(torch).values() if isinstance(d, torch.dtype))
-_DEVICES = frozenset("cpu cuda mps xpu meta hpu mtia xla vulkan mkldnn maia ipu lazy privateuseone".split())
-Dtype = Annotated[str, _one_of(_DTYPES)]
-DeviceType = Annotated[str, _one_of(_DEVICES)]
-Size = Annotated[int, Field(ge=0, lt=1 << 40)]
-Shape = Annotated[list[Size], Field(max_length=64)]
-KernelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,100}$")]
-
-
-class Model(BaseModel):
-    """A part of a reply. The worker leaves out fields that have their default."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class TensorRef(Model):
-    """A tensor of a reply, by its number."""
-
-    kind: Literal["tensor"] = Field(alias="$")
-    index: Size
-
-
-class _Raised(Model):
-    kind: Literal["Raised"] = Field(alias="$")
-    type: Name
-    bases: list[Name] = Field(max_length=BASES_LIMIT)
-    message: Words
-    stage: Literal["load", "build", "call", "gradient"]
-    line: Size | None
-    part: Size | None = None
-
-
-class _Output(Model):
-    type_: Literal["Output"] = Field(alias="$")
-    kind: Name
-    tensor: TensorRef | None = None
-    dtype: Dtype | None = None
-    device: DeviceType | None = None
-    shape: Shape | None = None
-
-
-class _Entry(Model):
-    kind: Literal["Entry"] = Field(alias="$")
-    shape: Shape
-    dtype: Dtype
-    device: DeviceType
-
-
-class _Entries(Model):
-    kind: Literal["map"] = Field(alias="$")
-    items: dict[Name, _Entry] = Field(max_length=TENSOR_LIMIT)
-
-
-class _Attributes(Model):
-    kind: Literal["map"] = Field(alias="$")
-    items: dict[Name, bool | int | float | Name] = Field(max_length=32)
-
-
-class _ModuleFacts(Model):
-    kind: Literal["ModuleFacts"] = Field(alias="$")
-    parameters: _Entries
-    buffers: _Entries
-    training: bool
-    changed: bool
-    unloaded: list[Name] = Field(max_length=64)
-    attributes: _Attributes
-    plain: _Entries | None = None
-    alike: bool = False
-
-
-class _Operations(Model):
-    kind: Literal["Operations"] = Field(alias="$")
-    fused: bool
-    made: list[Size] = Field([], max_length=answers.MADE_LIMIT)
-    mixed: bool = False
-    recorded: bool = False
-    stopped: bool = False
-    shapes: list[Shape] = Field([], max_length=answers.SHAPES_LIMIT)
-    kernels: list[KernelName] = Field([], max_length=answers.KERNELS_LIMIT)
-
-
-class _Gradients(Model):
-    kind: Literal["map"] = Field(alias="$")
-    items: dict[Name, TensorRef | None] = Field(max_length=TENSOR_LIMIT)
-
-
-class ReplyModel(Model):
-    """A reply as it must be: exactly these fields, each within its bounds."""
-
-    kind: Literal["Reply"] = Field(alias="$")
-    outputs: list[_Output] = Field([], max_length=TENSOR_LIMIT)
-    gradients: _Gradients | None = None
-    raised: _Raised | None = None
-    mutated: list[Name] = Field([], max_length=64)
-    modules: list[_ModuleFacts] = Field([], max_length=16)
-    operations: _Operations | None = None
-    stopped: list[_Raised] = Field([], max_length=answers.STOPPED_LIMIT)
-    peak: Size | None = None
-    parts: list[Size] = Field([], max_length=answers.PARTS_LIMIT)
-
-
-_READER = TypeAdapter(ReplyModel)
+class _NotAsAgreed(Exception):
+    """A value is not what its annotation says. args: the fields that lead to it, which are words of ours."""
 
 
 def read_reply(payload: bytes) -> Reply:
     """Read one reply. Raises BadReply, and nothing else, for anything that is not a reply."""
-    return read_as(_READER, reply_of, payload)
+    return _with_its_shapes(cast(Reply, _read(Reply, payload)))
+
+
+def read_traced(payload: bytes) -> Traced:
+    """Read a traced call. Raises BadReply, and nothing else, for anything that is not one."""
+    traced = cast(Traced, _read(Traced, payload))
+    if any(place >= len(traced.steps) for place in traced.order):
+        raise BadReply("it names a step that is not in it")
+    _with_its_shapes(traced.reply)
+    return traced
+
+
+def _with_its_shapes(reply: Reply) -> Reply:
+    if any(o.tensor is not None and tuple(o.tensor.shape) != o.shape for o in reply.outputs):
+        raise BadReply("a tensor's shape is not the one it states")
+    return reply
+
+
+def split(payload: bytes, count: int) -> list[bytes]:
+    """Return the bytes of `count` replies, each preceded by its length. Raises BadReply, and nothing else, for anything else."""
+    replies, at = [], 0
+    for _ in range(count):
+        begin = at + wire.LENGTH.size
+        if begin > len(payload):
+            raise BadReply("it has fewer replies than requested")
+        (length,) = wire.LENGTH.unpack_from(payload, at)
+        at = begin + length
+        replies.append(payload[begin:at])
+    if at != len(payload):
+        raise BadReply("it has another number of replies than requested")
+    return replies
 
 
 def within_file(reply: Reply, lines: int) -> Reply:
@@ -168,120 +78,130 @@ def within_file(reply: Reply, lines: int) -> Reply:
     return dataclasses.replace(reply, raised=reply.raised and within(reply.raised), stopped=stopped, parts=parts)
 
 
-def split(payload: bytes, count: int) -> list[bytes]:
-    """Return the bytes of `count` replies, each preceded by its length. Raises BadReply, and nothing else, for anything else."""
-    replies, at = [], 0
-    for _ in range(count):
-        begin = at + LENGTH.size
-        if begin > len(payload):
-            raise BadReply("it has fewer replies than requested")
-        (length,) = LENGTH.unpack_from(payload, at)
-        at = begin + length
-        replies.append(payload[begin:at])
-    if at != len(payload):
-        raise BadReply("it has another number of replies than requested")
-    return replies
-
-
-def read_as(reader: TypeAdapter[M], make: Callable[[M, list[Tensor]], Answer], payload: bytes) -> Answer:
-    """Validate the body with `reader`, then pass it and the tensors to `make`. Raises BadReply only."""
+def _read(kind: type, payload: bytes) -> object:
+    if struct.unpack("<Q", payload[:8].ljust(8, b"\xff"))[0] > min(HEADER_LIMIT, len(payload) - 8):
+        raise BadReply("its header is too long")
     try:
-        body, count = _read_header(payload)
-        named = safetensors.torch.load(payload)
-        tensors = [named[f"t{i}"] for i in range(count)]
-        return make(reader.validate_python(body), tensors)
+        body, tensors = wire.unpack(bytearray(payload))
+        if len(tensors) > TENSOR_LIMIT:
+            raise BadReply("it has more tensors than agreed")
+        head = wire.header(body, tensors)
+        if len(payload) != len(head) + sum(t.nbytes for t in tensors) or not payload.startswith(head):
+            raise BadReply("it is not written as agreed")
+        return _reader(kind)(body, tensors)
     except BadReply:
         raise
-    except ValidationError as error:
-        raise BadReply(_where(error.errors()[0]["loc"])) from None
+    except _NotAsAgreed as error:
+        raise BadReply(f"its field {'.'.join(error.args)!r} is not as agreed") from None
     except Exception as error:  # the bytes are hostile: a parser may raise anything
         raise BadReply(f"it cannot be read ({type(error).__name__})") from None
 
 
-def _where(place: tuple[int | str, ...]) -> str:
-    """Return what is not as agreed. Of the place only words of ours are told: a key or an index may spell a hidden input."""
-    agreed = {name for model in Model.__subclasses__() for name in model.model_fields}
-    named = ".".join(part for part in place if part in agreed)
-    return f"its field {named!r} is not as agreed" if named else "it has a field that is not agreed"
+@cache
+def _reader(kind: Any) -> _Read:
+    """Return what reads a value of this annotation."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _bounded(_reader(parts[0]), parts[1])
+    if origin in (Union, types.UnionType):
+        last = sorted(parts, key=lambda part: part is not types.NoneType)  # what is wrong is told of the last
+        return _either([_reader(part) for part in last])
+    if origin is tuple:
+        return _list(_reader(parts[0]))
+    if origin is Mapping:
+        return _map(_reader(parts[0]), _reader(parts[1]))
+    if kind is Tensor:
+        return _tensor
+    return _record(kind) if dataclasses.is_dataclass(kind) else _plain(kind)
 
 
-def _read_header(payload: bytes) -> tuple[object, int]:
-    """Return the JSON body and the number of tensors, which must be named t0, t1 and so on."""
-    if len(payload) < 8:
-        raise BadReply("it is cut short")
-    (length,) = struct.unpack_from("<Q", payload)
-    if length > min(HEADER_LIMIT, len(payload) - 8):
-        raise BadReply("its header is too long")
-    header = _parsed(payload[8 : 8 + length].rstrip(b" ").decode())
-    entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
-    if len(entries) > TENSOR_LIMIT or set(entries) != {f"t{i}" for i in range(len(entries))}:
-        raise BadReply("its tensors are not as agreed")
-    for entry in entries.values():
-        if len(entry["shape"]) > 64 or not all(type(s) is int and 0 <= s < 1 << 40 for s in entry["shape"]):
-            raise BadReply("a tensor's shape is out of bounds")
-        if entry["dtype"] not in _WIDTH:
-            raise BadReply("a tensor's dtype is not one that is read")
-        elements = math.prod(entry["shape"])
-        start, end = entry["data_offsets"]
-        if elements * _WIDTH[entry["dtype"]] != end - start:
-            raise BadReply("a tensor's size does not fit its shape")
-    return _parsed(header["__metadata__"]["body"]), len(entries)
+def _plain(kind: type) -> _Read:
+    def read(value: Any, tensors: Sequence[Tensor]) -> Any:
+        if type(value) is not kind:
+            raise _NotAsAgreed
+        return value
+
+    return read
 
 
-def _parsed(text: str) -> Any:
-    """Parse JSON, which must be written exactly as the worker writes it. So no key can occur twice."""
-    data = json.loads(text)
-    if json.dumps(data) != text:
-        raise BadReply("it is not written as agreed")
-    return data
+def _bounded(unbounded: _Read, bound: Between | frozenset[object] | re.Pattern[str]) -> _Read:
+    def read(value: Any, tensors: Sequence[Tensor]) -> Any:
+        found = unbounded(value, tensors)
+        if isinstance(bound, frozenset):
+            is_within = found in bound
+        elif isinstance(bound, re.Pattern):
+            is_within = bound.fullmatch(found) is not None
+        else:
+            size = found if type(found) is int else found.numel() if type(found) is Tensor else len(found)
+            is_within = bound.least <= size <= bound.most
+        if not is_within:
+            raise _NotAsAgreed
+        return found
+
+    return read
 
 
-def reply_of(model: ReplyModel, tensors: list[Tensor]) -> Reply:
-    """Return the reply that a checked model describes, with its tensors."""
+def _either(readers: Sequence[_Read]) -> _Read:
+    def read(value: Any, tensors: Sequence[Tensor]) -> Any:
+        for reader in readers[:-1]:
+            try:
+                return reader(value, tensors)
+            except _NotAsAgreed:
+                continue
+        return readers[-1](value, tensors)
 
-    def tensor(ref: TensorRef | None) -> Tensor | None:
-        return None if ref is None else tensors[ref.index]
-
-    return Reply(
-        outputs=tuple(_output(o, tensor(o.tensor)) for o in model.outputs),
-        gradients={} if model.gradients is None else {n: tensor(ref) for n, ref in model.gradients.items.items()},
-        raised=None if model.raised is None else _raised(model.raised),
-        mutated=tuple(model.mutated),
-        modules=tuple(_facts(m) for m in model.modules),
-        operations=None if model.operations is None else _operations(model.operations),
-        stopped=tuple(_raised(each) for each in model.stopped),
-        peak=model.peak,
-        parts=tuple(model.parts),
-    )
+    return read
 
 
-def _output(model: _Output, tensor: Tensor | None) -> Output:
-    shape = None if model.shape is None else tuple(model.shape)
-    if tensor is not None and tuple(tensor.shape) != shape:
-        raise BadReply("a tensor's shape is not the one it states")
-    return Output(model.kind, tensor, model.dtype, model.device, shape)
+def _list(part: _Read) -> _Read:
+    def read(value: Any, tensors: Sequence[Tensor]) -> Any:
+        if type(value) is not list:
+            raise _NotAsAgreed
+        return tuple([part(each, tensors) for each in value])
+
+    return read
 
 
-def _operations(model: _Operations) -> Operations:
-    shapes, kernels = tuple(map(tuple, model.shapes)), tuple(model.kernels)
-    return Operations(model.fused, tuple(model.made), model.mixed, model.recorded, model.stopped, shapes, kernels)
+def _map(key: _Read, part: _Read) -> _Read:
+    def read(value: Any, tensors: Sequence[Tensor]) -> Any:
+        items = _fields(value, "map").get("items")
+        if type(items) is not dict or len(value) != 2:
+            raise _NotAsAgreed
+        return {key(name, tensors): part(each, tensors) for name, each in items.items()}
+
+    return read
 
 
-def _raised(model: _Raised) -> Raised:
-    return Raised(model.type, tuple(model.bases), model.message, model.stage, model.line, model.part)
+def _tensor(value: Any, tensors: Sequence[Tensor]) -> Tensor:
+    index = _fields(value, "tensor").get("index")
+    if type(index) is not int or index < 0 or len(value) != 2:
+        raise _NotAsAgreed
+    return tensors[index]
 
 
-def _facts(model: _ModuleFacts) -> ModuleFacts:
-    def entries(found: _Entries) -> dict[str, Entry]:
-        return {name: Entry(tuple(e.shape), e.dtype, e.device) for name, e in found.items.items()}
+def _record(kind: Any) -> _Read:
+    readers = {name: _reader(of) for name, of in get_type_hints(kind, include_extras=True).items()}
 
-    return ModuleFacts(
-        entries(model.parameters),
-        entries(model.buffers),
-        model.training,
-        model.changed,
-        tuple(model.unloaded),
-        model.attributes.items,
-        {} if model.plain is None else entries(model.plain),
-        model.alike,
-    )
+    def read(value: Any, tensors: Sequence[Tensor]) -> Any:
+        values = {}
+        for name, part in _fields(value, kind.__name__).items():
+            if name == "$":
+                continue
+            if name not in readers:
+                raise BadReply("it has a field that is not agreed")
+            try:
+                values[name] = readers[name](part, tensors)
+            except _NotAsAgreed as error:
+                raise _NotAsAgreed(name, *error.args) from None
+        try:
+            return kind(**values)
+        except TypeError:  # a field is missing that has no default
+            raise _NotAsAgreed from None
+
+    return read
+
+
+def _fields(value: Any, kind: str) -> dict[str, Any]:
+    if type(value) is not dict or value.get("$") != kind:
+        raise _NotAsAgreed
+    return value

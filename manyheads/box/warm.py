@@ -1,18 +1,95 @@
-"""The judge's side of a zygote: request an attempt's process, and end it."""
+"""The judge's side of a zygote: a box in which attempts are forked, and how one is requested and ended."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import io
 import json
 import os
 import select
 import socket
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Self
 
-from .connection import Connection, PipeChannel
+from .connection import Channel, Connection
+from .names import Level
 from .worker.limits import CUDA, Limits
+from .worker.wire import READY
 
+START_SECONDS = 90.0  # for a zygote: a cold disk reads torch slowly
+SLOW_END_SECONDS = 30.0  # for the kernel to take down what an attempt has left, after the grace that it always has
 CUDA_GRACE = 30.0  # seconds: freeing much GPU memory takes long, and the next attempt waits for it
+_PIPE_BYTES = 1 << 18  # as large as a socket's buffer, so that a message of usual size is sent in one piece
+_F_SETPIPE_SZ = 1031
+
+
+class WarmBox(ABC):
+    """A box with a zygote, which forks attempts, one at a time. `_control`: a socket to it."""
+
+    level: Level
+    _control: socket.socket
+    _last: Lifeline | None = None
+
+    def attempt(self, limits: Limits) -> Connection:
+        """Return a connection to a new process; a zygote that has ended is replaced first.
+
+        So is one whose last attempt does not end: it must not run beside the next.
+        """
+        if not (self._last and self._last.still_ends(SLOW_END_SECONDS)):
+            with contextlib.suppress(OSError):  # it has ended, and nobody knows yet
+                if self._is_there():
+                    return self._new_attempt(limits)
+        self._close()
+        self._start()
+        return self._new_attempt(limits)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._close()
+
+    @abstractmethod
+    def _start(self) -> None:
+        """Start the zygote. Raises BoxUnavailable."""
+
+    @abstractmethod
+    def _is_there(self) -> bool:
+        """Return whether the zygote has not ended."""
+
+    @abstractmethod
+    def _close(self) -> None:
+        """End the zygote and all its attempts."""
+
+    def _has_started(self) -> bool:
+        """Wait until the zygote is ready. Return False where it does not become ready."""
+        self._control.settimeout(START_SECONDS)
+        try:
+            return self._control.recv(len(READY)) == READY
+        except OSError:
+            return False
+
+    def _new_attempt(self, limits: Limits) -> Connection:
+        """Have the zygote fork a process. Raises OSError."""
+        (theirs_in, ours_out), (ours_in, theirs_out) = os.pipe(), os.pipe()
+        data = Channel(_file(ours_in, "rb"), _file(ours_out, "wb"))
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.settimeout(START_SECONDS)
+        try:
+            request = json.dumps(dataclasses.asdict(limits)).encode()
+            socket.send_fds(self._control, [request], [theirs_in, theirs_out, theirs.fileno()])
+        finally:
+            theirs.close()
+            os.close(theirs_in)
+            os.close(theirs_out)
+        has_forked, time_files, _, _ = socket.recv_fds(ours, 1, 2)
+        if not has_forked:
+            raise ConnectionResetError
+        lifeline, least = Lifeline(ours), CUDA_GRACE if limits.device == CUDA else 0.0
+        self._last = lifeline
+        return Connection(data, limits, lambda seconds: lifeline.end(max(seconds, least)), time_files)
 
 
 class Lifeline:
@@ -47,16 +124,11 @@ class Lifeline:
         return os.waitstatus_to_exitcode(int(word)) if word.isdigit() else None
 
 
-def start_attempt(control: socket.socket, limits: Limits) -> tuple[Connection, Lifeline]:
-    """Have the zygote at this control socket fork a process. Returns the connection to it, and its lifeline."""
-    data = PipeChannel()
-    ours, theirs = socket.socketpair()
-    try:
-        request = json.dumps(dataclasses.asdict(limits)).encode()
-        socket.send_fds(control, [request], [*data.theirs, theirs.fileno()])
-    finally:
-        theirs.close()
-        for end in data.theirs:
-            os.close(end)
-    lifeline, least = Lifeline(ours), CUDA_GRACE if limits.device == CUDA else 0.0
-    return Connection(data, limits, lambda seconds: lifeline.end(max(seconds, least))), lifeline
+def _file(pipe: int, mode: str) -> io.FileIO:
+    """Return our end of a pipe, larger than usual, as a file that does not block."""
+    import fcntl  # Windows has none
+
+    os.set_blocking(pipe, False)
+    with contextlib.suppress(OSError):  # a user may have no more pages for pipes
+        fcntl.fcntl(pipe, _F_SETPIPE_SZ, _PIPE_BYTES)
+    return io.FileIO(pipe, mode)

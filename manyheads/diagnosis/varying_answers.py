@@ -130,7 +130,7 @@ def _are_apart(some: list[Tensor], others: list[Tensor]) -> bool:
 
 
 def _is_asked_again(one: Call, other: Call) -> bool:
-    same = (one.runs, one.planted, one.dtype) == (other.runs, other.planted, other.dtype)
+    same = (one.runs, one.around, one.dtype) == (other.runs, other.around, other.dtype)
     given = zip(one.given, other.given, strict=False)
     return same and len(one.given) == len(other.given) and all(are_alike(a, b) for a, b in given)
 

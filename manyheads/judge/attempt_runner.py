@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import cycle
 
-from ..box.connection import AttemptEnded, Connection, End
+from ..box.connection import AttemptEnded, Connection, End, Spent
 from ..box.level import Box
-from ..box.loading import Stopped, load
+from ..box.loading import Stopped, load, start_again
 from ..box.replies import within_file
 from ..box.worker.answers import Output, Raised, Reply
 from ..box.worker.form import OPAQUE, Form, read_misfit
-from ..box.worker.limits import MIB, Limits
+from ..box.worker.limits import Limits
 from ..box.worker.messages import Build, Call, Load, StandIn
 from ..checks.cast import cast
 from ..checks.explain import is_dtype_fault, is_refusal
@@ -24,11 +23,7 @@ from .memory import Memory
 
 SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divided by this
 SHORTEST = 0.5  # seconds: the least time for a call, below which a busy machine would decide the remaining checks
-FIRST_START = 2  # the first process may take this many times as long to start, so that a busy machine costs no points
 BATCH_SECONDS = 1.0  # for the calls of one batch, about a hundred times what they need; then each call is asked alone
-# All replies of an attempt together are at most so many times the largest allowed one. They are kept for the diagnosis:
-# without a bound, one student's replies of 30 MiB took the judge to 5 GiB and 85 s.
-ALL_REPLIES = 4
 CUDA_IS_BROKEN = "CUDA error"  # after it (for example an index out of range) no call in that process works
 
 
@@ -106,36 +101,30 @@ class AttemptRunner:
         self._ends = 0  # how often the process has ended
         self._ahead: dict[int, Reply | None] = {}  # replies to calls that were asked ahead, by the call's id
         self._one_by_one = False  # whether calls are no longer sent in batches
-        self._spent = 0.0
-        self._received = 0  # bytes of all replies
+        self._spent = Spent()
 
     def load(self) -> Raised | None:
         """Import the attempt in a fresh process. Returns its exception, if it raised one. Raises AttemptEnded."""
         self.close()
-        start = self._box.start_seconds * (1 if self._ends else FIRST_START)
-        started = time.monotonic()
-        self._connection = connection = self._box.attempt(self._limits)
-        if self._ends:  # a restart counts: on a GPU it takes seconds, which an attempt could cause at every call
-            self._spent += time.monotonic() - started
+        again = self._ends > 0
+        self._connection = (
+            start_again(self._box, self._limits, self._spent) if again else self._box.attempt(self._limits)
+        )
         self._allowed()
-        started = time.monotonic()
         try:
-            loaded = load(self._box, self._limits, self.source.load(), connection, start, self._left)
+            loaded = load(self._box, self._limits, self.source.load(), self._connection, self._spent)
         except AttemptEnded:
             self._connection = None
             self._ends += 1
             raise
-        finally:
-            self._spent += max(0.0, time.monotonic() - started - start)
         self._connection = loaded.connection
-        self._count(loaded.connection)
         if not self.source.skipped:  # else a process has told before what is left out since
             self.stopped, self.source = loaded.stopped, replace(self.source, skipped=loaded.skipped)
         return loaded.raised
 
     def load_into(self, connection: Connection) -> Raised | None:
         """As `load`, but in a process that another text has been loaded into: for a first look, never for a verdict."""
-        self._connection = connection
+        self._connection, connection.spent = connection, self._spent
         return self._ask(self.source.load()).raised
 
     def release(self) -> Connection | None:
@@ -204,22 +193,19 @@ class AttemptRunner:
         """Return a reply to each call in one batch. If that fails: None for each, and the process has been ended."""
         none: list[Reply | None] = [None] * len(calls)
         connection = self._connection
-        if not calls or connection is None or self._one_by_one or self.device != "cpu" or self._sent_too_much():
+        if not calls or connection is None or self._one_by_one or self.device != "cpu":
             return none
-        limits, started = self._limits, time.monotonic()
-        patience = min(BATCH_SECONDS, limits.seconds_per_call, max(0.0, self._left))
+        patience = min(BATCH_SECONDS, self._limits.seconds_per_call, max(0.0, self._left))
         try:
             packed = [self._memory.pack(call, dtype) for call in calls]
             replies = connection.ask_all(packed, self._memory.read, patience)
         except AttemptEnded:
             self._connection, self._one_by_one = None, True
             return none
-        self._count(connection)
         if any(validate_reply(call, reply) for call, reply in zip(calls, replies, strict=True)):
             self.close()
             self._one_by_one = True
             return none
-        self._spent += time.monotonic() - started
         return [self._read(reply) for reply in replies]
 
     def _execute_as(self, call: Call, dtype: str) -> Reply:
@@ -237,24 +223,19 @@ class AttemptRunner:
 
     @property
     def _left(self) -> float:
-        return self._limits.seconds_per_attempt - self._spent
+        return self._limits.seconds_per_attempt - self._spent.seconds
 
     def _allowed(self) -> float:
-        """Return the seconds for the next message. Raises AttemptEnded where none are left, or too much was sent."""
+        """Return the seconds for the next message. Raises AttemptEnded where none are left."""
         if self._left <= 0:
             self.close()
             whole = f"the {self._limits.seconds_per_attempt:g} seconds that a whole attempt may take"
             raise AttemptEnded(End.TIMEOUT, f"This attempt has used up {whole}.")
-        if self._sent_too_much():
-            self.close()
-            most = ALL_REPLIES * self._limits.reply_mib
-            raise AttemptEnded(End.BAD_REPLY, f"All answers of this attempt together are larger than {most} MiB.")
         per_call = self._limits.seconds_per_call
         return float(min(self._left, per_call, max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends)))
 
     def _ask(self, message: Load | Call) -> Reply:
-        allowed, started = self._allowed(), time.monotonic()
-        connection = self._connection
+        allowed, connection = self._allowed(), self._connection
         assert connection is not None
         try:
             return self._read(connection.ask(message, allowed))
@@ -262,9 +243,6 @@ class AttemptRunner:
             self._connection = None
             self._ends += 1
             raise
-        finally:
-            self._spent += time.monotonic() - started
-            self._count(connection)
 
     def _read(self, reply: Reply) -> Reply:
         """Return the reply with what the text says of it: a NotImplementedError may stand in a function that is written."""
@@ -273,9 +251,3 @@ class AttemptRunner:
         if raised is None or raised.type != "NotImplementedError" or not raised.line:
             return reply
         return replace(reply, raised=replace(raised, in_written=is_beside_code(self.source.source, raised.line)))
-
-    def _count(self, connection: Connection) -> None:
-        self._received, connection.received = self._received + connection.received, 0
-
-    def _sent_too_much(self) -> bool:
-        return self._received > ALL_REPLIES * self._limits.reply_mib * MIB

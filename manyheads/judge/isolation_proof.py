@@ -61,7 +61,7 @@ def _find_reached(box: Box, limits: Limits, root: Path, hidden: Sequence[Path]) 
     paths = [*files, Path("/proc", str(os.getpid()), "environ")]
     connection = box.attempt(limits)
     try:
-        loaded = connection.ask(Load(_SOURCE, "reach.py"), box.start_seconds + SECONDS)
+        loaded = connection.ask(Load(_SOURCE, "reach.py"), SECONDS)
         reply = connection.ask(Call("reached", ("\n".join(map(str, paths)), "\n".join(map(str, folders)))), SECONDS)
     except AttemptEnded as ended:
         return CanaryReport((), f"the attempt that proves it ended early: {ended}")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from ..box.connection import AttemptEnded, Connection, End
+from ..box.connection import AttemptEnded, Connection, End, Spent
 from ..box.level import Box
 from ..box.replies import read_reply
 from ..box.worker import wire
@@ -125,7 +125,7 @@ class EditedAttempts:
             if ended.end is End.TIMEOUT:
                 raise
             return [len(texts) > 1 and all(self._answer([text], calls)) for text in texts]
-        self._connection, connection.received = connection, 0
+        self._connection, connection.spent = connection, Spent()
         answers = []
         for _ in texts:
             loaded, mine = next(replies), [next(replies) for _ in calls]

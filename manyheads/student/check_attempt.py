@@ -174,7 +174,7 @@ def _line(source: AttemptSource, call: Call, box: Box, limits: Limits, dtype: st
     armed = replace(source, source=f"{source.source}\n{_PRELUDE}", cells=cells)
     connection = box.attempt(limits)
     try:
-        connection.ask(armed.load(), limits.seconds_per_call + box.start_seconds)
+        connection.ask(armed.load(), limits.seconds_per_call)
         raised = connection.ask(cast(call, call.dtype or dtype), ALARM + WAITED).raised
     except AttemptEnded:
         return 0

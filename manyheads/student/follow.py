@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..box.connection import AttemptEnded
 from ..box.level import Box
 from ..box.loading import load
-from ..box.traces import read_traced
+from ..box.replies import read_traced
 from ..box.worker.answers import Output, Reply, Traced
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Call, TraceCall

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from ..box.connection import AttemptEnded, Connection
+from ..box.connection import AttemptEnded, Connection, Spent
 from ..box.level import Box
 from ..box.loading import load
-from ..box.replies import read_reply
-from ..box.traces import read_traced
+from ..box.replies import read_reply, read_traced
 from ..box.worker import wire
 from ..box.worker.answers import Reply, Traced
 from ..box.worker.limits import Limits
@@ -63,10 +62,10 @@ class Runs:
         message = wire.encode(call)
         packed = [p for text in texts for p in (wire.encode(replace(self._source, source=text).load()), message)]
         connection, self._edited = self._edited, None
-        start = 0.0 if connection else self._box.start_seconds
         connection = connection or self._box.attempt(self._limits)
-        replies = connection.ask_all(packed, read_reply, seconds + start)
-        self._edited, connection.received = connection, 0
+        connection.spent = Spent()
+        replies = connection.ask_all(packed, read_reply, seconds)
+        self._edited = connection
         return [None if loaded.raised else reply for loaded, reply in zip(replies[::2], replies[1::2], strict=True)]
 
     def close(self) -> None:

@@ -10,8 +10,7 @@ from manyheads.box.level import Box
 from manyheads.box.replies import BadReply, read_reply
 from manyheads.box.worker import wire
 from manyheads.box.worker.answers import Reply
-from manyheads.box.worker.device import on_its_device
-from manyheads.box.worker.execute import execute
+from manyheads.box.worker.execute import execute, on_its_device
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Build, Call, Load, StandIn
 

@@ -236,9 +236,12 @@ def test_on_a_machine_without_a_gpu_there_is_no_such_box(tmp_path: Path) -> None
 def test_the_end_of_an_attempt_on_a_gpu_is_waited_for_until_its_memory_is_free(monkeypatch, limits, seconds):
     waited: list[float] = []
     monkeypatch.setattr(warm, "select", SimpleNamespace(select=lambda r, w, x, most: waited.append(most) or ([], w, x)))
+    monkeypatch.setattr(socket, "recv_fds", lambda *_: (b"1", [], 0, None))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    box = object.__new__(NamespaceBox)
+    box._control = ours
     with ours, theirs:
-        warm.start_attempt(ours, limits)[0].close()
+        box._new_attempt(limits).close()
     assert waited == [seconds]
     assert CUDA_GRACE > GRACE
 

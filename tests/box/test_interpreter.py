@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from manyheads.box.connection import AttemptEnded, Connection, SocketChannel
-from manyheads.box.interpreter import _caller
+from manyheads.box.connection import AttemptEnded, Channel, Connection
+from manyheads.box.process import _caller
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call
 
@@ -40,6 +40,8 @@ def test_who_waits_for_a_call_that_never_comes_gives_up() -> None:
 def test_how_it_ended_is_one_sentence(code: int | None, said: str) -> None:
     ours, theirs = socket.socketpair()
     theirs.close()
+    ours.setblocking(False)
+    file = ours.makefile("rwb", buffering=0)
     with pytest.raises(AttemptEnded) as ended:
-        Connection(SocketChannel(ours), Limits(), lambda seconds: code).ask(Call("f"), 5.0)
+        Connection(Channel(file, file), Limits(), lambda seconds: code).ask(Call("f"), 5.0)
     assert said in str(ended.value)

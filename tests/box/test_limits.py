@@ -86,7 +86,7 @@ def test_a_new_interpreter_can_read_the_limits_whatever_named_the_device():
     class Device(StrEnum):
         CUDA = "cuda"
 
-    compile(process._code(Limits().on(Device.CUDA), 3), "<started>", "exec")
+    compile(process._code(Limits().on(Device.CUDA)), "<started>", "exec")
 
 
 def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(box):

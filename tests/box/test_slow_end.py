@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box import connection, namespaces
+from manyheads.box import connection, warm
 from manyheads.box.level import Level, open_box
 from manyheads.box.namespaces import NamespaceBox
 from manyheads.box.worker.limits import Limits
@@ -59,7 +59,7 @@ def test_the_next_attempt_waits_for_the_end_of_the_last(box: NamespaceBox) -> No
 
 
 def test_where_it_never_ends_the_box_is_replaced(box: NamespaceBox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(namespaces, "SLOW_END_SECONDS", 0.1)
+    monkeypatch.setattr(warm, "SLOW_END_SECONDS", 0.1)
     supervisor, _ = end_of_one_that_never_comes(box)
     assert answers(box)
     assert supervisor_and_attempts(box)[0] != supervisor

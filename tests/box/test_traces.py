@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 import torch
 
-from manyheads.box.replies import BadReply
-from manyheads.box.traces import read_traced
+from manyheads.box.replies import BadReply, read_traced
 from manyheads.box.worker import wire
-from manyheads.box.worker.answers import Traced
+from manyheads.box.worker.answers import DEPTH, ELEMENTS, ORDER, SIDES, STEPS, Traced
 from manyheads.box.worker.messages import Call, TraceCall
-from manyheads.box.worker.tensor_info import ELEMENTS
-from manyheads.box.worker.tracing import DEPTH, ORDER, SIDES, STEPS, trace
+from manyheads.box.worker.tracing import trace
 
 SOURCE = (
     "import torch\ndef f(x):\n    y = x.mT\n    for _ in range(3):\n        y = (y + 1) / 2.5\n    return y.sum(), y\n"
@@ -80,7 +78,7 @@ def test_more_than_was_agreed_is_not_read(honest: tuple[Any, list[torch.Tensor]]
     tensors = list(honest[1])
     tensors[large["steps"][0]["crops"][0]["index"]] = torch.zeros(ELEMENTS + 1)
     for body, held, says in (
-        (many, honest[1], "steps"), (wide, honest[1], "inputs"), (large, tensors, "larger than agreed")
+        (many, honest[1], "steps"), (wide, honest[1], "inputs"), (large, tensors, "crops")
     ):  # fmt: skip
         with pytest.raises(BadReply, match=says):
             read_traced(sent(body, held))

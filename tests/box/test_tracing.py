@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.box.worker.answers import Step, Traced
+from manyheads.box.worker.answers import CROPS, ORDER, STEPS, Step, Traced
 from manyheads.box.worker.execute import execute
 from manyheads.box.worker.messages import Call, TraceCall
-from manyheads.box.worker.tracing import CROPS, ORDER, STEPS, trace
+from manyheads.box.worker.tracing import trace
 
 Follow = Callable[..., Traced]
 X = torch.arange(24.0).reshape(2, 3, 4)

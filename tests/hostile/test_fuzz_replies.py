@@ -57,6 +57,7 @@ def split(data: bytes) -> tuple[dict[str, Any], bytes]:
 
 def joined(header: object, data: bytes) -> bytes:
     text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
     return struct.pack("<Q", len(text)) + text + data
 
 

@@ -8,7 +8,7 @@ from manyheads.box.worker.limits import Limits
 class CountingBox:
     """A box that counts the attempts in it."""
 
-    level, start_seconds = Level.NAMESPACES, 1.0
+    level = Level.NAMESPACES
 
     def __init__(self, box: Box) -> None:
         self.attempts = 0

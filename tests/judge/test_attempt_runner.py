@@ -51,7 +51,10 @@ def test_all_answers_of_an_attempt_are_bounded_together(box, together):
         answers = [answer for _ in range(30) for answer in runner.execute_all(asked)]
     kept = sum(exchange.reply.outputs[0].tensor.nbytes for exchange in runner.transcript)
     assert 3 << 20 < kept < 6 << 20
-    assert str(answers[-1]) == "All answers of this attempt together are larger than 4 MiB."
+    assert (
+        str(answers[-1])
+        == "The attempt sent something that is not an answer: all its answers together are larger than 4 MiB."
+    )
     assert answers[-1].end is End.BAD_REPLY
 
 
@@ -89,7 +92,7 @@ def test_an_error_that_breaks_cuda_costs_its_own_check_alone(box, device, text, 
 def test_starting_again_and_again_is_paid_for(box, monkeypatch):
     """By a clock of ours, on which a start takes eight seconds and nothing else takes any."""
     now = [0.0]
-    monkeypatch.setattr("manyheads.judge.attempt_runner.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("manyheads.box.loading.time", SimpleNamespace(monotonic=lambda: now[0]))
     starts = []
 
     def slowly(limits):
@@ -97,7 +100,7 @@ def test_starting_again_and_again_is_paid_for(box, monkeypatch):
         starts.append(limits)
         return box.attempt(limits)
 
-    slow = SimpleNamespace(attempt=slowly, start_seconds=1.0)
+    slow = SimpleNamespace(attempt=slowly)
     with attempt(slow, COUNTING, seconds_per_attempt=20.0) as runner:
         for says in ("exit status 1", "exit status 1", "exit status 1", "used up the 20 seconds"):
             with pytest.raises(AttemptEnded, match=says):

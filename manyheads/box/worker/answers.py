@@ -1,41 +1,80 @@
-"""What an attempt answers: a Reply, or a Traced to a TraceCall."""
+"""What an attempt answers: a Reply, or a Traced to a TraceCall.
+
+An annotation says what a field may hold on the wire, with its bounds: `manyheads.box.replies` reads nothing else.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Annotated, NamedTuple
 
 import torch
 from torch import Tensor
 
 from .form import read_misfit
+from .text import NAME_LIMIT, WORDS_LIMIT
 
+MOST_AXES = 64  # of a tensor
+TENSOR_LIMIT = 512  # tensors of a reply, or names in one of its mappings
+BASES_LIMIT = 50  # classes of an exception that are sent
 MADE_LIMIT = 256  # how many different sizes of new tensors are reported: the largest ones
 SHAPES_LIMIT = 256  # and how many different shapes
 KERNELS_LIMIT = 256  # how many different kernels are reported
 STOPPED_LIMIT = 64  # how many exceptions of parts are reported: the first ones
 PARTS_LIMIT = 100_000  # how many parts a file may have that is loaded stepwise
+LARGEST = 2**63  # of a whole number that is reported: no tensor holds a larger one
+STEPS, ORDER, CROPS = 400, 20_000, 512  # of a trace: the most distinct steps, operations in their order, and crops
+SIDES, DEPTH = 8, 6  # the most inputs or outputs of a step, and lines that lead to it
+ELEMENTS = 16_384  # the most numbers of a crop
+
+
+class Between(NamedTuple):
+    """A bound: of a whole number, of the length of a text, a list or a mapping, or of how many numbers a tensor has."""
+
+    least: int
+    most: int
+
+
+@cache
+def dtype_name(dtype: torch.dtype) -> str:
+    """Return the name of a dtype: "float32" for torch.float32."""
+    return str(dtype).removeprefix("torch.")
+
+
+Name = Annotated[str, Between(0, NAME_LIMIT)]
+Words = Annotated[str, Between(0, WORDS_LIMIT)]
+# Evidence may repeat these two, so they are torch's words, never a student's.
+Dtype = Annotated[str, frozenset(dtype_name(d) for d in vars(torch).values() if isinstance(d, torch.dtype))]
+DeviceType = Annotated[
+    str, frozenset("cpu cuda mps xpu meta hpu mtia xla vulkan mkldnn maia ipu lazy privateuseone".split())
+]
+KernelName = Annotated[str, re.compile("[A-Za-z0-9_]{1,100}")]
+Size = Annotated[int, Between(0, (1 << 40) - 1)]
+Shape = Annotated[tuple[Size, ...], Between(0, MOST_AXES)]
+Crop = Annotated[Tensor, Between(0, ELEMENTS)]
+Attribute = bool | Annotated[int, Between(-LARGEST, LARGEST)] | float | Name
 
 
 @dataclass(frozen=True)
 class Raised:
     """An exception in the attempt's code.
 
-    stage: "load", "build", "call" or "gradient".
     line: the innermost line of the student's own file in the traceback, None if there is none.
     part: while a file is loaded, the line at which the part begins that raised it.
     in_written: of a NotImplementedError, whether the function that raises it has something written in it. The worker does not
     say so: it is read from the text.
     """
 
-    type: str
-    bases: tuple[str, ...]
-    message: str
-    stage: str
-    line: int | None
-    part: int | None = None
-    in_written: bool = False
+    type: Name
+    bases: Annotated[tuple[Name, ...], Between(0, BASES_LIMIT)]
+    message: Words
+    stage: Annotated[str, frozenset({"load", "build", "call", "gradient"})]
+    line: Size | None
+    part: Size | None = None
+    in_written: Annotated[bool, frozenset({False})] = False
 
 
 @dataclass(frozen=True)
@@ -45,11 +84,11 @@ class Output:
     `tensor` is None unless it is a plain dense tensor or a number.
     """
 
-    kind: str  # "tensor", or the type's name; OPAQUE; or what `form.misfit` says of another structure
+    kind: Name  # "tensor", or the type's name; OPAQUE; or what `form.misfit` says of another structure
     tensor: Tensor | None = None
-    dtype: str | None = None
-    device: str | None = None
-    shape: tuple[int, ...] | None = None
+    dtype: Dtype | None = None
+    device: DeviceType | None = None
+    shape: Shape | None = None
 
     @property
     def came(self) -> str:
@@ -62,24 +101,27 @@ class Output:
 class Entry:
     """A parameter or buffer of a module."""
 
-    shape: tuple[int, ...]
-    dtype: str
-    device: str
+    shape: Shape
+    dtype: Dtype
+    device: DeviceType
+
+
+EntriesByName = Annotated[Mapping[Name, Entry], Between(0, TENSOR_LIMIT)]
 
 
 @dataclass(frozen=True)
 class ModuleFacts:
     """The state of a module after the call."""
 
-    parameters: Mapping[str, Entry]
-    buffers: Mapping[str, Entry]
+    parameters: EntriesByName
+    buffers: EntriesByName
     training: bool
     changed: bool  # whether the call changed a parameter
-    unloaded: tuple[str, ...]  # names in the given state for which the module has no matching tensor
-    attributes: Mapping[str, object]  # bool, int, float or str; of anything else the name of its type
-    plain: Mapping[str, Entry] = field(
-        default_factory=dict
-    )  # tensors that are attributes, but neither parameters nor buffers
+    # Names in the given state for which the module has no matching tensor.
+    unloaded: Annotated[tuple[Name, ...], Between(0, 64)]
+    attributes: Annotated[Mapping[Name, Attribute], Between(0, 32)]  # of any other kind, the name of its type
+    # Tensors that are attributes, but neither parameters nor buffers.
+    plain: EntriesByName = field(default_factory=dict)
     alike: bool = False  # whether its twin differs in the weights only
 
 
@@ -88,16 +130,15 @@ class Operations:
     """Which operations ran, as far as they can be observed."""
 
     fused: bool  # scaled_dot_product_attention or nn.MultiheadAttention was called
-    made: tuple[
-        int, ...
-    ] = ()  # the different sizes of new tensors in elements, ascending; the largest MADE_LIMIT of them
+    # The different sizes of new tensors in elements, ascending; the largest of them.
+    made: Annotated[tuple[Size, ...], Between(0, MADE_LIMIT)] = ()
     mixed: bool = False  # an operation took tensors on two devices, which is an error on real devices
     recorded: bool = False  # autograd recorded a fused operation
     stopped: bool = False  # there were more operations than the call allows
-    shapes: tuple[
-        tuple[int, ...], ...
-    ] = ()  # the different shapes of new tensors, by size ascending; the largest SHAPES_LIMIT of them
-    kernels: tuple[str, ...] = ()  # the names of PyTorch's own kernels that ran, without overloads: "_softmax", "bmm"
+    # The different shapes of new tensors, by size ascending; the largest of them.
+    shapes: Annotated[tuple[Shape, ...], Between(0, SHAPES_LIMIT)] = ()
+    # The names of PyTorch's own kernels that ran, without overloads: "_softmax", "bmm".
+    kernels: Annotated[tuple[KernelName, ...], Between(0, KERNELS_LIMIT)] = ()
 
     @property
     def largest(self) -> int:
@@ -113,23 +154,23 @@ class Reply:
     parts: of a stepwise Load, the line at which each part begins.
     """
 
-    outputs: tuple[Output, ...] = ()
-    gradients: Mapping[str, Tensor | None] = field(default_factory=dict)
+    outputs: Annotated[tuple[Output, ...], Between(0, TENSOR_LIMIT)] = ()
+    gradients: Annotated[Mapping[Name, Tensor | None], Between(0, TENSOR_LIMIT)] = field(default_factory=dict)
     raised: Raised | None = None
-    mutated: tuple[str, ...] = ()  # the names of arguments that the call changed in place
-    modules: tuple[ModuleFacts, ...] = ()
+    mutated: Annotated[tuple[Name, ...], Between(0, 64)] = ()  # the names of arguments that the call changed in place
+    modules: Annotated[tuple[ModuleFacts, ...], Between(0, 16)] = ()
     operations: Operations | None = None
-    stopped: tuple[Raised, ...] = ()
-    peak: int | None = None  # bytes allocated beyond those before the call; None if the device does not report them
-    parts: tuple[int, ...] = ()
+    stopped: Annotated[tuple[Raised, ...], Between(0, STOPPED_LIMIT)] = ()
+    peak: Size | None = None  # bytes allocated beyond those before the call; None if the device does not report them
+    parts: Annotated[tuple[Size, ...], Between(0, PARTS_LIMIT)] = ()
 
 
 @dataclass(frozen=True)
 class TensorInfo:
     """An input or output of an operation. `value`: the number in a tensor without axes."""
 
-    shape: tuple[int, ...]
-    dtype: str
+    shape: Shape
+    dtype: Name
     contiguous: bool
     value: float | None = None
 
@@ -139,22 +180,21 @@ class Step:
     """One operation of a line, however often it ran.
 
     lines: the student's lines that lead to it, outermost first; sites: the bytecode offset in each. storage: how the output's
-    memory relates to the inputs: "view", "copy", "new", "same", "in place", or empty if unknown. input_count, output_count:
-    how many tensors went in and came out, of which the first are listed. numbers: plain numbers among the arguments.
-    crops: a corner of the output of its first runs.
+    memory relates to the inputs; empty if unknown. input_count, output_count: how many tensors went in and came out, of
+    which the first are listed. numbers: plain numbers among the arguments. crops: a corner of the output of its first runs.
     """
 
-    name: str
-    lines: tuple[int, ...]
-    sites: tuple[int, ...]
-    inputs: tuple[TensorInfo, ...] = ()
-    outputs: tuple[TensorInfo, ...] = ()
-    input_count: int = 0
-    output_count: int = 0
-    storage: str = ""
-    numbers: tuple[float, ...] = ()
+    name: Annotated[str, Between(0, 60)]
+    lines: Annotated[tuple[Size, ...], Between(1, DEPTH)]
+    sites: Annotated[tuple[Size, ...], Between(1, DEPTH)]
+    inputs: Annotated[tuple[TensorInfo, ...], Between(0, SIDES)] = ()
+    outputs: Annotated[tuple[TensorInfo, ...], Between(0, SIDES)] = ()
+    input_count: Size = 0
+    output_count: Size = 0
+    storage: Annotated[str, frozenset({"view", "copy", "new", "same", "in place", ""})] = ""
+    numbers: Annotated[tuple[float, ...], Between(0, 4)] = ()
     raised: bool = False
-    crops: tuple[Tensor, ...] = ()
+    crops: Annotated[tuple[Crop, ...], Between(0, CROPS)] = ()
 
 
 @dataclass(frozen=True)
@@ -162,12 +202,6 @@ class Traced:
     """The answer to a TraceCall. `order`: indices into `steps`. `dropped`: how many operations were not recorded."""
 
     reply: Reply
-    steps: tuple[Step, ...]
-    order: tuple[int, ...]
-    dropped: int = 0
-
-
-@cache
-def dtype_name(dtype: torch.dtype) -> str:
-    """Return the name of a dtype: "float32" for torch.float32."""
-    return str(dtype).removeprefix("torch.")
+    steps: Annotated[tuple[Step, ...], Between(0, STEPS)]
+    order: Annotated[tuple[Size, ...], Between(0, ORDER)]
+    dropped: Size = 0

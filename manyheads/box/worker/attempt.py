@@ -1,35 +1,49 @@
-"""The process of one attempt: import the student's source, then answer calls until the judge closes the connection."""
+"""The process of one attempt: import the student's source, then answer calls until the judge closes the connection.
+
+A source text runs as parts: the statements of its top level, in their order. Each runs by itself, and one that fails stops
+nothing. A script and a notebook are run alike.
+"""
 
 from __future__ import annotations
+import __future__
 
+import ast
 import contextlib
+import functools
 import io
 import linecache
+import operator
 import os
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from importlib.machinery import ModuleSpec
+from typing import Any
 
 from . import wire
-from .answers import STOPPED_LIMIT, Reply, Traced
+from .answers import STOPPED_LIMIT, Raised, Reply, Traced
 from .execute import execute, raised_by
 from .messages import Batch, Call, Load, Part, TraceCall, Training
-from .program import Program, lines_of
 from .tracing import trace
 from .training import Trainer
 
+_FUTURE = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
 MODULE = "attempt"  # the name under which the student's module stands in sys.modules
 
 
-def serve(connection: wire.Stream) -> None:
+def serve(receives: io.BufferedReader, sends: io.BufferedWriter) -> None:
     """Answer until the judge closes the connection. Student code runs in this function and nowhere else."""
     attempt = _Attempt()
-    while (message := wire.receive(connection)) is not None:
+    while (message := wire.receive(receives)) is not None:
         if isinstance(message, Batch):  # answered together, which wakes the judge once
-            answers = b"".join([attempt.answer(wire.receive(connection)) for _ in range(message.count)])
-            connection.sendall(wire.LENGTH.pack(len(answers)) + answers)
+            answers = b"".join([attempt.answer(wire.receive(receives)) for _ in range(message.count)])
+            sends.write(wire.LENGTH.pack(len(answers)) + answers)
         else:
-            connection.sendall(attempt.answer(message))
+            sends.write(attempt.answer(message))
+        sends.flush()
 
 
 class _Attempt:
@@ -92,6 +106,80 @@ def _nothing(*args: object, **kwargs: object) -> None:
     """Do nothing in place of a notebook's own names: there is no shell to ask, and nobody to look."""
 
 
+class Program:
+    """The parts of one source text, and the module that they run in."""
+
+    def __init__(self, load: Load, module: types.ModuleType) -> None:
+        """Parse the text. Raises SyntaxError for a script; of a notebook, a cell that cannot be parsed is one part."""
+        self._name, self._module = load.name, module
+        self._parts: list[tuple[int, ast.stmt | SyntaxError]] = []
+        self._flags = 0  # of `from __future__ import …`, which holds for the parts below it, too
+        for first, text in cells_of(load):
+            try:
+                self._parts += [(_line(part), part) for part in _parsed(text, load.name).body]
+            except SyntaxError as error:
+                if not load.cells:
+                    raise
+                self._parts.append((first, error))
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The line at which each part begins."""
+        return tuple(line for line, _ in self._parts)
+
+    def run(self, number: int) -> Raised | None:
+        """Run one part. Returns its exception, if it raised one."""
+        line, part = self._parts[number]
+        try:
+            if isinstance(part, SyntaxError):
+                raise part
+            code = self._compiled(part)
+            self._flags |= code.co_flags & _FUTURE
+            exec(code, vars(self._module))
+        except BaseException as error:  # SystemExit, too
+            return replace(raised_by(error, "load", self._name), part=line)
+        return None
+
+    def _compiled(self, part: ast.stmt) -> types.CodeType:
+        module = ast.Module([part], [])
+        try:
+            code: types.CodeType = compile(module, self._name, "exec", flags=self._flags, dont_inherit=True)
+        except (RecursionError, MemoryError):
+            raise SyntaxError("too many nested expressions") from None
+        return code
+
+
+def cells_of(load: Load) -> Iterator[tuple[int, str]]:
+    """Yield each cell of a notebook, with its first line, below as many blank lines as stand above it; of a script all of it."""
+    if not load.cells:
+        yield 1, load.source
+        return
+    lines = lines_of(load.source)
+    for first, after in zip(load.cells, (*load.cells[1:], len(lines) + 1), strict=True):
+        yield first, "\n" * (first - 1) + "".join(lines[first - 1 : after - 1])
+
+
+def lines_of(source: str) -> list[str]:
+    """Return the lines as Python counts them, with their ends: `splitlines` also ends one at a form feed, or at U+2028."""
+    return list(io.StringIO(source))
+
+
+def _parsed(text: str, name: str) -> ast.Module:
+    """Raise SyntaxError, also where Python gives up on the depth and calls that a recursion, or a lack of memory."""
+    try:
+        tree = compile(text, name, "exec", flags=ast.PyCF_ONLY_AST, dont_inherit=True)
+    except (RecursionError, MemoryError):
+        raise SyntaxError("too many nested expressions") from None
+    assert isinstance(tree, ast.Module)
+    return tree
+
+
+def _line(part: ast.stmt) -> int:
+    """Return the first line of a statement, that of its first decorator where it has one."""
+    decorators: list[ast.expr] = getattr(part, "decorator_list", [])
+    return min([part.lineno, *(decorator.lineno for decorator in decorators)])
+
+
 def silence() -> None:
     """Discard all output, and read nothing from standard input."""
     null = os.open(os.devnull, os.O_RDWR)
@@ -119,3 +207,28 @@ def _outside(descriptor: int, first: int, after: int) -> int:
     while first <= descriptor < after:
         descriptor = os.dup(descriptor)
     return descriptor
+
+
+class _Only:
+    """A finder of Python's, which finds these top-level modules and no others."""
+
+    def __init__(self, finder: Any, allowed: Collection[str]) -> None:
+        self._finder, self._allowed = finder, allowed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._finder, name)
+
+    def find_spec(self, name: str, *where: Any) -> ModuleSpec | None:
+        """Return where the module is, None where there is none or it is not allowed."""
+        # The standard library has one module whose name each system makes.
+        allowed = name.partition(".")[0] in self._allowed or name.startswith("_sysconfigdata_")
+        spec: ModuleSpec | None = self._finder.find_spec(name, *where) if allowed else None
+        return spec
+
+
+def allow_only(packages: Collection[str]) -> None:
+    """Let this process import these packages, the standard library and the worker's own, and nothing else."""
+    allowed = frozenset({*sys.stdlib_module_names, *packages, "__main__", __name__.partition(".")[0]})
+    for name in [name for name in sys.modules if name.partition(".")[0] not in allowed]:
+        del sys.modules[name]
+    sys.meta_path[:] = [_Only(finder, allowed) for finder in sys.meta_path]

@@ -13,13 +13,13 @@ import os
 import struct
 
 from . import seccomp
-from .limits import CUDA, Limits
-from .rlimits import apply_rlimits
-
-# mount(2) and umount2(2), as the worker needs them. They raise OSError.
+from .limits import CUDA, Limits, apply_rlimits
 
 READ_ONLY, NO_SUID, NO_DEV, NO_EXEC, REMOUNT, BIND, MOVE, RECURSIVE, PRIVATE = (
     1, 2, 4, 8, 0x20, 0x1000, 0x2000, 0x4000, 1 << 18,
+)  # fmt: skip
+NEW_NS, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET = (
+    0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
 )  # fmt: skip
 _DETACH = 2
 
@@ -31,11 +31,6 @@ def mount(source: str, target: str, kind: str | None, flags: int, options: str |
     arguments = [None if a is None else a.encode() for a in (source, target, kind)]
     data = None if options is None else options.encode()
     check(libc.mount(*arguments, ctypes.c_ulong(flags), data), f"mount on {target}")
-
-
-def unmount(target: str) -> None:
-    """umount2(2) with MNT_DETACH: the path is free now, open files keep the mount alive."""
-    check(libc.umount2(target.encode(), _DETACH), f"umount {target}")
 
 
 def check(result: int, what: str) -> None:
@@ -67,7 +62,7 @@ def mount_reduced_proc() -> bool:
     Call it in PID 1 of a PID namespace, with CAP_SYS_ADMIN in the user namespace that made it: before the attempt enters a
     user namespace of its own, in which these mounts are locked.
     """
-    check(libc.unshare(_NEW_NS), "unshare")
+    check(libc.unshare(NEW_NS), "unshare")
     mount("none", "/", None, RECURSIVE | PRIVATE)
     mount("tmpfs", "/tmp", "tmpfs", NO_SUID | NO_DEV, "size=1m,mode=0700")
     os.makedirs("/tmp/own")
@@ -77,7 +72,7 @@ def mount_reduced_proc() -> bool:
         mount("tmpfs", "/tmp/proc", "tmpfs", _QUIET, "size=64k,nr_inodes=64,mode=0755")
         _fill("/tmp/proc", "/tmp/own")
         mount("none", "/tmp/proc", None, REMOUNT | BIND | READ_ONLY | _QUIET)
-        unmount("/tmp/own")  # the bind mounts from it stay
+        check(libc.umount2(b"/tmp/own", _DETACH), "umount")  # the bind mounts from it stay
         mount("/tmp/proc", "/proc", None, MOVE)
     except OSError:
         return False
@@ -85,11 +80,11 @@ def mount_reduced_proc() -> bool:
 
 
 def _fill(folder: str, own: str) -> None:
-    _bind(f"{own}/{OWN}", f"{folder}/{OWN}")
+    bind(f"{own}/{OWN}", f"{folder}/{OWN}")
     os.symlink(OWN, f"{folder}/self")
     for name in _READ:
         with contextlib.suppress(OSError):  # not every kernel and driver has all of them
-            _bind(f"/proc/{name}", f"{folder}/{name}")
+            bind(f"/proc/{name}", f"{folder}/{name}")
             mount("none", f"{folder}/{name}", None, REMOUNT | BIND | READ_ONLY | _QUIET)
     with contextlib.suppress(OSError):
         with open(f"/proc/{_PARAMETERS}") as file:
@@ -98,19 +93,17 @@ def _fill(folder: str, own: str) -> None:
             file.write(text.replace("ModifyDeviceFiles: 1", "ModifyDeviceFiles: 0"))
 
 
-def _bind(source: str, target: str) -> None:
+def bind(source: str, target: str, flags: int = BIND) -> None:
+    """Make the target, and show the source there. Raises OSError."""
     if os.path.isdir(source):
         os.makedirs(target)
     else:
         os.stat(source)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         open(target, "w").close()
-    mount(source, target, None, BIND)
+    mount(source, target, None, flags)
 
 
-_NEW_NS, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET = (
-    0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
-)  # fmt: skip
 _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _AMBIENT_CLEAR = 4, 24, 47, 4
 _CAPABILITY_VERSION = 0x20080522
 _LAST_CAPABILITY = 40
@@ -157,7 +150,7 @@ def enter_namespaces(limits: Limits) -> None:
     """
     empty = limits.device != CUDA or not mount_reduced_proc()
     uid, gid = os.geteuid(), os.getegid()
-    check(libc.unshare(_NEW_USER | _NEW_NS | _NEW_IPC | _NEW_UTS | _NEW_NET), "unshare")
+    check(libc.unshare(_NEW_USER | NEW_NS | _NEW_IPC | _NEW_UTS | _NEW_NET), "unshare")
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         _write(f"/proc/self/{name}", text.encode())
     mount("none", "/", None, RECURSIVE | PRIVATE)

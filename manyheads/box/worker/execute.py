@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
-from .answers import ModuleFacts, Output, Raised, Reply
-from .device import Peak, autocast, on_its_device
+from .answers import BASES_LIMIT, ModuleFacts, Output, Raised, Reply
 from .form import Form, misfit
 from .messages import Build, Call, FollowUp, Returned, StandIn
 from .modules import Built, build_module, lookup, plain_argument
@@ -100,41 +97,7 @@ def gradients_of(
     return {name: None if g is None else g.detach().cpu() for name, g in gradients.items()}
 
 
-# Add a known difference to the result of PyTorch's fused attention: another at every position, and dependent on it.
-#
-# An attempt that compares fused attention with a written-out path must report exactly this difference. An attempt that
-# guesses a rounding error, looks at one sequence only, or computes with another input reports another number.
-
-_STEP = (
-    0.6180339887498949  # the fraction of the golden ratio: its multiples modulo 1 are evenly spread, and none repeats
-)
-_BESIDE = 0.05  # the share of the amount that all other positions get
-
-
-class Planted(TorchFunctionMode):
-    """While this mode is on, the result of F.scaled_dot_product_attention is changed at every position.
-
-    amount: added at one position, multiplied by one to three depending on the result there; elsewhere a small share of it.
-    place: that position, from 0 (the first number of the result) to below 1 (the last).
-    """
-
-    def __init__(self, amount: float, place: float) -> None:
-        super().__init__()
-        self._amount, self._place = amount, place
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        count = out.numel() if func is F.scaled_dot_product_attention and isinstance(out, Tensor) else 0
-        if not count:
-            return out
-        share = _BESIDE * ((torch.arange(count, dtype=torch.float64) * _STEP) % 1.0 - 0.5)
-        share[int(self._place * count)] = 1.0
-        share = share.view(out.shape).to(out.device, out.dtype)
-        return out + self._amount * share * (2 + torch.tanh(out))
-
-
 MESSAGE_LIMIT = 2000  # characters of an exception's message that are sent
-BASES_LIMIT = 50  # classes of an exception that are sent
 _BASES = type.__dict__["__mro__"].__get__  # past what an attempt's own class says of itself
 _TRACEBACK = BaseException.__dict__["__traceback__"].__get__
 _OF_A_TEXT = (SyntaxError, IndentationError, TabError)  # which Python raises for a text that it cannot parse
@@ -159,7 +122,7 @@ def execute(
     outputs: list[Output] = []
     gradients: dict[str, Tensor | None] = {}
     mutated: tuple[str, ...] = ()
-    monitor, peak = OpMonitor(call.most_operations) if call.watch else None, Peak() if call.memory else None
+    monitor, peak = OpMonitor(call.most_operations) if call.watch else None, _Peak() if call.memory else None
     raised = None
     try:
         call = on_its_device(call)
@@ -170,12 +133,12 @@ def execute(
         if not call.only_build:
             _seed(call.seed)
             given = [v for step in steps for v in (*step.args, *step.kwargs.values())]
-            lower, grad = autocast(call.autocast, given), call.cotangent is not None
+            lower, grad = _autocast(call.autocast, given), call.cotangent is not None
             with (
                 around or nullcontext(),
                 monitor or nullcontext(),
                 peak or nullcontext(),
-                Planted(*call.planted) if call.planted else nullcontext(),
+                _around(call.around),
                 lower,
                 torch.set_grad_enabled(grad),
             ):
@@ -203,6 +166,14 @@ def execute(
         operations=monitor.operations() if monitor else None,
         peak=peak.bytes if peak else None,
     )
+
+
+def _around(source: str) -> AbstractContextManager[object]:
+    """Return what `around` of this source text, a check's own, gives."""
+    names: dict[str, Any] = {"around": nullcontext}
+    exec(source, names)
+    context: AbstractContextManager[object] = names["around"]()
+    return context
 
 
 def _seed(seed: int) -> None:
@@ -315,3 +286,52 @@ def _gradients(
     for each in built:
         wanted.update({name: p for name, p in each.module.named_parameters() if p.requires_grad})
     return gradients_of(list(zip(leaves, call.cotangents, strict=False)), wanted, call.second)
+
+
+def on_its_device(call: Call) -> Call:
+    """Return the call with its tensors moved to its device. Modules are moved when they are built, meta tensors never."""
+    where = call.device
+    if where is None:
+        return call
+
+    def moved(tensor: Tensor) -> Tensor:
+        return tensor if tensor.device.type == "meta" else tensor.to(where)
+
+    def there(value: object) -> object:
+        if isinstance(value, Tensor):
+            return moved(value)
+        if isinstance(value, StandIn):
+            return replace(value, linears={name: moved(weight) for name, weight in value.linears.items()})
+        return value
+
+    cotangent = tuple(None if c is None else moved(c) for c in call.cotangents)
+    return replace(
+        call.map(there), cotangent=cotangent if isinstance(call.cotangent, tuple) else next(iter(cotangent), None)
+    )
+
+
+def _autocast(dtype: str | None, values: Iterable[object]) -> AbstractContextManager[Any]:
+    """Mixed precision ("float16", "bfloat16") on the device of the first tensor; None means no autocast."""
+    if dtype is None:
+        return nullcontext()
+    device = next((value.device.type for value in values if isinstance(value, Tensor)), "cpu")
+    return torch.autocast(device, getattr(torch, dtype))
+
+
+class _Peak:
+    """`with _Peak() as peak: …` and then `peak.bytes`."""
+
+    bytes: int | None = None  # beyond what was allocated before; None if the device does not report it
+
+    def __enter__(self) -> _Peak:
+        self._before = 0
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+            torch.cuda.reset_peak_memory_stats()
+            self._before = torch.cuda.memory_allocated()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+            self.bytes = torch.cuda.max_memory_allocated() - self._before

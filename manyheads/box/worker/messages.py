@@ -61,9 +61,8 @@ class Build:
     training: bool = False
     attributes: Mapping[str, object] = field(default_factory=dict)  # set after building
     report: tuple[str, ...] = ()  # the names of attributes to report after the call
-    added: Mapping[str, Tensor] = field(
-        default_factory=dict
-    )  # each is added to the output while the attribute of its name is true
+    # Each is added to the output while the attribute of its name is true.
+    added: Mapping[str, Tensor] = field(default_factory=dict)
     dtype: str | None = None
     device: str | None = None
     skip_init: bool = False  # skip the random initialisation of weights, to save time
@@ -123,8 +122,7 @@ class Call:
     outputs of the call; None for those that do not count.
     second: also the gradient of the sum of squares of the arguments' gradients
     ("second.args.0"), which a fused kernel cannot compute.
-    planted: (amount, place): change the result of F.scaled_dot_product_attention, so that two ways to compute the same
-    value differ by an amount that nobody can guess (see `planted.py`).
+    around: a source text of the check's own that defines `around()`, a context manager in which the call is made.
     """
 
     subject: str | Build
@@ -140,7 +138,7 @@ class Call:
     dtype: str | None = None  # the judge casts to it; None: float64, or float32 if the attempt cannot do that
     autocast: str | None = None  # "float16" or "bfloat16": the dtype of torch.autocast
     memory: bool = False  # report the call's peak memory
-    planted: tuple[float, float] | None = None
+    around: str = ""
     most_operations: int | None = None  # with `watch`: stop the call after this many operations
     device: str | None = None  # move the tensors there before the call; they are sent as CPU tensors
     returns: Form | None = None

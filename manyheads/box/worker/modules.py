@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .answers import Entry, ModuleFacts, dtype_name
+from .answers import LARGEST, Attribute, Entry, ModuleFacts, dtype_name
 from .messages import Build, DeviceArgument, Entries, StandIn
 from .text import NAME_LIMIT, plain, type_name
 
@@ -69,7 +69,6 @@ def _same(a: object, b: object, met: dict[tuple[int, int], tuple[object, object]
     return _same(getattr(a, "__dict__", {}), getattr(b, "__dict__", {}), met)
 
 
-LARGEST = 2**63  # of a whole number that is reported: no tensor holds a larger one
 PLAIN_LIMIT = 64  # unregistered tensors that are reported
 _EVERY_MODULES = frozenset(vars(nn.Module()))  # attributes that every module has: they hold registered tensors or none
 _NUMBERS = (bool, int, float, str, type(None))
@@ -123,10 +122,9 @@ def build_module(namespace: Mapping[str, object], build: Build) -> Built:
 def _make(namespace: Mapping[str, object], build: Build) -> nn.Module:
     """Call the attempt's constructor, and return the module."""
     make = lookup(namespace, build.target)
-    with _without_init() if build.skip_init else _as_is():
-        module = make(
-            *(plain_argument(a) for a in build.args), **{k: plain_argument(v) for k, v in build.kwargs.items()}
-        )
+    kwargs = {name: plain_argument(value) for name, value in build.kwargs.items()}
+    with _without_init() if build.skip_init else nullcontext():
+        module = make(*map(plain_argument, build.args), **kwargs)
     if not isinstance(module, nn.Module):
         raise TypeError(f"{build.target} gave a {type_name(type(module))}, not a torch.nn.Module")
     return module
@@ -205,9 +203,8 @@ def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
         for name, value in vars(part).items():
             if name in _EVERY_MODULES or type(value) in _NUMBERS:
                 continue
-            held = (
-                value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else (value,)
-            )
+            parts = value.values() if isinstance(value, Mapping) else value
+            held = parts if isinstance(value, Mapping | list | tuple) else [value]
             tensors = [item for item in held if isinstance(item, Tensor)]
             found.update({f"{prefix}.{name}".lstrip(".") + f".{i}" * (i > 0): t for i, t in enumerate(tensors)})
     return dict(list(found.items())[:PLAIN_LIMIT])
@@ -225,21 +222,16 @@ def _entry(tensor: Tensor) -> Entry:
     return Entry(tuple(tensor.shape), dtype_name(tensor.dtype), tensor.device.type)
 
 
-def _plain(value: object) -> object:
+def _plain(value: object) -> Attribute:
     """Return a number or a text as it is; of anything else, and of a number that no tensor holds, the name of its type."""
     kind: Any = type(value)  # isinstance would ask the value's own __class__
     if kind is bool:
-        return value
+        return value is True
     if issubclass(kind, int) and abs(int.__int__(value)) < LARGEST:  # type: ignore[arg-type]
         return int.__int__(value)  # type: ignore[arg-type]
     if issubclass(kind, float):
         return float.__float__(value)  # type: ignore[arg-type]
     return plain(value, NAME_LIMIT) if issubclass(kind, str) else type_name(kind)  # type: ignore[arg-type]
-
-
-@contextmanager
-def _as_is() -> Iterator[None]:
-    yield
 
 
 def _mark_as_random(tensor: Tensor, *args: object, **kwargs: object) -> Tensor:
@@ -256,17 +248,9 @@ def _mark_as_random(tensor: Tensor, *args: object, **kwargs: object) -> Tensor:
 
 @contextmanager
 def _without_init() -> Iterator[None]:
-    names = (
-        "kaiming_uniform_",
-        "kaiming_normal_",
-        "xavier_uniform_",
-        "xavier_normal_",
-        "trunc_normal_",
-        "normal_",
-        "uniform_",
-    )
-    saved = {name: getattr(nn.init, name) for name in names}
-    for name in names:
+    kinds = "kaiming_uniform_ kaiming_normal_ xavier_uniform_ xavier_normal_ trunc_normal_ normal_ uniform_"
+    saved = {name: getattr(nn.init, name) for name in kinds.split()}
+    for name in saved:
         setattr(nn.init, name, _mark_as_random)
     try:
         yield

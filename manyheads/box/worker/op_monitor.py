@@ -25,14 +25,8 @@ from .answers import KERNELS_LIMIT, MADE_LIMIT, SHAPES_LIMIT, Operations
 NODES_LIMIT = 100_000  # how many nodes of a graph are searched
 _FUSED = (F.scaled_dot_product_attention, F.multi_head_attention_forward, torch._native_multi_head_attention)
 _TO_COPY, _COPY_INTO = torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default
-_MAY_MIX = (
-    "copy_",
-    "index",
-    "index_put",
-    "index_put_",
-    "_index_put_impl_",
-    "_nested_view_from_jagged",
-)  # a copy moves data between devices, and indices may be on the CPU
+# A copy moves data between devices, and indices may be on the CPU.
+_MAY_MIX = frozenset("copy_ index index_put index_put_ _index_put_impl_ _nested_view_from_jagged".split())
 
 
 @cache  # computing an operation's name is slow

@@ -2,56 +2,44 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
-import select
 import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
 
-def main(descriptor: int | None, limits: Mapping[str, Any], modules: Collection[str]) -> None:
-    """Serve one attempt.
-
-    Args:
-        descriptor: the inherited connection; None means that this process connects.
-        limits: the fields of Limits.
-        modules: what the attempt may import.
-    """
-    inherited = None if descriptor is None else socket.socket(fileno=descriptor)
-    connection = inherited or _connect()  # before the slow import of torch, because the judge waits for the connection
+def main(limits: Mapping[str, Any], modules: Collection[str]) -> None:
+    """Serve one attempt. limits: the fields of Limits. modules: what the attempt may import."""
+    connection = _connect()  # before the slow import of torch, because the judge waits for the connection
 
     gc.disable()  # collections would find nothing while modules are imported, and take a fifth of that time
     import torch
 
     from . import attempt
-    from .imports import allow_only
-    from .limits import Limits
+    from .limits import Limits, apply_rlimits, measure_address_space
 
     gc.enable()
-    if inherited:
-        connection = socket.socket(fileno=attempt.hide_descriptors(inherited.detach())[0])
-        threading.Thread(target=_end_with_judge, args=(connection,), daemon=True).start()
+    if hasattr(os, "killpg"):
+        connection = socket.socket(fileno=attempt.hide_descriptors(connection.detach())[0])
+        threading.Thread(target=_end_with_judge, args=(os.getppid(),), daemon=True).start()
     torch.set_num_threads(1)
     attempt.silence()
-    with contextlib.suppress(ModuleNotFoundError):  # Windows has no rlimits: only the deadline limits the attempt
-        from .rlimits import apply_rlimits, measure_address_space
-
-        measure_address_space()
-        apply_rlimits(Limits(**limits))
-    allow_only(modules)
-    attempt.serve(connection)
+    measure_address_space()
+    apply_rlimits(Limits(**limits))
+    attempt.allow_only(modules)
+    connection.sendall(b"1")  # ready: from now on its time counts
+    attempt.serve(connection.makefile("rb"), connection.makefile("wb"))
 
 
-def _end_with_judge(connection: socket.socket) -> None:
-    """Kill this session when the judge has hung up or was killed, also in the middle of code that never returns."""
-    hang_up = select.poll()
-    hang_up.register(connection, 0)  # POLLHUP is reported in any case
-    hang_up.poll()
+def _end_with_judge(judge: int) -> None:
+    """Kill this session when the judge is gone, also in the middle of code that never returns."""
+    while os.getppid() == judge:
+        time.sleep(1)
     os.killpg(0, signal.SIGKILL)
 
 

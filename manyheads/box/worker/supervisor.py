@@ -2,13 +2,13 @@
 
 Every attempt has a lifeline, a socket to the judge. When the judge closes it or ends,
 the supervisor kills the attempt. The attempt is PID 1 of its own PID namespace, so
-everything that it started ends too. When the attempt ends, the supervisor sends the
-wait status over the lifeline, as a decimal number.
+everything that it started ends too. Over the lifeline the supervisor sends what
+the kernel says of the attempt's time (schedstat and stat, opened) when it has started,
+and its wait status, as a decimal number, when it has ended.
 """
 
 from __future__ import annotations
 
-import array
 import contextlib
 import json
 import os
@@ -20,11 +20,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import confine
-from .limits import Limits
+from .limits import Limits, time_files
 
-Run = Callable[
-    [Limits, int, int], None
-]  # runs in the attempt's process, with the pipes to receive from and to send to; never returns
+# Runs in the attempt's process, with the pipes to receive from and to send to; never returns.
+Run = Callable[[Limits, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Supervisor:
 
     def _accept(self) -> bool:
         """Start the attempt that the judge requests. Returns False if the judge has closed the socket."""
-        request, descriptors = _receive(self._control)
+        request, descriptors, _, _ = socket.recv_fds(self._control, 4096, 3)
         if request:
             receives, sends, lifeline = descriptors
             self._start(Limits(**json.loads(request)), receives, sends, socket.socket(fileno=lifeline))
@@ -81,6 +80,7 @@ class Supervisor:
             self._run(limits, receives, sends)
         os.close(receives)
         os.close(sends)
+        _send_time_files(lifeline, pid)
         attempt = _Attempt(pid, os.pidfd_open(pid), lifeline, folder)
         self._attempts.append(attempt)
         self._poll.register(attempt.ended, select.POLLIN)
@@ -106,11 +106,9 @@ class Supervisor:
             attempt.lifeline.sendall(str(status).encode())
 
 
-def _receive(control: socket.socket) -> tuple[bytes, list[int]]:
-    """Return one request and the three descriptors that came with it."""
-    descriptors = array.array("i")
-    request, ancillary, _, _ = control.recvmsg(4096, socket.CMSG_LEN(3 * descriptors.itemsize))
-    for level, kind, data in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
-    return request, list(descriptors)
+def _send_time_files(lifeline: socket.socket, pid: int) -> None:
+    files = time_files(pid)
+    with contextlib.suppress(OSError):  # the judge is gone
+        socket.send_fds(lifeline, [b"1"], files)
+    for file in files:
+        os.close(file)

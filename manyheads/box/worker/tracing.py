@@ -7,22 +7,21 @@ that differ only in their numbers are sent once, with the order in which they ra
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
 
-from .answers import Reply, Step, TensorInfo, Traced
+from .answers import CROPS, DEPTH, ELEMENTS, ORDER, SIDES, STEPS, Reply, Step, TensorInfo, Traced, dtype_name
 from .execute import execute
 from .messages import TraceCall
-from .tensor_info import Snapshot, crop_of, snapshot, storage_of, tensor_info, tensors_in
 
-STEPS, ORDER, CROPS = 400, 20_000, 512  # the most distinct steps, operations in their order, and crops
-SIDES, DEPTH = 8, 6  # the most inputs or outputs of a step, and lines that lead to it
+T = TypeVar("T")
+_Snapshot = tuple[Tensor, int, int]  # a tensor, its memory address and its version at one moment
 LineOf = Callable[[str, int], int | None]
 _Place = tuple[int, int]  # a line, and the bytecode offset in its function
 
@@ -31,6 +30,7 @@ _MOVES = frozenset(
     """contiguous clone reshape reshape_as flatten ravel repeat repeat_interleave tile cat concat concatenate stack
     hstack vstack __getitem__ index_select gather take_along_dim roll flip""".split()
 )
+_SCALARS = (torch.float32, torch.float64, torch.int64)
 _NAMES = {"__getitem__": "index", "__setitem__": "index =", "__iter__": "unpack", "__rdiv__": "div"}
 
 
@@ -50,7 +50,7 @@ class _Operation:
     """One call of a torch function, with its inputs and outputs."""
 
     func: Any
-    before: list[Snapshot]
+    before: list[_Snapshot]
     inputs: tuple[TensorInfo, ...]
     numbers: tuple[float, ...]
     outputs: list[Tensor] = field(default_factory=list)
@@ -64,7 +64,7 @@ class _Operation:
     def moves(self) -> bool:
         """Return whether it changes no number."""
         return self.name in _MOVES or (
-            bool(self.outputs) and storage_of(self.before, self.outputs[0], True) in ("view", "same")
+            bool(self.outputs) and _storage_of(self.before, self.outputs[0], True) in ("view", "same")
         )
 
 
@@ -74,7 +74,7 @@ class _CurrentStep:
 
     frame: FrameType | None
     step: Step
-    before: list[Snapshot]
+    before: list[_Snapshot]
     moves: bool = True
 
 
@@ -107,14 +107,16 @@ class Tracer(TorchFunctionMode):
             operation.raised = operation.name != "__get__"  # an attribute that does not exist is no error worth showing
             self._note(operation)
             raise
-        operation.outputs = [args[0]] if operation.name == "__setitem__" else list(tensors_in(out))
+        operation.outputs = [args[0]] if operation.name == "__setitem__" else list(_tensors_in(out))
         self._note(operation)
         return out
 
     def _start(self, func: Any, args: Any, kwargs: Any) -> _Operation | None:
         try:
-            before = snapshot(tensors_in((args, tuple(kwargs.values()))))
-            return _Operation(func, before, tuple(tensor_info(t) for t, _, _ in before[:SIDES]), _numbers(args, kwargs))
+            before = _snapshot(_tensors_in((args, tuple(kwargs.values()))))
+            return _Operation(
+                func, before, tuple(_tensor_info(t) for t, _, _ in before[:SIDES]), _numbers(args, kwargs)
+            )
         except Exception:  # an operation that cannot be described must not fail the call
             self._dropped += 1
             return None
@@ -152,12 +154,12 @@ class Tracer(TorchFunctionMode):
             current.step = replace(current.step, name=_NAMES.get(frame.f_code.co_name, frame.f_code.co_name))
         current.moves &= operation.moves()
         outputs = operation.outputs
-        crop = crop_of(outputs[0], self._crop) if outputs else None
+        crop = _crop_of(outputs[0], self._crop) if outputs else None
         current.step = replace(
             current.step,
-            outputs=tuple(tensor_info(t) for t in outputs[:SIDES]),
+            outputs=tuple(_tensor_info(t) for t in outputs[:SIDES]),
             output_count=len(outputs),
-            storage=storage_of(current.before, outputs[0], current.moves) if outputs else "",
+            storage=_storage_of(current.before, outputs[0], current.moves) if outputs else "",
             raised=operation.raised,
             crops=() if crop is None else (crop,),
         )
@@ -188,8 +190,8 @@ def _new_step(operation: _Operation, places: list[_Place], frame: FrameType | No
     """Return a new step that starts with this operation."""
     before, inputs = operation.before, operation.inputs
     if frame is not None and _is_module_call(frame):  # the layer's arguments, not its parameters
-        given = list(tensors_in((frame.f_locals["args"], tuple(frame.f_locals["kwargs"].values()))))
-        before, inputs = snapshot(given), tuple(tensor_info(t) for t in given[:SIDES])
+        given = list(_tensors_in((frame.f_locals["args"], tuple(frame.f_locals["kwargs"].values()))))
+        before, inputs = _snapshot(given), tuple(_tensor_info(t) for t in given[:SIDES])
     lines, sites = zip(*places, strict=True)
     input_count, numbers = len(before), operation.numbers
     return _CurrentStep(
@@ -228,3 +230,69 @@ def _names_the_step(frame: FrameType) -> bool:
 def _numbers(args: Any, kwargs: Any) -> tuple[float, ...]:
     given = (*args[:4], *(kwargs[k] for k in ("scale", "value", "alpha") if k in kwargs))
     return tuple(float(a) for a in given if isinstance(a, int | float) and not isinstance(a, bool))[:4]
+
+
+def _tensors_in(value: Any, depth: int = 3) -> Iterator[Tensor]:
+    """Yield the tensors in a value, also in nested lists and tuples."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple | list) and depth:
+        for item in value:
+            yield from _tensors_in(item, depth - 1)
+
+
+def _snapshot(tensors: Iterable[Tensor]) -> list[_Snapshot]:
+    """Return the current address and version of these tensors."""
+    return [(t, _memory(t), _version(t)) for t in tensors]
+
+
+def _tensor_info(tensor: Tensor) -> TensorInfo:
+    """Return the tensor's shape and dtype, and its value if it has no axes."""
+    shape = tuple(int(n) for n in tensor.shape)
+    has_value = not shape and tensor.device.type == "cpu" and tensor.dtype in _SCALARS
+    value = _quietly(lambda: float(tensor.detach()), None) if has_value else None
+    return TensorInfo(shape, dtype_name(tensor.dtype), _quietly(tensor.is_contiguous, True), value)
+
+
+def _storage_of(before: list[_Snapshot], out: Tensor, moves: bool) -> str:
+    """Return how the output's memory relates to the inputs (`Step.storage`). `moves`: the operation changes no number."""
+    if any(_version(t) != version for t, _, version in before):
+        return "in place"
+    if any(t is out for t, _, _ in before):
+        return "same"
+    memory = _memory(out)
+    if not memory:
+        return ""
+    return "view" if any(memory == m for _, m, _ in before) else "copy" if moves and before else "new"
+
+
+def _crop_of(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
+    """Return the first `counts` numbers along the last axes, at index 0 of the others, as bool or float32; None if impossible."""
+    plain = type(tensor) in (Tensor, nn.Parameter) and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    if not counts or not plain or tensor.layout is not torch.strided or tensor.device.type == "meta":
+        return None
+    found = tensor.detach()
+    while found.dim() > len(counts):
+        if not len(found):
+            return None
+        found = found[0]
+    found = found[tuple(slice(count) for count in counts[len(counts) - found.dim() :])]
+    if found.numel() > ELEMENTS or found.is_complex() or found.is_quantized:
+        return None
+    return found.to("cpu", torch.bool if found.dtype is torch.bool else torch.float32, copy=True)
+
+
+def _memory(tensor: Tensor) -> int:
+    """Return the address of the tensor's memory; 0 if it has none of its own (inside vmap, on meta)."""
+    return _quietly(lambda: tensor.untyped_storage().data_ptr(), 0)
+
+
+def _version(tensor: Tensor) -> int:
+    return _quietly(lambda: tensor._version, 0)
+
+
+def _quietly(ask: Callable[[], T], otherwise: T) -> T:
+    try:
+        return ask()
+    except Exception:
+        return otherwise

@@ -1,29 +1,29 @@
 """Messages as bytes: data only, never a pickle.
 
-`pack` and `unpack` carry a JSON body and a list of tensors in one safetensors
-file; `to_body` and `from_body` turn our message classes into such a body. This
-side trusts its peer (the judge); the judge reads replies with a stricter reader
-of its own (`manyheads.box.replies`).
+`pack` and `unpack` carry a JSON body and a list of tensors in one safetensors file; `to_body` and `from_body` turn our
+message classes into such a body. The judge reads replies with a stricter reader of its own (`manyheads.box.replies`).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
+import math
 import struct
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from . import answers, messages
+from .answers import MOST_AXES
 from .text import NAME_LIMIT, plain
 
 READY = b"ready"  # the first message of a zygote on its control socket
 LENGTH = struct.Struct(">Q")
 _HEADER_LENGTH = struct.Struct("<Q")
-_AT_ONCE = 1 << 20  # bytes
 _CLASSES = {
     name: value
     for name, value in (vars(messages) | vars(answers)).items()
@@ -52,41 +52,50 @@ def pack(body: object, tensors: list[Tensor]) -> bytes:
 
     Source: the format's specification in the safetensors README.
     """
-    header: dict[str, object] = {"__metadata__": {"body": json.dumps(body)}}
-    chunks, end = [], 0
-    for i, tensor in enumerate(tensors):
+    chunks = [header(body, tensors)]
+    for tensor in tensors:
         flat = tensor.contiguous().as_strided((tensor.numel(),), (1,))  # a single number is contiguous with any stride
-        data = flat.view(torch.uint8).numpy().tobytes()
-        start, end = end, end + len(data)
-        header[f"t{i}"] = {
-            "dtype": _DTYPES.get(tensor.dtype, str(tensor.dtype)), "shape": list(tensor.shape), "data_offsets": [start, end]
-        }  # fmt: skip
-        chunks.append(data)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)  # aligns the data
-    return b"".join([LENGTH.pack(8 + len(text) + end), _HEADER_LENGTH.pack(len(text)), text, *chunks])
+        chunks.append(flat.view(torch.uint8).numpy().tobytes())
+    return b"".join([LENGTH.pack(sum(map(len, chunks))), *chunks])
+
+
+def header(body: object, tensors: list[Tensor]) -> bytes:
+    """Return all that stands in a message before the tensors' numbers."""
+    entries: dict[str, object] = {"__metadata__": {"body": json.dumps(body)}}
+    end = 0
+    for i, tensor in enumerate(tensors):
+        start, end = end, end + tensor.nbytes
+        dtype = _DTYPES.get(tensor.dtype, str(tensor.dtype))
+        entries[f"t{i}"] = {"dtype": dtype, "shape": list(tensor.shape), "data_offsets": [start, end]}
+    text = json.dumps(entries).encode()
+    text += b" " * (-len(text) % 8)  # aligns the numbers
+    return _HEADER_LENGTH.pack(len(text)) + text
 
 
 def unpack(payload: bytearray) -> tuple[object, list[Tensor]]:
     """Return the body and the tensors of one message, without its length. The tensors lie in the payload, which nobody else uses.
 
-    They are read here because the library copies them, and takes three times as long.
+    They are read here because the library copies them, and takes three times as long. Raises an exception of any kind for
+    what is no message. What is one in another spelling than `header`'s is read, too.
     """
     (length,) = _HEADER_LENGTH.unpack_from(payload)
     start = _HEADER_LENGTH.size + length
-    header = json.loads(payload[_HEADER_LENGTH.size : start])
-    body = json.loads(header.pop("__metadata__")["body"])
-    return body, [_tensor(header[f"t{i}"], payload, start) for i in range(len(header))]
+    entries = json.loads(payload[_HEADER_LENGTH.size : start])
+    body = json.loads(entries.pop("__metadata__")["body"])
+    return body, [_tensor(entries[f"t{i}"], payload, start) for i in range(len(entries))]
 
 
 def _tensor(entry: Mapping[str, Any], payload: bytearray, start: int) -> Tensor:
-    dtype, (first, after) = _BY_NAME[entry["dtype"]], entry["data_offsets"]
-    if first == after:
-        return torch.empty(entry["shape"], dtype=dtype)
+    dtype, shape, (first, after) = _BY_NAME[entry["dtype"]], entry["shape"], entry["data_offsets"]
+    count = math.prod(shape)  # of any size: torch's own product begins again at 2^64
+    if len(shape) > MOST_AXES or not all(0 <= n < 1 << 40 for n in shape) or count * dtype.itemsize != after - first:
+        raise ValueError("a tensor's size does not fit its shape")
+    if not count:
+        return torch.empty(shape, dtype=dtype)
     flat = torch.frombuffer(payload, dtype=torch.uint8, count=after - first, offset=start + first)
     if (start + first) % dtype.itemsize:  # behind numbers of fewer bytes
         flat = flat.clone()
-    return flat.view(dtype).view(entry["shape"])
+    return flat.view(dtype).view(shape)
 
 
 def to_body(value: object, tensors: list[Tensor]) -> object:
@@ -149,31 +158,10 @@ def decode(data: bytes) -> object:
     return from_body(*unpack(bytearray(memoryview(data)[LENGTH.size :])))
 
 
-class Stream(Protocol):
-    """A connection to the judge: a socket or `pipes.Pipes`."""
-
-    def recv_into(self, into: memoryview, /) -> int:
-        """Receive into this memory. Returns how many bytes; 0 if the judge has closed the connection."""
-
-    def sendall(self, data: bytes, /) -> None:
-        """Send all of it."""
-
-
-def receive(connection: Stream) -> object | None:
+def receive(stream: io.BufferedReader) -> object | None:
     """Return the next message, or None if the judge has closed the connection."""
-    header = _exactly(connection, LENGTH.size)
-    if header is None:
+    length = stream.read(LENGTH.size)
+    if len(length) < LENGTH.size:
         return None
-    payload = _exactly(connection, LENGTH.unpack(header)[0])
-    return None if payload is None else from_body(*unpack(payload))
-
-
-def _exactly(connection: Stream, count: int) -> bytearray | None:
-    data = bytearray(count)
-    left = memoryview(data)
-    while left:
-        received = connection.recv_into(left[:_AT_ONCE])
-        if not received:
-            return None
-        left = left[received:]
-    return data
+    payload = bytearray(LENGTH.unpack(length)[0])
+    return from_body(*unpack(payload)) if stream.readinto(payload) == len(payload) else None

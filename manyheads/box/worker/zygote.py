@@ -10,12 +10,13 @@ import re
 import socket
 from collections.abc import Iterator
 from functools import partial
+from types import CodeType, FunctionType
 
 import torch
+import torch._compile
 
 from . import attempt, confine
-from .limits import Limits
-from .rlimits import apply_rlimits, measure_address_space
+from .limits import Limits, apply_rlimits, measure_address_space
 from .supervisor import Supervisor
 from .wire import READY
 
@@ -109,33 +110,7 @@ def _aligned_blocks() -> Iterator[int]:
         yield from range(-(-int(low, 16) // _HUGE) * _HUGE, int(high, 16) // _HUGE * _HUGE, _HUGE)
 
 
-# The attempt's end of its connection: two pipes.
-#
-# A socket pair would belong to the judge's network namespace, wherever it is used, and tell about it: it knows the
-# host's addresses. A pipe belongs to none.
-
-
-class Pipes:
-    """Receives from one pipe and sends into the other, as a connected socket does."""
-
-    def __init__(self, receives: int, sends: int) -> None:
-        """Take the descriptors of the end to read from and of the end to write to."""
-        self._receives, self._sends = receives, sends
-
-    def recv_into(self, into: memoryview) -> int:
-        """Receive into this memory. Returns how many bytes; 0 if the other side has closed the connection."""
-        return os.readv(self._receives, [into])
-
-    def sendall(self, data: bytes) -> None:
-        """Send all of it. Raises BrokenPipeError if the other side has closed the connection."""
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._sends, view) :]
-
-
-_COLLECT_AFTER = (
-    20_000  # new objects before a collection: an attempt makes several times as many, with few reference cycles
-)
+_COLLECT_AFTER = 20_000  # new objects: an attempt makes several times as many, with few reference cycles
 
 
 def main(control_fd: int, isolation: str) -> None:
@@ -156,10 +131,10 @@ def main(control_fd: int, isolation: str) -> None:
 
 def _prepare_for_many() -> list[bytes]:
     """Make preparations that pay off only for many attempts. Keep the result while attempts are forked."""
-    from . import meta, seccomp
+    from . import seccomp
 
     confine.seal_devices()
-    meta.make_ready()
+    make_meta_ready()
     seccomp.make_ready()
     gc.freeze()  # so that the collection below need not look at what was imported, which holds next to no garbage
     if not os.path.exists("/dev/nvidiactl"):  # a gradient initialises CUDA, after which no fork can use it
@@ -174,12 +149,31 @@ def _prepare_for_many() -> list[bytes]:
     return kept
 
 
+def make_meta_ready() -> None:
+    """Prepare the meta device, whose first operation would import 800 modules and take over a second in every fresh process.
+
+    Import what it needs, and have torch call its functions below `_disable_dynamo` without their wrapper, which imports
+    torch._dynamo at the first call: that is needed only under torch.compile. Where torch has changed, the wrapper stays.
+    """
+    import torch.fx.experimental.symbolic_shapes
+
+    parts = torch._compile._disable_dynamo.__code__.co_consts
+    wrappers = {code for code in parts if isinstance(code, CodeType) and "disable_fn" in code.co_varnames}
+    for wrapper in gc.get_objects():
+        if type(wrapper) is FunctionType and wrapper.__code__ in wrappers:
+            cells = dict(zip(wrapper.__code__.co_freevars, wrapper.__closure__ or (), strict=True))
+            hidden = cells["fn"].cell_contents if "fn" in cells else None
+            if type(hidden) is FunctionType:
+                vars(hidden)["__dynamo_disable"] = hidden
+
+
 def _run(isolation: str, limits: Limits, receives: int, sends: int) -> None:
     """Run an attempt in this process. Never returns."""
     status = 1
     try:
         os.setsid()  # a process group spans PID namespaces: kill(0, …) would reach the zygote
-        connection = Pipes(*attempt.hide_descriptors(receives, sends))
+        # Pipes, for a socket pair would belong to the judge's network namespace, and know the host's addresses.
+        receives, sends = attempt.hide_descriptors(receives, sends)
         attempt.silence()  # again, because a fork shares what is open: its flags would carry bits to other attempts
         if isolation == "namespaces":
             confine.prefer_oom_kill()
@@ -187,7 +181,7 @@ def _run(isolation: str, limits: Limits, receives: int, sends: int) -> None:
             confine.drop_privileges(limits)
         else:
             apply_rlimits(limits)
-        attempt.serve(connection)
+        attempt.serve(os.fdopen(receives, "rb"), os.fdopen(sends, "wb"))
         status = 0
     finally:
         os._exit(status)

@@ -1,5 +1,4 @@
-"""Two things that a call may ask of the worker: whether two modules are the same but for their weights, and a planted
-difference."""
+"""Whether two modules are the same but for their weights."""
 
 from argparse import Namespace
 from copy import deepcopy
@@ -127,43 +126,3 @@ def test_a_call_says_whether_its_module_is_like_its_twin() -> None:
         call = Call(Build("make", training=True, twin=Build("Layer", (4, heads, 8))), only_build=True)
         (facts,) = execute(names, call, "").modules
         assert facts.alike is alike
-
-
-def attend(x: Tensor) -> Tensor:
-    return F.scaled_dot_product_attention(x, x, x)
-
-
-def planted(x: Tensor, planted: tuple[float, float] | None, function: object = attend) -> Tensor:
-    output = execute({"attend": function}, Call("attend", (x,), planted=planted), "").outputs[0].tensor
-    assert output is not None
-    return output
-
-
-X = torch.randn(2, 3, 5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-
-
-def test_the_planted_difference_is_large_in_one_place_little_elsewhere_and_nowhere_the_same() -> None:
-    apart = planted(X, (8.0, 0.77)) - planted(X, None)
-    place = int(0.77 * X.numel())
-    assert int(apart.abs().argmax()) == place
-    assert 8 <= float(apart.abs().max()) <= 24
-    others = torch.cat([apart.flatten()[:place], apart.flatten()[place + 1 :]])
-    assert float(others.abs().max()) <= 0.6
-    assert len(others.unique()) == len(others)
-
-
-def test_it_follows_the_input_and_comes_out_the_same_each_time() -> None:
-    assert torch.equal(planted(X, (8.0, 0.3)), planted(X, (8.0, 0.3)))
-    of_twice, of_once = (planted(x, (8.0, 0.3)) - planted(x, None) for x in (2 * X, X))
-    assert not torch.allclose(of_twice, of_once)
-
-
-def test_what_does_without_the_fused_function_is_as_it_was() -> None:
-    by_hand = lambda x: (x @ x.mT / 2).softmax(-1) @ x  # noqa: E731
-    assert torch.equal(planted(X, (8.0, 0.3), by_hand), planted(X, None, by_hand))
-
-
-def test_it_works_in_every_layout_and_on_nothing_at_all() -> None:
-    for x in (X[0], X[0, 0], X.float(), X[:, :, :0]):
-        assert planted(x, (8.0, 0.3)).shape == x.shape
-    assert planted(X, (8.0, 0.3), torch.vmap(attend)).shape == X.shape
