@@ -27,7 +27,7 @@ def escapes(files, course_files, variable, tcp, udp, abstract, processes, files_
         lambda: _connects(socket.AF_UNIX, socket.SOCK_STREAM, abstract),
         lambda: _opens("/proc/sys/kernel/core_pattern"),
         lambda: _starts_more_than(processes),
-        _sees_processes,
+        lambda: any(entry.isdigit() and int(entry) != os.getpid() for entry in os.listdir("/proc")),
         lambda: any(_creates(f) for f in ("/", "/usr", "/box", "/box/lib", "/dev", "/etc", "/home", "/var/tmp")),
         lambda: _fills(files_mib),
         lambda: _libc.unshare(0x10000000) == 0,
@@ -139,10 +139,6 @@ def _starts_more_than(processes):
     finally:
         done.set()
     return started > processes
-
-
-def _sees_processes():
-    return any(entry.isdigit() and int(entry) != os.getpid() for entry in os.listdir("/proc"))
 
 
 def _creates(folder):

@@ -215,9 +215,9 @@ class Connection:
             while view:
                 view = view[self._data.send(view, deadline.left()) :]
             (length,) = wire.LENGTH.unpack(self._receive(wire.LENGTH.size, deadline))
-            self.spent.received += length
             if length > most * MIB:
                 raise BadReply(f"its answer is larger than {most} MiB")
+            self.spent.received += length
             if self.spent.received > ALL_REPLIES * most * MIB:
                 raise BadReply(f"all its answers together are larger than {ALL_REPLIES * most} MiB")
             return self._receive(length, deadline)

@@ -74,7 +74,7 @@ def contents() -> Contents:
     else:
         binds.append(Bind(base, _PYTHON))
     emptied = tuple(place for folder in _installed_packages(base) for place in places_in_box(folder, binds))
-    for path in _own_packages():
+    for path in _package_paths(PACKAGES):
         binds.append(Bind(str(path), f"{SITE}/{path.name}"))
     binds.append(Bind(str(Path(__file__).parent / "worker"), f"{WORKER_PARENT}/{WORKER}"))
     return Contents(tuple(binds), emptied, tuple(symlinks), python, _library(base))
@@ -122,17 +122,12 @@ def _library(base: str | None) -> str:
     return f"{_PYTHON}/lib" if inside.startswith("..") else f"{_PYTHON}/{inside}"
 
 
-@cache
 def box_modules() -> frozenset[str]:
     """Return what an attempt can import in a box of this machine, beside the standard library."""
-    return frozenset(path.name.split(".")[0] for path in _own_packages())
+    return frozenset(path.name.split(".")[0] for path in _package_paths(PACKAGES))
 
 
 @cache
-def _own_packages() -> list[Path]:
-    return _package_paths(PACKAGES)
-
-
 def _package_paths(names: tuple[str, ...]) -> list[Path]:
     """Top-level files and folders of these distributions and of all that they require."""
     paths: dict[str, Path] = {}  # by name: each stands in the box once

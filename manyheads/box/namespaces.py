@@ -119,7 +119,11 @@ def launch_request(
     for i, device in enumerate(equipment.devices, len(binds)):
         arguments += ["--dev-bind", f"{{{i}}}", device.target]
     arguments += ["--dir", "/dev/shm", "--remount-ro", "/dev", "--dir", "/tmp", "--remount-ro", "/"]
-    for name, value in _environment(inside.python_library, equipment).items():
+    variables = {**_ENVIRONMENT, **dict(equipment.environment)}
+    folders = [folder for folder in (inside.python_library, variables.get("LD_LIBRARY_PATH", "")) if folder]
+    if folders:
+        variables["LD_LIBRARY_PATH"] = ":".join(folders)
+    for name, value in variables.items():
         arguments += ["--setenv", name, value]
     start = (  # without collections while it imports: they would find nothing, and take a fifth of its time
         f"import gc, sys; gc.disable(); sys.path[:0] = ['{WORKER_PARENT}', '{SITE}']; "
@@ -133,9 +137,3 @@ def launch_request(
         "uid": uid,
         "cgroups": cgroups,
     }
-
-
-def _environment(python_library: str, equipment: Equipment) -> dict[str, str]:
-    variables = {**_ENVIRONMENT, **dict(equipment.environment)}
-    folders = [folder for folder in (python_library, variables.get("LD_LIBRARY_PATH", "")) if folder]
-    return {**variables, "LD_LIBRARY_PATH": ":".join(folders)} if folders else variables

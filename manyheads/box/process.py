@@ -43,6 +43,9 @@ class ProcessBox:
         passed = ("PATH", "SYSTEMROOT", *(_FOR_CUDA if limits.device == CUDA else ()))
         folder = tempfile.TemporaryDirectory(prefix="course-check-", ignore_cleanup_errors=True)
         password = secrets.token_bytes(_PASSWORD)
+        # Ctrl-C reaches the command alone, which then ends the interpreter.
+        no_window = {"creationflags": getattr(subprocess, "CREATE_NO_WINDOW", 0)}
+        alone: dict[str, Any] = {"start_new_session": True} if hasattr(os, "setsid") else no_window
         with socket.create_server(("127.0.0.1", 0), backlog=1) as server:
             process = subprocess.Popen(
                 [sys.executable, "-I", "-B", "-X", "utf8", "-c", _code(limits)],
@@ -51,7 +54,7 @@ class ProcessBox:
                 stderr=subprocess.DEVNULL,
                 cwd=folder.name,
                 env={**ENVIRONMENT, **{name: os.environ[name] for name in passed if name in os.environ}},
-                **_of_its_own(),
+                **alone,
             )
             assert process.stdin is not None
             with process.stdin as stdin:
@@ -103,13 +106,6 @@ def _caller(server: socket.socket, password: bytes, deadline: float) -> socket.s
                 return connected
         connected.close()
     raise TimeoutError
-
-
-def _of_its_own() -> dict[str, Any]:
-    """Return the options by which Ctrl-C reaches the command alone, which then ends the interpreter."""
-    if hasattr(os, "setsid"):
-        return {"start_new_session": True}
-    return {"creationflags": getattr(subprocess, "CREATE_NO_WINDOW", 0)}
 
 
 def _code(limits: Limits) -> str:

@@ -22,7 +22,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -108,14 +108,8 @@ def _end_children() -> None:
     """Kill what is left of the box, until the last process is gone. Who ends leaves its children to this process."""
     with contextlib.suppress(ChildProcessError):
         while True:
-            for child in _children():
-                os.kill(child, signal.SIGKILL)
+            for pid in pids():
+                with contextlib.suppress(OSError):  # it has ended
+                    if state_and_parent(pid)[1] == os.getpid():
+                        os.kill(pid, signal.SIGKILL)
             os.waitpid(-1, 0)
-
-
-def _children() -> Iterator[int]:
-    """Yield the children of this process, also those that have ended and were not waited for."""
-    for pid in pids():
-        with contextlib.suppress(OSError):
-            if state_and_parent(pid)[1] == os.getpid():
-                yield pid

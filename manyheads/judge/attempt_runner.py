@@ -195,12 +195,12 @@ class AttemptRunner:
         connection = self._connection
         if not calls or connection is None or self._one_by_one or self.device != "cpu":
             return none
-        patience = min(BATCH_SECONDS, self._limits.seconds_per_call, max(0.0, self._left))
+        spent, patience = self._spent.seconds, min(BATCH_SECONDS, self._limits.seconds_per_call, max(0.0, self._left))
         try:
             packed = [self._memory.pack(call, dtype) for call in calls]
             replies = connection.ask_all(packed, self._memory.read, patience)
         except AttemptEnded:
-            self._connection, self._one_by_one = None, True
+            self._connection, self._one_by_one, self._spent.seconds = None, True, spent
             return none
         if any(validate_reply(call, reply) for call, reply in zip(calls, replies, strict=True)):
             self.close()

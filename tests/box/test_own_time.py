@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,18 +14,23 @@ from manyheads.box.connection import AttemptEnded, Connection, End
 from manyheads.box.level import Box, Level, open_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
+from manyheads.course import Course, Exercise
+from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.submission import AttemptSource
+from tests.make import BY_SUMS as RIGHT
 
 LIMITS = Limits(memory_mib=512)
 BUSY, SECONDS = 8, 1.0
-SOURCE = """
-import os, threading, time, torch
-
+RUNS = """
 def runs(seconds):
     start = time.process_time()
     while time.process_time() - start < seconds:
         sum(range(1000))
     return 1.0
-
+"""
+SOURCE = f"""
+import os, threading, time, torch
+{RUNS}
 def sleeps(seconds):
     time.sleep(seconds)
     return 1.0
@@ -100,6 +106,16 @@ def test_beside_eight_busy_processes_a_call_has_its_time(attempt: Connection) ->
     """It runs for a third of its time, and by the clock on the wall for longer than that."""
     assert attempt.ask(Call("runs", (SECONDS / 3,)), SECONDS).raised is None
     assert 0.3 * SECONDS < attempt.spent.seconds < SECONDS
+
+
+@needs_schedstat
+def test_the_same_code_has_the_same_points_there(tiny: Course, running_mean: Exercise, busy_box: Box) -> None:
+    slow = f"import time\n{RUNS}\n" + RIGHT.replace("    return ", "    runs(0.05)\n    return ")
+    limits = tiny.limits.model_copy(update={"seconds_per_call": 0.3, "seconds_per_attempt": 3.0})
+    course = replace(tiny, file=tiny.file.model_copy(update={"limits": limits}))
+    judge = Judge(course, busy_box, Settings(secret=b"secret", lines=False))
+    result = judge.grade_attempt("a student", running_mean, AttemptSource("01_running_mean.py", slow))
+    assert result.score == result.max_score, result.checks
 
 
 @needs_schedstat

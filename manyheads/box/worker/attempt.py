@@ -62,7 +62,9 @@ class _Attempt:
             self._name = message.name
             self._program, self._namespace, reply = import_source(message)
         elif isinstance(message, Part):
-            reply = self._run(message.number)
+            assert self._program is not None
+            raised = self._program.run(message.number)
+            reply = Reply(stopped=(raised,) if raised else ())
         elif isinstance(message, Call):
             reply = execute(self._namespace, message, self._name)
         elif isinstance(message, TraceCall):
@@ -72,12 +74,6 @@ class _Attempt:
         else:
             raise TypeError(f"not a message for an attempt: {type(message).__name__}")
         return wire.encode(reply)
-
-    def _run(self, number: int) -> Reply:
-        """Run one part of a source that was loaded stepwise."""
-        assert self._program is not None
-        raised = self._program.run(number)
-        return Reply(stopped=(raised,) if raised else ())
 
 
 def import_source(load: Load) -> tuple[Program | None, Mapping[str, object], Reply]:

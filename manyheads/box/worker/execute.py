@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -128,7 +129,7 @@ def execute(
         call = on_its_device(call)
         _seed(call.seed)
         subject = _subject(namespace, call, built)
-        steps = [_prepared(namespace, step, call, built) for step in call.steps]
+        steps = [step.map(partial(_argument, namespace, call, built)) for step in call.steps]
         stage = "call"
         if not call.only_build:
             _seed(call.seed)
@@ -226,12 +227,7 @@ def _bound(subject: Any, step: FollowUp) -> FollowUp:
     return replace(step, args=tuple(bound.args), kwargs=dict(bound.kwargs))
 
 
-def _prepared(namespace: Mapping[str, object], step: FollowUp, call: Call, built: list[Built]) -> FollowUp:
-    """Return the step with what the attempt receives."""
-    return step.map(lambda value: _argument(namespace, value, call, built))
-
-
-def _argument(namespace: Mapping[str, object], value: object, call: Call, built: list[Built]) -> object:
+def _argument(namespace: Mapping[str, object], call: Call, built: list[Built], value: object) -> object:
     if isinstance(value, Build):
         built.append(build_module(namespace, value))
         return built[-1].module
@@ -294,20 +290,14 @@ def on_its_device(call: Call) -> Call:
     if where is None:
         return call
 
-    def moved(tensor: Tensor) -> Tensor:
-        return tensor if tensor.device.type == "meta" else tensor.to(where)
-
-    def there(value: object) -> object:
+    def there(value: Any) -> Any:
         if isinstance(value, Tensor):
-            return moved(value)
+            return value if value.device.type == "meta" else value.to(where)
         if isinstance(value, StandIn):
-            return replace(value, linears={name: moved(weight) for name, weight in value.linears.items()})
-        return value
+            return replace(value, linears={name: there(weight) for name, weight in value.linears.items()})
+        return tuple(map(there, value)) if type(value) is tuple else value
 
-    cotangent = tuple(None if c is None else moved(c) for c in call.cotangents)
-    return replace(
-        call.map(there), cotangent=cotangent if isinstance(call.cotangent, tuple) else next(iter(cotangent), None)
-    )
+    return replace(call.map(there), cotangent=there(call.cotangent))
 
 
 def _autocast(dtype: str | None, values: Iterable[object]) -> AbstractContextManager[Any]:

@@ -32,17 +32,13 @@ def are_alike(module: nn.Module, twin: nn.Module) -> bool:
     Its parameters may hold other numbers, its mode may be another, and it may have attributes that neither the twin nor their
     class has. It may be of a class of its own, below the twin's, that adds no more than an `__init__`.
     """
-    there = _content(twin)
-    mine = {name: value for name, value in _content(module).items() if name in there or hasattr(type(module), name)}
+    kind, base, there = type(module), type(twin), _content(twin)
+    own = kind.__mro__[: kind.__mro__.index(base)] if issubclass(kind, base) else (object,)
+    mine = {name: value for name, value in _content(module).items() if name in there or hasattr(kind, name)}
     try:
-        return _adds_nothing(type(module), type(twin)) and _same(mine, there, {})
+        return all(vars(each).keys() <= vars(_Empty).keys() for each in own) and _same(mine, there, {})
     except RecursionError:
         return True
-
-
-def _adds_nothing(kind: type, base: type) -> bool:
-    own = kind.__mro__[: kind.__mro__.index(base)] if issubclass(kind, base) else (object,)
-    return all(vars(each).keys() <= vars(_Empty).keys() for each in own)
 
 
 def _content(module: nn.Module) -> dict[str, object]:
@@ -89,17 +85,17 @@ class Built:
             parameters={name: _entry(p) for name, p in now.items()},
             buffers={name: _entry(b) for name, b in self.module.named_buffers()},
             training=all(m.training for m in self.module.modules()),
-            changed=any(name not in now or _has_changed(was, now[name]) for name, was in self._before.items()),
+            changed=any(
+                name not in now
+                or was.dtype != now[name].dtype
+                or not torch.equal(was, now[name])  # which compares numbers
+                for name, was in self._before.items()
+            ),
             unloaded=self.unloaded,
             attributes={name: _plain(getattr(self.module, name, None)) for name in self.build.report},
             plain={name: _entry(t) for name, t in _plain_tensors(self.module).items()},
             alike=self._alike,
         )
-
-
-def _has_changed(was: Tensor, now: Tensor) -> bool:
-    """Return whether the numbers or their dtype are others: torch.equal compares numbers alone, also of two dtypes."""
-    return was.dtype != now.dtype or not torch.equal(was, now)
 
 
 def build_module(namespace: Mapping[str, object], build: Build) -> Built:
@@ -120,7 +116,6 @@ def build_module(namespace: Mapping[str, object], build: Build) -> Built:
 
 
 def _make(namespace: Mapping[str, object], build: Build) -> nn.Module:
-    """Call the attempt's constructor, and return the module."""
     make = lookup(namespace, build.target)
     kwargs = {name: plain_argument(value) for name, value in build.kwargs.items()}
     with _without_init() if build.skip_init else nullcontext():

@@ -85,10 +85,6 @@ def _is_dense(value: object) -> bool:
     return isinstance(value, Tensor) and value.layout is torch.strided and not value.is_nested
 
 
-def _has_no_numbers(args: Any) -> bool:
-    return any(isinstance(arg, Tensor) and arg.is_meta for arg in args)
-
-
 def _on_two_devices(args: Any) -> bool:
     flat = [a for arg in args for a in (arg if isinstance(arg, tuple | list) else (arg,)) if isinstance(a, Tensor)]
     return len(flat) > 1 and len({a.device.type for a in flat if a.dim() > 0}) > 1
@@ -99,16 +95,18 @@ class StoppedError(BaseException):
 
 
 class _Functions(TorchFunctionMode):
-    def __init__(self, kernels: _Kernels) -> None:
+    """Which of torch's functions are called, as far as fused attention goes."""
+
+    def __init__(self, monitor: OpMonitor) -> None:
         super().__init__()
         self.fused = False
         self.recorded = False
-        self._kernels = kernels
+        self._monitor = monitor
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         fused = _is_fused(func)
         self.fused |= fused
-        with self._kernels.not_counting() if func is F.scaled_dot_product_attention else nullcontext():
+        with self._monitor.not_counting() if func is F.scaled_dot_product_attention else nullcontext():
             out = func(*args, **(kwargs or {}))
         self.recorded |= fused and isinstance(out, Tensor) and out.requires_grad
         return out
@@ -121,11 +119,12 @@ def _new(*args: Any, **kwargs: Any) -> Tensor:
     return made
 
 
-class _Kernels(TorchDispatchMode):
-    """Under this mode everything can be done that can be done without it.
+class OpMonitor(TorchDispatchMode):
+    """`with OpMonitor() as seen: ...`, then `seen.operations()`.
 
-    Operators of a higher order (flex_attention, cond) refuse other modes, and the constructor of a tensor's subclass (such
-    as CausalBias) fails where a mode has seen the tensor that it makes.
+    Under this mode everything can be done that can be done without it. Operators of a higher order (flex_attention, cond)
+    refuse other modes, and the constructor of a tensor's subclass (such as CausalBias) fails where a mode has seen the tensor
+    that it makes.
     """
 
     supports_higher_order_operators = True
@@ -134,17 +133,18 @@ class _Kernels(TorchDispatchMode):
     def _should_skip_dynamo(cls) -> bool:
         return False  # else the first use imports torch._dynamo, which takes 700 ms in every fresh process
 
-    def __init__(self, most: int | None) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        """most: how many operations may run before StoppedError."""
         super().__init__()
-        self.fused = False
-        self.shapes: set[tuple[int, ...]] = set()
-        self.kernels: set[Any] = set()
-        self.mixed = False
-        self.stopped = False
+        self._functions = _Functions(self)
+        self._fused = self._mixed = self._stopped = False
+        self._shapes: set[tuple[int, ...]] = set()
+        self._kernels: set[Any] = set()
         self._left = most
         self._counting = True
 
     def __enter__(self) -> Self:
+        self._functions.__enter__()
         Tensor.__new__ = _new  # type: ignore[method-assign, assignment]
         super().__enter__()
         return self
@@ -152,6 +152,7 @@ class _Kernels(TorchDispatchMode):
     def __exit__(self, *exc: Any) -> None:
         super().__exit__(*exc)
         del Tensor.__new__
+        self._functions.__exit__(*exc)
 
     @contextmanager
     def not_counting(self) -> Iterator[None]:
@@ -168,59 +169,37 @@ class _Kernels(TorchDispatchMode):
             self._counting = True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self._count()
-        mixed = _on_two_devices(args) and not _may_mix(func)
-        self.mixed |= mixed
-        out = _copied_out(func, args, kwargs or {})
-        out = func(*args, **(kwargs or {})) if out is None else out
-        if mixed and _has_no_numbers(args) and isinstance(out, Tensor) and not out.is_meta:
-            out.zero_()  # the meta operation wrote nothing into it
-        self.fused |= _is_fused_kernel(func)
-        self.kernels.add(func)
-        for tensor in out if isinstance(out, tuple | list) else (out,):
-            if self._counting and _is_dense(tensor) and not getattr(func, "is_view", False):
-                self.shapes.add(tuple(tensor.shape))
-        return out
-
-    def _count(self) -> None:
         if self._left is not None:
             self._left -= 1
             if self._left < 0:
-                self.stopped = True
+                self._stopped = True
                 raise StoppedError
-
-
-class OpMonitor:
-    """`with OpMonitor() as seen: ...`, then `seen.operations()`. most: how many operations may run before StoppedError."""
-
-    def __init__(self, most: int | None = None) -> None:
-        self._kernels = _Kernels(most)
-        self._functions = _Functions(self._kernels)
-        self._in_graph = False
-
-    def __enter__(self) -> OpMonitor:
-        self._functions.__enter__()
-        self._kernels.__enter__()
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        self._kernels.__exit__(*exc)
-        self._functions.__exit__(*exc)
+        mixed = _on_two_devices(args) and not _may_mix(func)
+        self._mixed |= mixed
+        out = _copied_out(func, args, kwargs or {})
+        out = func(*args, **(kwargs or {})) if out is None else out
+        if mixed and any(isinstance(arg, Tensor) and arg.is_meta for arg in args) and not getattr(out, "is_meta", True):
+            out.zero_()  # the meta operation wrote nothing into it
+        self._fused |= _is_fused_kernel(func)
+        self._kernels.add(func)
+        for tensor in out if isinstance(out, tuple | list) else (out,):
+            if self._counting and _is_dense(tensor) and not getattr(func, "is_view", False):
+                self._shapes.add(tuple(tensor.shape))
+        return out
 
     def inspect_graph(self, result: object) -> None:
         """Search the autograd graph of the result for fused attention."""
-        self._in_graph |= _is_fused_in_graph(result)
+        self._fused |= _is_fused_in_graph(result)
 
     def operations(self) -> Operations:
         """Return what was observed so far."""
-        functions, kernels = self._functions, self._kernels
-        shapes = sorted(kernels.shapes, key=lambda shape: (prod(shape), shape))
+        shapes = sorted(self._shapes, key=lambda shape: (prod(shape), shape))
         return Operations(
-            functions.fused or kernels.fused or self._in_graph,
+            self._functions.fused or self._fused,
             tuple(sorted({prod(shape) for shape in shapes})[-MADE_LIMIT:]),
-            kernels.mixed,
-            functions.recorded,
-            kernels.stopped,
+            self._mixed,
+            self._functions.recorded,
+            self._stopped,
             tuple(shapes[-SHAPES_LIMIT:]),
-            tuple(sorted(set(filter(None, map(_name_of, kernels.kernels))))[:KERNELS_LIMIT]),
+            tuple(sorted(set(filter(None, map(_name_of, self._kernels))))[:KERNELS_LIMIT]),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import platform
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -74,7 +74,9 @@ def _search(intervals: Sequence[tuple[int, Verdict]]) -> _Code:
     """Binary search for the interval that the number in the accumulator is in."""
     if len(intervals) == 1:
         verdict = intervals[0][1]
-        return _rule(verdict) if isinstance(verdict, Rule) else [_op(_RETURN, verdict)]
+        if not isinstance(verdict, Rule):
+            return [_op(_RETURN, verdict)]
+        return [*(op for each in verdict.alternatives for op in _all_of(each)), _op(_RETURN, EPERM)]
     middle = len(intervals) // 2
     below, above = _search(intervals[:middle]), _search(intervals[middle:])
     if len(below) <= _FURTHEST:
@@ -82,17 +84,10 @@ def _search(intervals: Sequence[tuple[int, Verdict]]) -> _Code:
     return [_op(_AT_LEAST, intervals[middle][0], 0, 1), _op(_JUMP, len(below)), *below, *above]
 
 
-def _rule(rule: Rule) -> _Code:
-    code: _Code = []
-    for conditions in rule.alternatives:
-        code += _all_of(conditions)
-    return [*code, _op(_RETURN, EPERM)]
-
-
-def _all_of(conditions: Iterable[Condition]) -> _Code:
+def _all_of(conditions: Sequence[Condition]) -> _Code:
     """Return ALLOW where all conditions hold, else continue after this code."""
     code = [_op(_RETURN, ALLOW)]
-    for condition in reversed(list(conditions)):
+    for condition in reversed(conditions):
         code = [*_condition(condition, len(code)), *code]
     return code
 

@@ -22,7 +22,6 @@ from .messages import TraceCall
 
 T = TypeVar("T")
 _Snapshot = tuple[Tensor, int, int]  # a tensor, its memory address and its version at one moment
-LineOf = Callable[[str, int], int | None]
 _Place = tuple[int, int]  # a line, and the bytecode offset in its function
 
 # Operations that return a new tensor with the same numbers at other positions.
@@ -34,13 +33,9 @@ _SCALARS = (torch.float32, torch.float64, torch.int64)
 _NAMES = {"__getitem__": "index", "__setitem__": "index =", "__iter__": "unpack", "__rdiv__": "div"}
 
 
-def trace(namespace: Mapping[str, object], message: TraceCall, source: str, line_of: LineOf | None = None) -> Traced:
-    """Execute the call and trace it. `line_of` numbers the student's lines; by default those of the file `source`."""
-
-    def line_of_file(name: str, line: int) -> int | None:
-        return line if name == source else None
-
-    tracer = Tracer(line_of or line_of_file, message.crop, message.times)
+def trace(namespace: Mapping[str, object], message: TraceCall, source: str) -> Traced:
+    """Execute the call and trace it. source: the file whose lines are told."""
+    tracer = Tracer(source, message.crop, message.times)
     reply = execute(namespace, message.call, source, tracer)
     return tracer.traced(reply)
 
@@ -81,9 +76,9 @@ class _CurrentStep:
 class Tracer(TorchFunctionMode):
     """`with Tracer(...) as tracer: ...`, then `tracer.traced(reply)`."""
 
-    def __init__(self, line_of: LineOf, crop: tuple[int, ...], times: int) -> None:
+    def __init__(self, source: str, crop: tuple[int, ...], times: int) -> None:
         super().__init__()
-        self._line_of, self._crop, self._times = line_of, crop, times
+        self._source, self._crop, self._times = source, crop, times
         self._places: dict[Step, int] = {}
         self._steps: list[tuple[Step, list[Tensor]]] = []
         self._order: list[int] = []
@@ -98,8 +93,9 @@ class Tracer(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        operation = self._start(func, args, kwargs)
-        if operation is None:
+        operation = _quietly(lambda: _operation(func, args, kwargs), None)
+        if operation is None:  # one that cannot be described must not fail the call
+            self._dropped += 1
             return func(*args, **kwargs)
         try:
             out = func(*args, **kwargs)
@@ -110,16 +106,6 @@ class Tracer(TorchFunctionMode):
         operation.outputs = [args[0]] if operation.name == "__setitem__" else list(_tensors_in(out))
         self._note(operation)
         return out
-
-    def _start(self, func: Any, args: Any, kwargs: Any) -> _Operation | None:
-        try:
-            before = _snapshot(_tensors_in((args, tuple(kwargs.values()))))
-            return _Operation(
-                func, before, tuple(_tensor_info(t) for t, _, _ in before[:SIDES]), _numbers(args, kwargs)
-            )
-        except Exception:  # an operation that cannot be described must not fail the call
-            self._dropped += 1
-            return None
 
     def _note(self, operation: _Operation) -> None:
         if not operation.outputs and not operation.raised:
@@ -137,9 +123,8 @@ class Tracer(TorchFunctionMode):
         called = None
         frame: FrameType | None = sys._getframe(3)
         while frame is not None and len(places) < DEPTH and frame.f_code is not execute.__code__:
-            line = self._line_of(frame.f_code.co_filename, frame.f_lineno)
-            if line is not None:
-                places.append((line, frame.f_lasti))
+            if frame.f_code.co_filename == self._source:
+                places.append((frame.f_lineno, frame.f_lasti))
             elif not places:
                 called = frame
             frame = frame.f_back
@@ -169,7 +154,10 @@ class Tracer(TorchFunctionMode):
         if self._current is None:
             return
         step, self._current = self._current.step, None
-        alike = _without_values(step)
+        inputs, outputs = (tuple(replace(s, value=None) for s in side) for side in (step.inputs, step.outputs))
+        alike = replace(
+            step, inputs=inputs, outputs=outputs, crops=(), numbers=()
+        )  # to one that differs in numbers only
         if alike not in self._places and len(self._steps) < STEPS:
             self._places[alike] = len(self._steps)
             self._steps.append((replace(step, crops=()), []))
@@ -186,8 +174,14 @@ class Tracer(TorchFunctionMode):
 _TORCH = torch.__file__.removesuffix("__init__.py")
 
 
+def _operation(func: Any, args: Any, kwargs: Any) -> _Operation:
+    before = _snapshot(_tensors_in((args, tuple(kwargs.values()))))
+    given = (*args[:4], *(kwargs[k] for k in ("scale", "value", "alpha") if k in kwargs))
+    numbers = tuple(float(a) for a in given if isinstance(a, int | float) and not isinstance(a, bool))[:4]
+    return _Operation(func, before, tuple(_tensor_info(t) for t, _, _ in before[:SIDES]), numbers)
+
+
 def _new_step(operation: _Operation, places: list[_Place], frame: FrameType | None) -> _CurrentStep:
-    """Return a new step that starts with this operation."""
     before, inputs = operation.before, operation.inputs
     if frame is not None and _is_module_call(frame):  # the layer's arguments, not its parameters
         given = list(_tensors_in((frame.f_locals["args"], tuple(frame.f_locals["kwargs"].values()))))
@@ -211,12 +205,6 @@ def _name(operation: _Operation, frame: FrameType | None) -> str:
     return _NAMES.get(name, name.strip("_") if name.startswith("__") else name)[:60]
 
 
-def _without_values(step: Step) -> Step:
-    """Return the step without its numbers: equal for two steps that differ in numbers only."""
-    inputs, outputs = (tuple(replace(s, value=None) for s in side) for side in (step.inputs, step.outputs))
-    return replace(step, inputs=inputs, outputs=outputs, crops=(), numbers=())
-
-
 def _is_module_call(frame: FrameType) -> bool:
     return frame.f_code.co_name == "_wrapped_call_impl" and isinstance(frame.f_locals.get("self"), nn.Module)
 
@@ -225,11 +213,6 @@ def _names_the_step(frame: FrameType) -> bool:
     """Return whether a step with several operations is named after this frame: a function of torch that ran them."""
     in_torch = frame.f_code.co_filename.startswith(_TORCH)
     return in_torch and frame.f_code.co_name != "__init__" and not _is_module_call(frame)
-
-
-def _numbers(args: Any, kwargs: Any) -> tuple[float, ...]:
-    given = (*args[:4], *(kwargs[k] for k in ("scale", "value", "alpha") if k in kwargs))
-    return tuple(float(a) for a in given if isinstance(a, int | float) and not isinstance(a, bool))[:4]
 
 
 def _tensors_in(value: Any, depth: int = 3) -> Iterator[Tensor]:

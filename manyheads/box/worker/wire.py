@@ -29,10 +29,7 @@ _CLASSES = {
     for name, value in (vars(messages) | vars(answers)).items()
     if isinstance(value, type) and dataclasses.is_dataclass(value)
 }
-_FIELDS: dict[type, tuple[str, ...]] = {
-    value: tuple(field.name for field in dataclasses.fields(value)) for value in _CLASSES.values()
-}
-_DEFAULTS: dict[type, dict[str, object]] = {
+_FIELDS: dict[type, dict[str, object]] = {  # with their defaults
     value: {
         field.name: field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         for field in dataclasses.fields(value)
@@ -113,9 +110,8 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
         return [to_body(item, tensors) for item in value]
     if (fields := _FIELDS.get(type(value))) is not None:
         body: dict[str, object] = {"$": type(value).__name__}
-        defaults = _DEFAULTS[type(value)]
-        for name in fields:
-            part, default = getattr(value, name), defaults[name]
+        for name, default in fields.items():
+            part = getattr(value, name)
             if part is not default and (type(part) is not type(default) or part != default):
                 body[name] = to_body(part, tensors)
         return body

@@ -29,6 +29,7 @@ def reply(header=None, data=b"", body=None, text=None):
     """A framed reply; `text` replaces the header's JSON."""
     whole = {"__metadata__": {"body": json.dumps(BODY if body is None else body)}, **(header or {})}
     text = json.dumps(whole).encode() if text is None else text
+    text += b" " * (-len(text) % 8)
     return frame(struct.pack("<Q", len(text)) + text + data)
 
 def zeros(**changes):
