@@ -84,8 +84,10 @@ def unpack(payload: bytearray) -> tuple[object, list[Tensor]]:
 
 def _tensor(entry: Mapping[str, Any], payload: bytearray, start: int) -> Tensor:
     dtype, shape, (first, after) = _BY_NAME[entry["dtype"]], entry["shape"], entry["data_offsets"]
-    count = math.prod(shape)  # of any size: torch's own product begins again at 2^64
-    if len(shape) > MOST_AXES or not all(0 <= n < 1 << 40 for n in shape) or count * dtype.itemsize != after - first:
+    if len(shape) > MOST_AXES or not all(0 <= n < 1 << 40 for n in shape):
+        raise ValueError("a tensor's shape is out of bounds")
+    count = math.prod(shape)  # torch's own product begins again at 2^64
+    if count * dtype.itemsize != after - first:
         raise ValueError("a tensor's size does not fit its shape")
     if not count:
         return torch.empty(shape, dtype=dtype)
