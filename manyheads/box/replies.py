@@ -117,11 +117,16 @@ def _reader(kind: Any) -> _Read:
 
 def _plain(kind: type) -> _Read:
     def read(value: Any, tensors: Sequence[Tensor]) -> Any:
-        if type(value) is not kind:
+        if type(value) is not kind or (kind is str and not _can_be_written(value)):
             raise _NotAsAgreed
         return value
 
     return read
+
+
+def _can_be_written(text: str) -> bool:
+    """Return whether it holds no half of a surrogate pair, which no encoding can write."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _bounded(unbounded: _Read, bound: Between | frozenset[object] | re.Pattern[str]) -> _Read:

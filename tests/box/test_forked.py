@@ -1,17 +1,32 @@
-"""The box of a student's own check, which forks the command itself. In an interpreter of its own: ours runs threads."""
+"""The boxes of a machine of one's own: one that forks the command, a new interpreter, and level user."""
 
 import json
+import os
+import socket
+import stat
 import sys
+import sysconfig
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from manyheads.box.forked import open_own_box
-from manyheads.box.process import ProcessBox
+from manyheads.box.connection import AttemptEnded, Channel, Connection
+from manyheads.box.forked import ForkedBox, open_own_box
+from manyheads.box.level import Box, BoxUnavailable, Level, open_box
+from manyheads.box.loading import load
+from manyheads.box.process import ProcessBox, _caller
 from manyheads.box.procstat import has_ended
-from tests.make import run
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Call, Load
+from manyheads.course import Course, load_course
+from manyheads.judge.isolation_proof import prove
+from tests.box.test_attempt_process import answer
+from tests.conftest import Run
+from tests.make import copy_course, run
 
 BODIES = {
     "folder is empty": "return float(len(os.listdir('.')))",
@@ -97,3 +112,114 @@ def test_where_threads_run_every_attempt_is_a_new_interpreter():
     finally:
         stop.set()
         thread.join()
+
+
+PASSWORD = bytes(range(32))
+
+
+def test_who_does_not_know_the_password_is_sent_away() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        stranger, ours = (socket.create_connection(server.getsockname()) for _ in range(2))
+        with stranger, ours:
+            stranger.sendall(PASSWORD[::-1])
+            ours.sendall(PASSWORD)
+            with _caller(server, PASSWORD, time.monotonic() + 60) as caller:
+                assert caller.getpeername() == ours.getsockname()
+            assert stranger.recv(1) == b""
+
+
+def test_who_waits_for_a_call_that_never_comes_gives_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(TimeoutError):
+        _caller(server, PASSWORD, time.monotonic() + 0.01)
+
+
+@pytest.mark.parametrize(("code", "said"), [
+    pytest.param(-11, "was ended by SIGSEGV (a crash in native code).", id="a signal"),
+    pytest.param(3, "(exit status 3)", id="an exit"),
+    pytest.param(0xC0000005, "was ended by Windows, with 0xC0000005 (a crash in native code).",
+        id="a crash on Windows"),
+    pytest.param(0xC0000142, "was ended by Windows, with 0xC0000142.", id="another end on Windows"),
+    pytest.param(None, "ended in the middle of a call.", id="who knows"),
+])  # fmt: skip
+def test_how_it_ended_is_one_sentence(code: int | None, said: str) -> None:
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    ours.setblocking(False)
+    file = ours.makefile("rwb", buffering=0)
+    with pytest.raises(AttemptEnded) as ended:
+        Connection(Channel(file, file), Limits(), lambda seconds: code).ask(Call("f"), 5.0)
+    assert said in str(ended.value)
+
+
+@pytest.fixture(scope="module")
+def user_box() -> Iterator[Box]:
+    if os.geteuid():
+        pytest.skip("this is not root, which alone can start a process as another user")
+    site = Path(sysconfig.get_path("purelib"))
+    if not all(each.stat().st_mode & stat.S_IXOTH for each in (site, *site.parents)):
+        pytest.skip(f"no other user may enter {site}")
+    with open_box(Level.USER, Limits(), Path()) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(("body", "expected"), [
+    pytest.param("    return float(os.getuid() >= 61184 and os.getgroups() == [])", 1.0, id="it owns nothing"),
+    pytest.param("    os.setuid(0)", "PermissionError", id="it cannot become root"),
+    pytest.param("    import ctypes\n    return float(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))", 1.0,
+        id="no program gives it rights"),
+    pytest.param("    open('/etc/shadow')", "PermissionError", id="it cannot read what others may not"),
+    pytest.param("    return float('PATH' in os.environ)", 0.0, id="it has no environment of ours"),
+    pytest.param("    import numpy, einops\n    return 1.0", 1.0, id="it can import numpy and einops"),
+])  # fmt: skip
+def test_an_attempt(user_box: Box, body: str, expected: float | str) -> None:
+    assert answer(user_box, body) == expected
+
+
+def test_a_zygote_that_an_attempt_kills_is_replaced(user_box: Box) -> None:
+    assert answer(user_box, "    os.kill(os.getppid(), 9)\n    return 1.0") == 1.0
+    assert answer(user_box, "    return 2.0") == 2.0
+
+
+def test_a_course_is_graded_only_where_others_may_not_read_it(user_box: Box, tiny: Course) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        course = load_course(copy_course(tiny.root, Path(made, "tiny")))
+        course.root.chmod(0o755)
+        with pytest.raises(BoxUnavailable, match="read a file of the course"):
+            prove(user_box, course)
+        course.root.chmod(0o700)
+        prove(user_box, course)
+
+
+REFUSED = ["matplotlib.pyplot", "pytest", "yaml", "rich", "pydantic", "my_helpers", "scipy.special"]
+ALLOWED = ["math", "json", "torch.nn.functional", "numpy", "einops", "safetensors.torch", "sympy", "typing_extensions"]
+
+
+@pytest.fixture(params=["namespaces", "forked", "process"])
+def any_box(request: pytest.FixtureRequest) -> Iterator[Box]:
+    """A box of each level. This process has imported pytest, yaml, rich and pydantic, and a forked one could find them."""
+    if request.param == "namespaces":
+        yield request.getfixturevalue("box")
+        return
+    with ForkedBox(meta=False) if request.param == "forked" else ProcessBox() as opened:
+        yield opened
+
+
+def test_what_may_be_imported_is_the_same_in_every_box(any_box: Box) -> None:
+    source = "".join(f"import {name}\n" for name in [*REFUSED, *ALLOWED, "sysconfig; sysconfig.get_config_vars()"])
+    process = load(any_box, Limits(seconds_per_call=20.0), Load(source, "a.py"))
+    process.connection.close()
+    assert [part.line for part in process.stopped] == [*range(1, len(REFUSED) + 1)]
+    assert {part.raised.type for part in process.stopped if part.raised} == {"ModuleNotFoundError"}
+    assert process.stopped[0].raised.message.startswith("No module named 'matplotlib")
+
+
+def test_a_students_own_check_tells_the_line_and_goes_on(run_course: Run, tiny_copy: Path) -> None:
+    """pytest can be imported here. In the box it cannot."""
+    right = (tiny_copy / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+    attempt = tiny_copy / "exercises" / "averages" / "01_running_mean.py"
+    attempt.write_text(f"import pytest\n{right}", encoding="utf-8")
+    done = run_course("check", "running_mean", cwd=tiny_copy)
+    assert done.returncode == 0, done.stdout
+    said = "Line 1 did not run to its end: there is no module pytest where attempts are judged."
+    assert said in " ".join(done.stdout.split())

@@ -1,15 +1,19 @@
-"""A module that is built without random initial weights answers the same, whatever its memory held before; and what is told
-of its parameters after a call."""
+"""How a module is built, what is told of its parameters after a call, and whether two differ in their weights alone."""
 
+from argparse import Namespace
 from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
 
 import pytest
 import torch
-from torch import nn
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from manyheads.box.worker.execute import execute
 from manyheads.box.worker.messages import Build, Call
-from manyheads.box.worker.modules import at_most_two_values, build_module
+from manyheads.box.worker.modules import are_alike, at_most_two_values, build_module
 
 
 @pytest.fixture
@@ -19,7 +23,7 @@ def dirty_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "empty", lambda *size, **kwargs: empty(*size, **kwargs).fill_(7.0))
 
 
-class Layer(nn.Module):
+class Weights(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.qkv = nn.Linear(4, 12)
@@ -27,14 +31,14 @@ class Layer(nn.Module):
 
 
 def test_what_the_state_does_not_name_becomes_zero_and_ones_stay_ones(dirty_memory: None) -> None:
-    build = Build("Layer", skip_init=True, state={"qkv.weight": torch.ones(12, 4)})
-    module = build_module({"Layer": Layer}, build).module
+    build = Build("Weights", skip_init=True, state={"qkv.weight": torch.ones(12, 4)})
+    module = build_module({"Weights": Weights}, build).module
     assert torch.equal(module.qkv.bias, torch.zeros(12))
     assert torch.equal(module.norm.weight, torch.ones(4))
 
 
 def test_a_weight_that_is_not_initialised_is_known_as_a_weight(dirty_memory: None) -> None:
-    module = build_module({"Layer": Layer}, Build("Layer", skip_init=True)).module
+    module = build_module({"Weights": Weights}, Build("Weights", skip_init=True)).module
     assert not at_most_two_values(module.qkv.weight)
 
 
@@ -62,3 +66,116 @@ def test_a_call_that_changes_a_parameter_is_told(call: Callable[[nn.Module], obj
     names = {"Linear": nn.Linear, "touch": lambda module: (call(module), torch.zeros(1))[1]}
     (facts,) = execute(names, Call("touch", (LAYER,)), "attempt.py").modules
     assert facts.changed is expected
+
+
+class Layer(nn.Module):
+    def __init__(self, width: int, heads: int, block: int) -> None:
+        super().__init__()
+        self.sizes = {"width": width, "heads": heads}
+        self.layer = nn.Linear(width, width)
+        self.register_buffer("mask", torch.ones(block, block).tril())
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x)
+
+
+class Child(Layer):
+    pass
+
+
+class Small(Layer):
+    """A class of its own, which makes one size."""
+
+    def __init__(self) -> None:
+        super().__init__(4, 2, 8)
+
+
+class Doubles(Layer):
+    def forward(self, x: Tensor) -> Tensor:
+        return 2 * super().forward(x)
+
+
+class Hides(Layer):
+    @property
+    def block(self) -> int:
+        return 16
+
+
+def changed(**attributes: object) -> Layer:
+    made = Layer(4, 2, 8)
+    for name, value in attributes.items():
+        setattr(made, name, value)
+    return made
+
+
+class Holder:
+    pass
+
+
+@dataclass(eq=False)
+class Config:
+    heads: int
+
+
+ITSELF = list[object]()
+ITSELF.append(ITSELF)
+
+
+def test_other_random_weights_are_alike() -> None:
+    assert are_alike(Layer(4, 2, 8), Layer(4, 2, 8))
+    assert are_alike(changed(how=(1, "a", None, torch.float32)), changed(how=(1, "a", None, torch.float32)))
+    assert are_alike(changed(config=Config(2)), changed(config=Config(2)))
+
+
+@pytest.mark.parametrize("module", [
+    pytest.param(changed(size="small"), id="an attribute more"),
+    pytest.param(Layer(4, 2, 8).eval(), id="in eval mode"),
+    pytest.param(Child(4, 2, 8), id="of a class below"),
+    pytest.param(Small(), id="of a class below that makes this size"),
+])  # fmt: skip
+def test_what_computes_nothing_else_is_alike(module: nn.Module) -> None:
+    assert are_alike(module, Layer(4, 2, 8))
+
+
+@pytest.mark.parametrize("other", [
+    pytest.param(Layer(4, 4, 8), id="a number in a dict"),
+    pytest.param(Layer(4, 2, 16), id="a longer buffer"),
+    pytest.param(Layer(6, 2, 8), id="a wider layer"),
+    pytest.param(Doubles(4, 2, 8), id="a class with a forward of its own"),
+    pytest.param(Hides(4, 2, 8), id="a class that hides an attribute"),
+    pytest.param(nn.Linear(4, 4), id="another class"),
+    pytest.param(changed(forward=lambda x: x), id="a forward of its own"),
+    pytest.param(changed(mask=torch.ones(8, 8).triu()), id="another mask of the same shape"),
+])  # fmt: skip
+def test_anything_else_is_not(other: nn.Module) -> None:
+    assert not are_alike(other, Layer(4, 2, 8))
+
+
+def test_a_twin_of_a_class_below_may_compute_something_else() -> None:
+    assert not are_alike(Layer(4, 2, 8), Child(4, 2, 8))
+    assert not are_alike(Layer(4, 2, 8), changed(more=1))
+
+
+@pytest.mark.parametrize(("one", "other", "alike"), [
+    pytest.param(Holder(), Holder(), True, id="objects without attributes"),
+    pytest.param(lambda x: 2 * x, lambda x: x, True, id="lambdas"),
+    pytest.param(partial(F.dropout, p=0.1), partial(F.dropout, p=0.1), True, id="partials"),
+    pytest.param(ITSELF, deepcopy(ITSELF), True, id="lists that hold themselves"),
+    pytest.param(Namespace(heads=2), Namespace(heads=2), True, id="namespaces"),
+    pytest.param(Namespace(heads=2), Namespace(heads=4), False, id="namespaces of other numbers"),
+    pytest.param(Config(2), Config(4), False, id="dataclasses of other numbers"),
+    pytest.param(Holder(), Config(2), False, id="objects of two classes"),
+])  # fmt: skip
+def test_what_cannot_be_compared_counts_as_alike(one: object, other: object, alike: bool) -> None:
+    mine, there = changed(held=one), changed(held=other)
+    for module in (mine, there):
+        module.register_forward_hook(lambda *_: None)
+    assert are_alike(mine, there) is alike
+
+
+def test_a_call_says_whether_its_module_is_like_its_twin() -> None:
+    names = {"Layer": Layer, "make": lambda: Layer(4, 2, 8)}
+    for heads, alike in ((2, True), (1, False)):
+        call = Call(Build("make", training=True, twin=Build("Layer", (4, heads, 8))), only_build=True)
+        (facts,) = execute(names, call, "").modules
+        assert facts.alike is alike

@@ -140,11 +140,6 @@ class Operations:
     # The names of PyTorch's own kernels that ran, without overloads: "_softmax", "bmm".
     kernels: Annotated[tuple[KernelName, ...], Between(0, KERNELS_LIMIT)] = ()
 
-    @property
-    def largest(self) -> int:
-        """The size of the largest new tensor, without those that scaled_dot_product_attention makes internally."""
-        return max(self.made, default=0)
-
 
 @dataclass(frozen=True)
 class Reply:

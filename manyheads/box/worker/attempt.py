@@ -112,7 +112,7 @@ class Program:
         self._flags = 0  # of `from __future__ import …`, which holds for the parts below it, too
         for first, text in cells_of(load):
             try:
-                self._parts += [(_line(part), part) for part in _parsed(text, load.name).body]
+                self._parts += [(_line(part), part) for part in _compiled(text, load.name, ast.PyCF_ONLY_AST).body]
             except SyntaxError as error:
                 if not load.cells:
                     raise
@@ -129,20 +129,12 @@ class Program:
         try:
             if isinstance(part, SyntaxError):
                 raise part
-            code = self._compiled(part)
+            code = _compiled(ast.Module([part], []), self._name, self._flags)
             self._flags |= code.co_flags & _FUTURE
             exec(code, vars(self._module))
         except BaseException as error:  # SystemExit, too
             return replace(raised_by(error, "load", self._name), part=line)
         return None
-
-    def _compiled(self, part: ast.stmt) -> types.CodeType:
-        module = ast.Module([part], [])
-        try:
-            code: types.CodeType = compile(module, self._name, "exec", flags=self._flags, dont_inherit=True)
-        except (RecursionError, MemoryError):
-            raise SyntaxError("too many nested expressions") from None
-        return code
 
 
 def cells_of(load: Load) -> Iterator[tuple[int, str]]:
@@ -160,14 +152,12 @@ def lines_of(source: str) -> list[str]:
     return list(io.StringIO(source))
 
 
-def _parsed(text: str, name: str) -> ast.Module:
+def _compiled(source: str | ast.Module, name: str, flags: int) -> Any:
     """Raise SyntaxError, also where Python gives up on the depth and calls that a recursion, or a lack of memory."""
     try:
-        tree = compile(text, name, "exec", flags=ast.PyCF_ONLY_AST, dont_inherit=True)
+        return compile(source, name, "exec", flags=flags, dont_inherit=True)
     except (RecursionError, MemoryError):
         raise SyntaxError("too many nested expressions") from None
-    assert isinstance(tree, ast.Module)
-    return tree
 
 
 def _line(part: ast.stmt) -> int:
@@ -190,19 +180,15 @@ def silence() -> None:
 
 def hide_descriptors(*descriptors: int) -> tuple[int, ...]:
     """Move these to numbers that student code is unlikely to close by accident, and close all others but 0 to 2."""
+    import fcntl  # Windows has none
+
     first, after = 64, 64 + len(descriptors)
-    for number, descriptor in enumerate([_outside(descriptor, first, after) for descriptor in descriptors], first):
+    above = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, after) for descriptor in descriptors]
+    for number, descriptor in enumerate(above, first):
         os.dup2(descriptor, number, inheritable=False)
     os.closerange(3, first)
     os.closerange(after, 1024)
     return tuple(range(first, after))
-
-
-def _outside(descriptor: int, first: int, after: int) -> int:
-    """Return the descriptor, or a copy of it whose number is not in this range."""
-    while first <= descriptor < after:
-        descriptor = os.dup(descriptor)
-    return descriptor
 
 
 class _Only:

@@ -109,12 +109,6 @@ _CAPABILITY_VERSION = 0x20080522
 _LAST_CAPABILITY = 40
 
 
-def prefer_oom_kill() -> None:
-    """Make the kernel kill the attempt, not the zygote, when memory runs out."""
-    with contextlib.suppress(OSError):
-        _write("/proc/self/oom_score_adj", b"1000")
-
-
 def seal_devices() -> None:
     """Mount each device file read-only, for all attempts. It can still be written to, but its times cannot be set.
 
@@ -148,6 +142,8 @@ def enter_namespaces(limits: Limits) -> None:
 
     On a GPU, /proc holds the part that the driver reads.
     """
+    with contextlib.suppress(OSError):  # the kernel is to kill the attempt, not the zygote, when memory runs out
+        _write("/proc/self/oom_score_adj", b"1000")
     empty = limits.device != CUDA or not mount_reduced_proc()
     uid, gid = os.geteuid(), os.getegid()
     check(libc.unshare(_NEW_USER | NEW_NS | _NEW_IPC | _NEW_UTS | _NEW_NET), "unshare")

@@ -21,8 +21,6 @@ from .op_monitor import OpMonitor
 from .structure import fits, leaves_of, outputs_of, part_at
 from .text import plain, type_name
 
-# The steps of one call: each may be given what an earlier one returned, which never leaves this process.
-
 UNASKED = "nothing"  # came of a step that could not be taken, for an earlier one returned another structure
 
 
@@ -62,40 +60,6 @@ def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
         given = step.map(lambda v: part_at(results[v.step], form, v.path) if isinstance(v, Returned) else v)
         results.append(subject(*given.args, **given.kwargs))
     return Run(form, results, read, len(steps))
-
-
-# Gradients of what a call returned, as a check asks for them.
-
-
-def gradients_of(
-    pairs: Sequence[tuple[object, Tensor | None]], wanted: Mapping[str, Tensor], second: bool
-) -> dict[str, Tensor | None]:
-    """Return the gradients of the sum of (output * cotangent).sum() for each of these tensors, None where none arrives.
-
-    Empty where an output with a cotangent is no tensor of its shape.
-
-    Args:
-        pairs: outputs, each with its cotangent.
-        wanted: by their names in the reply.
-        second: also the gradients of the sum of squares of the arguments' gradients.
-    """
-    asked = [(output, cotangent) for output, cotangent in pairs if cotangent is not None]
-    if not asked or not all(isinstance(o, Tensor) and o.shape == cotangent.shape for o, cotangent in asked):
-        return {}
-    reached = [(o, cotangent) for o, cotangent in asked if isinstance(o, Tensor) and o.requires_grad]
-    if not reached:
-        return dict.fromkeys(wanted)
-    # grad() of a scalar: with grad_outputs torch imports sympy, which costs 180 ms in every fresh process.
-    sums = [(output * cotangent.to(output.dtype)).sum() for output, cotangent in reached]
-    total = sums[0] if len(sums) == 1 else torch.stack(sums).sum()
-    found = torch.autograd.grad(total, list(wanted.values()), allow_unused=True, create_graph=second)
-    gradients: dict[str, Tensor | None] = dict(zip(wanted, found, strict=True))
-    if second:
-        of_args = {name: g for name, g in gradients.items() if name.startswith("args.") and g is not None}
-        squares = torch.stack([(g * g).sum() for g in of_args.values()]).sum()
-        twice = torch.autograd.grad(squares, [wanted[name] for name in of_args], allow_unused=True)
-        gradients.update({f"second.{name}": g for name, g in zip(of_args, twice, strict=True)})
-    return {name: None if g is None else g.detach().cpu() for name, g in gradients.items()}
 
 
 MESSAGE_LIMIT = 2000  # characters of an exception's message that are sent
@@ -266,13 +230,40 @@ def _identical(a: Tensor, b: Tensor) -> bool:
 def _gradients(
     run: Run, call: Call, steps: Sequence[FollowUp], built: Sequence[Built], monitor: OpMonitor | None
 ) -> dict[str, Tensor | None]:
-    """Return the gradients of every argument and every parameter."""
-    leaves = run.leaves()
+    """Return the gradients of the sum of (output * cotangent).sum() for every argument and parameter, None where none arrives.
+
+    Empty where an output with a cotangent is no tensor of its shape. With `call.second`, those of the sum of squares of the
+    arguments' gradients, too.
+    """
+    leaves, wanted = run.leaves(), _differentiable(call.with_steps(tuple(steps)), built)
     if monitor:
         for leaf in leaves:
             monitor.inspect_graph(leaf)
+    asked = [
+        (leaf, cotangent) for leaf, cotangent in zip(leaves, call.cotangents, strict=False) if cotangent is not None
+    ]
+    if not asked or not all(isinstance(o, Tensor) and o.shape == cotangent.shape for o, cotangent in asked):
+        return {}
+    reached = [(o, cotangent) for o, cotangent in asked if isinstance(o, Tensor) and o.requires_grad]
+    if not reached:
+        return dict.fromkeys(wanted)
+    # grad() of a scalar: with grad_outputs torch imports sympy, which costs 180 ms in every fresh process.
+    sums = [(output * cotangent.to(output.dtype)).sum() for output, cotangent in reached]
+    total = sums[0] if len(sums) == 1 else torch.stack(sums).sum()
+    found = torch.autograd.grad(total, list(wanted.values()), allow_unused=True, create_graph=call.second)
+    gradients: dict[str, Tensor | None] = dict(zip(wanted, found, strict=True))
+    if call.second:
+        of_args = {name: g for name, g in gradients.items() if name.startswith("args.") and g is not None}
+        squares = torch.stack([(g * g).sum() for g in of_args.values()]).sum()
+        twice = torch.autograd.grad(squares, [wanted[name] for name in of_args], allow_unused=True)
+        gradients.update({f"second.{name}": g for name, g in zip(of_args, twice, strict=True)})
+    return {name: None if g is None else g.detach().cpu() for name, g in gradients.items()}
+
+
+def _differentiable(call: Call, built: Sequence[Built]) -> dict[str, Tensor]:
+    """Return every argument and every parameter that requires a gradient, by their names in the reply."""
     wanted: dict[str, Tensor] = {}
-    for name, value in call.with_steps(tuple(steps)).arguments.items():
+    for name, value in call.arguments.items():
         if "kwargs." in name:
             continue
         if isinstance(value, Tensor) and value.requires_grad:
@@ -281,7 +272,7 @@ def _gradients(
             wanted.update({f"{name}.{part}": p for part, p in value.named_parameters()})
     for each in built:
         wanted.update({name: p for name, p in each.module.named_parameters() if p.requires_grad})
-    return gradients_of(list(zip(leaves, call.cotangents, strict=False)), wanted, call.second)
+    return wanted
 
 
 def on_its_device(call: Call) -> Call:

@@ -6,7 +6,6 @@ import ctypes
 import platform
 import struct
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
@@ -281,12 +280,6 @@ def program(machine: str, device: str = "cpu") -> bytes:
     """
     column, architecture = ARCHITECTURES[machine]
     return assemble(architecture, verdicts(column, device == CUDA), FIRST_UNKNOWN)
-
-
-def make_ready() -> None:
-    """Build the filter for attempts on the CPU. On an unknown machine `install` raises the error."""
-    with suppress(KeyError):
-        program(platform.machine())
 
 
 def install(device: str = "cpu") -> None:

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import platform
 import re
 import socket
 from collections.abc import Iterator
@@ -135,7 +136,8 @@ def _prepare_for_many() -> list[bytes]:
 
     confine.seal_devices()
     make_meta_ready()
-    seccomp.make_ready()
+    with contextlib.suppress(KeyError):  # on an unknown machine `install` raises the error
+        seccomp.program(platform.machine())
     gc.freeze()  # so that the collection below need not look at what was imported, which holds next to no garbage
     if not os.path.exists("/dev/nvidiactl"):  # a gradient initialises CUDA, after which no fork can use it
         from .warmup import warm_up
@@ -176,7 +178,6 @@ def _run(isolation: str, limits: Limits, receives: int, sends: int) -> None:
         receives, sends = attempt.hide_descriptors(receives, sends)
         attempt.silence()  # again, because a fork shares what is open: its flags would carry bits to other attempts
         if isolation == "namespaces":
-            confine.prefer_oom_kill()
             confine.enter_namespaces(limits)
             confine.drop_privileges(limits)
         else:
