@@ -110,23 +110,25 @@ def _reader(kind: Any) -> _Read:
         return _list(_reader(parts[0]))
     if origin is Mapping:
         return _map(_reader(parts[0]), _reader(parts[1]))
-    if kind is Tensor:
-        return _tensor
+    if kind in (Tensor, str):
+        return _tensor if kind is Tensor else _text
     return _record(kind) if dataclasses.is_dataclass(kind) else _plain(kind)
 
 
 def _plain(kind: type) -> _Read:
     def read(value: Any, tensors: Sequence[Tensor]) -> Any:
-        if type(value) is not kind or (kind is str and not _can_be_written(value)):
+        if type(value) is not kind:
             raise _NotAsAgreed
         return value
 
     return read
 
 
-def _can_be_written(text: str) -> bool:
-    """Return whether it holds no half of a surrogate pair, which no encoding can write."""
-    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+def _text(value: Any, tensors: Sequence[Tensor]) -> str:
+    """Read a text that can be written: one without half a surrogate pair."""
+    if type(value) is not str or any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise _NotAsAgreed
+    return value
 
 
 def _bounded(unbounded: _Read, bound: Between | frozenset[object] | re.Pattern[str]) -> _Read:
