@@ -18,7 +18,7 @@ from .contents import box_modules
 from .level import Box
 from .names import BoxUnavailable, Level
 from .namespaces import refuse_alone, uid_for_box
-from .process import ENVIRONMENT, ProcessBox, site_packages
+from .process import ENVIRONMENT, ProcessBox, site_packages, start
 from .warm import WarmBox
 from .worker.attempt import allow_only
 
@@ -108,19 +108,9 @@ class UserBox(WarmBox):
     def _start(self) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._zygote = subprocess.Popen(
-                [sys.executable, "-I", "-B", "-X", "utf8", "-c", _code(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd="/",
-                start_new_session=True,
-                env=ENVIRONMENT,
-                user=self._uid,
-                group=self._uid,
-                extra_groups=[],
-            )
+            who = {"user": self._uid, "group": self._uid, "extra_groups": []}
+            alone = {"stdin": subprocess.DEVNULL, "pass_fds": [theirs.fileno()], "start_new_session": True}
+            self._zygote = start(_code(theirs.fileno()), "/", ENVIRONMENT, **who, **alone)
         if not self._has_started():
             self._close()
             raise BoxUnavailable(f"level user does not start here: may others enter {sys.prefix}? Next: course doctor")

@@ -155,13 +155,9 @@ def _libraries(library: str) -> Iterator[Bind]:
 
 
 def _sysfs(root: Path, buses: Sequence[str]) -> Iterator[Bind]:
-    for name in _SYSFS:
+    for name in (*_SYSFS, *(f"bus/pci/devices/{bus.lower()}" for bus in buses)):
         if (root / name).exists():
-            yield Bind(str(root / name), f"/sys/{name}")
-    for bus in buses:
-        folder = root / "bus/pci/devices" / bus.lower()
-        if folder.exists():
-            yield Bind(os.path.realpath(folder), f"/sys/bus/pci/devices/{bus.lower()}")
+            yield Bind(os.path.realpath(root / name), f"/sys/{name}")
 
 
 def _in_linker_cache(ldconfig: tuple[str, ...]) -> str:

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
@@ -47,15 +48,8 @@ class ProcessBox:
         no_window = {"creationflags": getattr(subprocess, "CREATE_NO_WINDOW", 0)}
         alone: dict[str, Any] = {"start_new_session": True} if hasattr(os, "setsid") else no_window
         with socket.create_server(("127.0.0.1", 0), backlog=1) as server:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-B", "-X", "utf8", "-c", _code(limits)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd=folder.name,
-                env={**ENVIRONMENT, **{name: os.environ[name] for name in passed if name in os.environ}},
-                **alone,
-            )
+            environment = {**ENVIRONMENT, **{name: os.environ[name] for name in passed if name in os.environ}}
+            process = start(_code(limits), folder.name, environment, stdin=subprocess.PIPE, **alone)
             assert process.stdin is not None
             with process.stdin as stdin:
                 stdin.write(f"{server.getsockname()[1]} {password.hex()}\n".encode())
@@ -84,6 +78,13 @@ class ProcessBox:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         return
+
+
+def start(code: str, folder: str, environment: Mapping[str, str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a fresh interpreter that runs this code, and whose output nobody sees."""
+    command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", code]
+    options |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(command, cwd=folder, env=environment, **options)
 
 
 def site_packages() -> list[str]:

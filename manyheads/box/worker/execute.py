@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -87,7 +87,7 @@ def execute(
     outputs: list[Output] = []
     gradients: dict[str, Tensor | None] = {}
     mutated: tuple[str, ...] = ()
-    monitor, peak = OpMonitor(call.most_operations) if call.watch else None, _Peak() if call.memory else None
+    monitor, peak = OpMonitor(call.most_operations) if call.watch else None, list[int]()
     raised = None
     try:
         call = on_its_device(call)
@@ -102,7 +102,7 @@ def execute(
             with (
                 around or nullcontext(),
                 monitor or nullcontext(),
-                peak or nullcontext(),
+                _peak_memory(peak) if call.memory else nullcontext(),
                 _around(call.around),
                 lower,
                 torch.set_grad_enabled(grad),
@@ -129,7 +129,7 @@ def execute(
         mutated=mutated,
         modules=modules,
         operations=monitor.operations() if monitor else None,
-        peak=peak.bytes if peak else None,
+        peak=next(iter(peak), None),
     )
 
 
@@ -299,20 +299,15 @@ def _autocast(dtype: str | None, values: Iterable[object]) -> AbstractContextMan
     return torch.autocast(device, getattr(torch, dtype))
 
 
-class _Peak:
-    """`with _Peak() as peak: …` and then `peak.bytes`."""
-
-    bytes: int | None = None  # beyond what was allocated before; None if the device does not report it
-
-    def __enter__(self) -> _Peak:
-        self._before = 0
-        if torch.cuda.is_initialized():
-            torch.cuda.synchronize()
-            torch.cuda.reset_peak_memory_stats()
-            self._before = torch.cuda.memory_allocated()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if torch.cuda.is_initialized():
-            torch.cuda.synchronize()
-            self.bytes = torch.cuda.max_memory_allocated() - self._before
+@contextmanager
+def _peak_memory(bytes_: list[int]) -> Iterator[None]:
+    """Add how many bytes are allocated at the peak beyond what was allocated before; nothing where no device reports it."""
+    before = 0
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+    yield
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+        bytes_.append(torch.cuda.max_memory_allocated() - before)
