@@ -42,19 +42,15 @@ def trace(namespace: Mapping[str, object], message: TraceCall, source: str) -> T
 
 @dataclass
 class _Operation:
-    """One call of a torch function, with its inputs and outputs."""
+    """One call of a torch function. name: view, __getitem__, __get__ for a property."""
 
     func: Any
+    name: str
     before: list[_Snapshot]
     inputs: tuple[TensorInfo, ...]
     numbers: tuple[float, ...]
     outputs: list[Tensor] = field(default_factory=list)
     raised: bool = False
-
-    @property
-    def name(self) -> str:
-        """The function's name in torch: view, __getitem__, __get__ for a property."""
-        return str(getattr(self.func, "__name__", ""))
 
     def moves(self) -> bool:
         """Return whether it changes no number."""
@@ -178,7 +174,8 @@ def _operation(func: Any, args: Any, kwargs: Any) -> _Operation:
     before = _snapshot(_tensors_in((args, tuple(kwargs.values()))))
     given = (*args[:4], *(kwargs[k] for k in ("scale", "value", "alpha") if k in kwargs))
     numbers = tuple(float(a) for a in given if isinstance(a, int | float) and not isinstance(a, bool))[:4]
-    return _Operation(func, before, tuple(_tensor_info(t) for t, _, _ in before[:SIDES]), numbers)
+    name = str(getattr(func, "__name__", ""))
+    return _Operation(func, name, before, tuple(_tensor_info(t) for t, _, _ in before[:SIDES]), numbers)
 
 
 def _new_step(operation: _Operation, places: list[_Place], frame: FrameType | None) -> _CurrentStep:
