@@ -33,12 +33,6 @@ def names(traced: Traced) -> list[str]:
     return [traced.steps[place].name for place in traced.order]
 
 
-def only(traced: Traced) -> Step:
-    assert traced.reply.raised is None
-    assert len(traced.order) == 1, names(traced)
-    return traced.steps[0]
-
-
 @pytest.mark.parametrize(("code", "name", "shape", "storage"), [
     pytest.param("x.view(2, 12)", "view", (2, 12), "view", id="a view"),
     pytest.param("x.mT", "mT", (2, 4, 3), "view", id="a property that is a tensor"),
@@ -69,61 +63,40 @@ def test_what_a_line_calls_is_one_step(follow, code, name, shape, storage):
     assert (step.name, step.outputs[0].shape, step.storage, step.lines) == (name, shape, storage, (5,))
 
 
-def test_a_layer_is_given_what_it_was_called_with_not_what_it_holds(follow: Follow) -> None:
-    traced = follow("layer = nn.Linear(4, 5)\ndef f(x):\n    return layer(x)\n")
-    assert [seen.shape for seen in only(traced).inputs] == [(2, 3, 4)]
+def steps(traced: Traced) -> list[Step]:
+    return [traced.steps[place] for place in traced.order]
 
 
-@pytest.mark.parametrize("code", ["x += 1", "x.masked_fill_(x > 3, 0)", "x[:, 0] = 0", "torch.add(x, 1, out=x)"])
-def test_what_writes_into_a_tensor_is_seen_to_do_so(follow: Follow, code: str) -> None:
-    traced = follow(f"def f(x):\n    {code}\n    return x\n")
-    assert [traced.steps[place].storage for place in traced.order][-1] == "in place"
-
-
-@pytest.mark.parametrize(
-    "code", ["x.shape", "len(x)", "x.dim()", "x.is_contiguous()", "str(x)", "x.tolist()", "x.sum().item() and None"]
-)
-def test_what_gives_no_tensor_is_no_step(follow: Follow, code: str) -> None:
-    assert names(follow(f"def f(x):\n    {code}\n    return 0\n")) in ([], ["sum"])
-
-
-def test_parts_are_counted_and_unpacking_is_a_step(follow: Follow) -> None:
-    traced = follow("def f(x):\n    a, b = x.split(2, -1)\n    c, d = x\n    return c\n")
-    split, unpack = (traced.steps[place] for place in traced.order)
-    assert (split.name, split.output_count, [o.shape for o in split.outputs]) == ("split", 2, [(2, 3, 2)] * 2)
-    assert (unpack.name, unpack.output_count, unpack.outputs[0].shape) == ("unpack", 2, (3, 4))
-
-
-def test_a_helper_stands_below_the_line_that_called_it(follow: Follow) -> None:
-    traced = follow("def half(x):\n    return x / 2\ndef f(x):\n    y = half(x)\n    return half(y)\n")
-    assert [traced.steps[place].lines for place in traced.order] == [(7, 5), (8, 5)]
-
-
-def test_inside_vmap_shapes_are_those_of_one_example(follow: Follow) -> None:
-    traced = follow("def f(x):\n    return torch.vmap(lambda t: t @ t.mT)(x)\n", crop=(2, 2))
-    steps = [traced.steps[place] for place in traced.order]
-    assert [(s.name, s.outputs[0].shape) for s in steps] == [("mT", (4, 3)), ("matmul", (3, 3))]
-    assert {(s.storage, s.crops) for s in steps} == {("", ())}
-
-
-def test_an_exception_in_the_middle_leaves_the_steps_before_it(follow: Follow) -> None:
-    traced = follow("def f(x):\n    y = x.mT\n    z = y.view(2, 12)\n    return z @ z\n")
-    last = traced.steps[traced.order[-1]]
-    assert names(traced) == ["mT", "view"]
-    assert (last.raised, last.lines, last.inputs[0].contiguous, last.outputs) == (True, (6,), False, ())
-    assert traced.reply.raised.line == 6
-
-
-def test_a_loop_is_a_few_steps_in_a_long_order(follow: Follow) -> None:
-    traced = follow("def f(y):\n    for _ in range(500):\n        y = y.mT\n        y = y + 1\n    return y\n")
-    assert len(traced.order) == 1000
-    assert len(traced.steps) == 4  # each of the two, on (3, 4) and on (4, 3)
-
-
-def test_numbers_do_not_make_steps_differ(follow: Follow) -> None:
-    traced = follow("def f(x):\n    return torch.stack([x[0, 0, c] * 2 for c in range(4)])\n")
-    assert len(traced.steps) == 3
-    assert len(traced.order) == 9
+@pytest.mark.parametrize(("code", "seen", "expected"), [
+    pytest.param("return nn.Linear(4, 5)(x)", lambda t: [i.shape for i in steps(t)[-1].inputs], [(2, 3, 4)],
+        id="a layer is given what it was called with, not what it holds"),
+    *(pytest.param(f"{code}\n    return x", lambda t: steps(t)[-1].storage, "in place", id=f"{code} writes into a tensor")
+        for code in ("x += 1", "x.masked_fill_(x > 3, 0)", "x[:, 0] = 0", "torch.add(x, 1, out=x)")),
+    *(pytest.param(f"{code}\n    return 0", lambda t: [n for n in names(t) if n != "sum"], [], id=f"{code} gives no tensor")
+        for code in ("x.shape", "len(x)", "x.dim()", "x.is_contiguous()", "str(x)", "x.tolist()", "x.sum().item()")),
+    pytest.param("a, b = x.split(2, -1)\n    c, d = x\n    return c",
+        lambda t: [(s.name, s.output_count, s.outputs[0].shape) for s in steps(t)],
+        [("split", 2, (2, 3, 2)), ("unpack", 2, (3, 4))], id="parts are counted and unpacking is a step"),
+    pytest.param("y = half(x)\n    return half(y)", lambda t: [s.lines for s in steps(t)], [(7, 5), (8, 5)],
+        id="a helper stands below the line that called it"),
+    pytest.param("return torch.vmap(lambda t: t @ t.mT)(x)",
+        lambda t: [(s.name, s.outputs[0].shape, s.storage, s.crops) for s in steps(t)],
+        [("mT", (4, 3), "", ()), ("matmul", (3, 3), "", ())], id="inside vmap shapes are those of one example"),
+    pytest.param("z = x.mT.view(2, 12)\n    return z @ z",
+        lambda t: (names(t), *((s.raised, s.lines, s.inputs[0].contiguous, s.outputs) for s in steps(t)[1:])),
+        (["mT", "view"], (True, (7,), False, ())), id="an exception leaves the steps before it"),
+    pytest.param("for _ in range(500):\n        x = x.mT + 1\n    return x", lambda t: (len(t.order), len(t.steps)),
+        (1000, 4), id="a loop is a few steps in a long order"),
+    pytest.param("return torch.stack([x[0, 0, c] * 2 for c in range(4)])", lambda t: (len(t.order), len(t.steps)), (9, 3),
+        id="numbers do not make steps differ"),
+    pytest.param("y = x * 1\n    y += 100\n    return y", lambda t: [s.crops[0][0, 0].item() for s in steps(t)],
+        [0.0, 100.0], id="corners are what the numbers were then"),
+    pytest.param("return x / math.sqrt(4.0) + torch.tensor(7.0)",
+        lambda t: (steps(t)[0].numbers, steps(t)[1].outputs[0].value, steps(t)[2].inputs[1].value), ((2.0,), 7.0, 7.0),
+        id="numbers beside tensors are noted"),
+])  # fmt: skip
+def test_what_is_seen(follow: Follow, code: str, seen: Callable[[Traced], object], expected: object) -> None:
+    assert seen(follow(f"def half(x):\n    return x / 2\ndef f(x):\n    {code}\n", crop=(2, 2))) == expected
 
 
 def test_endless_variety_and_length_are_cut_and_counted(follow: Follow) -> None:
@@ -140,18 +113,6 @@ def test_a_corner_of_what_comes_out_is_kept_of_the_first_times(follow: Follow) -
     loop = f"def f(x):\n    for n in range({CROPS + 9}):\n        x = x + 1\n    return x\n"
     many = follow(loop, crop=(1,), times=999)
     assert len(many.steps[0].crops) == CROPS
-
-
-def test_corners_are_what_the_numbers_were_then(follow: Follow) -> None:
-    traced = follow("def f(x):\n    y = x * 1\n    y += 100\n    return y\n", crop=(1, 1))
-    assert [step.crops[0].item() for step in traced.steps] == [0.0, 100.0]
-
-
-def test_numbers_beside_tensors_are_noted(follow: Follow) -> None:
-    traced = follow("def f(x):\n    return x / math.sqrt(4.0) + torch.tensor(7.0)\n")
-    divided, constant, added = (traced.steps[place] for place in traced.order)
-    assert divided.numbers == (2.0,)
-    assert constant.outputs[0].value == added.inputs[1].value == 7.0
 
 
 def test_following_changes_no_answer(follow: Follow) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.messages import Build, InitModel, TrainStep, Write
-from manyheads.box.worker.training import Adam, C, LanguageModel, Trainer, initialise
+from manyheads.box.worker.training import Adam, C, Trainer, initialise
 
 TEXT = torch.randint(7, (40_000,), generator=torch.Generator().manual_seed(1)).to(torch.uint8)
 
@@ -69,16 +69,13 @@ def losses(learner: Trainer, steps: int) -> list[float]:
     return [output(learner.answer(NAMES, TrainStep(), "a.py")).item() for _ in range(steps)]
 
 
-def test_what_it_writes_on_the_way_changes_nothing(prepared: Prepared) -> None:
+def test_it_learns_and_what_it_writes_on_the_way_changes_nothing(prepared: Prepared) -> None:
     learner = prepared(p=0.5)
     first = losses(learner, 3)
     learner.answer(NAMES, Write(TEXT[:2], 5), "a.py")
     assert [*first, *losses(learner, 3)] == losses(prepared(p=0.5), 6)
-
-
-def test_it_learns(prepared: Prepared) -> None:
-    found = losses(prepared(), 20)
-    assert sum(found[-5:]) < sum(found[:5])
+    found = losses(learner, 20)
+    assert sum(found[-3:]) < sum(first)  # it learns
 
 
 def test_a_mask_and_ones_keep_their_values() -> None:
@@ -127,15 +124,3 @@ def test_adam_is_as_published() -> None:
             m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
             theta -= 0.05 * (m / (1 - 0.9**t)) / (math.sqrt(v / (1 - 0.99**t)) + 1e-8)
         assert weight[i].item() == pytest.approx(theta, rel=1e-9)
-
-
-def test_a_frozen_or_unused_weight_stays() -> None:
-    frozen, unused = nn.Parameter(torch.ones(2), requires_grad=False), nn.Parameter(torch.ones(2))
-    Adam([frozen, unused]).step(1.0)
-    assert torch.equal(frozen, torch.ones(2))
-    assert torch.equal(unused, torch.ones(2))
-
-
-def test_positions_end_with_the_text_that_is_given() -> None:
-    model = LanguageModel([Causal(C)], vocabulary=7)
-    assert model(torch.zeros(2, 5, dtype=torch.long)).shape == (2, 5, 7)

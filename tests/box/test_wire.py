@@ -119,6 +119,7 @@ def test_what_is_honest_is_read_as_it_was_sent(traced: Traced) -> None:
     pytest.param(["steps", 0, "crops"], [{"$": "tensor", "index": 77}], id="a tensor that is not there"),
     pytest.param(["dropped"], None, id="nothing where a number belongs"),
     pytest.param(["reply"], None, id="no reply"),
+    *(pytest.param(["reply", "peak"], peak, id=f"a peak of {peak!r}") for peak in (-1, 1 << 40, 0.5, "0", True, [0])),
     pytest.param(["$"], "Reply", id="another message"),
 ])  # fmt: skip
 def test_what_was_not_agreed_is_not_read(honest, path, value):
