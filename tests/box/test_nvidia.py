@@ -53,21 +53,10 @@ def folder(tmp_path: Path) -> Path:
     return libraries
 
 
-def test_a_machine_without_a_gpu_is_one(tmp_path: Path) -> None:
-    driver = find_driver(Places(tmp_path, tmp_path, tmp_path, ("false",), ()), {})
-    assert driver.gpus == ()
-    ((says, command),) = missing(driver, NOBODY)
-    assert "no NVIDIA GPU" in says
-    assert command.startswith("sudo ")
-
-
 def test_gpus_are_found_in_order_and_named_as_the_driver_names_them(machine: Machine) -> None:
-    driver = find_driver(machine(2), {})
-    assert driver.gpus == (Gpu("nvidia0", UUIDS[0], "0000:A0:00.0"), Gpu("nvidia1", UUIDS[1], "0000:A1:00.0"))
-
-
-def test_a_tenth_gpu_comes_after_the_second(machine: Machine) -> None:
-    assert [gpu.node for gpu in find_driver(machine(11, told=0), {}).gpus][-2:] == ["nvidia9", "nvidia10"]
+    driver = find_driver(machine(11, told=2), {})
+    assert driver.gpus[:2] == (Gpu("nvidia0", UUIDS[0], "0000:A0:00.0"), Gpu("nvidia1", UUIDS[1], "0000:A1:00.0"))
+    assert [gpu.node for gpu in driver.gpus][-2:] == ["nvidia9", "nvidia10"]
 
 
 def test_the_library_is_where_the_linker_would_find_it(machine: Machine, folder: Path, tmp_path: Path) -> None:
@@ -83,33 +72,28 @@ def test_the_library_is_where_the_linker_would_find_it(machine: Machine, folder:
     assert find_driver(machine(told=0), {}).library == ""
 
 
-def says(driver: Driver, uid: int | None = NOBODY) -> list[tuple[str, str]]:
-    return list(missing(driver, uid))
+def closed(name: str) -> Callable[[Path], None]:
+    return lambda dev: (dev / name).chmod(0o660)
 
 
-def test_where_all_is_there_nothing_is_missing(machine: Machine, folder: Path) -> None:
-    assert says(find_driver(machine(usual=str(folder)), {})) == []
-
-
-@pytest.mark.parametrize("name", ["nvidiactl", "nvidia-uvm"])
-def test_a_device_file_that_is_not_there_is_named_with_the_command_that_makes_it(machine, folder, name):
-    places = machine(usual=str(folder))
-    (places.dev / name).unlink()
-    assert says(find_driver(places, {})) == [(f"there is no {places.dev}/{name}", "sudo nvidia-modprobe -c 0 -u")]
-
-
-@pytest.mark.parametrize("name", ["nvidiactl", "nvidia-uvm-tools", "nvidia0"])
-def test_a_device_file_for_a_group_alone_is_named_with_the_command_that_opens_it(machine, folder, name):
-    places = machine(usual=str(folder))
-    (places.dev / name).chmod(0o660)
-    file = f"{places.dev}/{name}"
-    assert says(find_driver(places, {})) == [(f"the box may not open {file}", f"sudo chmod a+rw {file}")]
-
-
-def test_a_library_that_is_not_found_is_named(machine: Machine) -> None:
-    ((sentence, command),) = says(find_driver(machine(), {}))
-    assert "libcuda.so.1" in sentence
-    assert command.startswith("export LD_LIBRARY_PATH=")
+@pytest.mark.parametrize(("spoil", "library", "expected"), [
+    pytest.param(lambda dev: None, True, [], id="where all is there nothing is"),
+    *(pytest.param(lambda dev, name=name: (dev / name).unlink(), True,
+        [(f"there is no {{dev}}/{name}", "sudo nvidia-modprobe -c 0 -u")], id=f"{name}, which is not there")
+        for name in ("nvidiactl", "nvidia-uvm")),
+    *(pytest.param(closed(name), True, [(f"the box may not open {{dev}}/{name}", f"sudo chmod a+rw {{dev}}/{name}")],
+        id=f"{name}, which is for a group alone") for name in ("nvidiactl", "nvidia-uvm-tools", "nvidia0")),
+    pytest.param(lambda dev: (dev / "nvidia0").unlink(), True,
+        [("there is no {dev}/nvidia0: no NVIDIA GPU, or no driver for it", "sudo nvidia-modprobe -c 0 -u")], id="a GPU"),
+    pytest.param(lambda dev: None, False, [("libcuda.so.1, a part of the driver, is not found",
+        "export LD_LIBRARY_PATH=<the folder of libcuda.so.1>")], id="a library that is not found"),
+])  # fmt: skip
+def test_what_is_missing_is_named_with_the_command_that_helps(machine, folder, spoil, library, expected):
+    places = machine(usual=str(folder) if library else "")
+    spoil(places.dev)
+    driver = find_driver(places, {})
+    told = [tuple(text.format(dev=places.dev) for text in row) for row in expected]
+    assert list(missing(driver, NOBODY)) == told
 
 
 def given(driver: Driver, gpu: int = 0, **environment: str) -> nvidia.Equipment:
@@ -187,21 +171,17 @@ def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine: Machine) -> 
     places = machine(2)
     driver = find_driver(places, {})
     assert separate_gpus(driver, {}) == driver.gpus
-    (places.proc / "gpus/0000:A1:00.0/information").unlink()
-    unknown = find_driver(places, {})
-    assert separate_gpus(unknown, {}) == unknown.gpus[:1]
-    alone = Driver(places, driver.gpus[:1], "", False)
-    assert separate_gpus(alone, {"CUDA_VISIBLE_DEVICES": "0"}) == alone.gpus  # a choice of one is that one
-
-
-def test_choices_that_differ_work_at_once_and_the_same_one_does_not(machine: Machine) -> None:
-    driver = find_driver(machine(2), {})
     first, second, again = (separate_gpus(driver, {"CUDA_VISIBLE_DEVICES": choice}) for choice in ("0", "1", "1"))
     locks = [GpuLock(first), GpuLock(second)]
     with pytest.raises(BoxUnavailable):
         GpuLock(again)
     for lock in locks:
         lock.release()
+    (places.proc / "gpus/0000:A1:00.0/information").unlink()
+    unknown = find_driver(places, {})
+    assert separate_gpus(unknown, {}) == unknown.gpus[:1]
+    alone = Driver(places, driver.gpus[:1], "", False)
+    assert separate_gpus(alone, {"CUDA_VISIBLE_DEVICES": "0"}) == alone.gpus  # a choice of one is that one
 
 
 def test_a_gpu_is_one_box_s_until_it_releases_the_lock() -> None:
