@@ -92,7 +92,8 @@ def _read(kind: type, payload: bytes) -> object:
     except BadReply:
         raise
     except _NotAsAgreed as error:
-        raise BadReply(f"its field {'.'.join(error.args)!r} is not as agreed") from None
+        place = f"its field {'.'.join(error.args)!r}" if error.args else "it"
+        raise BadReply(f"{place} is not as agreed") from None
     except Exception as error:  # the bytes are hostile: a parser may raise anything
         raise BadReply(f"it cannot be read ({type(error).__name__})") from None
 
@@ -102,10 +103,11 @@ def _reader(kind: Any) -> _Read:
     """Return what reads a value of this annotation."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return _bounded(_reader(parts[0]), parts[1])
+        unbounded, bound = parts
+        return _bounded(_reader(unbounded), bound)
     if origin in (Union, types.UnionType):
-        last = sorted(parts, key=lambda part: part is not types.NoneType)  # what is wrong is told of the last
-        return _either([_reader(part) for part in last])
+        none_first = sorted(parts, key=lambda part: part is not types.NoneType)  # what is wrong is told of the last
+        return _either([_reader(part) for part in none_first])
     if origin is tuple:
         return _list(_reader(parts[0]))
     if origin is Mapping:
