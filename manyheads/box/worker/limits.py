@@ -81,7 +81,7 @@ def apply_rlimits(limits: Limits) -> None:
 
 def time_files(pid: int) -> list[int]:
     """Open what the kernel says of a process's time, its schedstat and its stat. Not every system has both, or any."""
-    files: list[int] = []
     with contextlib.suppress(OSError):
-        files += [os.open(f"/proc/{pid}/{name}", os.O_RDONLY) for name in ("schedstat", "stat")]
-    return files
+        if hasattr(os, "pread"):  # which reads them
+            return [os.open(f"/proc/{pid}/{name}", os.O_RDONLY) for name in ("schedstat", "stat")]
+    return []
