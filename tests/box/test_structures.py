@@ -1,7 +1,6 @@
 """Structures are read by the form that is asked, steps are handed what earlier ones returned, and opaque parts stay."""
 
 from collections import namedtuple
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import torch
 from torch import Tensor
 
 from manyheads.box.worker import wire
-from manyheads.box.worker.answers import Output, Reply
+from manyheads.box.worker.answers import Output
 from manyheads.box.worker.execute import execute
 from manyheads.box.worker.form import OPAQUE, Form, misfit, read_misfit
 from manyheads.box.worker.messages import Build, Call, FollowUp, Returned
@@ -83,48 +82,39 @@ class Counter(torch.nn.Module):
         return total * torch.ones(2), total
 
 
-def steps(function: Callable[..., object], *given: tuple[object, ...], **more: Any) -> Reply:
+def keeps(x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    y = x.clone() if state is None else state.add_(x)
+    return y, y
+
+
+def adds(x: Tensor, state: object = None) -> tuple[Tensor, None]:
+    return x.add_(1) if state else x, None
+
+
+STATE = Returned(0, (1,))
+
+
+@pytest.mark.parametrize(("function", "given", "more", "seen", "expected"), [
+    pytest.param(Counter(), [(TWO,), (ONE, STATE), (ONE, STATE)], {},
+        lambda reply: [float(o.tensor[0]) if o.tensor is not None else o for o in reply.outputs],
+        [4, Output(OPAQUE), 5, Output(OPAQUE), 5, Output(OPAQUE)],
+        id="a step gets what an earlier one returned, and none of it is told"),
+    pytest.param(keeps, [(ONE,), (ONE, STATE)], {}, lambda reply: [float(o.tensor) for o in reply.outputs[::2]], [1, 2],
+        id="an output is told as it was before a later step changed it"),
+    pytest.param(lambda *given: ONE, [(ONE,), (ONE, STATE)], {}, lambda reply: [read_misfit(o.kind) for o in reply.outputs],
+        [(0, "tensor")] * 2 + [(0, "nothing")] * 2, id="no step follows one that returned another structure"),
+    pytest.param(Counter(), [(TWO,), (ONE, STATE)], {"cotangent": (None, None, torch.ones(2))},
+        lambda reply: {name: g.tolist() for name, g in reply.gradients.items()},
+        {"args.0": [2, 2], "then.0.args.0": [2]}, id="gradients are those of all outputs that have a cotangent"),
+    pytest.param(adds, [(ONE,), (ONE, "again")], {}, lambda reply: reply.mutated, ("then.0.args.0",),
+        id="what a later step changes is told by its name"),
+    pytest.param(Counter(), [(torch.ones(7),), (ONE, STATE)], {"watch": True}, lambda reply: reply.operations.made, (1, 2),
+        id="a sequence is watched as one call: nothing that reading its outputs made is any larger"),
+])  # fmt: skip
+def test_steps(function, given, more, seen, expected) -> None:
     first, *then = given
     call = Call("f", first, then=tuple(map(FollowUp, then)), returns=PAIR, **more)
-    return execute({"f": function}, call, "")
-
-
-def test_a_step_gets_what_an_earlier_one_returned_and_none_of_it_is_told() -> None:
-    reply = steps(Counter(), (TWO,), (ONE, Returned(0, (1,))), (ONE, Returned(0, (1,))))
-    assert [output.kind for output in reply.outputs] == ["tensor", OPAQUE] * 3
-    assert [float(output.tensor[0]) for output in reply.outputs[::2]] == [4, 5, 5]
-    assert reply.outputs[1] == Output(OPAQUE)
-
-
-def test_an_output_is_told_as_it_was_before_a_later_step_changed_it() -> None:
-    def keeps(x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        y = x.clone() if state is None else state.add_(x)
-        return y, y
-
-    reply = steps(keeps, (ONE,), (ONE, Returned(0, (1,))))
-    assert [float(output.tensor) for output in reply.outputs[::2]] == [1, 2]
-
-
-def test_no_step_follows_one_that_returned_another_structure() -> None:
-    reply = steps(lambda *given: ONE, (ONE,), (ONE, Returned(0, (1,))))
-    assert [read_misfit(output.kind) for output in reply.outputs] == [(0, "tensor")] * 2 + [(0, "nothing")] * 2
-
-
-def test_gradients_are_those_of_all_outputs_that_have_a_cotangent() -> None:
-    reply = steps(Counter(), (TWO,), (ONE, Returned(0, (1,))), cotangent=(None, None, torch.ones(2)))
-    assert {name: g.tolist() for name, g in reply.gradients.items()} == {"args.0": [2, 2], "then.0.args.0": [2]}
-
-
-def test_what_a_later_step_changes_is_told_by_its_name() -> None:
-    def adds(x: Tensor, state: object = None) -> tuple[Tensor, None]:
-        return x.add_(1) if state else x, None
-
-    assert steps(adds, (ONE,), (ONE, "again")).mutated == ("then.0.args.0",)
-
-
-def test_a_sequence_is_watched_as_one_call() -> None:
-    reply = steps(Counter(), (torch.ones(7),), (ONE, Returned(0, (1,))), watch=True)
-    assert reply.operations.made == (1, 2)  # totals and outputs: nothing that reading them made is any larger
+    assert seen(execute({"f": function}, call, "")) == expected
 
 
 class Doubles(torch.nn.Module):
@@ -140,13 +130,6 @@ def test_a_step_puts_the_instance_in_a_mode_in_which_it_stays() -> None:
     assert [float(output.tensor) for output in reply.outputs] == [1, 2, 2, 1]
 
 
-def test_a_step_keeps_its_mode_on_the_wire_in_another_dtype() -> None:
-    call = Call(Build("Doubles"), (ONE,), then=TURNS)
-    sent = wire.decode(wire.encode(cast(call, "float32")))
-    assert isinstance(sent, Call)
-    assert [step.training for step in sent.steps] == [None, True, None, False]
-
-
 def test_a_sequence_changes_the_mode_before_its_next_call() -> None:
     calls = Implementation(LocalRunner({"Doubles": Doubles})).module("Doubles").training().sequence()
     with pytest.raises(ValueError, match="first call"):
@@ -158,9 +141,9 @@ def test_a_sequence_changes_the_mode_before_its_next_call() -> None:
     assert [float(answer.output) for answer in calls.ask()] == [2, 1, 1]
 
 
-def test_a_call_with_steps_survives_the_wire() -> None:
-    call = Call("f", (ONE,), returns=PAIR, then=(FollowUp((ONE, Returned(0, (1,)))),), cotangent=(ONE, None))
-    found = wire.decode(wire.encode(call))
+def test_a_call_with_steps_survives_the_wire_in_another_dtype() -> None:
+    call = Call("f", (ONE,), returns=PAIR, then=(*TURNS, FollowUp((ONE, STATE))), cotangent=(ONE, None))
+    found = wire.decode(wire.encode(cast(call, "float32")))
     assert isinstance(found, Call)
-    assert (found.returns, found.then[0].args[1]) == (PAIR, Returned(0, (1,)))
-    assert found.outputs == 4
+    assert [step.training for step in found.steps] == [None, True, None, False, None]
+    assert (found.returns, found.then[-1].args[1], found.outputs) == (PAIR, STATE, 10)
