@@ -16,8 +16,8 @@ from ..box.canary import run_canary
 from ..box.cgroup import make_cgroup, plan_cgroup
 from ..box.level import BoxUnavailable, Level, open_box
 from ..box.names import Device
-from ..box.namespaces import uid_for_box
 from ..box.nvidia import find_driver, missing, separate_gpus
+from ..box.warm import uid_for_box
 from ..box.worker import seccomp
 from ..course import Course
 

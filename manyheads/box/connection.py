@@ -14,8 +14,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from types import TracebackType
+from typing import Protocol, Self, TypeVar
 
+from .names import Level
 from .procstat import ran
 from .replies import BadReply, read_reply, split
 from .worker import wire
@@ -243,3 +245,18 @@ class Connection:
         if code >> 28 == _WINDOWS_ERROR:
             return f"The attempt's process was ended by Windows, with 0x{code:08X}{_WINDOWS_REASONS.get(code, '')}."
         return f"The attempt ended its own process (exit status {code}) in place of answering."
+
+
+class Box(Protocol):
+    """Starts a fresh process for each attempt, one at a time."""
+
+    level: Level
+
+    def attempt(self, limits: Limits) -> Connection:
+        """Return a connection to a new process that has run no student code."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None: ...

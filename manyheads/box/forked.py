@@ -14,12 +14,11 @@ from pathlib import Path
 
 import torch
 
+from .connection import Box
 from .contents import box_modules
-from .level import Box
 from .names import BoxUnavailable, Level
-from .namespaces import refuse_alone, uid_for_box
 from .process import ENVIRONMENT, ProcessBox, site_packages, start
-from .warm import WarmBox
+from .warm import WarmBox, refuse_alone, uid_for_box
 from .worker.attempt import allow_only
 
 _PR_SET_NO_NEW_PRIVS = 38

@@ -9,8 +9,9 @@ from types import TracebackType
 
 from .connection import AttemptEnded, Connection
 from .names import BoxUnavailable
-from .namespaces import NamespaceBox, uid_for_box
+from .namespaces import NamespaceBox
 from .nvidia import Driver, Gpu, equipment, find_driver, missing, separate_gpus
+from .warm import uid_for_box
 from .worker.limits import CUDA_SECONDS, Limits
 from .worker.messages import Call, Load
 

@@ -1,31 +1,14 @@
-"""The interface of a box, and how to open one."""
+"""How to open a box of a level."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
 
-from .connection import Connection
+from .connection import Box
 from .names import BoxUnavailable, Level
 from .worker.limits import CUDA, Limits
 
 __all__ = ["Box", "BoxUnavailable", "Level", "open_box"]
-
-
-class Box(Protocol):
-    """Starts a fresh process for each attempt, one at a time."""
-
-    level: Level
-
-    def attempt(self, limits: Limits) -> Connection:
-        """Return a connection to a new process that has run no student code."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> None: ...
 
 
 def open_box(level: Level, limits: Limits, hidden: Path) -> Box:

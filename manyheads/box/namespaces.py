@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
@@ -14,10 +13,9 @@ from .cgroup import Cgroup, Plan, plan_cgroup
 from .contents import SITE, WORKER, WORKER_PARENT, contents, places_in_box
 from .names import BoxUnavailable, Level
 from .nvidia import Equipment
-from .warm import WarmBox
+from .warm import WarmBox, refuse_alone, uid_for_box
 from .worker.limits import Limits
 
-_FIRST_UID, _UIDS = 61184, 4096  # systemd's range for users that exist for the length of one service
 _UNSHARE = "--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try".split()
 # CAP_SYS_ADMIN within the box alone: the warm process makes PID namespaces. Attempts give it up with their user namespace.
 _BOUND = "--die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN --clearenv --hostname box".split()
@@ -80,24 +78,6 @@ class NamespaceBox(WarmBox):
         self._reaper.stdin.close()
         self._reaper.wait()
         self._cgroup.remove()  # only if the reaper was killed; else it has done so
-
-
-def uid_for_box() -> int | None:
-    """Return an unprivileged uid for this process's box; None where we are not root and need none."""
-    return None if os.geteuid() else _FIRST_UID + os.getpid() % _UIDS
-
-
-def refuse_alone() -> None:
-    """Raise BoxUnavailable where this process looks like root and no other user is mapped, as after `unshare -r`."""
-    try:
-        mapped = sum(int(line.split()[2]) for line in Path("/proc/self/uid_map").read_text().splitlines())
-    except (OSError, ValueError, IndexError):
-        return
-    if os.geteuid() == 0 and mapped == 1:
-        raise BoxUnavailable(
-            "root is the only user of this user namespace, and an attempt has to be another one. "
-            "Next: the same command outside of it, as an ordinary user"
-        )
 
 
 def launch_request(

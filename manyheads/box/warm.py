@@ -10,17 +10,19 @@ import os
 import select
 import socket
 from abc import ABC, abstractmethod
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from .connection import Channel, Connection
-from .names import Level
+from .names import BoxUnavailable, Level
 from .worker.limits import CUDA, Limits
 from .worker.wire import READY
 
 START_SECONDS = 90.0  # for a zygote: a cold disk reads torch slowly
 SLOW_END_SECONDS = 30.0  # for the kernel to take down what an attempt has left, after the grace that it always has
 CUDA_GRACE = 30.0  # seconds: freeing much GPU memory takes long, and the next attempt waits for it
+_FIRST_UID, _UIDS = 61184, 4096  # systemd's range for users that exist for the length of one service
 _PIPE_BYTES = 1 << 18  # as large as a socket's buffer, so that a message of usual size is sent in one piece
 _F_SETPIPE_SZ = 1031
 
@@ -132,3 +134,21 @@ def _file(pipe: int, mode: str) -> io.FileIO:
     with contextlib.suppress(OSError):  # a user may have no more pages for pipes
         fcntl.fcntl(pipe, _F_SETPIPE_SZ, _PIPE_BYTES)
     return io.FileIO(pipe, mode)
+
+
+def uid_for_box() -> int | None:
+    """Return an unprivileged uid for this process's box; None where we are not root and need none."""
+    return None if os.geteuid() else _FIRST_UID + os.getpid() % _UIDS
+
+
+def refuse_alone() -> None:
+    """Raise BoxUnavailable where this process looks like root and no other user is mapped, as after `unshare -r`."""
+    try:
+        mapped = sum(int(line.split()[2]) for line in Path("/proc/self/uid_map").read_text().splitlines())
+    except (OSError, ValueError, IndexError):
+        return
+    if os.geteuid() == 0 and mapped == 1:
+        raise BoxUnavailable(
+            "root is the only user of this user namespace, and an attempt has to be another one. "
+            "Next: the same command outside of it, as an ordinary user"
+        )

@@ -9,8 +9,9 @@ import pytest
 
 from manyheads.box.contents import Bind
 from manyheads.box.level import Box
-from manyheads.box.namespaces import NamespaceBox, uid_for_box
+from manyheads.box.namespaces import NamespaceBox
 from manyheads.box.nvidia import Equipment
+from manyheads.box.warm import uid_for_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call
 from tests.make import replies
