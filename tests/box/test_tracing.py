@@ -1,16 +1,23 @@
-"""A call followed operation by operation: what the student's line called, on what, and what became of the numbers."""
+"""A call followed operation by operation, watched for its kernels, and a model that learns."""
 
+import math
 import textwrap
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.attention.bias import causal_upper_left
+from torch.nn.attention.flex_attention import flex_attention
 
-from manyheads.box.worker.answers import CROPS, ORDER, STEPS, Step, Traced
+from manyheads.box.worker.answers import CROPS, ORDER, STEPS, Reply, Step, Traced
 from manyheads.box.worker.execute import execute
-from manyheads.box.worker.messages import Call, TraceCall
+from manyheads.box.worker.messages import Build, Call, InitModel, TraceCall, TrainStep, Write
+from manyheads.box.worker.op_monitor import OpMonitor
 from manyheads.box.worker.tracing import trace
+from manyheads.box.worker.training import Adam, C, Trainer, initialise
 
 Follow = Callable[..., Traced]
 X = torch.arange(24.0).reshape(2, 3, 4)
@@ -139,3 +146,218 @@ def test_what_lies_about_itself_does_not_stop_the_call(follow: Follow) -> None:
     traced = follow(source)
     assert traced.reply.raised is None
     assert traced.reply.outputs[0].shape == (2, 3, 4)
+
+
+@pytest.mark.parametrize("take", [
+    pytest.param(lambda x: x.cpu(), id="cpu()"),
+    pytest.param(lambda x: x.t().to("cpu", torch.float32).t(), id="to(), turned, in another dtype"),
+    pytest.param(lambda x: torch.full((3, 4), 7.0).copy_(x), id="a copy into what is there"),
+    pytest.param(lambda x: torch.tensor(x.tolist()), id="one by one"),
+])  # fmt: skip
+def test_what_is_taken_from_the_meta_device_is_zeros(take: Callable[[Tensor], Tensor]) -> None:
+    with OpMonitor() as monitor:
+        taken = take(torch.randn(3, 4, dtype=torch.float64, device="meta"))
+    assert (taken.device.type, tuple(taken.shape), float(taken.abs().sum())) == ("cpu", (3, 4), 0.0)
+    assert not monitor.operations().mixed
+
+
+def test_two_devices_in_one_operation_leave_no_rubbish() -> None:
+    with OpMonitor() as monitor:
+        out = torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3, device="meta"))
+    assert monitor.operations().mixed
+    assert out.is_meta or float(out.abs().sum()) == 0.0
+
+
+def test_without_a_watch_there_is_nothing_to_take() -> None:
+    with pytest.raises(NotImplementedError, match="Cannot copy out of meta"):
+        torch.ones(3, device="meta").cpu()
+
+
+def test_shapes_are_those_of_new_tensors_and_not_of_views() -> None:
+    x = torch.ones(3, 5)
+    with OpMonitor() as monitor:
+        x.t().expand(2, 5, 3) + 1.0
+    assert monitor.operations().shapes == ((2, 5, 3),)
+
+
+@pytest.mark.parametrize("normalise", [
+    pytest.param(lambda x: torch.softmax(x, -1), id="torch.softmax"),
+    pytest.param(lambda x: x.softmax(-1), id="Tensor.softmax"),
+    pytest.param(torch.nn.Softmax(-1), id="nn.Softmax"),
+])  # fmt: skip
+def test_kernels_are_called_by_their_names(normalise: Callable[[Tensor], Tensor]) -> None:
+    with OpMonitor() as monitor:
+        normalise(torch.ones(3, 5))
+    assert "_softmax" in monitor.operations().kernels
+
+
+def test_a_kernel_of_somebody_else_has_no_name() -> None:
+    library = torch.library.Library("mine_alone", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", lambda x: x + x, "CompositeExplicitAutograd")
+    with OpMonitor() as monitor:
+        torch.ops.mine_alone.twice(torch.ones(3))
+    assert "twice" not in monitor.operations().kernels
+
+
+Q = torch.randn(2, 3, 5, 4, generator=torch.Generator().manual_seed(0))
+uneven = partial(torch.nested.nested_tensor, [Q[0, 0], Q[1, 0, :3]])
+CAUSAL = torch.ones(5, 5).tril()
+
+
+class Own(Tensor):
+    """A student's own kind of tensor."""
+
+
+WAYS = {
+    "a mask that is an object": lambda: F.scaled_dot_product_attention(Q, Q, Q, causal_upper_left(5, 5)),
+    "its table": lambda: causal_upper_left(5, 5)._materialize(),
+    "a tensor of a class of one's own": lambda: Own(Q) + 0,
+    "a view as such a class": lambda: Q.as_subclass(Own) + 0,
+    "attention with a function for scores": lambda: flex_attention(Q, Q, Q, lambda s, b, h, i, j: s + i - j),
+    "a branch": lambda: torch.cond(Q.sum() < torch.inf, lambda x: x * 2, lambda x: x, (Q,)),
+    "tensors of several lengths": lambda: uneven().to_padded_tensor(0.0),
+    "tensors of several lengths, jagged": lambda: uneven(layout=torch.jagged).to_padded_tensor(0.0),
+    "a sparse table": lambda: torch.sparse.mm(CAUSAL.to_sparse(), Q[0, 0]),
+    "a table of rows": lambda: CAUSAL.to_sparse_csr() @ Q[0, 0],
+    "a softmax of a sparse table": lambda: torch.sparse.softmax(CAUSAL.to_sparse(), -1).to_dense(),
+    "one head at a time by vmap": lambda: torch.vmap(lambda x: (x @ x.mT).softmax(-1))(Q),
+    "a gradient on the way": lambda: torch.func.grad(lambda x: (x * x).sum())(Q),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_what_can_be_done_unwatched_can_be_done_watched(monkeypatch, way):
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")  # as in every box
+    plain = way()
+    with OpMonitor():
+        watched = way()
+    assert torch.equal(plain.as_subclass(Tensor), watched.as_subclass(Tensor))
+
+
+def test_fused_attention_with_a_mask_that_is_an_object_is_seen() -> None:
+    with OpMonitor() as monitor:
+        F.scaled_dot_product_attention(Q, Q, Q, causal_upper_left(5, 5))
+    assert monitor.operations().fused
+
+
+def test_a_tensor_is_made_as_before_once_nobody_watches() -> None:
+    with OpMonitor():
+        pass
+    assert "__new__" not in vars(Tensor)
+    assert Own(Q).shape == torch.Tensor(2, 3, 5, 4).shape
+
+
+TEXT = torch.randint(7, (40_000,), generator=torch.Generator().manual_seed(1)).to(torch.uint8)
+
+
+class Causal(nn.Module):
+    """The mean of all tokens so far, in two layers; with dropout where asked."""
+
+    def __init__(self, channels: int, p: float = 0.0) -> None:
+        super().__init__()
+        self.first = nn.Linear(channels, channels)
+        self.second = nn.Linear(channels, channels, bias=False)
+        self.drop = nn.Dropout(p)
+
+    def forward(self, x: Tensor) -> Tensor:
+        mean = self.drop(x).cumsum(1) / torch.arange(1, x.shape[1] + 1)[:, None]
+        return self.second(self.first(mean))
+
+
+class Strict(Causal):
+    """Says no."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        raise SystemExit("enough")
+
+
+NAMES: dict[str, object] = {"Causal": Causal, "Strict": Strict}
+Prepared = Callable[..., Trainer]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    """As in an attempt's process; many threads for small tensors wait for each other."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def prepared() -> Prepared:
+    """A learner whose model is ready."""
+
+    def prepared(target: str = "Causal", p: float = 0.0) -> Trainer:
+        learner = Trainer()
+        made = learner.answer(NAMES, InitModel(Build(target, (C, p), training=True), 7, TEXT), "a.py")
+        assert made == Reply()
+        return learner
+
+    return prepared
+
+
+def output(reply: Reply) -> Tensor:
+    assert reply.raised is None
+    tensor = reply.outputs[0].tensor
+    assert tensor is not None
+    return tensor
+
+
+def losses(learner: Trainer, steps: int) -> list[float]:
+    return [output(learner.answer(NAMES, TrainStep(), "a.py")).item() for _ in range(steps)]
+
+
+def test_it_learns_and_what_it_writes_on_the_way_changes_nothing(prepared: Prepared) -> None:
+    learner = prepared(p=0.5)
+    first = losses(learner, 3)
+    learner.answer(NAMES, Write(TEXT[:2], 5), "a.py")
+    assert [*first, *losses(learner, 3)] == losses(prepared(p=0.5), 6)
+    found = losses(learner, 20)
+    assert sum(found[-3:]) < sum(first)  # it learns
+
+
+def test_a_mask_and_ones_keep_their_values() -> None:
+    held = nn.ParameterDict({"mask": torch.ones(4, 4).tril(), "scale": torch.ones(3), "weight": torch.rand(4, 4)})
+    before = {name: value.clone() for name, value in held.items()}
+    initialise(held)
+    assert torch.equal(held["mask"], before["mask"])
+    assert torch.equal(held["scale"], before["scale"])
+    assert not torch.equal(held["weight"], before["weight"])
+
+
+def test_it_writes_what_it_is_sure_of(prepared: Prepared) -> None:
+    learner = prepared()
+    model = learner.model
+    with torch.no_grad():
+        for block in model.blocks:
+            for parameter in block.parameters():
+                parameter.zero_()
+        model.positions.weight.zero_()
+        model.tokens.weight.copy_(torch.eye(7, C))
+        model.head.weight.copy_(100 * torch.eye(7, C).roll(1, 0))  # after each token comes the next one
+    written = output(learner.answer(NAMES, Write(torch.tensor([4], dtype=torch.uint8), 20), "a.py"))
+    assert written.tolist() == [(5 + i) % 7 for i in range(20)]
+
+
+def test_an_exception_is_an_answer_with_its_stage(prepared: Prepared) -> None:
+    raised = prepared("Strict").answer(NAMES, TrainStep(), __file__).raised
+    assert (raised.type, raised.message, raised.stage) == ("SystemExit", "enough", "call")
+    raised = Trainer().answer(NAMES, InitModel(Build("Causal", ("8",)), 7, TEXT), "a.py").raised
+    assert (raised.type, raised.stage) == ("TypeError", "build")
+
+
+def test_adam_is_as_published() -> None:
+    """Algorithm 1 of Kingma and Ba (2015), number by number; torch.optim's takes seconds to import."""
+    torch.manual_seed(0)
+    gradients = torch.randn(7, 3, dtype=torch.float64)
+    weight = nn.Parameter(torch.ones(3, dtype=torch.float64))
+    adam = Adam([weight], betas=(0.9, 0.99))
+    for gradient in gradients:
+        weight.grad = gradient.clone()
+        adam.step(0.05)
+        assert weight.grad is None
+    for i in range(3):
+        theta, m, v = 1.0, 0.0, 0.0
+        for t, g in enumerate(gradients[:, i].tolist(), 1):
+            m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
+            theta -= 0.05 * (m / (1 - 0.9**t)) / (math.sqrt(v / (1 - 0.99**t)) + 1e-8)
+        assert weight[i].item() == pytest.approx(theta, rel=1e-9)
