@@ -124,56 +124,41 @@ ITSELF = list[object]()
 ITSELF.append(ITSELF)
 
 
-def test_other_random_weights_are_alike() -> None:
-    assert are_alike(Layer(4, 2, 8), Layer(4, 2, 8))
-    assert are_alike(changed(how=(1, "a", None, torch.float32)), changed(how=(1, "a", None, torch.float32)))
-    assert are_alike(changed(config=Config(2)), changed(config=Config(2)))
+def held(value: object) -> Layer:
+    module = changed(held=value)
+    module.register_forward_hook(lambda *_: None)
+    return module
 
 
-@pytest.mark.parametrize("module", [
-    pytest.param(changed(size="small"), id="an attribute more"),
-    pytest.param(Layer(4, 2, 8).eval(), id="in eval mode"),
-    pytest.param(Child(4, 2, 8), id="of a class below"),
-    pytest.param(Small(), id="of a class below that makes this size"),
+@pytest.mark.parametrize(("module", "twin", "alike"), [
+    pytest.param(Layer(4, 2, 8), Layer(4, 2, 8), True, id="other random weights"),
+    pytest.param(held((1, "a", None, torch.float32)), held((1, "a", None, torch.float32)), True, id="equal tuples"),
+    pytest.param(changed(size="small"), Layer(4, 2, 8), True, id="an attribute more"),
+    pytest.param(Layer(4, 2, 8).eval(), Layer(4, 2, 8), True, id="in eval mode"),
+    pytest.param(Child(4, 2, 8), Layer(4, 2, 8), True, id="of a class below"),
+    pytest.param(Small(), Layer(4, 2, 8), True, id="of a class below that makes this size"),
+    pytest.param(Layer(4, 4, 8), Layer(4, 2, 8), False, id="a number in a dict"),
+    pytest.param(Layer(4, 2, 16), Layer(4, 2, 8), False, id="a longer buffer"),
+    pytest.param(Layer(6, 2, 8), Layer(4, 2, 8), False, id="a wider layer"),
+    pytest.param(Doubles(4, 2, 8), Layer(4, 2, 8), False, id="a class with a forward of its own"),
+    pytest.param(Hides(4, 2, 8), Layer(4, 2, 8), False, id="a class that hides an attribute"),
+    pytest.param(nn.Linear(4, 4), Layer(4, 2, 8), False, id="another class"),
+    pytest.param(changed(forward=lambda x: x), Layer(4, 2, 8), False, id="a forward of its own"),
+    pytest.param(changed(mask=torch.ones(8, 8).triu()), Layer(4, 2, 8), False, id="another mask of the same shape"),
+    pytest.param(Layer(4, 2, 8), Child(4, 2, 8), False, id="a twin of a class below, which may compute something else"),
+    pytest.param(Layer(4, 2, 8), changed(more=1), False, id="a twin with more"),
+    pytest.param(held(Holder()), held(Holder()), True, id="objects without attributes"),
+    pytest.param(held(lambda x: 2 * x), held(lambda x: x), True, id="lambdas, which cannot be compared"),
+    pytest.param(held(partial(F.dropout, p=0.1)), held(partial(F.dropout, p=0.1)), True, id="partials"),
+    pytest.param(held(ITSELF), held(deepcopy(ITSELF)), True, id="lists that hold themselves"),
+    pytest.param(held(Namespace(heads=2)), held(Namespace(heads=2)), True, id="namespaces"),
+    pytest.param(held(Namespace(heads=2)), held(Namespace(heads=4)), False, id="namespaces of other numbers"),
+    pytest.param(held(Config(2)), held(Config(2)), True, id="equal dataclasses"),
+    pytest.param(held(Config(2)), held(Config(4)), False, id="dataclasses of other numbers"),
+    pytest.param(held(Holder()), held(Config(2)), False, id="objects of two classes"),
 ])  # fmt: skip
-def test_what_computes_nothing_else_is_alike(module: nn.Module) -> None:
-    assert are_alike(module, Layer(4, 2, 8))
-
-
-@pytest.mark.parametrize("other", [
-    pytest.param(Layer(4, 4, 8), id="a number in a dict"),
-    pytest.param(Layer(4, 2, 16), id="a longer buffer"),
-    pytest.param(Layer(6, 2, 8), id="a wider layer"),
-    pytest.param(Doubles(4, 2, 8), id="a class with a forward of its own"),
-    pytest.param(Hides(4, 2, 8), id="a class that hides an attribute"),
-    pytest.param(nn.Linear(4, 4), id="another class"),
-    pytest.param(changed(forward=lambda x: x), id="a forward of its own"),
-    pytest.param(changed(mask=torch.ones(8, 8).triu()), id="another mask of the same shape"),
-])  # fmt: skip
-def test_anything_else_is_not(other: nn.Module) -> None:
-    assert not are_alike(other, Layer(4, 2, 8))
-
-
-def test_a_twin_of_a_class_below_may_compute_something_else() -> None:
-    assert not are_alike(Layer(4, 2, 8), Child(4, 2, 8))
-    assert not are_alike(Layer(4, 2, 8), changed(more=1))
-
-
-@pytest.mark.parametrize(("one", "other", "alike"), [
-    pytest.param(Holder(), Holder(), True, id="objects without attributes"),
-    pytest.param(lambda x: 2 * x, lambda x: x, True, id="lambdas"),
-    pytest.param(partial(F.dropout, p=0.1), partial(F.dropout, p=0.1), True, id="partials"),
-    pytest.param(ITSELF, deepcopy(ITSELF), True, id="lists that hold themselves"),
-    pytest.param(Namespace(heads=2), Namespace(heads=2), True, id="namespaces"),
-    pytest.param(Namespace(heads=2), Namespace(heads=4), False, id="namespaces of other numbers"),
-    pytest.param(Config(2), Config(4), False, id="dataclasses of other numbers"),
-    pytest.param(Holder(), Config(2), False, id="objects of two classes"),
-])  # fmt: skip
-def test_what_cannot_be_compared_counts_as_alike(one: object, other: object, alike: bool) -> None:
-    mine, there = changed(held=one), changed(held=other)
-    for module in (mine, there):
-        module.register_forward_hook(lambda *_: None)
-    assert are_alike(mine, there) is alike
+def test_two_are_alike_where_nothing_that_they_compute_is_seen_to_differ(module, twin, alike):
+    assert are_alike(module, twin) is alike
 
 
 def test_a_call_says_whether_its_module_is_like_its_twin() -> None:
