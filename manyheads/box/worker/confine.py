@@ -40,12 +40,6 @@ def check(result: int, what: str) -> None:
         raise OSError(number, f"{what}: {os.strerror(number)}")
 
 
-# The part of /proc that a GPU's driver reads. An attempt on the CPU gets an empty /proc.
-#
-# CUDA starts only if it may write `/proc/self/task/<tid>/comm` (driver 570 and newer fail with error 304 otherwise).
-# The other paths are those that libcuda.so.1 contains and those that libnvidia-container mounts. An attempt sees only
-# itself, in a procfs of its own PID namespace: not even the processes that it starts.
-
 OWN = "1"  # an attempt is PID 1 of its namespace
 _READ = (
     "cpuinfo", "meminfo", "devices", "modules", "sys/vm/mmap_min_addr", "sys/vm/overcommit_memory",
@@ -57,7 +51,11 @@ _QUIET = NO_SUID | NO_DEV | NO_EXEC
 
 
 def mount_reduced_proc() -> bool:
-    """Mount it over /proc. Returns False if this kernel does not allow that.
+    """Mount over /proc the part that a GPU's driver reads. Returns False if this kernel does not allow that.
+
+    CUDA starts only if it may write `/proc/self/task/<tid>/comm` (driver 570 and newer fail with error 304 otherwise). The
+    other paths are those that libcuda.so.1 contains and those that libnvidia-container mounts. An attempt sees only itself, in
+    a procfs of its own PID namespace: not even the processes that it starts.
 
     Call it in PID 1 of a PID namespace, with CAP_SYS_ADMIN in the user namespace that made it: before the attempt enters a
     user namespace of its own, in which these mounts are locked.

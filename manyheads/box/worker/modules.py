@@ -13,9 +13,6 @@ from .answers import LARGEST, Attribute, Entry, ModuleFacts, dtype_name
 from .messages import Build, DeviceArgument, Entries, StandIn
 from .text import NAME_LIMIT, plain, type_name
 
-# Whether a module differs from its twin in nothing that it computes but its weights: the same code, and the same content.
-# What cannot be compared is not different: behaviour decides.
-
 _PLAIN = (bool, int, float, str, bytes, type(None), set, frozenset, torch.dtype, torch.device)
 
 
@@ -30,7 +27,8 @@ def are_alike(module: nn.Module, twin: nn.Module) -> bool:
     """Return whether a module differs from its twin in nothing that it computes but its weights.
 
     Its parameters may hold other numbers, its mode may be another, and it may have attributes that neither the twin nor their
-    class has. It may be of a class of its own, below the twin's, that adds no more than an `__init__`.
+    class has. It may be of a class of its own, below the twin's, that adds no more than an `__init__`. What cannot be compared
+    is not different: behaviour decides.
     """
     kind, base, there = type(module), type(twin), _content(twin)
     own = kind.__mro__[: kind.__mro__.index(base)] if issubclass(kind, base) else (object,)

@@ -1,4 +1,22 @@
-"""The seccomp filter of an attempt: which system calls it may make, and the program that the kernel runs."""
+"""The seccomp filter of an attempt: which system calls it may make, and the program that the kernel runs.
+
+The list is what Python and torch need. It was recorded (strace) from all right and wrong attempts of the course and the
+honest ones of `tests/box/honest_attempts.py`, on torch 2.6 and 2.13 with Python 3.11 to 3.13, and completed by harmless
+calls of the same kind, so that another C library or kernel costs nobody a point. What is not here fails with EPERM, and what
+is newer than the list with ENOSYS. Left out on purpose, because it carries a message to another attempt or a later run, or
+tells of one:
+
+- the page cache: preadv2 with flags (RWF_NOWAIT), fadvise64, readahead, mincore, cachestat, sync_file_range, splice and its
+  like, openat2 (RESOLVE_CACHED), mlock, MADV_COLD, MADV_PAGEOUT, MADV_POPULATE_*, MADV_COLLAPSE, MADV_MERGEABLE;
+- what belongs to an open file or to a file, not to a process: locks, leases, owners and signals, write hints, watches;
+- sockets with a name: an attempt has unnamed pairs only.
+
+No program is started, because execve makes a process dumpable again. A mapping may be shared: what an attempt can open for
+writing is its own, and a shared mapping of anything else cannot be written to.
+
+Classic BPF is written out here because it is short, and no maintained binding installs without a compiler or a system
+library. Source: seccomp(2), linux/filter.h, the kernel's syscall tables and the manual pages of these calls.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +28,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from .limits import CUDA
-
-# Assemble a seccomp filter: from the number of each system call to a verdict, found by binary search.
-#
-# Classic BPF is written out here because it is short, and no maintained binding installs without a compiler or a
-# system library. Source: seccomp(2) and linux/filter.h.
 
 ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x00050000 | 1, 0x00050000 | 38  # verdicts; two are errors
 ALL_BITS = 0xFFFFFFFF
@@ -106,23 +119,6 @@ def _condition(condition: Condition, to_failure: int) -> _Code:
 def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("HBBI", code, if_true, if_false, value)
 
-
-# The system calls that an attempt may make: by number for each architecture, some of them by their arguments.
-#
-# The list is what Python and torch need. It was recorded (strace) from all right and wrong attempts of the course and
-# the honest ones of `tests/box/honest_attempts.py`, on torch 2.6 and 2.13 with Python 3.11 to 3.13, and completed by
-# harmless calls of the same kind, so that another C library or kernel costs nobody a point. What is not here is
-# refused. Left out on purpose, because it carries a message to another attempt or a later run, or tells of one:
-#
-# - the page cache: preadv2 with flags (RWF_NOWAIT), fadvise64, readahead, mincore, cachestat, sync_file_range, splice
-# and its like, openat2 (RESOLVE_CACHED), mlock, MADV_COLD, MADV_PAGEOUT, MADV_POPULATE_*, MADV_COLLAPSE,
-# MADV_MERGEABLE; - what belongs to an open file or to a file, not to a process: locks, leases, owners and signals,
-# write hints, watches; - sockets with a name: an attempt has unnamed pairs only.
-#
-# No program is started, because execve makes a process dumpable again. A mapping may be shared: what an attempt can
-# open for writing is its own, and a shared mapping of anything else cannot be written to.
-#
-# Source: the kernel's syscall tables and the manual pages of these calls.
 
 Numbers = dict[str, tuple[int | None, int | None]]  # on x86_64 and aarch64; None: the architecture does not have it
 
@@ -262,10 +258,6 @@ def verdicts(column: int, on_cuda: bool) -> dict[int, Verdict]:
             found[number] = ENOSYS if name in _NOT_IMPLEMENTED else rules.get(name, ALLOW)
     return found
 
-
-# The filter itself: it allows the system calls of the table above and refuses all others.
-#
-# Refused calls fail with EPERM; those that this list does not know yet, with ENOSYS.
 
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER_MODE = 38, 22, 2
