@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from manyheads.box.connection import AttemptEnded, End
+from manyheads.box.connection import ALL_REPLIES, AttemptEnded, End, Spent
 from manyheads.box.level import Box
 from manyheads.box.loading import MOST_SKIPPED, Loaded, Stopped, load
 from manyheads.box.worker.limits import Limits
@@ -82,6 +82,17 @@ def test_of_a_file_nothing_more_is_tried(box: Box, source: str, limits: Limits, 
     with pytest.raises(AttemptEnded, match=says) as caught:
         load(box, limits, Load(source, "a.py"))
     assert caught.value.end is end
+
+
+def test_all_that_its_processes_take_is_paid_for(box: Box) -> None:
+    spent = Spent()
+    process = load(box, LIMITS, Load("import os, time\ntime.sleep(0.3)\nos._exit(1)\n", "a.py"), spent=spent)
+    process.connection.close()
+    assert spent.seconds > 0.85  # three of them slept
+    assert spent.received > 0
+    spent.received = ALL_REPLIES * LIMITS.reply_mib << 20
+    with pytest.raises(AttemptEnded, match=r"all its answers together are larger than 128 MiB\."):
+        load(box, LIMITS, Load("x = 1\n", "a.py"), spent=spent)
 
 
 def test_what_a_part_raises_is_told_with_the_line_at_which_the_part_begins(box: Box) -> None:
