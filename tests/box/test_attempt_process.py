@@ -52,8 +52,6 @@ def answer(box: Box, body: str, limits: Limits = LIMITS, seconds: float = 10.0):
     pytest.param(f"    return float({SYSCALL.format(457)})", 38.0, id="it cannot ask where things are mounted from"),
     pytest.param(f"    return float({SYSCALL.format(458)})", 38.0, id="it cannot list mounts"),
     pytest.param(CAPABILITIES, 0.0, id="it has no capability, whatever the zygote has"),
-    pytest.param("    import linecache\n    return float(len(linecache.getlines('warmup.py')))", 0.0,
-        id="it finds no source of the warm-up"),
 ])  # fmt: skip
 def test_inside(box, body, expected):
     assert answer(box, body) == expected

@@ -331,12 +331,6 @@ def test_the_canary_finds_no_way_out_of_a_box_for_a_gpu_either(gpu: Opened, tmp_
 
 
 @needs_root
-def test_the_warm_process_of_a_box_for_a_gpu_is_not_warmed_up(gpu: Opened) -> None:
-    """A gradient starts autograd, which asks CUDA for its devices; and CUDA that was asked does not survive a fork."""
-    assert gpu.gives("any('warmup' in name for name in sys.modules)") == 0.0
-
-
-@needs_root
 def test_memory_is_bounded_by_the_cgroup_where_there_is_one(gpu: Opened, device: Path, tmp_path: Path) -> None:
     little = dataclasses.replace(GPU, memory_mib=64)
     with NamespaceBox(little, tmp_path, Equipment((Bind(str(device), "/dev/nvidia0"),))) as box:

@@ -43,13 +43,7 @@ def _prepare_for_many() -> None:
     make_meta_ready()
     with contextlib.suppress(KeyError):  # on an unknown machine `install` raises the error
         seccomp.program(platform.machine())
-    gc.freeze()  # so that the collection below need not look at what was imported, which holds next to no garbage
-    if not os.path.exists("/dev/nvidiactl"):  # a gradient initialises CUDA, after which no fork can use it
-        from .warmup import warm_up
-
-        warm_up()
-    gc.collect()
-    gc.freeze()
+    gc.freeze()  # what was imported holds next to no garbage
     gc.set_threshold(_COLLECT_AFTER)
 
 
