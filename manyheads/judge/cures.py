@@ -111,7 +111,11 @@ def _unbound(file: _File, message: str) -> str:
     if not found or not lines or not any(map(file.covers, own)) or any(isinstance(n.ctx, ast.Del) for n in own):
         return ""
     name, line = found[1], max((line for line in lines if line < file.line), default=0)
-    if not line and name in {*(getattr(part, "name", "") for part in statements_of(file.source)), *file.imported, *dir(builtins)}:
+    if not line and name in {
+        *(getattr(part, "name", "") for part in statements_of(file.source)),
+        *file.imported,
+        *dir(builtins),
+    }:
         return f"A value, written on line {lines[0]}, takes the name of {name}: give the value another."
     if not line:
         return f"Its first value is written on line {lines[0]}: is a line missing above, or another name meant?"

@@ -15,8 +15,8 @@ import torch
 
 from manyheads.authoring import machine
 from manyheads.authoring.machine import Finding, confinement
-from manyheads.box.namespaces import uid_for_box
 from manyheads.box.nvidia import Driver, Gpu, Places
+from manyheads.box.warm import uid_for_box
 from manyheads.course import Course
 
 ALLOW = Path(__file__).parents[2] / "tools" / "allow-namespaces"
