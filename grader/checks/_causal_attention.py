@@ -25,6 +25,7 @@ from manyheads.checks import (
 from . import _again
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from ._modules import expect_dtype_and_argument, expect_moved
+from ._shares import ALONE, shares_out
 
 ONE_PATH = {"": {}}
 USUAL = {"B": (2, 4, 8, 16), "T": (4, 6, 8, 10, 16, 32), "nh": (2, 4, 8, 12), "C": (64, 12, 768, 32)}  # of lessons
@@ -428,3 +429,10 @@ def expect_written_out(answer, fused, unseen):
     if answer.raised is not None and answer.raised.stage != "gradient":
         answer.must_return()
     expect(seen.made, unseen, "delegated")
+
+
+def attends_to_itself(attempt, draw, **options):
+    """One token and one head: the weight is shared out."""
+    weights, x = weights_of(draw, 10), draw(ALONE, 1, 10)
+    made = layer(attempt, 10, 1, 8, weights, **options)
+    shares_out(lambda factor, n: made(factor * x[:n]).output / factor)

@@ -19,8 +19,10 @@ from manyheads.checks import (
     weights_without_effect,
 )
 
+from . import _shares
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from ._modules import expect_dtype_and_argument
+from ._shares import ALONE
 
 LAYERS = ("W_query", "W_key", "W_value")
 MISFIT = re.compile(r"must match|not broadcastable|expanded size|doesn't match the broadcast|inconsistent tensor")
@@ -398,3 +400,12 @@ def judge_dtype_and_argument(subject, attempt, draw):
 
     for answer in expect_dtype_and_argument(ask, subject.is_registered).values():
         assert_shape(answer, (s.B, s.T, s.d_out))
+
+
+def shares_out(subject, attempt, draw):
+    """The only token, seen by a single head, gets the whole weight."""
+    s = SimpleNamespace(**{**vars(subject.sizes(draw)), "nh": 1})
+    state, x = subject.weights(draw, s, bias=False), draw(ALONE, 1, s.d_in)
+    state.pop("out_proj.bias", None)
+    module = subject.module(attempt, s, state, bias=False)
+    _shares.shares_out(lambda factor, n: module(factor * x[:n]).output / factor)

@@ -14,6 +14,7 @@ from ._functions import (
     on_meta,
     same,
 )
+from ._shares import ALONE, shares_out
 
 
 def sizes_of(draw):
@@ -187,3 +188,24 @@ def test_device(attempt, draw):
     """works on the device of its arguments"""
     for name, kwargs in four_calls(draw).items():
         keeps_the_device(attempt, name, on_meta(kwargs.values()), kwargs.values())
+
+
+def mixes_itself(attempt, draw):
+    """One token at a time."""
+    x = draw(ALONE, 1, 7, scale=0.4)
+    shares_out(lambda factor, n: attempt.call("simplified_attention", factor * x[:n]).output / factor)
+
+
+def weighs_one_key(attempt, draw):
+    """One key at a time."""
+    scores = draw(ALONE, 1, 1)
+    shares_out(lambda factor, n: attempt.call("attention_weights", factor * scores[:n]).output)
+
+
+def attends_to_one_key(attempt, draw):
+    """One query and one key at a time."""
+    q, k, v = draw(ALONE, 1, 7), draw(ALONE, 1, 7), draw(ALONE, 1, 13)
+    shares_out(lambda factor, n: attempt.call("attend", factor * q[:n], k[:n], v[:n]).output)
+
+
+COUNTS_IF = {"simplified_attention": mixes_itself, "attention_weights": weighs_one_key, "attend": attends_to_one_key}

@@ -18,6 +18,7 @@ from manyheads.checks import (
 
 from . import _again
 from . import _undropped as shared
+from ._shares import ALONE, shares_out
 
 
 def sizes_of(draw, **fixed):
@@ -319,3 +320,15 @@ def test_half_precision(attempt, reference, draw):
     """stays finite and near under autocast, in float16 and in bfloat16"""
     s = sizes_of(draw)
     shared.judge_half_precision(CROSS, attempt, reference, s, *drawn(draw, s))
+
+
+def hears_one_token(attempt, draw):
+    """One token of the context, and one head."""
+    s = sizes_of(draw, B=ALONE, nh=1)
+    module = CROSS.module(attempt, s, CROSS.weights(draw, s))
+    x, context = draw(s.B, 1, s.d_query), draw(s.B, 1, s.d_context)
+    bias = module(x, 0 * context).output
+    shares_out(lambda factor, n: module(factor * x[:n], context[:n]).output - bias[:n])
+
+
+COUNTS_IF = {"CrossAttention": hears_one_token}

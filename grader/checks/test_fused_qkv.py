@@ -20,6 +20,7 @@ from . import _again
 from ._causal_attention import (
     COPIES,
     DROP,
+    attends_to_itself,
     deep,
     dropped,
     expect_scaled_up,
@@ -334,3 +335,6 @@ def test_half_precision(attempt, reference, draw):
     exact = module(reference, s, weights)(x)
     for dtype in HALF_PRECISION:
         assert_near(module(attempt.asking(dtype="float32", autocast=dtype), s, weights)(x), exact)
+
+
+COUNTS_IF = {"CausalSelfAttention": attends_to_itself}

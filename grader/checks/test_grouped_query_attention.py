@@ -17,6 +17,7 @@ from manyheads.checks import (
 
 from . import _again
 from . import _undropped as shared
+from ._shares import ALONE, shares_out
 
 
 def with_sizes(s):
@@ -320,3 +321,13 @@ def test_half_precision(attempt, reference, draw):
     s = sizes_of(draw)
     weights, x = drawn(draw, s)
     shared.judge_half_precision(GQA, attempt, reference, s, weights, (x,))
+
+
+def attends_to_itself(attempt, draw):
+    """One token and one head."""
+    s = sizes_of(draw, B=ALONE, nh=1, nkv=1)
+    weights, x = drawn(draw, s, T=1)
+    shares_out(lambda factor, n: GQA.module(attempt, s, weights)(factor * x[:n]).output / factor)
+
+
+COUNTS_IF = {"GroupedQueryAttention": attends_to_itself}

@@ -34,6 +34,7 @@ from ._cached import (
     sizes_of,
     weights_of,
 )
+from ._shares import ALONE, shares_out
 
 
 def compare(attempt, reference, s, weights, chunks, what):
@@ -290,3 +291,13 @@ def test_moves(attempt, draw):
         chunks = [torch.empty(s.B, T, s.C, device="meta") if device == "meta" else draw(s.B, T, s.C) for T in (5, 3)]
         answer = fed(made(attempt.asking(watch=True), s, weights).on(device), *chunks)[-1]
         shared.expect_moved(answer, device, CACHED.is_registered(answer, s))
+
+
+def attends_to_itself(attempt, draw):
+    """One token and one head."""
+    s = SimpleNamespace(C=10, nh=1, block=8)
+    module, x = made(attempt, s, weights_of(draw, s.C, scale=1.0)), draw(ALONE, 1, s.C)
+    shares_out(lambda factor, n: module(factor * x[:n])["y"].output / factor)
+
+
+COUNTS_IF = {TARGET: attends_to_itself}

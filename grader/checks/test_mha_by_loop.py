@@ -19,6 +19,8 @@ from manyheads.checks import (
     is_cut,
 )
 
+from ._shares import ALONE, shares_out
+
 TARGET = "mha_by_loop"
 LESSONS = ((2, 8, 4, 16), (2, 5, 3, 4))  # B, T, nh, hd of the lesson and of its example
 WEIGHTS = ("args.0.qkv.weight", "args.0.proj.weight")
@@ -330,3 +332,12 @@ def test_device(attempt, draw):
     expect(
         not mixed, "something stays on another device than x: a mask made without device=, perhaps", "hard_coded_device"
     )
+
+
+def attends_to_itself(attempt, draw):
+    """One token and one head."""
+    qkv, proj, x = draw.weights(30, 10), draw.weights(10, 10), draw(ALONE, 1, 10)
+    shares_out(lambda factor, n: attempt.call(TARGET, box(1, qkv, proj), factor * x[:n]).output / factor)
+
+
+COUNTS_IF = {TARGET: attends_to_itself}

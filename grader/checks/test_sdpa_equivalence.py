@@ -22,6 +22,7 @@ from manyheads.checks.asserts import TOLERANCE, difference
 from . import _again
 from ._causal_attention import (
     DROP,
+    attends_to_itself,
     deep,
     dropped,
     expect_scaled_up,
@@ -385,3 +386,14 @@ def test_memory(attempt, draw):
     is_fused = seen.reply.operations is not None and seen.reply.operations.fused
     told = f"flash=True holds {held:.2f} times B · nh · T² numbers at its peak"
     raise CheckFailed(told, "materialised" if is_fused else "delegated")
+
+
+def attends_on_a_path(attempt, draw):
+    """On one of both paths at least."""
+    try:
+        attends_to_itself(attempt, draw, flash=True)
+    except CheckFailed:
+        attends_to_itself(attempt, draw, flash=False)
+
+
+COUNTS_IF = {"CausalSelfAttention": attends_on_a_path}

@@ -198,3 +198,6 @@ def test_half_precision(attempt, reference, draw):
     exact = HEAD.module(reference, s, state)(x)
     for dtype in HALF_PRECISION:
         assert_near(HEAD.module(attempt.asking(dtype="float32", autocast=dtype), s, state)(x), exact)
+
+
+COUNTS_IF = {"CausalAttention": partial(shared.shares_out, HEAD)}

@@ -18,6 +18,7 @@ from ._functions import (
     on_meta,
     treats_leading_alone,
 )
+from ._shares import ALONE, shares_out
 
 DEEP = -40.0  # scores are lowered by so much: a finite fill must lie far below that
 
@@ -259,3 +260,12 @@ def test_device(attempt, draw):
     devices = {"device": DeviceArgument("meta")}, {"device": DeviceArgument(attempt.device)}
     keeps_the_device(attempt, "window_mask", sizes, sizes, "it is asked for", devices)
     keeps_the_device(attempt, "local_attention", on_meta(args), args)
+
+
+def attends_to_one_key(attempt, draw):
+    """One query and one key at a time."""
+    q, k, v = draw(ALONE, 1, 7), draw(ALONE, 1, 7), draw(ALONE, 1, 13)
+    shares_out(lambda factor, n: attempt.call("local_attention", factor * q[:n], k[:n], v[:n], 4).output)
+
+
+COUNTS_IF = {"local_attention": attends_to_one_key}

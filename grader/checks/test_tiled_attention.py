@@ -18,6 +18,8 @@ from manyheads.checks import (
     moved,
 )
 
+from ._shares import ALONE, shares_out
+
 ONLINE, TILED = "online_softmax", "tiled_attention"
 SOFTMAX = {  # the kernels behind every spelling of torch.softmax, and of its logarithm
     "softmax", "_softmax", "_safe_softmax", "_masked_softmax", "_sparse_softmax", "log_softmax", "_log_softmax"
@@ -336,3 +338,18 @@ def test_device(attempt, draw):
         else:
             mixed = mixed or re.search(r"same device|expected device", answer.message) is not None
         expect(not mixed, f"{what}: something stays on another device than its arguments", "hard_coded_device")
+
+
+def weighs_one_key(attempt, draw):
+    """One key at a time."""
+    scores = draw(ALONE, 1)
+    shares_out(lambda factor, n: attempt.call(ONLINE, factor * scores[:n], 3).output)
+
+
+def attends_to_one_key(attempt, draw):
+    """One query and one key at a time."""
+    q, k, v = drawn(draw, 1, ALONE, scale=1.0)
+    shares_out(lambda factor, n: asked(attempt, (factor * q[:n], k[:n], v[:n]), 2, 3)["y"].output)
+
+
+COUNTS_IF = {ONLINE: weighs_one_key, TILED: attends_to_one_key}

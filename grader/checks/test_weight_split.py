@@ -265,3 +265,6 @@ def test_half_precision(attempt, reference, draw):
     exact = LAYER.module(reference, s, state)(x)
     for dtype in HALF_PRECISION:
         assert_near(LAYER.module(attempt.asking(dtype="float32", autocast=dtype), s, state)(x), exact)
+
+
+COUNTS_IF = {"MultiHeadAttention": partial(shared.shares_out, LAYER)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import faulthandler
 import inspect
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isclose
 from pathlib import Path
@@ -28,16 +28,18 @@ from ..checks.draw import Draw, Drawn, input_seed
 from ..checks.explain import explain
 from ..checks.implementation import Implementation, LocalRunner, Runner
 from ..checks.local import LocalRecordingRunner, namespace_of
-from ..checks.marks import Mark
+from ..checks.marks import Layer, Mark
 from ..checks.outcome import FAILED_ITSELF, AttemptRaised, CheckFailed, CheckOutcome
 from ..checks.transcript import Exchange, Question, RecordingRunner, target_of
 from ..course import Course, Exercise
 from ..errors import CourseFault
 from .memory import Memory, RememberingRunner, Step
-from .require_answer import Withdrawn, compare_with_reference, says_nothing, unanswered
+from .require_answer import Withdrawn, compare_with_reference, unanswered
+from .says_something import asked_of, expect_something, has_numbers
 from .withhold import withhold
 
 FIXTURES = ("attempt", "reference", "draw")
+CONDITIONS = "COUNTS_IF"  # the name of a file's conditions
 _OPTIONS = (
     "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p no:cacheprovider -p no:terminal "
     "-p no:faulthandler -p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:junitxml "
@@ -77,6 +79,7 @@ class Check:
     name: the function's name with pytest's id of its parameters, for example "test_fill[small]".
     fixtures: the FIXTURES that the function takes. parameters: its other arguments, by name.
     unattempted: its outcome before an attempt is judged.
+    conditions: by function, a check of which the checks that ask it count only if it passes, too.
     """
 
     name: str
@@ -84,6 +87,7 @@ class Check:
     fixtures: tuple[str, ...]
     unattempted: CheckOutcome
     parameters: Mapping[str, object] = field(default_factory=dict)
+    conditions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -174,7 +178,7 @@ def check_of(item: pytest.Item) -> Check:
         raise pytest.UsageError(f"{item.nodeid} asks for {unknown[0]}: a check is given {', '.join(FIXTURES)} only")
     mark: Mark = marker.args[0]
     unattempted = CheckOutcome(item.name.removeprefix("test_"), title[0], mark.layer, mark.points, mark.hint)
-    return Check(item.name, item.obj, fixtures, unattempted, parameters)
+    return Check(item.name, item.obj, fixtures, unattempted, parameters, vars(item.module).get(CONDITIONS, {}))
 
 
 def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
@@ -258,21 +262,28 @@ class Catalogue:
 def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
     """Return the outcomes of these checks, in their order; the attempt's transcript stands in that order, too."""
     outcomes = run_concurrently(checks, run, lambda check, error: _judged(check, error, run))
-    outcomes = _of_what_says_something(outcomes, run)
+    outcomes = _of_what_says_something(outcomes, checks[0].conditions if checks else {}, run)
     order = {check.id: place for place, check in enumerate(checks)}
     run.attempt.transcript.sort(key=lambda exchange: order.get(exchange.check, -1))
     return outcomes
 
 
 def _judged(check: Check, error: BaseException | None, run: CheckRun) -> CheckOutcome:
-    """As `outcome_of`; but a check passes only on answers, and where it broke, the answers may be to blame."""
+    """As `_ended`; but a check passes only on answers."""
+    outcome = _ended(check, error, run)
+    asked = [exchange for exchange in run.attempt.transcript if exchange.check == check.id]
+    if outcome.outcome == "passed" and (why := unanswered(asked, run.reference)):
+        failed, place = why
+        return Withdrawn(**vars(outcome_of(check.unattempted, failed, asked)), place=place)
+    return outcome
+
+
+def _ended(check: Check, error: BaseException | None, run: CheckRun) -> CheckOutcome:
+    """As `outcome_of`; but where a check broke, the answers may be to blame."""
     asked = [exchange for exchange in run.attempt.transcript if exchange.check == check.id]
     outcome = outcome_of(check.unattempted, error, asked)
     if outcome.fault and (differs := compare_with_reference(asked, run.reference)):
         return outcome_of(check.unattempted, differs, asked)
-    if outcome.outcome == "passed" and (why := unanswered(asked, run.reference)):
-        failed, place = why
-        return Withdrawn(**vars(outcome_of(check.unattempted, failed, asked)), place=place)
     return outcome
 
 
@@ -294,16 +305,59 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, asked: Sequence
     return replace(check, outcome="skipped", evidence=FAILED_ITSELF, fault=fault)
 
 
-def _of_what_says_something(outcomes: Sequence[CheckOutcome], run: CheckRun) -> list[CheckOutcome]:
-    """Return the outcomes, without the passes of checks that ask a function of which no answer says anything."""
+def _of_what_says_something(
+    outcomes: Sequence[CheckOutcome], conditions: Mapping[str, Callable[..., Any]], run: CheckRun
+) -> list[CheckOutcome]:
+    """Return the outcomes, without the passes of checks that ask a function which says nothing.
+
+    What the attempt is asked in addition does not stand in its transcript.
+    """
+    transcript = [*run.attempt.transcript]
     asked: dict[str, list[str]] = {outcome.id: [] for outcome in outcomes if outcome.outcome == "passed"}
-    for exchange in run.attempt.transcript:
+    for exchange in transcript:
         if exchange.check in asked:
             asked[exchange.check].append(target_of(exchange.call))
-    targets = dict.fromkeys(target for functions in asked.values() for target in functions)
-    empty = says_nothing([*targets], run.attempt, run.reference)
-    told = {check: empty[target] for check, each in asked.items() for target in reversed(each) if target in empty}
-    return [replace(o, outcome="failed", evidence=told[o.id]) if o.id in told else o for o in outcomes]
+    demands = [
+        (target, demand)
+        for target in dict.fromkeys(target for targets in asked.values() for target in targets)
+        for demand in _demands(target, transcript, conditions.get(target), run.reference)
+    ]
+    # Which calls these are depends on the attempt's answers, so what they come to is remembered by nobody.
+    again = replace(run, memory=Memory())
+    ends = run_concurrently([each for _, each in demands], again, lambda each, end: _ended(each, end, again))
+    run.attempt.transcript[:] = transcript
+    failed: dict[str, CheckOutcome] = {}
+    for (target, _), end in zip(demands, ends, strict=True):
+        if end.outcome != "passed":
+            failed.setdefault(target, end)
+    why = {check: failed[target] for check, each in asked.items() for target in reversed(each) if target in failed}
+    return [
+        replace(o, outcome=why[o.id].outcome, evidence=why[o.id].evidence, fault=why[o.id].fault) if o.id in why else o
+        for o in outcomes
+    ]
+
+
+def _demands(
+    target: str, transcript: Sequence[Exchange], condition: Callable[..., Any] | None, reference: Runner
+) -> Iterator[Check]:
+    """Yield what is demanded of a function, as checks, unless it is right where this could be seen."""
+    exchanges = [exchange for exchange in transcript if target_of(exchange.call) == target]
+
+    def demand(what: str, function: Callable[..., Any], *fixtures: str, **given: object) -> Check:
+        name = f"{target} {what}"
+        return Check(name, function, fixtures, CheckOutcome(name, name, Layer.FINITE, 0.0, ""), given)
+
+    if asked := asked_of(exchanges, reference):
+        if not asked.is_right:
+            yield demand("says something", expect_something, "attempt", target=target, asked=asked)
+            if condition:
+                yield demand("counts", condition, "attempt", "draw")
+    elif any(has_numbers(reference.execute(exchange.call)) for exchange in exchanges):
+        yield demand("gives numbers", _gives_no_numbers, "attempt", target=target)
+
+
+def _gives_no_numbers(attempt: Implementation, target: str) -> None:
+    raise CheckFailed(f"{target} never gives numbers")
 
 
 def run_concurrently(checks: Sequence[Check], run: CheckRun, judge_end: JudgeEnd) -> list[CheckOutcome]:

@@ -23,10 +23,11 @@ def test_answers(attempt, draw):
         for each in args(draw):
             attempt.call(name, *each).must_return()
 '''
-OF_NUMBERS = 'ASKED = {"f": lambda draw: [(draw(5, 1),), (draw(5, 7),)]}\n'
+OF_NUMBERS = 'ASKED = {"f": lambda draw: [(draw(5, 1),), (draw(5, 40),)]}\n'
 OF_ONES = 'ASKED = {"f": lambda draw: [(torch.ones(5, 7),), (draw(5, 7),)]}\n'
 OF_SIZES = 'ASKED = {"mask": lambda draw: [(1,), (30,)]}\n'
 OF_COUNTS = 'ASKED = {"count": lambda draw: [(2, 3), (4, 5)]}\n'
+OF_TOKENS = 'ASKED = {"f": lambda draw: [(draw(9, 40, scale=0.2),)]}\n'
 BOTH = 'ASKED = {"f": lambda draw: [(draw(5, 7),)], "g": lambda draw: [(draw(5, 7),)]}\n'
 
 Judged = Callable[..., CheckOutcome]
@@ -36,11 +37,11 @@ Judged = Callable[..., CheckOutcome]
 def judged(tmp_path: Path) -> Judged:
     """What becomes of the check that asks for form alone."""
 
-    def outcome(asked: str, right: dict[str, object], names: dict[str, object]) -> CheckOutcome:
+    def outcome(asked: str, right: dict[str, object], names: dict[str, object], seed: int = 0) -> CheckOutcome:
         file = tmp_path / "test_form.py"
         file.write_text(CHECKS + asked)
         subject = LocalRecordingRunner(names)
-        (found,) = HiddenChecks([file]).run(file, CheckRun(subject, LocalRunner(right), b"secret", ("f",)))
+        (found,) = HiddenChecks([file]).run(file, CheckRun(subject, LocalRunner(right), b"secret", ("f", str(seed))))
         assert all(exchange.check == "answers" for exchange in subject.transcript), "what is asked besides is not kept"
         return found
 
@@ -126,7 +127,7 @@ def test_an_answer_that_goes_by_what_came_before_is_no_noise(judged: Judged) -> 
 
 
 @pytest.mark.parametrize("right", [
-    pytest.param(lambda x: x.view(7, 5) if x.numel() == 35 else x, id="numbers in other places"),
+    pytest.param(lambda x: x.view(40, 5) if x.numel() == 200 else x, id="numbers in other places"),
     pytest.param(lambda x: x[:, : 1 + x.shape[1] // 2], id="some of them"),
 ])  # fmt: skip
 def test_where_the_work_is_to_move_numbers_they_may_be_moved_wrongly(judged: Judged, right: object) -> None:
@@ -162,6 +163,74 @@ def test_what_is_given_sizes_alone_answers_like_the_right_answer_or_its_opposite
 ])  # fmt: skip
 def test_a_count_changes_with_what_is_counted(judged: Judged, count: object, outcome: str) -> None:
     assert judged(OF_COUNTS, {"count": lambda a, b: a * b}, {"count": count}).outcome == outcome
+
+
+def compared(x: torch.Tensor) -> torch.Tensor:
+    return (x @ x.mT).softmax(-1) @ x
+
+
+class Thrice:
+    """Zeros, and an exception where an input comes more often than the checks ask it."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.seen = most, list[bytes]()
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen.append(x.numpy().tobytes())
+        if self.seen.count(self.seen[-1]) > self.most:
+            raise RuntimeError
+        return torch.zeros_like(x)
+
+
+def on_meta(x: torch.Tensor) -> torch.Tensor:
+    if x.is_meta:
+        return x
+    raise RuntimeError
+
+
+COMPARES = "f compares nothing: each number that it is given adds the same to its answer, whatever the others are"
+
+
+@pytest.mark.parametrize(("f", "says"), [
+    pytest.param(lambda x: x.mean(-2, keepdim=True).expand(x.shape), COMPARES, id="the mean of all"),
+    pytest.param(lambda x: x.cumsum(-2) / torch.arange(1, 1 + len(x)).view(-1, 1), COMPARES, id="running means"),
+    pytest.param(lambda x: 2 * x @ torch.ones(40, 40).tril().to(x), COMPARES, id="values handed through"),
+    pytest.param(lambda x: x[:1].expand(x.shape), GIVEN, id="the first value"),
+    pytest.param(Thrice(1), "raised RuntimeError", id="zeros, which end where an input comes again"),
+    pytest.param(Thrice(2), "f gives 0 in every place, whatever it is given", id="zeros, a little later"),
+    pytest.param(compared, "", id="right"),
+    pytest.param(lambda x: (x @ x.mT) @ x, "", id="no softmax"),
+    pytest.param(lambda x: x[(x @ x.flip(-1).mT).argmax(-1)], "", id="the best alone"),
+])  # fmt: skip
+def test_where_numbers_are_compared_what_compares_nothing_says_nothing(judged: Judged, f: object, says: str) -> None:
+    for seed in range(5):
+        found = judged(OF_TOKENS, {"f": compared}, {"f": f}, seed)
+        assert (found.outcome == "passed", found.evidence, found.fault) == (not says, says, "")
+
+
+def test_what_answers_on_the_meta_device_alone_says_nothing(judged: Judged) -> None:
+    asked = OF_TOKENS.replace("[(draw(9, 40, scale=0.2),)", "[(torch.empty(9, 40, device='meta'),), (draw(9, 40),)")
+    found = judged(asked.replace("must_return()", "raised"), {"f": compared}, {"f": on_meta})
+    assert (found.outcome, found.fault) == ("error", "")
+
+
+CONDITION = """
+def weighs(attempt, draw):
+    x = draw(30, 1, 40, scale=0.1)
+    if attempt.call("f", 2 * x).output.allclose(2 * attempt.call("f", x).output):
+        return
+    raise CheckFailed("one alone is weighed")
+
+
+COUNTS_IF = {"f": weighs}
+"""
+
+
+def test_what_a_course_demands_of_a_function_counts_for_every_check_that_asks_it(judged: Judged) -> None:
+    asked = f"{OF_TOKENS}from manyheads.checks import CheckFailed\n{CONDITION}"
+    found = judged(asked, {"f": compared}, {"f": lambda x: (x @ x.mT).sigmoid() @ x})
+    assert (found.outcome, found.evidence) == ("failed", "one alone is weighed")
+    assert judged(asked, {"f": compared}, {"f": lambda x: (x @ x.mT / 2).softmax(-1) @ x}).outcome == "passed"
 
 
 def test_the_function_that_says_nothing_is_named_where_a_check_asks_several(judged: Judged) -> None:

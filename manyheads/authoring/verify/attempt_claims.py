@@ -41,7 +41,10 @@ def verify_attempts(course: Course, box: Box, exercise: Exercise, seeds: int) ->
     )
     yield _stub(judge, exercise)
     says, mend = "an unlisted wrong attempt fails and gets no diagnosis", "let a check tell it from what it is named"
-    yield _wrong(exercise, says, [_grade(judge, exercise, path) for path in wrong], mend)
+    # One seed after the other: a judge remembers the inputs of the last.
+    graded = [[_grade(judge, exercise, path, seed) for path in wrong] for seed in range(seeds)]
+    yield _wrong(exercise, says, graded[0], mend)
+    yield _steady(exercise, graded)
     says = "an unlisted wrong attempt fails `course check` and gets no diagnosis there"
     mend = "course release; let a check ask what tells it from a right one"
     yield _wrong(exercise, says, [_at_home(exercise, path) for path in wrong], mend)
@@ -105,6 +108,18 @@ def _wrong(exercise: Exercise, says: str, results: Sequence[ExerciseResult], men
         elif result.diagnosis:
             failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
     return Claim.but_for(failures, exercise.id, says, len(results), f"{mend}, or add a mutant of its kind")
+
+
+def _steady(exercise: Exercise, graded: Sequence[Sequence[ExerciseResult]]) -> Claim:
+    """Return the claim about the results of unlisted wrong attempts with several seeds."""
+    failures = []
+    for path, results in zip(exercise.wrong_attempts(), zip(*graded, strict=True), strict=True):
+        told = {f"{out_of(result)}, named {[d.id for d in result.diagnosis]}" for result in results}
+        if len(told) > 1:
+            failures.append(f"{path.name}: {' or '.join(sorted(told))}, by the seed")
+    says = f"an unlisted wrong attempt has the same points and names with every seed ({len(graded)} seeds)"
+    mend = "let no check leave a verdict to chance: ask at sizes, and for numbers, that decide it"
+    return Claim.but_for(failures, exercise.id, says, len(exercise.wrong_attempts()), mend)
 
 
 def _grade(judge: Judge, exercise: Exercise, path: Path, seed: int = 0) -> ExerciseResult:

@@ -36,7 +36,7 @@ class VerifyEffort:
     pairs: of mutants, for each exercise; None: all.
     """
 
-    seeds: int = 2
+    seeds: int = 5
     pairs: int | None = 40
     jobs: int = 1
 
