@@ -25,7 +25,7 @@ from manyheads.checks import (
 from . import _again
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from ._modules import expect_dtype_and_argument, expect_moved
-from ._shares import ALONE, shares_out
+from ._shares import alike, shares_out
 
 ONE_PATH = {"": {}}
 USUAL = {"B": (2, 4, 8, 16), "T": (4, 6, 8, 10, 16, 32), "nh": (2, 4, 8, 12), "C": (64, 12, 768, 32)}  # of lessons
@@ -432,7 +432,7 @@ def expect_written_out(answer, fused, unseen):
 
 
 def attends_to_itself(attempt, draw, **options):
-    """One token and one head: the weight is shared out."""
-    weights, x = weights_of(draw, 10), draw(ALONE, 1, 10)
-    made = layer(attempt, 10, 1, 8, weights, **options)
+    """With one head, where all tokens are the same."""
+    weights, x = weights_of(draw, 10), alike(draw, 10)
+    made = layer(attempt, 10, 1, 17, weights, **options)
     shares_out(lambda factor, n: made(factor * x[:n]).output / factor)

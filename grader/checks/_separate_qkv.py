@@ -22,7 +22,7 @@ from manyheads.checks import (
 from . import _shares
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from ._modules import expect_dtype_and_argument
-from ._shares import ALONE
+from ._shares import alike
 
 LAYERS = ("W_query", "W_key", "W_value")
 MISFIT = re.compile(r"must match|not broadcastable|expanded size|doesn't match the broadcast|inconsistent tensor")
@@ -403,9 +403,9 @@ def judge_dtype_and_argument(subject, attempt, draw):
 
 
 def shares_out(subject, attempt, draw):
-    """The only token, seen by a single head, gets the whole weight."""
+    """With one head, where all tokens are the same, the weights are shared out."""
     s = SimpleNamespace(**{**vars(subject.sizes(draw)), "nh": 1})
-    state, x = subject.weights(draw, s, bias=False), draw(ALONE, 1, s.d_in)
+    state, x = subject.weights(draw, s, bias=False), alike(draw, s.d_in)
     state.pop("out_proj.bias", None)
     module = subject.module(attempt, s, state, bias=False)
     _shares.shares_out(lambda factor, n: module(factor * x[:n]).output / factor)

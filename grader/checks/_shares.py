@@ -1,30 +1,35 @@
-"""A softmax shares out one unit: whoever is alone gets all of it, whatever its score is.
+"""A softmax shares out one unit: keys that are all the same share it, whatever their score is.
 
-So who weighs by something else in its place, such as a sigmoid, is known by what it gives to one token, or to one key. These
-are conditions (COUNTS_IF): a check of form does not count for a function that uses no softmax.
+So who weighs by something else in its place, such as a sigmoid, is known by what it gives where all tokens are the same.
+These are conditions (COUNTS_IF): a check of form does not count for a function that uses no softmax.
 """
 
 from manyheads.checks import expect
 
 from ._functions import same
 
-ALONE = 40  # of them, so that some scores are far above 0
+ALIKE, TOKENS = 40, 9  # texts of tokens that are all the same: so many that some scores are far above 0
 FAR = 5.0  # times: from here on a sigmoid's weight grows no more
-SLIGHT = 1e-3
+MUCH, SLIGHT = 0.05, 1e-3
+
+
+def alike(draw, *shape, scale=1.0, tokens=TOKENS):
+    """Numbers of this shape for each of ALIKE texts, the same for each of its tokens: (ALIKE, tokens, …)."""
+    return draw(ALIKE, 1, *shape, scale=scale).expand(ALIKE, tokens, *shape).contiguous()
 
 
 def shares_out(weighed):
-    """No weight of one that is alone goes by its score, up to a limit.
+    """No weight goes by the score that all keys have, up to a limit.
 
-    weighed: by factor, what is given to so many of ALONE, (n, …), over what it would grow by anyway. With no softmax at all
-    weights grow on and on, and with one along another axis they stay, or go by the others: mistakes with names.
+    weighed: by factor, what is given to the first n texts, (n, …), over what it would grow by anyway. With no softmax at all
+    weights grow on and on, and with one along another axis they stay, or go by other texts: mistakes with names.
     """
-    small, twice, large, larger = (weighed(factor, ALONE).flatten(1) for factor in (1.0, 2.0, FAR, 2 * FAR))
+    small, twice, large, larger = (weighed(factor, ALIKE).flatten(1) for factor in (1.0, 2.0, FAR, 2 * FAR))
     size = small.norm(dim=1)
     along = (small * twice).sum(1).abs() >= (1 - SLIGHT**2) * size * twice.norm(dim=1)
-    changes = (twice - small).norm(dim=1) > SLIGHT * size
+    changes = (twice - small).norm(dim=1) > MUCH * size
     ends = ((larger - large).norm(dim=1) <= SLIGHT * large.norm(dim=1)) & (large.norm(dim=1) > SLIGHT * size)
     if (along & changes & ends).any():
         first = weighed(1.0, 1).flatten(1)
-        told = "one that is alone gets a weight that goes by its score, up to a limit: a softmax would give it all"
+        told = "where all keys are the same their weights go by their score, up to a limit: a softmax would share out one unit"
         expect(not same(first, small[:1]), told)

@@ -14,7 +14,7 @@ from ._functions import (
     on_meta,
     same,
 )
-from ._shares import ALONE, shares_out
+from ._shares import alike, shares_out
 
 
 def sizes_of(draw):
@@ -191,20 +191,20 @@ def test_device(attempt, draw):
 
 
 def mixes_itself(attempt, draw):
-    """One token at a time."""
-    x = draw(ALONE, 1, 7, scale=0.4)
+    """Where all tokens are the same."""
+    x = alike(draw, 7, scale=0.4)
     shares_out(lambda factor, n: attempt.call("simplified_attention", factor * x[:n]).output / factor)
 
 
 def weighs_one_key(attempt, draw):
-    """One key at a time."""
-    scores = draw(ALONE, 1, 1)
+    """Where all keys are the same."""
+    scores = alike(draw)[:, None].expand(-1, 9, -1).contiguous()
     shares_out(lambda factor, n: attempt.call("attention_weights", factor * scores[:n]).output)
 
 
 def attends_to_one_key(attempt, draw):
-    """One query and one key at a time."""
-    q, k, v = draw(ALONE, 1, 7), draw(ALONE, 1, 7), draw(ALONE, 1, 13)
+    """Where all keys are the same."""
+    q, k, v = alike(draw, 7), alike(draw, 7), alike(draw, 7)
     shares_out(lambda factor, n: attempt.call("attend", factor * q[:n], k[:n], v[:n]).output)
 
 

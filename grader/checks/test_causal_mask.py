@@ -7,7 +7,7 @@ from manyheads.checks import CheckFailed, Layer, assert_finite, assert_matches, 
 from manyheads.checks.asserts import TOLERANCE, difference
 
 from ._functions import is_cut_in_part, keep_the_dtype, keeps_the_device, leave_their_arguments, on_meta
-from ._shares import ALONE, shares_out
+from ._shares import alike, shares_out
 
 DEEP = -45.0  # scores reach down to −50: a finite fill must lie so far below that nothing of it is left
 FAR = 45.0  # how far a hidden score may lie above the ones that are seen: subtracting 30 does not hide it
@@ -238,8 +238,8 @@ def test_device(attempt, draw):
 
 
 def weighs_one_token(attempt, draw):
-    """One token at a time."""
-    scores = draw(ALONE, 1, 1)
+    """Where all scores of a text are the same."""
+    scores = alike(draw)[:, None].expand(-1, 9, -1).contiguous()
     shares_out(lambda factor, n: attempt.call("causal_weights", factor * scores[:n]).output)
 
 

@@ -18,7 +18,7 @@ from manyheads.checks import (
 
 from . import _again
 from . import _undropped as shared
-from ._shares import ALONE, shares_out
+from ._shares import alike, shares_out
 
 
 def sizes_of(draw, **fixed):
@@ -323,10 +323,10 @@ def test_half_precision(attempt, reference, draw):
 
 
 def hears_one_token(attempt, draw):
-    """One token of the context, and one head."""
-    s = sizes_of(draw, B=ALONE, nh=1)
+    """With one head, where all tokens of the context are the same."""
+    s = sizes_of(draw, nh=1)
     module = CROSS.module(attempt, s, CROSS.weights(draw, s))
-    x, context = draw(s.B, 1, s.d_query), draw(s.B, 1, s.d_context)
+    x, context = alike(draw, s.d_query), alike(draw, s.d_context, tokens=s.T_k)
     bias = module(x, 0 * context).output
     shares_out(lambda factor, n: module(factor * x[:n], context[:n]).output - bias[:n])
 

@@ -17,7 +17,7 @@ from manyheads.checks import (
 
 from . import _again
 from . import _undropped as shared
-from ._shares import ALONE, shares_out
+from ._shares import alike, shares_out
 
 
 def with_sizes(s):
@@ -324,9 +324,9 @@ def test_half_precision(attempt, reference, draw):
 
 
 def attends_to_itself(attempt, draw):
-    """One token and one head."""
-    s = sizes_of(draw, B=ALONE, nh=1, nkv=1)
-    weights, x = drawn(draw, s, T=1)
+    """With one head, where all tokens are the same."""
+    s = sizes_of(draw, nh=1, nkv=1)
+    weights, x = GQA.weights(draw, s), alike(draw, s.C)
     shares_out(lambda factor, n: GQA.module(attempt, s, weights)(factor * x[:n]).output / factor)
 
 

@@ -34,7 +34,7 @@ from ._cached import (
     sizes_of,
     weights_of,
 )
-from ._shares import ALONE, shares_out
+from ._shares import alike, shares_out
 
 
 def compare(attempt, reference, s, weights, chunks, what):
@@ -294,9 +294,9 @@ def test_moves(attempt, draw):
 
 
 def attends_to_itself(attempt, draw):
-    """One token and one head."""
-    s = SimpleNamespace(C=10, nh=1, block=8)
-    module, x = made(attempt, s, weights_of(draw, s.C, scale=1.0)), draw(ALONE, 1, s.C)
+    """With one head, where all tokens are the same."""
+    s = SimpleNamespace(C=10, nh=1, block=17)
+    module, x = made(attempt, s, weights_of(draw, s.C, scale=1.0)), alike(draw, s.C)
     shares_out(lambda factor, n: module(factor * x[:n])["y"].output / factor)
 
 

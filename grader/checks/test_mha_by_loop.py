@@ -19,7 +19,7 @@ from manyheads.checks import (
     is_cut,
 )
 
-from ._shares import ALONE, shares_out
+from ._shares import alike, shares_out
 
 TARGET = "mha_by_loop"
 LESSONS = ((2, 8, 4, 16), (2, 5, 3, 4))  # B, T, nh, hd of the lesson and of its example
@@ -335,8 +335,8 @@ def test_device(attempt, draw):
 
 
 def attends_to_itself(attempt, draw):
-    """One token and one head."""
-    qkv, proj, x = draw.weights(30, 10), draw.weights(10, 10), draw(ALONE, 1, 10)
+    """With one head, where all tokens are the same."""
+    qkv, proj, x = draw.weights(30, 10), draw.weights(10, 10), alike(draw, 10)
     shares_out(lambda factor, n: attempt.call(TARGET, box(1, qkv, proj), factor * x[:n]).output / factor)
 
 

@@ -18,7 +18,7 @@ from ._functions import (
     on_meta,
     treats_leading_alone,
 )
-from ._shares import ALONE, shares_out
+from ._shares import alike, shares_out
 
 DEEP = -40.0  # scores are lowered by so much: a finite fill must lie far below that
 
@@ -263,8 +263,8 @@ def test_device(attempt, draw):
 
 
 def attends_to_one_key(attempt, draw):
-    """One query and one key at a time."""
-    q, k, v = draw(ALONE, 1, 7), draw(ALONE, 1, 7), draw(ALONE, 1, 13)
+    """Where all keys are the same."""
+    q, k, v = alike(draw, 7), alike(draw, 7), alike(draw, 7)
     shares_out(lambda factor, n: attempt.call("local_attention", factor * q[:n], k[:n], v[:n], 4).output)
 
 

@@ -18,7 +18,7 @@ from manyheads.checks import (
     moved,
 )
 
-from ._shares import ALONE, shares_out
+from ._shares import alike, shares_out
 
 ONLINE, TILED = "online_softmax", "tiled_attention"
 SOFTMAX = {  # the kernels behind every spelling of torch.softmax, and of its logarithm
@@ -341,14 +341,14 @@ def test_device(attempt, draw):
 
 
 def weighs_one_key(attempt, draw):
-    """One key at a time."""
-    scores = draw(ALONE, 1)
+    """Where all keys are the same."""
+    scores = alike(draw)
     shares_out(lambda factor, n: attempt.call(ONLINE, factor * scores[:n], 3).output)
 
 
 def attends_to_one_key(attempt, draw):
-    """One query and one key at a time."""
-    q, k, v = drawn(draw, 1, ALONE, scale=1.0)
+    """Where all keys are the same."""
+    q, k, v = alike(draw, HD), alike(draw, HD), alike(draw, HD)
     shares_out(lambda factor, n: asked(attempt, (factor * q[:n], k[:n], v[:n]), 2, 3)["y"].output)
 
 

@@ -57,13 +57,14 @@ def load(
     """
     connection = connection or box.attempt(limits)
     connection.spent = spent = spent or connection.spent
+    lines = message.source.count("\n") + 1
     try:
         seconds = min(limits.seconds_per_call, limits.seconds_per_attempt - spent.seconds)
-        reply = _ask(connection, message, seconds, message)
+        reply = _ask(connection, message, seconds, lines)
     except AttemptEnded as ended:
         if ended.end is End.BAD_REPLY:
             raise
-        return _load_stepwise(box, limits, message, spent)
+        return _load_stepwise(box, limits, message, spent, lines)
     return Loaded(connection, reply.raised, _of(reply), message.skipped)
 
 
@@ -76,30 +77,30 @@ def start_again(box: Box, limits: Limits, spent: Spent) -> Connection:
     return connection
 
 
-def _load_stepwise(box: Box, limits: Limits, message: Load, spent: Spent) -> Loaded:
+def _load_stepwise(box: Box, limits: Limits, message: Load, spent: Spent, lines: int) -> Loaded:
     skipped: dict[int, Stopped | None] = dict.fromkeys(message.skipped)
     while True:
         message = replace(message, stepwise=True, skipped=tuple(skipped))
         connection = start_again(box, limits, spent)
-        lines = _ask(connection, message, limits.seconds_per_call, message).parts
+        begins = _ask(connection, message, limits.seconds_per_call, lines).parts
         stopped: list[Stopped] = []
-        for number in (number for number in range(len(lines)) if number not in skipped):
+        for number in (number for number in range(len(begins)) if number not in skipped):
             shorter = limits.seconds_per_call / SHORTER ** (1 + len(skipped))
             given = min(max(SHORTEST, shorter), limits.seconds_per_attempt - spent.seconds)
             try:
-                stopped += _of(_ask(connection, Part(number), given, message))
+                stopped += _of(_ask(connection, Part(number), given, lines))
             except AttemptEnded as ended:
                 if ended.end is End.BAD_REPLY or given <= 0 or len(skipped) >= MOST_SKIPPED:
                     raise
-                skipped[number] = Stopped(lines[number], ended=ended.end, seconds=given)
+                skipped[number] = Stopped(begins[number], ended=ended.end, seconds=given)
                 break
         else:
             stopped += filter(None, skipped.values())
             return Loaded(connection, None, tuple(sorted(stopped, key=lambda s: s.line)), tuple(skipped))
 
 
-def _ask(connection: Connection, message: Load | Part, seconds: float, load: Load) -> Reply:
-    return within_file(connection.ask(message, max(0.0, seconds)), load.source.count("\n") + 1)
+def _ask(connection: Connection, message: Load | Part, seconds: float, lines: int) -> Reply:
+    return within_file(connection.ask(message, max(0.0, seconds)), lines)
 
 
 def _of(reply: Reply) -> tuple[Stopped, ...]:

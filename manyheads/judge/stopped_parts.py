@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
@@ -62,7 +63,7 @@ def are_the_cause(source: AttemptSource, stopped: Sequence[Stopped], transcript:
     raised = [exchange.reply.raised for exchange in transcript]
     if not stopped or None in raised:
         return False
-    words = set[str]().union(*(_words(source, part.line) for part in stopped))
+    words = _words(source, *(part.line for part in stopped))
     wanting = [exception for exception in raised if _missing_name(exception) in words]
     parts = statements_of(source.source)  # empty where Python cannot parse all of it
     defines_nothing = bool(parts) and not any(isinstance(part, DEFINITIONS) for part in parts)
@@ -75,9 +76,18 @@ def _missing_name(raised: Raised | None) -> str:
     return (named[1] or named[2]) if named else ""
 
 
-def _words(source: AttemptSource, line: int) -> set[str]:
-    """Return the words of the part that begins on this line; of a cell that cannot be parsed, from that line to its end."""
+def _words(source: AttemptSource, *begins: int) -> set[str]:
+    """Return the words of the parts that begin on these lines; of a cell that cannot be parsed, from that line to its end."""
     lines, parts = lines_of(source.source), statements_of(source.source)
-    ends = [part.end_lineno or 0 for part in parts if part.lineno <= line <= (part.end_lineno or 0)]
-    last = max(ends, default=min((first - 1 for first in source.cells if first > line), default=len(lines)))
-    return set(re.findall(r"\w+", "\n".join(lines[line - 1 : last])))
+    first, last = [part.lineno for part in parts], [part.end_lineno or 0 for part in parts]
+    words, done = set[str](), 0
+    for line in sorted(set(begins)):
+        place = bisect_right(first, line) - 1
+        if place >= 0 and last[place] >= line:
+            end = last[place]
+        else:
+            after = bisect_right(source.cells, line)
+            end = source.cells[after] - 1 if after < len(source.cells) else len(lines)
+        words.update(*(re.findall(r"\w+", each) for each in lines[max(line - 1, done) : end]))
+        done = max(done, end)
+    return words

@@ -1,31 +1,35 @@
 """Texts that are as long as is read, made so that an analysis of them grows faster than they do. Work is counted, not timed."""
 
+import inspect
 import sys
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib import import_module
 from itertools import count
+from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
-from manyheads.box.worker.answers import Raised
-from manyheads.diagnosis.fixed_sizes import has_written_size
+import manyheads
+from manyheads.box.loading import Stopped
+from manyheads.box.worker.answers import Raised, Reply
+from manyheads.box.worker.messages import Call
+from manyheads.checks.transcript import Exchange
 from manyheads.diagnosis.guards import guards_of
-from manyheads.judge.advice import of_another_kind
 from manyheads.judge.cures import _nodes, cure
 from manyheads.judge.function_states import Seen, function_results, named_in
+from manyheads.judge.stopped_parts import are_the_cause
 from manyheads.lines.candidates import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import AttemptSource
 from manyheads.submission.read import LINE_LIMIT, without_engine, without_magics
 from manyheads.submission.source_text import CODE_LIMIT, statements_of, tree_of
 from manyheads.submission.standing import where_it_is_written, where_it_stands
-from manyheads.submission.unwritten import (
-    is_beside_code,
-    is_unwritten,
-    left_over_raise,
-    unwritten_methods,
-    unwritten_names,
-)
+from manyheads.submission.unwritten import is_beside_code, unwritten_names
 
+ENGINE = Path(manyheads.__file__).parent
+WORK = 120  # calls of Python for each character of a text, or of one of 20,000
 MEMORY = 1500  # bytes for each character: parsing takes up to a thousand
 CALLS = 200  # of one attempt that are refused
 EDITS = 600  # calls for each edit that is tried: a text is copied, and compared, for each
@@ -57,6 +61,8 @@ def walrus(value: str) -> str:
 TEXTS = {
     "a ring of functions": filled(lambda i: f"def f{i}():f{i + 1}", lines=4900),
     "functions that name many others": filled(lambda i: f"def f{i}():{','.join(f'f{i * 7 % 900 + j}' for j in range(20))}"),
+    "a function that names a ring": f"def f0():\n {','.join(f'g{i}' for i in range(2400))}\n f\ndef f():0\n"
+    + "\n".join(f"def g{i}():g{(i + 1) % 2400}" for i in range(2400)),
     "a ring of methods": "class f:\n" + filled(lambda i: f" def m{i}(s):s.m{i + 1}()"),
     "a ring of classes": filled(lambda i: f"class C{i}(C{i + 1}):\n def forward(s):raise ValueError"),
     "one line of 100,000 statements": filled(lambda _: "x", ";"),
@@ -120,25 +126,74 @@ def stands(text: str) -> None:
         where_it_is_written(source, "f")
 
 
-# Each with the calls that Python may make for a character of the text.
+def left_open(text: str) -> None:
+    for i in range(CALLS):
+        is_beside_code(text, 1 + i * 37 % (text.count("\n") + 1))
+
+
+def cured(text: str) -> None:
+    for raised in (UNDEFINED, LACKS, UNBOUND, NONE, NO_CALL, refused(1)):
+        cure(text, raised)
+
+
+def stopped(text: str) -> None:
+    source = AttemptSource("a", text, cells=tuple(range(1, text.count("\n") + 2)))
+    parts = [Stopped(i + 1, UNDEFINED) for i in range(text.count("\n") + 1)]
+    are_the_cause(source, parts, [Exchange("", Call("f"), Reply(raised=UNDEFINED))])
+
+
+# What else a function is given that takes a source, by the name of its argument.
+GIVEN = {
+    "name": "f", "names": "f", "target": "f", "targets": ["f"], "line": 2, "edit": "", "due": ("x", "y"), "is_class": False,
+    "raised": refused(2), "raised_on": [1], "explained": (), "describe": str, "transcript": (), "stopped": (),
+    "seen": [Seen(name, is_asked=True, is_wrong=True, raised=NONE) for name in ("f", "f0")],
+}  # fmt: skip
+ROOMS = ("judge", "submission", "diagnosis")  # candidates of lines are edits, and have a limit of their own
+
+
+def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
+    """Every public function of these rooms that takes a source, and nothing that cannot be given here, such as a recording."""
+    for info in (each for room in ROOMS for each in iter_modules([ENGINE / room], f"manyheads.{room}.")):
+        for name, function in vars(import_module(info.name)).items():
+            if name.startswith("_") or getattr(function, "__module__", "") != info.name or isinstance(function, type):
+                continue
+            parameters = inspect.signature(function).parameters if callable(function) else {}
+            needed = [each.name for each in parameters.values() if each.default is each.empty and each.name != "source"]
+            is_more = any(
+                str(each.annotation).startswith("Mapping") for each in parameters.values()
+            )  # as guards_of takes
+            if "source" in parameters and GIVEN.keys() >= set(needed) and not is_more:
+                yield f"{info.name}.{name}", partial(asked, function, str(parameters["source"].annotation), needed)
+
+
+def asked(function: Callable[..., object], kind: str, needed: Sequence[str], text: str) -> None:
+    source = AttemptSource("a", text) if kind == "AttemptSource" else text
+    given = {name: GIVEN[name] for name in needed}
+    if "names" in needed:
+        function(source, "f")
+    else:
+        function(source=source, **given)
+
+
+# With the calls that Python may make for a character of the text.
 ANALYSES: dict[str, tuple[int, Callable[[str], object]]] = {
-    "statements": (4, statements_of),
-    "named": (10, named_in),
-    "nothing written": (40, is_unwritten),
-    "names without content": (10, unwritten_names),
-    "stubs": (30, lambda text: (left_over_raise(text, "f"), unwritten_methods(text, "f"))),
-    "functions": (120, told),
-    "left open": (40, lambda text: [is_beside_code(text, 1 + i * 37 % (text.count("\n") + 1)) for i in range(CALLS)]),
-    "a name that is meant": (120, lambda text: (cure(text, UNDEFINED), cure(text, LACKS))),
-    "cures": (100, lambda text: [cure(text, each) for each in (UNBOUND, NONE, NO_CALL, refused(1))]),
-    "of another kind": (25, lambda text: of_another_kind(text, "f", is_class=False)),
-    "sizes": (60, has_written_size),
-    "guards": (120, guards),
-    "standing": (100, stands),
-    "lines of IPython's": (12, lambda text: without_magics(f"{text}\n!ls")),
-    "the engine's lines": (30, lambda text: without_engine(f"{text}\nimport manyheads")),
+    **{name: (WORK, ask) for name, ask in takes_a_source()},
+    "functions": (WORK, told),
+    "left open": (WORK, left_open),
+    "cures": (2 * WORK, cured),
+    "guards": (WORK, guards),
+    "standing": (WORK, stands),
+    "parts that did not run": (WORK, stopped),
+    "lines of IPython's": (WORK, lambda text: without_magics(f"{text}\n!ls")),
+    "the engine's lines": (WORK, lambda text: without_engine(f"{text}\nimport manyheads")),
 }
-SOON = ("a ring of functions", "assignments within assignments", "a name for each, and a value of all", "brackets")
+SOON = (
+    "a ring of functions",
+    "a function that names a ring",
+    "assignments within assignments",
+    "a name for each, and a value of all",
+    "brackets",
+)
 EACH = [pytest.param(text, id=name, marks=() if name in SOON else pytest.mark.journey) for name, text in TEXTS.items()]
 
 
@@ -195,7 +250,11 @@ def test_no_analysis_of_a_ring_takes_more_memory_than_parsing_it() -> None:
     tracemalloc.start()
     try:
         for name, (_, ask) in ANALYSES.items():
-            if name not in ("guards", "standing"):  # which look at one after the other, and are slow under tracemalloc
+            if name not in (
+                "guards",
+                "standing",
+                "left open",
+            ):  # which look at one after the other, and are slow under tracemalloc
                 ask(text)
         _, most = tracemalloc.get_traced_memory()
     finally:
