@@ -25,7 +25,7 @@ from manyheads.checks import (
 from . import _again
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from ._modules import expect_dtype_and_argument, expect_moved
-from ._shares import alike, shares_out
+from ._shares import alike, by_head, shares_out
 
 ONE_PATH = {"": {}}
 USUAL = {"B": (2, 4, 8, 16), "T": (4, 6, 8, 10, 16, 32), "nh": (2, 4, 8, 12), "C": (64, 12, 768, 32)}  # of lessons
@@ -353,6 +353,10 @@ def dropped(attempt, draw, *, same_values, T=12, whole=False, **options):
     x[..., 0] = 1.0
     if same_values:
         weights["qkv.weight"][2 * s.C :] = torch.eye(s.C, dtype=torch.float64)[0]
+    if T == 1:  # one head's score is positive, the other's negative: whoever weighs by it is always found
+        weights["qkv.weight"][s.C : 2 * s.C] = weights["qkv.weight"][: s.C] * torch.tensor(
+            [[1.0], [-1.0]]
+        ).repeat_interleave(3, 0)
     weights["proj.weight"] = weights["proj.weight"].abs() + 0.1
     attempt = attempt.asking(random=True)
     asked = x if whole else x[:1]
@@ -432,7 +436,8 @@ def expect_written_out(answer, fused, unseen):
 
 
 def attends_to_itself(attempt, draw, **options):
-    """With one head, where all tokens are the same."""
-    weights, x = weights_of(draw, 10), alike(draw, 10)
-    made = layer(attempt, 10, 1, 17, weights, **options)
-    shares_out(lambda factor, n: made(factor * x[:n]).output / factor)
+    """Where all tokens are the same."""
+    s = sizes_of(draw)
+    passing, x = {**weights_of(draw, s.C), "proj.weight": torch.eye(s.C, dtype=torch.float64)}, alike(draw, s.C)
+    made = module(attempt, s, passing, **options)
+    shares_out(lambda factor, n: by_head(made(factor * x[:n]).output / factor, s.nh))

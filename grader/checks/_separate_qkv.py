@@ -403,9 +403,10 @@ def judge_dtype_and_argument(subject, attempt, draw):
 
 
 def shares_out(subject, attempt, draw):
-    """With one head, where all tokens are the same, the weights are shared out."""
-    s = SimpleNamespace(**{**vars(subject.sizes(draw)), "nh": 1})
-    state, x = subject.weights(draw, s, bias=False), alike(draw, s.d_in)
-    state.pop("out_proj.bias", None)
-    module = subject.module(attempt, s, state, bias=False)
-    _shares.shares_out(lambda factor, n: module(factor * x[:n]).output / factor)
+    """Where all tokens are the same, the weights are shared out in every head."""
+    s = subject.sizes(draw)
+    passing = {name: each for name, each in subject.weights(draw, s, bias=False).items() if "out_proj" not in name}
+    if subject.several:
+        passing["out_proj.weight"] = torch.eye(s.d_out, dtype=torch.float64)
+    module, x, heads = subject.module(attempt, s, passing, bias=False), alike(draw, s.d_in), getattr(s, "nh", 1)
+    _shares.shares_out(lambda factor, n: _shares.by_head(module(factor * x[:n]).output / factor, heads))

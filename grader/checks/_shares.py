@@ -9,7 +9,7 @@ from manyheads.checks import expect
 from ._functions import same
 
 ALIKE, TOKENS = 40, 9  # texts of tokens that are all the same: so many that some scores are far above 0
-FAR = 5.0  # times: from here on a sigmoid's weight grows no more
+FAR = 5.0  # times the token, 25 times its score: from here on a sigmoid's weight grows no more
 MUCH, SLIGHT = 0.05, 1e-3
 
 
@@ -18,11 +18,17 @@ def alike(draw, *shape, scale=1.0, tokens=TOKENS):
     return draw(ALIKE, 1, *shape, scale=scale).expand(ALIKE, tokens, *shape).contiguous()
 
 
+def by_head(output, heads):
+    """The output, (n, T, heads · hd), with a row for each head of each text."""
+    return output.unflatten(-1, (heads, -1)).transpose(1, 2).flatten(0, 1)
+
+
 def shares_out(weighed):
     """No weight goes by the score that all keys have, up to a limit.
 
-    weighed: by factor, what is given to the first n texts, (n, …), over what it would grow by anyway. With no softmax at all
-    weights grow on and on, and with one along another axis they stay, or go by other texts: mistakes with names.
+    weighed: by factor of the tokens, what is given to the first n texts, a row for each or for each of their heads, over what
+    it would grow by anyway. With no softmax at all weights grow on and on, and with one along another axis they stay, or go by
+    other texts: mistakes with names.
     """
     small, twice, large, larger = (weighed(factor, ALIKE).flatten(1) for factor in (1.0, 2.0, FAR, 2 * FAR))
     size = small.norm(dim=1)
@@ -32,4 +38,4 @@ def shares_out(weighed):
     if (along & changes & ends).any():
         first = weighed(1.0, 1).flatten(1)
         told = "where all keys are the same their weights go by their score, up to a limit: a softmax would share out one unit"
-        expect(not same(first, small[:1]), told)
+        expect(not same(first, small[: len(first)]), told)

@@ -199,13 +199,13 @@ def mixes_itself(attempt, draw):
 def weighs_one_key(attempt, draw):
     """Where all keys are the same."""
     scores = alike(draw)[:, None].expand(-1, 9, -1).contiguous()
-    shares_out(lambda factor, n: attempt.call("attention_weights", factor * scores[:n]).output)
+    shares_out(lambda factor, n: attempt.call("attention_weights", factor**2 * scores[:n]).output)
 
 
 def attends_to_one_key(attempt, draw):
     """Where all keys are the same."""
     q, k, v = alike(draw, 7), alike(draw, 7), alike(draw, 7)
-    shares_out(lambda factor, n: attempt.call("attend", factor * q[:n], k[:n], v[:n]).output)
+    shares_out(lambda factor, n: attempt.call("attend", factor**2 * q[:n], k[:n], v[:n]).output)
 
 
 COUNTS_IF = {"simplified_attention": mixes_itself, "attention_weights": weighs_one_key, "attend": attends_to_one_key}

@@ -240,7 +240,7 @@ def test_device(attempt, draw):
 def weighs_one_token(attempt, draw):
     """Where all scores of a text are the same."""
     scores = alike(draw)[:, None].expand(-1, 9, -1).contiguous()
-    shares_out(lambda factor, n: attempt.call("causal_weights", factor * scores[:n]).output)
+    shares_out(lambda factor, n: attempt.call("causal_weights", factor**2 * scores[:n]).output)
 
 
 COUNTS_IF = {"causal_weights": weighs_one_token}

@@ -18,7 +18,7 @@ from manyheads.checks import (
 
 from . import _again
 from . import _undropped as shared
-from ._shares import alike, shares_out
+from ._shares import alike, by_head, shares_out
 
 
 def sizes_of(draw, **fixed):
@@ -322,13 +322,13 @@ def test_half_precision(attempt, reference, draw):
     shared.judge_half_precision(CROSS, attempt, reference, s, *drawn(draw, s))
 
 
-def hears_one_token(attempt, draw):
-    """With one head, where all tokens of the context are the same."""
-    s = sizes_of(draw, nh=1)
-    module = CROSS.module(attempt, s, CROSS.weights(draw, s))
+def shares_the_context_out(attempt, draw):
+    """Where all tokens of the context are the same."""
+    s = sizes_of(draw)
+    kept = {name: each for name, each in CROSS.weights(draw, s).items() if "out_proj" not in name}
+    module = CROSS.module(attempt, s, {**kept, "out_proj.weight": torch.eye(s.d_out, dtype=torch.float64)})
     x, context = alike(draw, s.d_query), alike(draw, s.d_context, tokens=s.T_k)
-    bias = module(x, 0 * context).output
-    shares_out(lambda factor, n: module(factor * x[:n], context[:n]).output - bias[:n])
+    shares_out(lambda factor, n: by_head(module(factor**2 * x[:n], context[:n]).output, s.nh))
 
 
-COUNTS_IF = {"CrossAttention": hears_one_token}
+COUNTS_IF = {"CrossAttention": shares_the_context_out}

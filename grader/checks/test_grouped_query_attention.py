@@ -17,7 +17,7 @@ from manyheads.checks import (
 
 from . import _again
 from . import _undropped as shared
-from ._shares import alike, shares_out
+from ._shares import alike, by_head, shares_out
 
 
 def with_sizes(s):
@@ -324,10 +324,11 @@ def test_half_precision(attempt, reference, draw):
 
 
 def attends_to_itself(attempt, draw):
-    """With one head, where all tokens are the same."""
-    s = sizes_of(draw, nh=1, nkv=1)
-    weights, x = GQA.weights(draw, s), alike(draw, s.C)
-    shares_out(lambda factor, n: GQA.module(attempt, s, weights)(factor * x[:n]).output / factor)
+    """Where all tokens are the same."""
+    s = sizes_of(draw)
+    passing, x = {**GQA.weights(draw, s), "proj.weight": torch.eye(s.C, dtype=torch.float64)}, alike(draw, s.C)
+    module = GQA.module(attempt, s, passing)
+    shares_out(lambda factor, n: by_head(module(factor * x[:n]).output / factor, s.nh))
 
 
 COUNTS_IF = {"GroupedQueryAttention": attends_to_itself}

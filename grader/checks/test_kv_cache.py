@@ -34,7 +34,7 @@ from ._cached import (
     sizes_of,
     weights_of,
 )
-from ._shares import alike, shares_out
+from ._shares import alike, by_head, shares_out
 
 
 def compare(attempt, reference, s, weights, chunks, what):
@@ -294,10 +294,11 @@ def test_moves(attempt, draw):
 
 
 def attends_to_itself(attempt, draw):
-    """With one head, where all tokens are the same."""
-    s = SimpleNamespace(C=10, nh=1, block=17)
-    module, x = made(attempt, s, weights_of(draw, s.C, scale=1.0)), alike(draw, s.C)
-    shares_out(lambda factor, n: module(factor * x[:n])["y"].output / factor)
+    """Where all tokens are the same."""
+    s = sizes_of()
+    weights = {**weights_of(draw, s.C, scale=1.0), "proj.weight": torch.eye(s.C, dtype=torch.float64)}
+    module, x = made(attempt, s, weights), alike(draw, s.C)
+    shares_out(lambda factor, n: by_head(module(factor * x[:n])["y"].output / factor, s.nh))
 
 
 COUNTS_IF = {TARGET: attends_to_itself}

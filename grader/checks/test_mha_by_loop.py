@@ -19,7 +19,7 @@ from manyheads.checks import (
     is_cut,
 )
 
-from ._shares import alike, shares_out
+from ._shares import alike, by_head, shares_out
 
 TARGET = "mha_by_loop"
 LESSONS = ((2, 8, 4, 16), (2, 5, 3, 4))  # B, T, nh, hd of the lesson and of its example
@@ -335,9 +335,10 @@ def test_device(attempt, draw):
 
 
 def attends_to_itself(attempt, draw):
-    """With one head, where all tokens are the same."""
-    qkv, proj, x = draw.weights(30, 10), draw.weights(10, 10), alike(draw, 10)
-    shares_out(lambda factor, n: attempt.call(TARGET, box(1, qkv, proj), factor * x[:n]).output / factor)
+    """Where all tokens are the same."""
+    s = sizes_of(draw)
+    given, x = box(s.nh, draw.weights(3 * s.C, s.C), torch.eye(s.C, dtype=torch.float64)), alike(draw, s.C)
+    shares_out(lambda factor, n: by_head(attempt.call(TARGET, given, factor * x[:n]).output / factor, s.nh))
 
 
 COUNTS_IF = {TARGET: attends_to_itself}

@@ -265,7 +265,7 @@ def test_device(attempt, draw):
 def attends_to_one_key(attempt, draw):
     """Where all keys are the same."""
     q, k, v = alike(draw, 7), alike(draw, 7), alike(draw, 7)
-    shares_out(lambda factor, n: attempt.call("local_attention", factor * q[:n], k[:n], v[:n], 4).output)
+    shares_out(lambda factor, n: attempt.call("local_attention", factor**2 * q[:n], k[:n], v[:n], 4).output)
 
 
 COUNTS_IF = {"local_attention": attends_to_one_key}

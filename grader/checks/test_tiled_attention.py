@@ -89,8 +89,8 @@ def test_causal(attempt, draw):
         before = asked(attempt, (q, k, v), block_q, block_k)
         for t in (1, 10, 22):
             edited = [x.clone() for x in (k, v)]
-            for x in edited:
-                x[..., t, :] += 1 + draw(*x[..., t, :].shape).abs()
+            edited[0][..., t, :] = 2 * q[..., t, :]  # which query t hears most of all
+            edited[1][..., t, :] += 1 + draw(*v[..., t, :].shape).abs()
             after = asked(attempt, (q, *edited), block_q, block_k)
             for part in ("y", "lse"):
                 a, b = (each[part].output for each in (before, after))
@@ -343,13 +343,13 @@ def test_device(attempt, draw):
 def weighs_one_key(attempt, draw):
     """Where all keys are the same."""
     scores = alike(draw)
-    shares_out(lambda factor, n: attempt.call(ONLINE, factor * scores[:n], 3).output)
+    shares_out(lambda factor, n: attempt.call(ONLINE, factor**2 * scores[:n], 3).output)
 
 
 def attends_to_one_key(attempt, draw):
     """Where all keys are the same."""
     q, k, v = alike(draw, HD), alike(draw, HD), alike(draw, HD)
-    shares_out(lambda factor, n: asked(attempt, (factor * q[:n], k[:n], v[:n]), 2, 3)["y"].output)
+    shares_out(lambda factor, n: asked(attempt, (factor**2 * q[:n], k[:n], v[:n]), 2, 3)["y"].output)
 
 
 COUNTS_IF = {ONLINE: weighs_one_key, TILED: attends_to_one_key}

@@ -112,12 +112,13 @@ def expect_something(attempt: Implementation, target: str, asked: Asked) -> None
         _expect_to_go_by_sizes(target, asked)
     elif asked.compares or asked.tells:
         kind, copied = _copied(answers[0].reply, asked.calls[0])
-        adds_up = asked.compares and asked.is_drawn and _add_up(mine, TOLERANCE)
-        is_copy = kind == COPY or (kind == MOVED and (adds_up or not asked.compares))
+        adds_up = asked.is_drawn and _add_up(mine, TOLERANCE)
+        is_copy = kind == COPY or (kind == MOVED and adds_up)  # else some are chosen by their size
         expect(not is_copy or kind == asked.kind, f"{target} {copied}")
         expect(not _is_same(mine[0], mine[1]), f"{target} gives {_in_words(mine[0])}, whatever it is given")
         told = "compares nothing: each number that it is given adds the same to its answer, whatever the others are"
-        expect(not adds_up or _goes_number_by_number(attempt, asked.calls[0], mine[0]), f"{target} {told}")
+        is_sum = asked.compares and adds_up and not _goes_number_by_number(attempt, asked.calls[0], mine[0])
+        expect(not is_sum, f"{target} {told}")
 
 
 def _expect_to_go_by_sizes(target: str, asked: Asked) -> None:
