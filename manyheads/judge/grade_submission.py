@@ -31,6 +31,7 @@ from .function_results import Functions, with_start
 from .keys import Settings as Settings
 from .keys import versions_of
 from .memory import Memory, RememberingRunner
+from .process_ties import cpu_budget
 from .prove_line import Failure, RunChecks, prove_lines
 from .public_checks import check_result
 from .run_checks import CheckRun, GraderFault, HiddenChecks, points_fault
@@ -140,8 +141,9 @@ class Judge:
         """Grade one exercise of the submission in this folder."""
         stub = exercise.script
         untouched = code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None
-        source = read_exercise(folder, exercise, untouched, self._course.limits.source_kib)
-        return self.grade_attempt(student, exercise, source)
+        with cpu_budget():  # past which this judge is replaced, as one that died
+            source = read_exercise(folder, exercise, untouched, self._course.limits.source_kib)
+            return self.grade_attempt(student, exercise, source)
 
     def grade_attempt(
         self, student: str, exercise: Exercise, source: AttemptSource, seed: int | None = None

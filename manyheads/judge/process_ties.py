@@ -1,12 +1,21 @@
-"""End a process with its parent, and keep to CPUs. Imported by whatever starts processes, so it imports nothing of the judge's."""
+"""End a process with its parent, or with its budget, and keep to CPUs.
+
+Imported by whatever starts processes, so it imports nothing of the judge's.
+"""
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
+import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+CPU_SECONDS = 120.0  # that a judge may compute for one attempt: sixty times what the slowest of the course takes
+STDERR = 2  # the descriptor, because sys.stderr may have been replaced
 
 
 def end_with_parent() -> None:
@@ -23,6 +32,24 @@ def end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=end, name="orphan", daemon=True).start()
+
+
+@contextmanager
+def cpu_budget() -> Iterator[None]:
+    """End this process where the block computes for longer than CPU_SECONDS, with the traceback of every thread.
+
+    What it waits for does not count. The kernel counts, so nothing that runs here can delay it. Within another block, or where
+    the system has no such timer, this one does nothing.
+    """
+    if not hasattr(signal, "setitimer") or signal.getitimer(signal.ITIMER_PROF)[0]:
+        yield
+        return
+    faulthandler.register(signal.SIGPROF, STDERR, chain=True)  # and then the signal ends the process
+    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def one_for_each(jobs: int) -> Sequence[int | None]:

@@ -7,7 +7,6 @@ checks need only as many rounds as the longest check has calls. What the run's m
 
 from __future__ import annotations
 
-import faulthandler
 import inspect
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -34,6 +33,7 @@ from ..checks.transcript import Exchange, Question, RecordingRunner, target_of
 from ..course import Course, Exercise
 from ..errors import CourseFault
 from .memory import Memory, RememberingRunner, Step
+from .process_ties import cpu_budget
 from .require_answer import Withdrawn, compare_with_reference, unanswered
 from .says_something import asked_of, expect_something, has_numbers
 from .withhold import withhold
@@ -45,8 +45,6 @@ _OPTIONS = (
     "-p no:faulthandler -p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:junitxml "
     "-p no:doctest -s"
 ).split()
-HANG_SECONDS = 300.0  # for all checks of one exercise over one attempt
-STDERR = 2  # the descriptor, because sys.stderr may have been replaced
 
 
 class GraderFault(CourseFault):
@@ -194,16 +192,11 @@ def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
 class HiddenChecks:
     """The collected checks of some exercises, ready to judge any number of attempts."""
 
-    def __init__(self, files: Sequence[Path], device: str = "cpu", hang_seconds: float = HANG_SECONDS) -> None:
-        """Collect these files. Raises GraderFault.
-
-        device: checks for another device alone are left out.
-        hang_seconds: after which a check that hangs in the judge ends this process.
-        """
+    def __init__(self, files: Sequence[Path], device: str = "cpu") -> None:
+        """Collect these files. Raises GraderFault. device: checks for another device alone are left out."""
         # Checks are many and their tensors small: with threads, waking them costs four times as much as the work.
         torch.set_num_threads(1)
         self._checks = collect_checks(files, device)
-        self._hang_seconds = hang_seconds
 
     def unattempted(self, file: Path) -> list[CheckOutcome]:
         """Return the outcomes of a file's checks while no attempt has been judged; empty where it was not collected."""
@@ -212,14 +205,10 @@ class HiddenChecks:
     def run(self, file: Path, run: CheckRun, only: Collection[str] = ()) -> list[CheckOutcome]:
         """Return the outcomes of all checks of the file, in its order. only: ids of checks; empty: all.
 
-        Where a check itself hangs, the watchdog ends this process, with the traceback of every thread. Its timer runs outside
-        Python, so nothing can delay it. Calls of an attempt have a deadline of their own (`AttemptRunner`).
+        Where a check itself does not end, this process does. Calls of an attempt have a deadline of their own (`AttemptRunner`).
         """
-        faulthandler.dump_traceback_later(self._hang_seconds, exit=True, file=STDERR)
-        try:
+        with cpu_budget():
             return run_checks([check for check in self._checks[file] if not only or check.id in only], run)
-        finally:
-            faulthandler.cancel_dump_traceback_later()
 
 
 class Catalogue:

@@ -149,6 +149,7 @@ def graded_where_a_judge_dies(course: Path, folder: Path, how: str, jobs: int = 
 @pytest.mark.parametrize("how", [
     pytest.param("os.abort()", id="aborts"),
     pytest.param("os.kill(os.getpid(), signal.SIGKILL)", id="is killed, as for lack of memory"),
+    pytest.param("signal.setitimer(signal.ITIMER_PROF, 0.2); all(not x for x in iter(int, 1))", id="is past its budget"),
 ])  # fmt: skip
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_who_is_judged_when_a_judge(tiny_copy: Path, tmp_path: Path, how: str, jobs: int) -> None:
