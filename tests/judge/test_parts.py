@@ -104,6 +104,21 @@ def test_what_fails_beside_a_right_answer_costs_nothing_and_is_told(grade, tmp_p
     assert result.note.endswith("The lines below ran, and this costs no points by itself.")
 
 
+FORKS = {
+    "a child that sleeps": "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(0.2)",
+    "a child that detaches another": (
+        "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork():\n        os._exit(0)\n    time.sleep(0.2)"
+    ),
+}
+
+
+@pytest.mark.parametrize("above", [True, False], ids=["above the answers", "below them"])
+@pytest.mark.parametrize("forks", FORKS.values(), ids=FORKS)
+def test_a_child_that_a_file_leaves_behind_answers_nobody(grade, tmp_path, above, forks):
+    result = grade(as_script(tmp_path, *((forks, RIGHT) if above else (RIGHT.rstrip(), forks))))
+    assert (result.score, result.note) == (result.max_score, "")
+
+
 def test_what_only_follows_from_a_part_that_failed_is_told_as_that(grade, tmp_path):
     text = f"import matplotlib.pyplot as plt\n{RIGHT}plt.plot([1])\nplt.show(\n    )\noops\noops\n"
     assert grade(as_script(tmp_path, text)).note == (
