@@ -25,7 +25,7 @@ from manyheads.checks import (
 from . import _again
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
 from ._modules import expect_dtype_and_argument, expect_moved
-from ._shares import alike, by_head, shares_out
+from ._shares import alike, by_head, qkv_alike, shares_out
 
 ONE_PATH = {"": {}}
 USUAL = {"B": (2, 4, 8, 16), "T": (4, 6, 8, 10, 16, 32), "nh": (2, 4, 8, 12), "C": (64, 12, 768, 32)}  # of lessons
@@ -438,6 +438,7 @@ def expect_written_out(answer, fused, unseen):
 def attends_to_itself(attempt, draw, **options):
     """Where all tokens are the same."""
     s = sizes_of(draw)
-    passing, x = {**weights_of(draw, s.C), "proj.weight": torch.eye(s.C, dtype=torch.float64)}, alike(draw, s.C)
+    qkv, x = qkv_alike(weights_of(draw, s.C)["qkv.weight"], s.nh), alike(draw, s.C)
+    passing = {"qkv.weight": qkv, "proj.weight": torch.eye(s.C, dtype=torch.float64)}
     made = module(attempt, s, passing, **options)
     shares_out(lambda factor, n: by_head(made(factor * x[:n]).output / factor, s.nh))

@@ -405,8 +405,9 @@ def judge_dtype_and_argument(subject, attempt, draw):
 def shares_out(subject, attempt, draw):
     """Where all tokens are the same, the weights are shared out in every head."""
     s = subject.sizes(draw)
-    passing = {name: each for name, each in subject.weights(draw, s, bias=False).items() if "out_proj" not in name}
+    drawn, heads = subject.weights(draw, s, bias=False), getattr(s, "nh", 1)
+    passing = {f"{name}.weight": _shares.heads_alike(drawn[f"{name}.weight"], heads) for name in LAYERS}
     if subject.several:
         passing["out_proj.weight"] = torch.eye(s.d_out, dtype=torch.float64)
-    module, x, heads = subject.module(attempt, s, passing, bias=False), alike(draw, s.d_in), getattr(s, "nh", 1)
+    module, x = subject.module(attempt, s, passing, bias=False), alike(draw, s.d_in)
     _shares.shares_out(lambda factor, n: _shares.by_head(module(factor * x[:n]).output / factor, heads))

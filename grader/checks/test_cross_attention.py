@@ -18,7 +18,7 @@ from manyheads.checks import (
 
 from . import _again
 from . import _undropped as shared
-from ._shares import alike, by_head, shares_out
+from ._shares import alike, by_head, heads_alike, shares_out
 
 
 def sizes_of(draw, **fixed):
@@ -325,7 +325,8 @@ def test_half_precision(attempt, reference, draw):
 def shares_the_context_out(attempt, draw):
     """Where all tokens of the context are the same."""
     s = sizes_of(draw)
-    kept = {name: each for name, each in CROSS.weights(draw, s).items() if "out_proj" not in name}
+    drawn = CROSS.weights(draw, s)
+    kept = {name: heads_alike(drawn[name], s.nh) for name in drawn if "out_proj" not in name}
     module = CROSS.module(attempt, s, {**kept, "out_proj.weight": torch.eye(s.d_out, dtype=torch.float64)})
     x, context = alike(draw, s.d_query), alike(draw, s.d_context, tokens=s.T_k)
     shares_out(lambda factor, n: by_head(module(factor**2 * x[:n], context[:n]).output, s.nh))

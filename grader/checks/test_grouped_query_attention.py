@@ -17,7 +17,7 @@ from manyheads.checks import (
 
 from . import _again
 from . import _undropped as shared
-from ._shares import alike, by_head, shares_out
+from ._shares import alike, by_head, heads_alike, shares_out
 
 
 def with_sizes(s):
@@ -326,7 +326,12 @@ def test_half_precision(attempt, reference, draw):
 def attends_to_itself(attempt, draw):
     """Where all tokens are the same."""
     s = sizes_of(draw)
-    passing, x = {**GQA.weights(draw, s), "proj.weight": torch.eye(s.C, dtype=torch.float64)}, alike(draw, s.C)
+    made, x = GQA.weights(draw, s), alike(draw, s.C)
+    passing = {
+        "q.weight": heads_alike(made["q.weight"], s.nh),
+        "kv.weight": torch.cat([heads_alike(each, s.nkv) for each in made["kv.weight"].chunk(2)]),
+        "proj.weight": torch.eye(s.C, dtype=torch.float64),
+    }
     module = GQA.module(attempt, s, passing)
     shares_out(lambda factor, n: by_head(module(factor * x[:n]).output / factor, s.nh))
 

@@ -34,7 +34,7 @@ from ._cached import (
     sizes_of,
     weights_of,
 )
-from ._shares import alike, by_head, shares_out
+from ._shares import alike, by_head, qkv_alike, shares_out
 
 
 def compare(attempt, reference, s, weights, chunks, what):
@@ -296,7 +296,8 @@ def test_moves(attempt, draw):
 def attends_to_itself(attempt, draw):
     """Where all tokens are the same."""
     s = sizes_of()
-    weights = {**weights_of(draw, s.C, scale=1.0), "proj.weight": torch.eye(s.C, dtype=torch.float64)}
+    qkv = qkv_alike(weights_of(draw, s.C, scale=1.0)["qkv.weight"], s.nh)
+    weights = {"qkv.weight": qkv, "proj.weight": torch.eye(s.C, dtype=torch.float64)}
     module, x = made(attempt, s, weights), alike(draw, s.C)
     shares_out(lambda factor, n: by_head(module(factor * x[:n])["y"].output / factor, s.nh))
 

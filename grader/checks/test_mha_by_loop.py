@@ -19,7 +19,7 @@ from manyheads.checks import (
     is_cut,
 )
 
-from ._shares import alike, by_head, shares_out
+from ._shares import alike, by_head, qkv_alike, shares_out
 
 TARGET = "mha_by_loop"
 LESSONS = ((2, 8, 4, 16), (2, 5, 3, 4))  # B, T, nh, hd of the lesson and of its example
@@ -337,7 +337,10 @@ def test_device(attempt, draw):
 def attends_to_itself(attempt, draw):
     """Where all tokens are the same."""
     s = sizes_of(draw)
-    given, x = box(s.nh, draw.weights(3 * s.C, s.C), torch.eye(s.C, dtype=torch.float64)), alike(draw, s.C)
+    given, x = (
+        box(s.nh, qkv_alike(draw.weights(3 * s.C, s.C), s.nh), torch.eye(s.C, dtype=torch.float64)),
+        alike(draw, s.C),
+    )
     shares_out(lambda factor, n: by_head(attempt.call(TARGET, given, factor * x[:n]).output / factor, s.nh))
 
 
