@@ -9,7 +9,6 @@ answers, these are to blame.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import cycle
 
 from ..box.worker.answers import Output, Reply
@@ -18,7 +17,7 @@ from ..box.worker.messages import Build, Call
 from ..checks.answer import Answer, answers_of
 from ..checks.asserts import NONE, assert_finite, assert_shape
 from ..checks.implementation import Runner
-from ..checks.outcome import AttemptRaised, CheckFailed, CheckOutcome
+from ..checks.outcome import AttemptRaised, CheckFailed
 from ..checks.sanitize import kind_name
 from ..checks.transcript import Exchange, target_of
 
@@ -27,28 +26,21 @@ class AsksNothingError(Exception):
     """A check that an attempt cannot fail by not answering. That is a fault of the check."""
 
 
-@dataclass(frozen=True)
-class Withdrawn(CheckOutcome):
-    """The outcome of a check that passed, and does not count. place: the function whose answer is why."""
-
-    place: str = ""
-
-
 Kinds = tuple[frozenset[str], ...]  # what a function returns ("tensor", "float"), for each leaf of what it returns
-Why = tuple[CheckFailed | AsksNothingError, str]  # and the function whose answer it is
 
 
-def unanswered(exchanges: Sequence[Exchange], reference: Runner) -> Why | None:
-    """Return why a check with these exchanges that passed does not count, and whose answer it is; None if it counts."""
+def unanswered(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | AsksNothingError | None:
+    """Return why a check with these exchanges that passed does not count; None if it counts."""
     if not exchanges:
-        return AsksNothingError("it asks the attempt nothing"), ""
+        return AsksNothingError("it asks the attempt nothing")
     kinds: dict[str, Kinds] = {}
     answered = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
     for target in dict.fromkeys(target_of(exchange.call) for exchange in exchanges):
         due = kinds_of((e.call for e in exchanges if target_of(e.call) == target), reference)
         if due is None and target not in answered:  # else the attempt's own sizes made the call one that is refused
-            fault = f"it asks {target} for nothing that the reference answers: let it ask an allowed input, too"
-            return AsksNothingError(fault), target
+            return AsksNothingError(
+                f"it asks {target} for nothing that the reference answers: let it ask an allowed input, too"
+            )
         kinds[target] = due or ()
 
     def silence(exchange: Exchange) -> CheckFailed | None:
@@ -57,11 +49,8 @@ def unanswered(exchanges: Sequence[Exchange], reference: Runner) -> Why | None:
         raised = exchange.reply.raised
         return CheckFailed("a module is built, and never answers") if raised is None else AttemptRaised(raised)
 
-    for find in (lambda e: _of_another_kind(e, kinds[target_of(e.call)]), silence, lambda e: _not_finite(e, reference)):
-        for exchange in exchanges:
-            if failed := find(exchange):
-                return failed, target_of(exchange.call)
-    return None
+    ways = (lambda e: _of_another_kind(e, kinds[target_of(e.call)]), silence, lambda e: _not_finite(e, reference))
+    return next((failed for find in ways for exchange in exchanges if (failed := find(exchange))), None)
 
 
 def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:

@@ -34,7 +34,7 @@ from ..course import Course, Exercise
 from ..errors import CourseFault
 from .memory import Memory, RememberingRunner, Step
 from .process_ties import cpu_budget
-from .require_answer import Withdrawn, compare_with_reference, unanswered
+from .require_answer import compare_with_reference, unanswered
 from .says_something import asked_of, expect_something, has_numbers
 from .withhold import withhold
 
@@ -262,8 +262,7 @@ def _judged(check: Check, error: BaseException | None, run: CheckRun) -> CheckOu
     outcome = _ended(check, error, run)
     asked = [exchange for exchange in run.attempt.transcript if exchange.check == check.id]
     if outcome.outcome == "passed" and (why := unanswered(asked, run.reference)):
-        failed, place = why
-        return Withdrawn(**vars(outcome_of(check.unattempted, failed, asked)), place=place)
+        return outcome_of(check.unattempted, why, asked)
     return outcome
 
 

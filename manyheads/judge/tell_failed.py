@@ -27,7 +27,6 @@ from .function_results import Functions
 from .function_states import FINE, uses
 from .memory import Memory
 from .public_checks import answer_public_calls
-from .require_answer import Withdrawn
 
 IsRight = Callable[[Exchange], bool]
 
@@ -69,8 +68,6 @@ def places_of(
         if outcome.outcome == "passed":
             targets = {target_of(e.call) for e in own}
             return targets.pop() if len(targets) == 1 else ""
-        if isinstance(outcome, Withdrawn):
-            return outcome.place
         return _failed_in(own, ended.get(outcome.id), is_right)
 
     return {outcome.id: place(outcome) for outcome in outcomes}
