@@ -353,10 +353,9 @@ def dropped(attempt, draw, *, same_values, T=12, whole=False, **options):
     x[..., 0] = 1.0
     if same_values:
         weights["qkv.weight"][2 * s.C :] = torch.eye(s.C, dtype=torch.float64)[0]
-    if T == 1:  # one head's score is positive, the other's negative: whoever weighs by it is always found
-        weights["qkv.weight"][s.C : 2 * s.C] = weights["qkv.weight"][: s.C] * torch.tensor(
-            [[1.0], [-1.0]]
-        ).repeat_interleave(3, 0)
+    if T == 1:  # every head's score is positive, so that whoever weighs by it is judged alike with every draw
+        q, k, _ = (x[0] @ weights["qkv.weight"].mT).unflatten(-1, (3, s.nh, -1)).unbind(-3)
+        weights["qkv.weight"][s.C : 2 * s.C] *= (q * k).sum(-1).sign().repeat_interleave(s.C // s.nh, -1).mT
     weights["proj.weight"] = weights["proj.weight"].abs() + 0.1
     attempt = attempt.asking(random=True)
     asked = x if whole else x[:1]

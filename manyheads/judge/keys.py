@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -21,21 +19,13 @@ from ..course.model import with_neighbours
 from ..lines.find_lines import Bounds
 from ..result import ExerciseResult
 from ..submission import Submission, Unreadable, largest, read_bytes
-from ..submission.source_text import read_statements
 
 PACKAGES = ("torch", "numpy", "einops", "pytest")
 ENDS = (".py", ".ipynb")  # the suffixes of attempts
 SUFFIXES = (".py", ".yaml", ".json", ".txt")  # the suffixes of the files that the engine consists of
 ENGINE = Path(__file__).parents[1]
-SOURCES = ("solutions", "exercises", "grader")
-MAIN = "__name__ == '__main__'"
-# Modules with which a source can read files that no import names.
-_READERS = frozenset(
-    "builtins codecs ctypes fileinput glob importlib inspect io linecache mmap os pathlib pkgutil runpy shutil sqlite3 "
-    "subprocess sys tarfile tempfile zipfile zipimport".split()
-)
-_NAMES = frozenset("open exec eval compile __import__ __file__ __path__ __spec__ __loader__ __builtins__".split())
-_READS = re.compile(r"(read|load|open)(_|$)(?!state_dict)|\w*(file|txt|csv)|memmap")  # torch.load, loadtxt, read_csv
+DATA = ("solutions", "grader/checks", "grader/misconceptions")  # folders that hold sources, and perhaps what these read
+NO_DATA = (*ENDS, ".md", ".svg")
 
 
 @dataclass(frozen=True)
@@ -68,59 +58,18 @@ class GradePlan(Settings):
 def graded_from(exercise: Exercise) -> list[Path]:
     """Return every file that grading an attempt reads, beside the words of grader/texts.yaml; some may be missing.
 
-    Where a source may read further files, these are all files of the course.
+    These are sources with what they import, and all data beside solutions and checks: nobody knows which a source reads.
     """
     begun = [exercise.checks.with_name(name) for name in ("__init__.py", "conftest.py")]
     begun += [exercise.solution, exercise.misconceptions.with_name("__init__.py")]
     sources = {path for each in begun for path in with_neighbours(each)}
     sources.update(exercise.check_sources(), exercise.mutant_sources())
-    files = sources | {exercise.script, exercise.fingerprints}
-    if any(map(_reads_beyond, sources)):
-        files.update(path for name in SOURCES for path in _files_below(exercise.root / name))
-    return sorted(files)
+    data = (path for name in DATA for path in _files_below(exercise.root / name) if path.suffix not in NO_DATA)
+    return sorted({*sources, *data, exercise.script, exercise.fingerprints})
 
 
 def _files_below(root: Path) -> Iterator[Path]:
     return (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-
-
-def _reads_beyond(path: Path) -> bool:
-    """Return whether this source may read more of the course than itself and its neighbours. In doubt it may."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return False
-    except (OSError, ValueError):
-        return True
-    parts = read_statements(text)
-    graded = (part for part in parts if not isinstance(part, ast.If) or part.orelse or ast.unparse(part.test) != MAIN)
-    unknown = not parts and any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines())
-    return unknown or any(_is_beyond(node, path) for part in graded for node in ast.walk(part))
-
-
-def _is_beyond(node: ast.AST, path: Path) -> bool:
-    match node:
-        case ast.Import(names=names):
-            return not all(_is_outside(alias.name, path) for alias in names)
-        case ast.ImportFrom(level=0, module=str(module), names=names):
-            return not _is_outside(module, path) or any(_READS.match(alias.name) for alias in names)
-        case ast.ImportFrom(level=1, module=module, names=names):
-            beside = [module.split(".")[0]] if module else [alias.name for alias in names]
-            return not all(path.with_name(f"{name}.py").exists() for name in beside)
-        case ast.ImportFrom():
-            return True
-        case ast.Name(id=name):
-            return name in _NAMES
-        case ast.Attribute(attr=name):
-            return bool(_READS.match(name))
-    return False
-
-
-def _is_outside(module: str, path: Path) -> bool:
-    name = module.split(".")[0]
-    above = path.parents[:3]  # the folder, the one that holds it, and the course's, from which commands are run
-    in_course = any((folder / name).is_dir() or (folder / f"{name}.py").exists() for folder in above)
-    return name == ENGINE.name or (name not in _READERS and not in_course)
 
 
 @dataclass(frozen=True)

@@ -338,7 +338,7 @@ def _demands(
     if asked := asked_of(exchanges, reference):
         if not asked.is_right:
             yield demand("says something", expect_something, "attempt", target=target, asked=asked)
-            if condition:
+            if condition and asked.is_drawn:
                 yield demand("counts", condition, "attempt", "draw")
     elif any(has_numbers(reference.execute(exchange.call)) for exchange in exchanges):
         yield demand("gives numbers", _gives_no_numbers, "attempt", target=target)

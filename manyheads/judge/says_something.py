@@ -112,12 +112,13 @@ def expect_something(attempt: Implementation, target: str, asked: Asked) -> None
         _expect_to_go_by_sizes(target, asked)
     elif asked.compares or asked.tells:
         kind, copied = _copied(answers[0].reply, asked.calls[0])
-        adds_up = asked.is_drawn and _add_up(mine, TOLERANCE)
+        adds_up = _add_up(mine, TOLERANCE) and (asked.is_drawn or not asked.compares)
         is_copy = kind == COPY or (kind == MOVED and adds_up)  # else some are chosen by their size
         expect(not is_copy or kind == asked.kind, f"{target} {copied}")
         expect(not _is_same(mine[0], mine[1]), f"{target} gives {_in_words(mine[0])}, whatever it is given")
         told = "compares nothing: each number that it is given adds the same to its answer, whatever the others are"
-        is_sum = asked.compares and adds_up and not _goes_number_by_number(attempt, asked.calls[0], mine[0])
+        is_sum = asked.compares and adds_up and not _has_nan(answers[0].reply)
+        is_sum = is_sum and not _goes_number_by_number(attempt, asked.calls[0], mine[0])
         expect(not is_sum, f"{target} {told}")
 
 
@@ -164,6 +165,10 @@ def numbers_of(reply: Reply, infinite: float = 0.0) -> Tensor:
     rows = [out.tensor.detach().double().flatten() for out in reply.outputs if out.tensor is not None]
     row = torch.cat(rows) + 0.0  # no number is −0
     return torch.where(row.abs() < HUGE, row, infinite) if row.numel() > 1 else row
+
+
+def _has_nan(reply: Reply) -> bool:
+    return any(out.tensor is not None and bool(out.tensor.isnan().any()) for out in reply.outputs)
 
 
 def _shapes(reply: Reply) -> list[torch.Size]:

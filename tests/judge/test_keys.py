@@ -139,24 +139,11 @@ def test_an_exercises_row_and_its_number_are_in_its_key_alone(course: Path) -> N
     assert changed(course, edit(lambda rows: rows.insert(2, row("middle")))) == {"mode"}  # its file is 04_mode now
 
 
-@pytest.mark.parametrize("source", [
-    "from pathlib import Path\n", "import os.path\n", "DATA = open('numbers.txt').read()\n",
-    "import torch\nX = torch.load('numbers.pt')\n", "HERE = __file__\n",
-    "from torch import load\n", "import numpy as np\nX = np.loadtxt('x')\n", "from grader import helpers\n",
-    "import _sizes\n", "from ..misconceptions import total\n", "from .data import X\n", "exec('')\n", "def (\n",
-    "if __name__ != '__main__':\n    X = open('numbers.txt').read()\n",
-    "if __name__ == '__main__':\n    pass\nelse:\n    X = open('numbers.txt').read()\n",
-])  # fmt: skip
-def test_where_a_source_may_read_more_every_file_of_the_course_is_in_its_key(course: Path, source: str) -> None:
-    write(course / "grader/checks/_sizes.py", source)
-    write(course / "grader/numbers.txt", "1\n")
-    assert changed(course, lambda: write(course / "grader/numbers.txt", "2\n")) == {"mean"}
-
-
-def test_what_runs_for_who_starts_the_file_alone_reads_nothing_when_graded(course: Path) -> None:
-    write(course / "grader/checks/_sizes.py", 'if __name__ == "__main__":\n    print(open("numbers.txt").read())\n')
-    write(course / "grader/numbers.txt", "1\n")
-    assert changed(course, lambda: write(course / "grader/numbers.txt", "2\n")) == set()
+def test_data_beside_the_sources_are_in_every_key(course: Path) -> None:
+    everybody = {"mean", "median", "total"}
+    assert changed(course, lambda: write(course / "grader/checks/numbers.txt", "1\n")) == everybody
+    assert changed(course, lambda: write(course / "grader/checks/numbers.txt", "2\n")) == everybody
+    assert changed(course, lambda: write(course / "solutions/averages/figures/mean.svg", "<svg/>")) == set()
 
 
 def test_how_it_is_graded_is_in_every_key(course: Path) -> None:
