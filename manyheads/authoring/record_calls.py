@@ -15,54 +15,22 @@ from torch import Tensor
 
 from ..box.worker.answers import Output, Reply
 from ..box.worker.messages import Build, Call, Entries, StandIn
-from ..checks.cast import map_call, rounded
+from ..checks.cast import rounded
 from ..checks.draw import Drawn
-from ..checks.implementation import LocalRunner, Runner
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange
 from ..course import CourseError, Exercise
 from ..diagnosis.family import Namespace
-from ..diagnosis.fingerprint import PLAIN, ReplyFingerprint, fingerprint_beside, fingerprint_of, has_no_numbers
-from ..diagnosis.observe import Expected, first_of, is_of_copies, settled
+from ..diagnosis.fingerprint import PLAIN, ReplyFingerprint, fingerprint_of
+from ..diagnosis.observe import Expected, first_of, is_of_copies
 from ..diagnosis.varying_answers import are_alike
 from ..judge.run_checks import Catalogue
 from .asked_aspects import Groups, groups_of
+from .question import VALUES, Question
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 PUBLIC = b"public inputs: drawn without the course's secret"  # in place of the secret
-FEW = 2  # copies
-
-
-@dataclass(frozen=True)
-class SettledRunner(LocalRunner):
-    """Runs trusted code, and replies with what is recorded: of many copies, the extremes.
-
-    Code that raises for two copies is not asked for hundreds: it raises there, too, and a mask sized by the batch takes 2 GiB.
-    """
-
-    def execute(self, call: Call) -> Reply:
-        """Answer a call; of many copies, answer with the extremes."""
-        return settled(call, self.unsettled(call))
-
-    def unsettled(self, call: Call) -> Reply:
-        """Answer a call about all copies."""
-        if is_of_copies(call) and call.cotangent is None:
-            few = super().execute(_of_few(call))
-            if few.raised is not None:
-                return few
-        return super().execute(call)
-
-
-def _of_few(call: Call, few: int = FEW) -> Call:
-    """Return the same call about a few of the copies."""
-    many = next(len(value) for value in call.args if isinstance(value, Tensor))
-
-    def change(value: object) -> object:
-        is_of_all = isinstance(value, Tensor) and value.dim() > 0 and len(value) == many
-        return value[:few] if is_of_all else value  # type: ignore[index]
-
-    return call.map(change)
 
 
 @dataclass(frozen=True)
@@ -75,12 +43,17 @@ class RecordedCalls:
 
     outcomes: tuple[CheckOutcome, ...]
     asked_by: tuple[str, ...]
-    calls: tuple[Call, ...]
+    questions: tuple[Question, ...]
     replies: tuple[Reply, ...]
     right: tuple[ReplyFingerprint, ...]
     expected: tuple[Expected, ...]
     groups: Mapping[str, Groups]
     drawn: tuple[Drawn, ...] = ()
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls themselves."""
+        return tuple(question.call for question in self.questions)
 
     def of(self, check: str) -> list[int]:
         """Return the indices of a check's calls."""
@@ -89,19 +62,20 @@ class RecordedCalls:
 
 def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     """Return the calls of an exercise. Raises what `right_answers` raises."""
-    reference = SettledRunner(catalogue.reference(exercise).namespace)
+    reference = catalogue.reference(exercise).namespace
     drawn: list[Drawn] = []
     outcomes, transcript = right_answers(catalogue, exercise, drawn)
     small = [(e.check, rounded(e.call)) for e in transcript if _elements(e.call) <= ELEMENTS_LIMIT]
     asked = [(check, call) for check, call in small if is_deterministic(reference, call)]
     asked_by, calls = tuple(check for check, _ in asked), tuple(call for _, call in asked)
-    replies = tuple(map(reference.execute, calls))
+    questions = tuple(map(Question, calls))
+    replies = tuple(question.answer(reference) for question in questions)
     expected = tuple(map(_expected, calls, replies))
     own = {o.id: [i for i, check in enumerate(asked_by) if check == o.id] for o in outcomes}
     return RecordedCalls(
         outcomes=tuple(outcomes),
         asked_by=asked_by,
-        calls=calls,
+        questions=questions,
         replies=replies,
         right=tuple(map(fingerprint_of, replies)),
         expected=expected,
@@ -171,55 +145,13 @@ def _elements(call: Call) -> int:
     return sum(count(v) for v in (*call.given, *call.cotangents))
 
 
-VALUES = ("outputs", "gradients")
-NUDGE, NARROW_NUDGE = 1e-9, 2e-6  # relative changes of the inputs, larger than a rounding error: in float64, in float32
-# By how much of that, in turn: up or down, a number near the middle between two roundings is moved to the other side.
-DRAWS, NARROW_DRAWS = (1.0,), (1.0, -1.0, 1.0, -1.0)
-
-
-def is_drawn(call: Call) -> bool:
-    """Return whether chance may decide a reply to the call."""
-    return call.random or (isinstance(call.subject, Build) and call.subject.training)
-
-
-def is_deterministic(runner: Runner, call: Call) -> bool:
+def is_deterministic(namespace: Namespace, call: Call) -> bool:
     """Return whether the reply is the same for another random seed."""
-    if not is_drawn(call):
+    if not Question(call).is_drawn:
         return True
-    first, second = (fingerprint_of(runner.execute(dataclasses.replace(call, seed=call.seed + n))) for n in range(2))
+    asked = (Question(dataclasses.replace(call, seed=call.seed + n)) for n in range(2))
+    first, second = (fingerprint_of(each.answer(namespace)) for each in asked)
     return first.agrees(second, VALUES)
-
-
-def is_fixed(namespace: Namespace, call: Call, found: ReplyFingerprint, right: ReplyFingerprint) -> bool:
-    """Return whether neither chance nor rounding decides this reply to the call, as in a division by a sum that cancels.
-
-    Another processor computes other numbers there. right: the reference's reply.
-    """
-    if found.raised and not is_drawn(call):
-        return True
-    if found.raised == "other":  # it agrees with nothing
-        return False
-    if found.raised and is_of_copies(call):
-        call = _of_few(call, FEW + 1)  # where sizes depend on how many there are, they are others
-    only_values = not (isinstance(call.subject, Build) and call.subject.report) and not has_no_numbers(right)
-    runner, facets = SettledRunner(namespace, only_values=only_values), VALUES if only_values else None
-    call = dataclasses.replace(call, seed=call.seed + is_drawn(call), watch=call.watch and not only_values)
-    is_wide = call.dtype in (None, "float64") and call.autocast is None and {*found.dtype} <= {"float64"}
-    nudge, draws = (NUDGE, DRAWS) if is_wide else (NARROW_NUDGE, NARROW_DRAWS)
-
-    def nudged(place: int) -> Reply:
-        generator = torch.Generator().manual_seed(place // 2)  # the same numbers for both ways
-
-        def change(tensor: Tensor) -> Tensor:
-            if not tensor.is_floating_point() or tensor.device.type == "meta":
-                return tensor
-            noise = torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype)
-            return tensor * (1 + draws[place] * nudge * noise)
-
-        return runner.execute(map_call(call, change))
-
-    replies = map(nudged, range(len(draws)))
-    return all(found.is_same(fingerprint_beside(right, call, reply), facets) for reply in replies)
 
 
 def is_same_reply(a: Reply, b: Reply) -> bool:

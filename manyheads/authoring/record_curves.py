@@ -12,10 +12,11 @@ from ..checks.projection import PROJECTIONS
 from ..checks.transcript import target_of
 from ..diagnosis.agree import is_comparable
 from ..diagnosis.bank import Bank
-from ..diagnosis.family import Curve, Family, Form, form_of, numbers_of
+from ..diagnosis.family import Curve, Family, Form, Namespace, form_of, numbers_of
 from ..diagnosis.fingerprint import ReplyFingerprint, fingerprint_beside
 from ..diagnosis.same_places import sizes_of
-from .record_calls import VALUES, RecordedCalls, SettledRunner
+from .question import VALUES
+from .record_calls import RecordedCalls
 
 CALLS, TENSORS = 6, 4  # the most calls of a family, and the most tensors of an answer
 COARSE = 12  # of so many numbers one is asked of all calls
@@ -28,21 +29,21 @@ def recorded_curves(bank: Bank, recorded: RecordedCalls) -> tuple[Curve, ...]:
 
 
 def _curve(family: Family, recorded: RecordedCalls) -> Curve:
-    every = range(len(recorded.calls))
-    runners = [SettledRunner(family.mutant(point), only_values=True) for point in family.grid]
-    coarse = [[_answer(each, recorded, i) for i in every] for each in runners[COARSE // 2 :: COARSE]]
+    every = range(len(recorded.questions))
+    mutants = [family.mutant(point) for point in family.grid]
+    coarse = [[_answer(each, recorded, i) for i in every] for each in mutants[COARSE // 2 :: COARSE]]
     speaks = frozenset(i for i in every if any(not row[i].is_same(recorded.right[i], VALUES) for row in coarse))
     known = {i: [row[i] for row in coarse] for i in every if _can_be_recorded(recorded, i)}
     calls = _chosen(recorded, known)
-    columns = [[_answer(each, recorded, i) for each in runners] for i in calls]
+    columns = [[_answer(each, recorded, i) for each in mutants] for i in calls]
     forms = [_commonest([form_of(each) for each in column]) for column in columns]
     answers = [_numbers(column, form) for column, form in zip(columns, forms, strict=True)]
     return Curve(family.id, family.step, tuple(calls), tuple(forms), tuple(answers), speaks)
 
 
-def _answer(runner: SettledRunner, recorded: RecordedCalls, index: int) -> ReplyFingerprint:
-    call = recorded.calls[index]
-    return fingerprint_beside(recorded.right[index], call, runner.execute(call))
+def _answer(mutant: Namespace, recorded: RecordedCalls, index: int) -> ReplyFingerprint:
+    question = recorded.questions[index]
+    return fingerprint_beside(recorded.right[index], question.call, question.answer(mutant, only_values=True))
 
 
 def _chosen(recorded: RecordedCalls, known: Mapping[int, Sequence[ReplyFingerprint]]) -> list[int]:
@@ -63,7 +64,7 @@ def _chosen(recorded: RecordedCalls, known: Mapping[int, Sequence[ReplyFingerpri
 
 
 def _can_be_recorded(recorded: RecordedCalls, index: int) -> bool:
-    call, right = recorded.calls[index], recorded.right[index]
+    call, right = recorded.questions[index].call, recorded.right[index]
     numbers = len(numbers_of(right))
     return is_comparable(call) and call.cotangent is None and 0 < numbers <= TENSORS * PROJECTIONS
 
@@ -74,7 +75,7 @@ def _told_apart(replies: Sequence[ReplyFingerprint]) -> int:
 
 
 def _sizes(recorded: RecordedCalls, index: int) -> set[tuple[str, int]]:
-    call = recorded.calls[index]
+    call = recorded.questions[index].call
     return {(target_of(call), size) for size in sizes_of(call)}
 
 
