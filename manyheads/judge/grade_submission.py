@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -26,7 +27,7 @@ from ..result import ExerciseResult, FunctionResult, Outcome, ProvedLine, Result
 from ..submission import AttemptSource, Submission, code_digest, read_exercise
 from ..submission.standing import told_of_file
 from .attempt_runner import AttemptRunner
-from .cures import cure
+from .cures import are_the_cause, as_note, cure, stopped_parts
 from .function_results import Functions, with_start
 from .keys import Settings as Settings
 from .keys import versions_of
@@ -35,7 +36,6 @@ from .process_ties import cpu_budget
 from .prove_line import Failure, RunChecks, prove_lines
 from .public_checks import check_result
 from .run_checks import CheckRun, GraderFault, HiddenChecks, points_fault
-from .stopped_parts import are_the_cause, as_note, stopped_parts
 from .tell_failed import ask_public_calls, places_of, with_hidden_checks
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
@@ -231,24 +231,26 @@ class Judge:
         recording = self._recording(exercise) if self._settings.diagnoses else None
         if recording is None:
             return None
-        try:
+        with self._noting(f"{source.name}: what it is told"):
             return ask_public_calls(recording, self._box, limits, source, exercise, memory)
-        except Exception as error:  # the points stand without it
-            self.faults.append(sanitize(f"{source.name}: what it is told: {type(error).__name__}: {error}"))
-            return None
+        return None
 
     def _lines(
         self, failure: Failure, limits: Limits, reference: RememberingRunner, run: RunChecks
     ) -> tuple[ProvedLine, ...]:
         """Return the lines where the attempt goes wrong. Not on a GPU, where a process takes seconds to start."""
-        if not self._settings.lines or self._settings.device != "cpu":
-            return ()
+        if self._settings.lines and self._settings.device == "cpu":
+            with self._noting(f"{failure.source.name}: a search for its line"):
+                return prove_lines(self._box, limits, failure, reference, run, self._settings.bounds)
+        return ()
+
+    @contextmanager
+    def _noting(self, what: str) -> Iterator[None]:
+        """Note what breaks in the block as a fault of the grader: the points stand without it."""
         try:
-            return prove_lines(self._box, limits, failure, reference, run, self._settings.bounds)
-        except Exception as error:  # the verdict stands without it
-            what = f"{failure.source.name}: a search for its line"
+            yield
+        except Exception as error:
             self.faults.append(sanitize(f"{what}: {type(error).__name__}: {error}"))
-            return ()
 
     def _memory(self, exercise: Exercise, seed: int) -> Memory:
         if exercise.id not in self._memories or self._memories[exercise.id][0] != seed:

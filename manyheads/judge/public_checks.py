@@ -25,9 +25,9 @@ from ..diagnosis.recording import PublicCheck, Recording
 from ..result import CheckResult, Outcome
 from ..submission.standing import INTERFACE
 from ..submission.unwritten import UNTOUCHED, is_unwritten
-from .advice import in_another_order
 from .attempt_runner import AttemptRunner
 from .axes import Signatures
+from .cures import in_another_order
 from .function_results import Functions, arguments_due, describe_exception, evidence_of, functions_of
 
 Attempt = AttemptRunner | LocalRecordingRunner

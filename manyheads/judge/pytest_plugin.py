@@ -20,7 +20,7 @@ from ..submission import read_attempt
 from .attempt_runner import AttemptRunner
 from .run_checks import CheckRun, check_of, is_for_another_device, register_mark, run_checks
 
-__all__ = ["attempt", "draw", "hidden_box", "hidden_run", "pytest_addoption", "pytest_collection_modifyitems"]
+__all__ = ["attempt", "draw", "hidden_box", "pytest_addoption", "pytest_collection_modifyitems"]
 __all__ += ["pytest_configure", "pytest_pyfunc_call", "reference"]
 
 HANG_SECONDS = 300.0  # for one check
@@ -53,7 +53,7 @@ def hidden_box() -> Iterator[Box]:
 
 
 @pytest.fixture(scope="module")
-def hidden_run(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[CheckRun]:
+def attempt(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[CheckRun]:
     """Yield the attempt at the exercise of this file of checks, and the reference."""
     option = request.config.getoption("--attempt")
     if option is None:
@@ -75,12 +75,11 @@ def hidden_run(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[Chec
 
 
 @pytest.fixture
-def attempt(hidden_run: CheckRun) -> CheckRun:
-    """Return what all checks share: `pytest_pyfunc_call` makes the fixtures of it."""
-    return hidden_run
+def reference() -> None:
+    """Return nothing: `pytest_pyfunc_call` makes the fixtures of what all checks share."""
 
 
-reference = draw = attempt
+draw = reference
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,22 +1,36 @@
-"""Whether an attempt answered: without answers a check does not pass.
+"""Whether an attempt answered, and whether its answers say something: without, a check does not pass.
 
 Some checks ask for what an attempt without any answer also does: leave an argument unchanged, or refuse an input. So
 every function and class that the check called must have returned what the reference returns, a tensor or a number, at
-least once, and never anything else. A refusal counts only if an allowed input was answered too. Where a check breaks on strange
-answers, these are to blame.
+least once, and never anything else. A refusal counts only if an allowed input was answered too. Where a check breaks on
+strange answers, these are to blame.
+
+A check of form (dtype, device, unchanged arguments) sees no numbers, so zeros would pass it. Four calls tell, with the
+sizes of one that a check has made: a, b, c and d, where a + b = c + d, number by number. Where the reference compares
+numbers with each other, its answers do not add up like this, and those of whoever compares nothing do: zeros, copies,
+running means. Where the reference compares nothing, other numbers need another answer, which is no copy of them.
+
+The calls are asked like those of a check, with numbers like theirs. Whoever raises at one of them has not answered, and
+whoever answers the first one otherwise when it comes again has answered by chance. So what an attempt leaves open is
+nothing. Whoever is right where this could be seen is asked nothing. A course asks more of a function in COUNTS_IF.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import cycle
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from ..box.worker.answers import Output, Reply
 from ..box.worker.form import OPAQUE
 from ..box.worker.messages import Build, Call
 from ..checks.answer import Answer, answers_of
-from ..checks.asserts import NONE, assert_finite, assert_shape
-from ..checks.implementation import Runner
+from ..checks.asserts import NONE, TOLERANCE, assert_finite, assert_shape, difference, expect, label
+from ..checks.implementation import Implementation, Runner
 from ..checks.outcome import AttemptRaised, CheckFailed
 from ..checks.sanitize import kind_name
 from ..checks.transcript import Exchange, target_of
@@ -143,3 +157,227 @@ def _compare(call: Call, mine: Reply, right: Reply) -> None:
     for name, gradient in right.gradients.items():
         if gradient is not None and (other := mine.gradients.get(name)) is not None:
             assert_shape(other, gradient.shape, "a gradient")
+
+
+MUCH = (
+    1e-2  # of the largest number: by so much the reference's answers differ, or fail to add up, where that is to tell
+)
+RIGHT = 1e-4  # of it: so near to the right answer nobody comes by chance
+FEW = 100  # numbers: of so few, one that chance changes is enough, and whether they are like the right ones is chance
+RELATED = 25.0  # by so much noise is like the right answer once in a million times, however large both are
+BY_CHANCE = 0.7  # of what other numbers change: by more the same call, asked again, changes noise alone
+HUGE, INFINITE = 1e6, 1e3  # from HUGE on a number is as good as infinite: it hides a score, and its size says nothing
+SMALLER = 0.75  # the other numbers are the first ones, moved and so much smaller: they stay within what a check draws
+TRIED = 8  # calls of a function, until the reference's answers to four like one of them tell
+COPY, MOVED = "copy", "moved"  # an argument as it is; its numbers in other places, or some of them
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Four calls with the reference's answers; where a function is given no numbers, one call.
+
+    answers: of the attempt to calls of the checks, with the reference's: to the first of these four, or to all of them.
+    """
+
+    calls: tuple[Call, ...]
+    right: tuple[Reply, ...]
+    answers: tuple[tuple[Reply, Reply], ...]
+
+    @property
+    def compares(self) -> bool:
+        """Whether the reference compares numbers, so that its answers do not add up."""
+        return len(self.calls) > 1 and not _add_up([*map(numbers_of, self.right)], MUCH)
+
+    @property
+    def tells(self) -> bool:
+        """Whether the reference's answer goes by the numbers, and is no copy of them."""
+        changes = len(self.calls) > 1 and difference(numbers_of(self.right[1]), numbers_of(self.right[0])) > MUCH
+        return changes and self.kind != COPY
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether its numbers are of many kinds: of a few, each often, a weighted sum may be a plain one by chance."""
+        return all(2 * value.unique().numel() > value.numel() for value in _numbers_given(self.calls[0]))
+
+    @property
+    def kind(self) -> str:
+        """In which way the right answer is a copy of an argument."""
+        return _copied(self.right[0], self.calls[0])[0]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the attempt's answers are the reference's, where these tell."""
+        is_same = all(
+            _shapes(mine) == _shapes(right) and difference(numbers_of(mine), numbers_of(right)) <= RIGHT
+            for mine, right in self.answers
+        )
+        return is_same and (len(self.calls) == 1 or self.compares or self.tells)
+
+
+def asked_of(exchanges: Sequence[Exchange], reference: Runner) -> Asked | None:
+    """Return the calls that tell most of the function with these exchanges; None where it never answered with numbers."""
+    tried: list[Asked] = []
+    for exchange in (each for each in exchanges if has_numbers(each.reply)):
+        alone: dict[str, Any] = dict.fromkeys(("second", "watch", "memory"), False)
+        alone |= {"cotangent": None, "most_operations": None, "runs": 1}
+        calls = _four_like(replace(exchange.call, **alone))
+        right = tuple(reply for call in calls if has_numbers(reply := reference.execute(call)))
+        if len(right) == len(calls) and len({numbers_of(each).shape for each in right}) == 1:
+            tried.append(Asked(calls, right, ((exchange.reply, right[0]),)))
+            if tried[-1].compares or len(tried) == TRIED:
+                break
+    best = max(tried, key=lambda each: (each.compares, each.tells, len(each.calls)), default=None)
+    if best is None or len(best.calls) > 1:
+        return best
+    both = [(exchange.reply, reference.execute(exchange.call)) for exchange in exchanges]
+    return replace(best, answers=tuple(pair for pair in both if all(map(has_numbers, pair))))
+
+
+def expect_something(attempt: Implementation, target: str, asked: Asked | None) -> None:
+    """Fail where the function of this name says nothing. asked: None where it never answered with numbers."""
+    if asked is None:
+        raise CheckFailed(f"{target} never gives numbers")
+    answers = [attempt.ask(call) for call in (*asked.calls, asked.calls[0])]
+    for answer in answers:
+        answer.must_return()
+    *mine, again = (numbers_of(answer.reply) for answer in answers)
+    expect(len({each.shape for each in (*mine, again)}) == 1, f"{target} gives another shape each time")
+    by_chance, by_input = (float((mine[0] - other).norm()) for other in (again, mine[-1]))
+    if by_chance > TOLERANCE * float(again.norm()):
+        is_noise = again.numel() < FEW or by_chance > BY_CHANCE * by_input
+        expect(not is_noise, f"{target} gives another answer each time, whatever it is given")
+    if len(mine) == 1:
+        _expect_to_go_by_sizes(target, asked)
+    elif asked.compares or asked.tells:
+        kind, copied = _copied(answers[0].reply, asked.calls[0])
+        adds_up = _add_up(mine, TOLERANCE) and (asked.is_drawn or not asked.compares)
+        is_copy = kind == COPY or (kind == MOVED and adds_up)  # else some are chosen by their size
+        expect(not is_copy or kind == asked.kind, f"{target} {copied}")
+        is_same = difference(mine[0], mine[1], max(1e-30, float(mine[0].abs().max()))) <= TOLERANCE
+        expect(not is_same, f"{target} gives {_in_words(mine[0])}, whatever it is given")
+        told = "compares nothing: each number that it is given adds the same to its answer, whatever the others are"
+        has_nan = any(out.tensor is not None and bool(out.tensor.isnan().any()) for out in answers[0].reply.outputs)
+        is_sum = asked.compares and adds_up and not has_nan
+        is_sum = is_sum and not _goes_number_by_number(attempt, asked.calls[0], mine[0])
+        expect(not is_sum, f"{target} {told}")
+
+
+def _expect_to_go_by_sizes(target: str, asked: Asked) -> None:
+    """Of a function that is given no numbers: its answers change, and have something of the right ones."""
+    pairs = [tuple(numbers_of(reply, INFINITE) for reply in both) for both in asked.answers]
+    single = [(float(mine), float(right)) for mine, right in pairs if mine.numel() == right.numel() == 1]
+    values, due = ({each[i] for each in single} for i in (0, 1))
+    expect(len(values) != 1 or len(due) == 1, f"{target} gives the same answer, whatever it is given")
+    varied = [i for i, (_, right) in enumerate(pairs) if right.unique().numel() > 1]
+    constant = [_is_constant(pairs[i][0], asked.answers[i][0]) for i in varied]
+    told = f"{target} gives {_in_words(pairs[varied[0]][0]) if varied else ''}, whatever it is given"
+    expect(not varied or not all(constant), told)
+    large = [pairs[i] for i in varied if len(pairs[i][1]) >= FEW and pairs[i][0].shape == pairs[i][1].shape]
+    told = f"what {target} gives has nothing to do with what it is given"
+    expect(not large or max(_relation(*pair) for pair in large) >= RELATED, told)
+
+
+def _relation(mine: Tensor, right: Tensor) -> float:
+    """Return how surely one goes by the other: about 1 for noise, however large it is."""
+    return len(mine) * float(torch.corrcoef(torch.stack([mine, right]))[0, 1].nan_to_num()) ** 2
+
+
+def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) -> bool:
+    """Return whether one number of each argument changes one of the answer: masked scores do, where a softmax is missing."""
+
+    def change(value: Any) -> object:
+        if not _is_of_numbers(value):
+            return value
+        return torch.where(torch.arange(value.numel()).view(value.shape) == value.numel() // 2, value + 1, value)
+
+    changed = attempt.ask(call.map(change))
+    changed.must_return()
+    return 0 < int((numbers_of(changed.reply) != answer).sum()) <= len(_numbers_given(call))
+
+
+def has_numbers(reply: Reply) -> bool:
+    """Return whether something came, and numbers with it: on the meta device there are none."""
+    return reply.raised is None and any(out.tensor is not None for out in reply.outputs)
+
+
+def numbers_of(reply: Reply, infinite: float = 0.0) -> Tensor:
+    """Return all numbers of an answer in one row. infinite: what stands for each that is infinite or NaN."""
+    rows = [out.tensor.detach().double().flatten() for out in reply.outputs if out.tensor is not None]
+    row = torch.cat(rows) + 0.0  # no number is −0
+    return torch.where(row.abs() < HUGE, row, infinite) if row.numel() > 1 else row
+
+
+def _shapes(reply: Reply) -> list[torch.Size]:
+    return [out.tensor.shape for out in reply.outputs if out.tensor is not None]
+
+
+def _four_like(call: Call) -> tuple[Call, ...]:
+    """Return the call and three like it, with a + b = c + d; the call alone where no numbers are given."""
+    generator = torch.Generator().manual_seed(0)
+
+    def shuffled(tensor: Tensor) -> Tensor:
+        return tensor.flatten()[torch.randperm(tensor.numel(), generator=generator)].view(tensor.shape)
+
+    found = [(SMALLER * shuffled(value), shuffled(value) / 2) for value in _numbers_given(call)]
+    if not found:
+        return (call,)
+
+    def changed(which: int) -> Call:
+        drawn = iter(found)
+
+        def change(value: Any) -> object:
+            if not _is_of_numbers(value):
+                return value
+            other, apart = next(drawn)
+            return (other, (value + other) / 2 + apart, (value + other) / 2 - apart)[which]
+
+        return call.map(change)
+
+    return (call, *map(changed, range(3)))
+
+
+def _numbers_given(call: Call) -> list[Tensor]:
+    return [value for value in call.arguments.values() if isinstance(value, Tensor) and _is_of_numbers(value)]
+
+
+def _is_of_numbers(value: object) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point() and not value.is_meta
+
+
+def _add_up(answers: Sequence[Tensor], tolerance: float) -> bool:
+    a, b, c, d = answers
+    scale = max(float(each.abs().max()) if each.numel() else 0.0 for each in answers)
+    return difference(a + b, c + d, scale) <= tolerance
+
+
+def _in_words(numbers: Tensor) -> str:
+    is_one = numbers.numel() > 1 and bool((numbers == numbers[0]).all())
+    return f"{float(numbers[0]):.4g} in every place" if is_one else "the same answer"
+
+
+def _is_constant(numbers: Tensor, reply: Reply) -> bool:
+    """Return whether it is one number throughout, or the identity matrix."""
+    shape = next(out.tensor.shape for out in reply.outputs if out.tensor is not None)
+    is_table = len(shape) > 1 and numbers.numel() == shape.numel()
+    identity = torch.eye(*shape[-2:]).double().expand(shape).flatten() if is_table else None
+    return bool((numbers == numbers[0]).all()) or (identity is not None and torch.equal(numbers, identity))
+
+
+def _copied(reply: Reply, call: Call) -> tuple[str, str]:
+    """Return in which way an answer is a copy of an argument, and what is to be said of it; "" where it is none."""
+    tensor = next(out.tensor for out in reply.outputs if out.tensor is not None)
+    row = tensor.flatten().float()  # the attempt may have been asked in float32
+    for name, given in call.arguments.items():
+        if isinstance(given, Tensor) and _is_of_numbers(given) and row.numel() > 1:
+            if given.shape == tensor.shape and torch.equal(row, given.flatten().float()):
+                return COPY, f"gives back {label(name)}, unchanged"
+            if _are_of(row, given.flatten().float()):
+                return MOVED, f"gives back numbers of {label(name)}, and has computed nothing"
+    return "", ""
+
+
+def _are_of(row: Tensor, given: Tensor) -> bool:
+    """Return whether all are of these, in another order, or some of them, each perhaps several times."""
+    if row.numel() == given.numel() and torch.equal(row.sort().values, given.sort().values):
+        return True
+    return bool((given == row[0]).any()) and bool(torch.isin(row, given).all())

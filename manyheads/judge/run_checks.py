@@ -34,8 +34,7 @@ from ..course import Course, Exercise
 from ..errors import CourseFault
 from .memory import Memory, RememberingRunner, Step
 from .process_ties import cpu_budget
-from .require_answer import compare_with_reference, unanswered
-from .says_something import asked_of, expect_something, has_numbers
+from .require_answer import asked_of, compare_with_reference, expect_something, has_numbers, unanswered
 from .withhold import withhold
 
 FIXTURES = ("attempt", "reference", "draw")
@@ -249,46 +248,44 @@ class Catalogue:
 
 
 def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
-    """Return the outcomes of these checks, in their order; the attempt's transcript stands in that order, too."""
-    outcomes = run_concurrently(checks, run, lambda check, error: _judged(check, error, run))
+    """Return the outcomes of these checks, in their order; the attempt's transcript stands in that order, too.
+
+    A check passes only on answers, and on those of functions that say something.
+    """
+
+    def judged(check: Check, error: BaseException | None) -> CheckOutcome:
+        return outcome_of(check.unattempted, error or unanswered(_asked_by(check.id, run), run.reference), run)
+
+    outcomes = run_concurrently(checks, run, judged)
     outcomes = _of_what_says_something(outcomes, checks[0].conditions if checks else {}, run)
     order = {check.id: place for place, check in enumerate(checks)}
     run.attempt.transcript.sort(key=lambda exchange: order.get(exchange.check, -1))
     return outcomes
 
 
-def _judged(check: Check, error: BaseException | None, run: CheckRun) -> CheckOutcome:
-    """As `_ended`; but a check passes only on answers."""
-    outcome = _ended(check, error, run)
-    asked = [exchange for exchange in run.attempt.transcript if exchange.check == check.id]
-    if outcome.outcome == "passed" and (why := unanswered(asked, run.reference)):
-        return outcome_of(check.unattempted, why, asked)
-    return outcome
+def _asked_by(check: str, run: CheckRun) -> list[Exchange]:
+    return [exchange for exchange in run.attempt.transcript if exchange.check == check]
 
 
-def _ended(check: Check, error: BaseException | None, run: CheckRun) -> CheckOutcome:
-    """As `outcome_of`; but where a check broke, the answers may be to blame."""
-    asked = [exchange for exchange in run.attempt.transcript if exchange.check == check.id]
-    outcome = outcome_of(check.unattempted, error, asked)
-    if outcome.fault and (differs := compare_with_reference(asked, run.reference)):
-        return outcome_of(check.unattempted, differs, asked)
-    return outcome
+def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) -> CheckOutcome:
+    """Return the outcome, as a student may read it, of a check that ended with this exception, or without one.
 
-
-def outcome_of(check: CheckOutcome, error: BaseException | None, asked: Sequence[Exchange]) -> CheckOutcome:
-    """Return the outcome, as a student may read it, of a check that ended with this exception, or without one."""
+    Where it broke, the answers that it got may be to blame.
+    """
     if error is None:
         return replace(check, outcome="passed")
     if isinstance(error, AttemptRaised):
         evidence = ". ".join(filter(None, (explain(error.raised), error.due)))
         return replace(check, outcome="error", evidence=evidence, raised=error.raised)
     if isinstance(error, CheckFailed):
-        evidence = withhold(str(error), asked, error.expected)
+        evidence = withhold(str(error), _asked_by(check.id, run), error.expected)
         return replace(check, outcome="failed", evidence=evidence, suspect=error.suspect)
     if isinstance(error, AttemptEnded):
         return replace(check, outcome="timeout" if error.end is End.TIMEOUT else "crashed", evidence=str(error))
     if isinstance(error, pytest.skip.Exception):
         return replace(check, outcome="skipped", evidence=str(error))
+    if differs := compare_with_reference(_asked_by(check.id, run), run.reference):
+        return outcome_of(check, differs, run)
     fault = f"{check.id}: {type(error).__name__}: {error}"
     return replace(check, outcome="skipped", evidence=FAILED_ITSELF, fault=fault)
 
@@ -305,47 +302,35 @@ def _of_what_says_something(
     for exchange in transcript:
         if exchange.check in asked:
             asked[exchange.check].append(target_of(exchange.call))
-    demands = [
-        (target, demand)
-        for target in dict.fromkeys(target for targets in asked.values() for target in targets)
-        for demand in _demands(target, transcript, conditions.get(target), run.reference)
-    ]
+    targets = dict.fromkeys(target for each in asked.values() for target in each)
+    demands = [each for target in targets for each in _demands(target, conditions.get(target), run)]
     # Which calls these are depends on the attempt's answers, so what they come to is remembered by nobody.
     again = replace(run, memory=Memory())
-    ends = run_concurrently([each for _, each in demands], again, lambda each, end: _ended(each, end, again))
+    ends = run_concurrently(demands, again, lambda demand, error: outcome_of(demand.unattempted, error, run))
     run.attempt.transcript[:] = transcript
-    failed: dict[str, CheckOutcome] = {}
-    for (target, _), end in zip(demands, ends, strict=True):
-        if end.outcome != "passed":
-            failed.setdefault(target, end)
+    failed = {end.title: end for end in reversed(ends) if end.outcome != "passed"}
     why = {check: failed[target] for check, each in asked.items() for target in reversed(each) if target in failed}
-    return [
-        replace(o, outcome=why[o.id].outcome, evidence=why[o.id].evidence, fault=why[o.id].fault) if o.id in why else o
-        for o in outcomes
-    ]
+    told: dict[str, dict[str, Any]] = {
+        check: {"outcome": w.outcome, "evidence": w.evidence, "fault": w.fault} for check, w in why.items()
+    }
+    return [replace(outcome, **told.get(outcome.id, {})) for outcome in outcomes]
 
 
-def _demands(
-    target: str, transcript: Sequence[Exchange], condition: Callable[..., Any] | None, reference: Runner
-) -> Iterator[Check]:
-    """Yield what is demanded of a function, as checks, unless it is right where this could be seen."""
-    exchanges = [exchange for exchange in transcript if target_of(exchange.call) == target]
+def _demands(target: str, condition: Callable[..., Any] | None, run: CheckRun) -> Iterator[Check]:
+    """Yield what is demanded of a function, as checks with its name for a title, unless it is right where this could be seen."""
+    exchanges = [exchange for exchange in run.attempt.transcript if target_of(exchange.call) == target]
+    asked = asked_of(exchanges, run.reference)
+    if asked is None and not any(has_numbers(run.reference.execute(exchange.call)) for exchange in exchanges):
+        return  # nobody gives any
 
     def demand(what: str, function: Callable[..., Any], *fixtures: str, **given: object) -> Check:
         name = f"{target} {what}"
-        return Check(name, function, fixtures, CheckOutcome(name, name, Layer.FINITE, 0.0, ""), given)
+        return Check(name, function, fixtures, CheckOutcome(name, target, Layer.FINITE, 0.0, ""), given)
 
-    if asked := asked_of(exchanges, reference):
-        if not asked.is_right:
-            yield demand("says something", expect_something, "attempt", target=target, asked=asked)
-            if condition and asked.is_drawn:
-                yield demand("counts", condition, "attempt", "draw")
-    elif any(has_numbers(reference.execute(exchange.call)) for exchange in exchanges):
-        yield demand("gives numbers", _gives_no_numbers, "attempt", target=target)
-
-
-def _gives_no_numbers(attempt: Implementation, target: str) -> None:
-    raise CheckFailed(f"{target} never gives numbers")
+    if asked is None or not asked.is_right:
+        yield demand("says something", expect_something, "attempt", target=target, asked=asked)
+    if condition and asked and asked.is_drawn and not asked.is_right:
+        yield demand("counts", condition, "attempt", "draw")
 
 
 def run_concurrently(checks: Sequence[Check], run: CheckRun, judge_end: JudgeEnd) -> list[CheckOutcome]:

@@ -23,8 +23,7 @@ from ..result import FunctionResult
 from ..submission import AttemptSource
 from ..submission.unwritten import UNTOUCHED
 from .attempt_runner import AttemptRunner
-from .function_results import Functions
-from .function_states import FINE, uses
+from .function_results import FINE, Functions, uses
 from .memory import Memory
 from .public_checks import answer_public_calls
 

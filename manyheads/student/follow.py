@@ -19,8 +19,8 @@ from ..checks.explain import explain, is_undefined
 from ..checks.outcome import CheckFailed
 from ..checks.sanitize import sanitize
 from ..diagnosis.fingerprint import tensor_fingerprint
+from ..judge.cures import stopped_parts
 from ..judge.function_results import describe_exception
-from ..judge.stopped_parts import stopped_parts
 from ..submission import AttemptSource
 from .choose_example import examples_named
 from .example import Example

@@ -7,7 +7,7 @@ from manyheads.box.worker.messages import Call
 from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange
-from manyheads.judge.function_states import Seen, function_results, named_in, uses
+from manyheads.judge.function_results import Seen, function_results, named_in, uses
 from manyheads.judge.tell_failed import places_of
 
 RIGHT, WRONG = Reply((Output("right"),)), Reply((Output("wrong"),))

@@ -35,19 +35,15 @@ FAIR = "let that check ask for no more than the exercise says, or mend the attem
 
 def verify_attempts(course: Course, box: Box, exercise: Exercise, seeds: int) -> Iterator[Claim]:
     """Yield the claims about an exercise's right, untouched and unlisted wrong attempts."""
-    judge, wrong = (
-        Judge(course, box, Settings(SECRET, exercises=(exercise.id,), lines=False)),
-        exercise.wrong_attempts(),
-    )
+    judge = Judge(course, box, Settings(SECRET, exercises=(exercise.id,), lines=False))
     yield _stub(judge, exercise)
-    says, mend = "an unlisted wrong attempt fails and gets no diagnosis", "let a check tell it from what it is named"
-    # One seed after the other: a judge remembers the inputs of the last.
-    graded = [[_grade(judge, exercise, path, seed) for path in wrong] for seed in range(seeds)]
-    yield _wrong(exercise, says, graded[0], mend)
-    yield _steady(exercise, graded)
+    says = "an unlisted wrong attempt fails, gets no diagnosis, and has the same points with every seed"
+    mend = "let a check tell it from what it is named, and leave no verdict to chance"
+    graded = [[_grade(judge, exercise, path, seed) for path in exercise.wrong_attempts()] for seed in range(seeds)]
+    yield _wrong(exercise, says, graded, mend)
     says = "an unlisted wrong attempt fails `course check` and gets no diagnosis there"
     mend = "course release; let a check ask what tells it from a right one"
-    yield _wrong(exercise, says, [_at_home(exercise, path) for path in wrong], mend)
+    yield _wrong(exercise, says, [[_at_home(exercise, path) for path in exercise.wrong_attempts()]], mend)
     yield _checked(exercise)
     for dtype in DTYPES:
         judge = Judge(course, box, Settings(SECRET, exercises=(exercise.id,), dtype=dtype))
@@ -66,7 +62,6 @@ def _stub(judge: Judge, exercise: Exercise) -> Claim:
 
 def _right(judge: Judge, exercise: Exercise, seeds: int, dtype: str) -> Claim:
     paths = right_paths(exercise)
-    # One seed after the other: a judge remembers the inputs of the last.
     graded = [(path, seed, _grade(judge, exercise, path, seed)) for seed in range(seeds) for path in paths]
     failures = [f"{path.name}, seed {seed}: {_problems(it)}" for path, seed, it in graded if it.score != it.max_score]
     says = f"every right attempt scores full ({len(paths)} attempts, {seeds} seeds, {dtype})"
@@ -99,27 +94,17 @@ def _is_the_same_unwatched(attempt: LocalRecordingRunner, exchange: Exchange) ->
     return plain.raised is not None or agree(plain, exchange.reply)
 
 
-def _wrong(exercise: Exercise, says: str, results: Sequence[ExerciseResult], mend: str) -> Claim:
-    """Return the claim about the results of unlisted wrong attempts."""
-    failures = []
-    for path, result in zip(exercise.wrong_attempts(), results, strict=True):
-        if all(check.outcome == "passed" for check in result.checks):
-            failures.append(f"{path.name} passes")
-        elif result.diagnosis:
-            failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
-    return Claim.but_for(failures, exercise.id, says, len(results), f"{mend}, or add a mutant of its kind")
-
-
-def _steady(exercise: Exercise, graded: Sequence[Sequence[ExerciseResult]]) -> Claim:
-    """Return the claim about the results of unlisted wrong attempts with several seeds."""
+def _wrong(exercise: Exercise, says: str, graded: Sequence[Sequence[ExerciseResult]], mend: str) -> Claim:
+    """Return the claim about the results of unlisted wrong attempts, with each seed."""
     failures = []
     for path, results in zip(exercise.wrong_attempts(), zip(*graded, strict=True), strict=True):
-        told = {f"{out_of(result)}, named {[d.id for d in result.diagnosis]}" for result in results}
-        if len(told) > 1:
-            failures.append(f"{path.name}: {' or '.join(sorted(told))}, by the seed")
-    says = f"an unlisted wrong attempt has the same points and names with every seed ({len(graded)} seeds)"
-    mend = "let no check leave a verdict to chance: ask at sizes, and for numbers, that decide it"
-    return Claim.but_for(failures, exercise.id, says, len(exercise.wrong_attempts()), mend)
+        if any(all(check.outcome == "passed" for check in result.checks) for result in results):
+            failures.append(f"{path.name} passes")
+        elif named := next((result.diagnosis for result in results if result.diagnosis), None):
+            failures.append(f"{path.name} is named {[d.id for d in named]}")
+        elif len(told := {out_of(result) for result in results}) > 1:
+            failures.append(f"{path.name} has {' or '.join(sorted(told))}, by the seed")
+    return Claim.but_for(failures, exercise.id, says, len(graded[0]), f"{mend}, or add a mutant of its kind")
 
 
 def _grade(judge: Judge, exercise: Exercise, path: Path, seed: int = 0) -> ExerciseResult:
