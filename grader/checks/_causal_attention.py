@@ -18,12 +18,11 @@ from manyheads.checks import (
     assert_same,
     assert_shape,
     expect,
-    is_cut,
-    weights_without_effect,
 )
 
 from . import _again
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
+from ._gradients import is_cut, weights_without_effect
 from ._modules import expect_dtype_and_argument, expect_moved
 from ._shares import alike, by_head, qkv_alike, shares_out
 

@@ -13,14 +13,13 @@ from manyheads.checks import (
     assert_matches,
     assert_refused,
     assert_shape,
-    contradicts_itself,
     expect,
     moved,
-    weights_without_effect,
 )
 
 from . import _shares
 from ._dropout import RARE, copies_of, expect_gradients_awake, is_dropped
+from ._gradients import contradicts_itself, weights_without_effect
 from ._modules import expect_dtype_and_argument
 from ._shares import alike
 

@@ -12,10 +12,9 @@ from manyheads.checks import (
     assert_near,
     assert_same,
     expect,
-    is_cut,
-    weights_without_effect,
 )
 
+from ._gradients import is_cut, weights_without_effect
 from ._modules import expect_dtype_and_argument, expect_moved
 
 

@@ -16,7 +16,6 @@ from manyheads.checks import (
     assert_unmutated,
     check,
     expect,
-    is_cut,
 )
 
 from . import _undropped as shared
@@ -34,6 +33,7 @@ from ._cached import (
     sizes_of,
     weights_of,
 )
+from ._gradients import is_cut
 from ._shares import alike, by_head, qkv_alike, shares_out
 
 

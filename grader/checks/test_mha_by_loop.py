@@ -16,9 +16,9 @@ from manyheads.checks import (
     assert_unmutated,
     check,
     expect,
-    is_cut,
 )
 
+from ._gradients import is_cut
 from ._shares import alike, by_head, qkv_alike, shares_out
 
 TARGET = "mha_by_loop"

@@ -14,10 +14,10 @@ from manyheads.checks import (
     assert_unmutated,
     check,
     expect,
-    is_cut,
     moved,
 )
 
+from ._gradients import is_cut
 from ._shares import alike, shares_out
 
 ONLINE, TILED = "online_softmax", "tiled_attention"

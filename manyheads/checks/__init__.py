@@ -19,7 +19,6 @@ from .asserts import (
     moved,
 )
 from .edit import edit
-from .gradcheck import contradicts_itself, is_cut, weights_without_effect
 from .implementation import Module
 from .marks import Layer, check
 
@@ -38,10 +37,7 @@ __all__ = [
     "assert_shape",
     "assert_unmutated",
     "check",
-    "contradicts_itself",
     "edit",
     "expect",
-    "is_cut",
     "moved",
-    "weights_without_effect",
 ]

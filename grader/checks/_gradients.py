@@ -4,15 +4,13 @@ If the values are wrong too, the reference's gradients say nothing about the att
 wrong value with an intact graph has the gradient of that value, a cut graph does not.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
-from .answer import Answer
+from manyheads.checks.answer import Answer
 
 Tensors = Mapping[str, Tensor]
 _COARSE, _FINE = 2e-5, 1e-5  # steps for inputs around 1, in float64
