@@ -26,6 +26,16 @@ from ..submission import AttemptSource, proved_line
 from ..submission.source_text import DEFINITIONS, lines_of, statements_of
 from ..submission.unwritten import has_no_content
 
+LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000  # characters that are looked at, of a name and so on
+_NAME = rf"'(\w{{1,{LONGEST}}})'"
+_LACKS = re.compile(rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}")
+_ALIKE = str.maketrans("kvKV123456789", "qqQQ000000000")  # names that differ in these alone are meant to differ
+_OWNERS: dict[str, object] = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
+_OWNERS |= {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter}
+_SHOWN = 3
+_MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
+_MISSING = re.compile(r"name '(\w+)' is not defined|(\w+) is not defined in this file")
+
 
 def of_another_kind(source: str, name: str, is_class: bool) -> str:
     """Return a sentence where what has the name is no plain function, or no class, where one is asked for; else "".
@@ -73,14 +83,6 @@ def _yields_in(function: ast.FunctionDef) -> int:
         if not isinstance(node, (*DEFINITIONS, ast.Lambda, ast.GeneratorExp)):
             left += ast.iter_child_nodes(node)
     return min(lines, default=0)
-
-
-LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000  # characters that are looked at, of a name and so on
-_NAME = rf"'(\w{{1,{LONGEST}}})'"
-_LACKS = re.compile(rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+') has no attribute {_NAME}")
-_ALIKE = str.maketrans("kvKV123456789", "qqQQ000000000")  # names that differ in these alone are meant to differ
-_OWNERS: dict[str, object] = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
-_OWNERS |= {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter}
 
 
 @cache
@@ -249,11 +251,6 @@ def _misspelt(file: _File, message: str) -> str:
     own = found.re is _LACKS and any(isinstance(n, ast.ClassDef) and n.name == kind for n in file.nodes)
     unset = f"Is self.{wrong} set in __init__, before it is used?" * (own and wrong not in {*stored, *file.defined})
     return unset if near.startswith("_") else f"Did you mean {near}, where it says {wrong}?"
-
-
-_SHOWN = 3
-_MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
-_MISSING = re.compile(r"name '(\w+)' is not defined|(\w+) is not defined in this file")
 
 
 def stopped_parts(source: AttemptSource, stopped: Sequence[Stopped], describe: Callable[[Raised], str]) -> str:

@@ -34,6 +34,7 @@ from .axes import Signatures, axes_of
 from .cures import cure, in_another_order, joined, of_another_kind, refuses_nothing
 
 STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so
+Describe = Callable[[Raised, str], str]
 FINE = ("right", "unseen", "so_far")
 
 
@@ -179,9 +180,6 @@ def seen_in(name: str, asked: Iterable[Exchange | Observed]) -> Seen:
         is_undefined=any(r and is_undefined(r) and r.message.startswith(f"{name} ") for r in raised),
         is_empty=bool(own) and all(map(says_unwritten, raised)),
     )
-
-
-Describe = Callable[[Raised, str], str]
 
 
 def describe_exception(raised: Raised, due: str = "", *, is_shown: bool = True) -> str:

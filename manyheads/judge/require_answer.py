@@ -35,12 +35,22 @@ from ..checks.outcome import AttemptRaised, CheckFailed
 from ..checks.sanitize import kind_name
 from ..checks.transcript import Exchange, target_of
 
+MUCH = (
+    1e-2  # of the largest number: by so much the reference's answers differ, or fail to add up, where that is to tell
+)
+RIGHT = 1e-4  # of it: so near to the right answer nobody comes by chance
+FEW = 100  # numbers: of so few, one that chance changes is enough, and whether they are like the right ones is chance
+RELATED = 25.0  # by so much noise is like the right answer once in a million times, however large both are
+BY_CHANCE = 0.7  # of what other numbers change: by more the same call, asked again, changes noise alone
+HUGE, INFINITE = 1e6, 1e3  # from HUGE on a number is as good as infinite: it hides a score, and its size says nothing
+SMALLER = 0.75  # the other numbers are the first ones, moved and so much smaller: they stay within what a check draws
+TRIED = 8  # calls of a function, until the reference's answers to four like one of them tell
+COPY, MOVED = "copy", "moved"  # an argument as it is; its numbers in other places, or some of them
+Kinds = tuple[frozenset[str], ...]  # what a function returns ("tensor", "float"), for each leaf of what it returns
+
 
 class AsksNothingError(Exception):
     """A check that an attempt cannot fail by not answering. That is a fault of the check."""
-
-
-Kinds = tuple[frozenset[str], ...]  # what a function returns ("tensor", "float"), for each leaf of what it returns
 
 
 def unanswered(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | AsksNothingError | None:
@@ -157,19 +167,6 @@ def _compare(call: Call, mine: Reply, right: Reply) -> None:
     for name, gradient in right.gradients.items():
         if gradient is not None and (other := mine.gradients.get(name)) is not None:
             assert_shape(other, gradient.shape, "a gradient")
-
-
-MUCH = (
-    1e-2  # of the largest number: by so much the reference's answers differ, or fail to add up, where that is to tell
-)
-RIGHT = 1e-4  # of it: so near to the right answer nobody comes by chance
-FEW = 100  # numbers: of so few, one that chance changes is enough, and whether they are like the right ones is chance
-RELATED = 25.0  # by so much noise is like the right answer once in a million times, however large both are
-BY_CHANCE = 0.7  # of what other numbers change: by more the same call, asked again, changes noise alone
-HUGE, INFINITE = 1e6, 1e3  # from HUGE on a number is as good as infinite: it hides a score, and its size says nothing
-SMALLER = 0.75  # the other numbers are the first ones, moved and so much smaller: they stay within what a check draws
-TRIED = 8  # calls of a function, until the reference's answers to four like one of them tell
-COPY, MOVED = "copy", "moved"  # an argument as it is; its numbers in other places, or some of them
 
 
 @dataclass(frozen=True)
