@@ -16,10 +16,13 @@ from manyheads.authoring.verify.file_claims import LINKS, PREDICTIONS, verify_re
 from manyheads.authoring.verify.form_claims import verify_empty, verify_silent
 from manyheads.authoring.verify.line_claims import LineBench, verify_lines
 from manyheads.box.level import Box
+from manyheads.checks.asserts import CheckFailed
+from manyheads.checks.implementation import Implementation
 from manyheads.checks.local import BrokenReference
 from manyheads.course import Course, CourseError, Exercise, load_course
 from manyheads.errors import CourseFault
 from manyheads.judge import run_checks
+from manyheads.judge.require_answer import Asked
 from manyheads.judge.run_checks import Catalogue, GraderFault
 from manyheads.lines.find_lines import Bounds
 from manyheads.result import ProvedLine
@@ -322,14 +325,26 @@ def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(verify, tiny_c
     assert ". Next: " in str(raised.value)
 
 
-@pytest.mark.parametrize(("says", "broken_claim", "failures"), [
-    pytest.param({}, EMPTY, [f"an attempt that {way} earns 2 with shape, refuses_nothing"
+def say_something_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_checks, "_demands", lambda *given: iter(()))
+
+
+def say_nothing_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(attempt: Implementation, **given: object) -> None:
+        raise CheckFailed("says nothing")
+
+    monkeypatch.setattr(run_checks, "expect_something", refuse)
+    monkeypatch.setattr(Asked, "is_right", False)
+
+
+@pytest.mark.parametrize(("break_it", "broken_claim", "failures"), [
+    pytest.param(say_something_all, EMPTY, [f"an attempt that {way} earns 2 with shape, refuses_nothing"
         for way in ("gives zeros", "gives its argument", "gives noise of its own")], id="nobody is seen to say nothing"),
-    pytest.param({"running_mean": "says nothing"}, FORM, [f"an attempt that {way} fails shape, refuses_nothing"
+    pytest.param(say_nothing_all, FORM, [f"an attempt that {way} fails shape, refuses_nothing"
         for way in ("scales its numbers", "gives one wrong number")], id="everybody is said to say nothing"),
 ])  # fmt: skip
-def test_a_claim_about_what_says_nothing_tells_what_it_earns(tiny, box, monkeypatch, says, broken_claim, failures):
-    monkeypatch.setattr(run_checks, "says_nothing", lambda targets, *runners: says)
+def test_a_claim_about_what_says_nothing_tells_what_it_earns(tiny, box, monkeypatch, break_it, broken_claim, failures):
+    break_it(monkeypatch)
     claims = list(verify_empty(tiny, Catalogue(tiny), box, tiny.exercises[0]))
     assert_broken(claims, {broken_claim: failures})
 
