@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from html import escape
+from importlib.util import resolve_name
 from pathlib import Path
 
-from manyheads.authoring.index import ENGINE, imports_of
+import manyheads
 
+ENGINE = Path(manyheads.__file__).parent
 ORDER = (
     "cli", "notebook", "platforms", "authoring", "report", "student", "judge", "diagnosis", "checks", "submission",
     "course", "box",
@@ -58,3 +60,17 @@ def imported_by(room: str) -> set[str]:
     """Return the other rooms from which a module of this one imports something."""
     names = {name for path in modules_of(room) for name in imports_of(path)}
     return {name.split(".")[1] for name in names if name.startswith(f"{ENGINE.name}.")} - {room}
+
+
+def imports_of(path: Path) -> set[str]:
+    """Return the names of what a module imports, also within a function: modules, and what may be modules."""
+    parts = path.relative_to(ENGINE.parent).with_suffix("").parts
+    package = ".".join(parts[:-1])
+    imports = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            imports |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            source = resolve_name("." * node.level + (node.module or ""), package if node.level else None)
+            imports |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
+    return imports

@@ -14,7 +14,7 @@ from ..course import Course, CourseError, Exercise
 from ..errors import CourseFault
 from ..report.words import points
 from ..submission import largest
-from .index import write_changed
+from ..whole import write_changed
 from .leaks import leaks
 from .packages import HASH_FILE, engine_wheel
 from .templates import as_they_are, filled

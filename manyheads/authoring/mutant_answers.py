@@ -29,8 +29,8 @@ from ..diagnosis.observe import Observed, settled
 from ..judge.memory import Memory
 from ..judge.run_checks import Catalogue
 from .asked_aspects import Broken
-from .question import Question
 from .record_calls import PUBLIC, RecordedCalls, is_same_reply
+from .recorded_call import RecordedCall
 
 
 def bits(outcomes: Sequence[CheckOutcome]) -> str:
@@ -40,11 +40,11 @@ def bits(outcomes: Sequence[CheckOutcome]) -> str:
 
 @dataclass(frozen=True)
 class Asked:
-    """A reply as an attempt's. whole: of many copies all answers. question: in float32 where float64 raised."""
+    """A reply as an attempt's. whole: of many copies all answers. call: in float32 where float64 raised."""
 
     told: Observed
     whole: Reply
-    question: Question
+    call: RecordedCall
 
 
 class _Witness(LocalRecordingRunner):
@@ -85,19 +85,19 @@ def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:
     """Return the answer of trusted code to each recorded call."""
     answers = []
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-        for i, question in enumerate(recorded.questions):
-            call, first = question.call, question.whole(namespace)
+        for i, asked in enumerate(recorded.every):
+            call, first = asked.call, asked.whole(namespace)
             whole = as_an_attempts(LocalRunner(namespace), call, first)
             reply = settled(call, whole)
             told = Observed(call, recorded.right[i], recorded.expected[i], reply, _fingerprint(recorded, i, reply))
-            answers.append(Asked(told, whole, question if whole is first else question.in_single))
+            answers.append(Asked(told, whole, asked if whole is first else asked.in_single))
     return answers
 
 
 def _fingerprint(recorded: RecordedCalls, index: int, reply: Reply) -> ReplyFingerprint:
     """Return the reply's fingerprint; the reference's own for the same reply: most mutants differ on a few calls only."""
     right, is_right = recorded.right[index], is_same_reply(reply, recorded.replies[index])
-    return right if is_right else fingerprint_beside(right, recorded.questions[index].call, reply)
+    return right if is_right else fingerprint_beside(right, recorded.every[index].call, reply)
 
 
 class Replies:
@@ -158,14 +158,14 @@ class KnownReplies:
         return [self._place(namespace, known, each) for known, each in zip(self._known, answers, strict=True)]
 
     def _place(self, namespace: Namespace, known: Replies, asked: Asked) -> Place:
-        question, right, found = asked.question, asked.told.right, asked.told.found
+        call, right, found = asked.call, asked.told.right, asked.told.found
         if found is right:
             return 0
         if (place := known.find(found)) is not None:  # the same as one that is known to be fixed
             return place
-        if question.is_fixed(namespace, found, right):
+        if call.is_fixed(namespace, found, right):
             return known.add(found)
-        return None if question.is_drawn else found
+        return None if call.is_drawn else found
 
     def settled(self, places: Sequence[Place]) -> tuple[int | None, ...]:
         """Return the places, once all mutants have answered: what rounding may decide is no reply, unless another gives it for sure."""

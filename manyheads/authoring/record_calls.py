@@ -27,7 +27,7 @@ from ..diagnosis.observe import Expected, first_of, is_of_copies
 from ..diagnosis.varying_answers import are_alike
 from ..judge.run_checks import Catalogue
 from .asked_aspects import Groups, groups_of
-from .question import VALUES, Question
+from .recorded_call import VALUES, RecordedCall
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 PUBLIC = b"public inputs: drawn without the course's secret"  # in place of the secret
@@ -43,7 +43,7 @@ class RecordedCalls:
 
     outcomes: tuple[CheckOutcome, ...]
     asked_by: tuple[str, ...]
-    questions: tuple[Question, ...]
+    every: tuple[RecordedCall, ...]
     replies: tuple[Reply, ...]
     right: tuple[ReplyFingerprint, ...]
     expected: tuple[Expected, ...]
@@ -53,7 +53,7 @@ class RecordedCalls:
     @property
     def calls(self) -> tuple[Call, ...]:
         """The calls themselves."""
-        return tuple(question.call for question in self.questions)
+        return tuple(each.call for each in self.every)
 
     def of(self, check: str) -> list[int]:
         """Return the indices of a check's calls."""
@@ -68,14 +68,14 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     small = [(e.check, rounded(e.call)) for e in transcript if _elements(e.call) <= ELEMENTS_LIMIT]
     asked = [(check, call) for check, call in small if is_deterministic(reference, call)]
     asked_by, calls = tuple(check for check, _ in asked), tuple(call for _, call in asked)
-    questions = tuple(map(Question, calls))
-    replies = tuple(question.answer(reference) for question in questions)
+    every = tuple(map(RecordedCall, calls))
+    replies = tuple(each.answer(reference) for each in every)
     expected = tuple(map(_expected, calls, replies))
     own = {o.id: [i for i, check in enumerate(asked_by) if check == o.id] for o in outcomes}
     return RecordedCalls(
         outcomes=tuple(outcomes),
         asked_by=asked_by,
-        questions=questions,
+        every=every,
         replies=replies,
         right=tuple(map(fingerprint_of, replies)),
         expected=expected,
@@ -147,9 +147,9 @@ def _elements(call: Call) -> int:
 
 def is_deterministic(namespace: Namespace, call: Call) -> bool:
     """Return whether the reply is the same for another random seed."""
-    if not Question(call).is_drawn:
+    if not RecordedCall(call).is_drawn:
         return True
-    asked = (Question(dataclasses.replace(call, seed=call.seed + n)) for n in range(2))
+    asked = (RecordedCall(dataclasses.replace(call, seed=call.seed + n)) for n in range(2))
     first, second = (fingerprint_of(each.answer(namespace)) for each in asked)
     return first.agrees(second, VALUES)
 

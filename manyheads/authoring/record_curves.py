@@ -15,8 +15,8 @@ from ..diagnosis.bank import Bank
 from ..diagnosis.family import Curve, Family, Form, Namespace, form_of, numbers_of
 from ..diagnosis.fingerprint import ReplyFingerprint, fingerprint_beside
 from ..diagnosis.same_places import sizes_of
-from .question import VALUES
 from .record_calls import RecordedCalls
+from .recorded_call import VALUES
 
 CALLS, TENSORS = 6, 4  # the most calls of a family, and the most tensors of an answer
 COARSE = 12  # of so many numbers one is asked of all calls
@@ -29,7 +29,7 @@ def recorded_curves(bank: Bank, recorded: RecordedCalls) -> tuple[Curve, ...]:
 
 
 def _curve(family: Family, recorded: RecordedCalls) -> Curve:
-    every = range(len(recorded.questions))
+    every = range(len(recorded.every))
     mutants = [family.mutant(point) for point in family.grid]
     coarse = [[_answer(each, recorded, i) for i in every] for each in mutants[COARSE // 2 :: COARSE]]
     speaks = frozenset(i for i in every if any(not row[i].is_same(recorded.right[i], VALUES) for row in coarse))
@@ -42,8 +42,8 @@ def _curve(family: Family, recorded: RecordedCalls) -> Curve:
 
 
 def _answer(mutant: Namespace, recorded: RecordedCalls, index: int) -> ReplyFingerprint:
-    question = recorded.questions[index]
-    return fingerprint_beside(recorded.right[index], question.call, question.answer(mutant, only_values=True))
+    asked = recorded.every[index]
+    return fingerprint_beside(recorded.right[index], asked.call, asked.answer(mutant, only_values=True))
 
 
 def _chosen(recorded: RecordedCalls, known: Mapping[int, Sequence[ReplyFingerprint]]) -> list[int]:
@@ -64,7 +64,7 @@ def _chosen(recorded: RecordedCalls, known: Mapping[int, Sequence[ReplyFingerpri
 
 
 def _can_be_recorded(recorded: RecordedCalls, index: int) -> bool:
-    call, right = recorded.questions[index].call, recorded.right[index]
+    call, right = recorded.every[index].call, recorded.right[index]
     numbers = len(numbers_of(right))
     return is_comparable(call) and call.cotangent is None and 0 < numbers <= TENSORS * PROJECTIONS
 
@@ -75,7 +75,7 @@ def _told_apart(replies: Sequence[ReplyFingerprint]) -> int:
 
 
 def _sizes(recorded: RecordedCalls, index: int) -> set[tuple[str, int]]:
-    call = recorded.questions[index].call
+    call = recorded.every[index].call
     return {(target_of(call), size) for size in sizes_of(call)}
 
 

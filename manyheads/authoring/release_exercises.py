@@ -1,25 +1,43 @@
-"""Make exercises/ from solutions/: the stub, its notebook, and the recordings of the answers. Only what is stale is made."""
+"""Make exercises/ from solutions/: stubs, notebooks, figures, and recordings of the answers.
+
+Text is made every time, the same bytes. A recording says what it was made from (`recording_file.key_of`): where that is
+another now, the exercise is recorded anew, whole, which takes a minute.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import gc
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from ..course import Course, CourseError, Exercise
+from ..course import Course, CourseError, Exercise, load_course
 from ..diagnosis.bank import load_bank
+from ..diagnosis.recording_file import current
 from ..errors import CourseFault
+from ..judge.process_ties import end_with_parent
 from ..judge.run_checks import Catalogue
-from ..whole import write_whole
-from .index import Index
+from ..submission.source_text import code_digest
+from ..whole import write_changed
+from .fingerprints import recorded_file, words_of
 from .record_calls import right_answers
 from .stub import stub_of
-from .workers import make_all
+from .stub_notebook import groups, stub_notebook
+from .trained import trained_blocks
 
 Exercises = Sequence[Exercise]
+Files = Mapping[Path, bytes]
 # Of how many exercises there are, to be called after each.
 Shown = Callable[[int], AbstractContextManager[Callable[[], None]]]
+# Objects between two searches for garbage, which else take a sixth of the time: most of what is made stays.
+GARBAGE = 500_000
+LOST = "a process of the release ended before it was done. Next: course release"
 
 
 @dataclass(frozen=True)
@@ -41,26 +59,44 @@ def write_release(
 
     exercises: write only the files of these, and remove nothing. jobs: how many processes make them.
     """
-    named, index = exercises or course.exercises, Index(course)
-    for exercise in named:
-        stub_of(exercise)  # all of them, before anything is written
-    stale = [exercise for exercise in named if not index.is_current(exercise)]
+    named = exercises or course.exercises
+    texts = {exercise.id: texts_of(catalogue, exercise) for exercise in named}  # all, before anything is written
+    stale = [exercise for exercise in named if not is_current(exercise)]
     for exercise in stale:
         _check_bank(catalogue, exercise)
-    written = list[Path]()
+    written = [path for e in named if e not in stale for path in _write(texts[e.id])]
     with shown(len(stale)) as one_more:
-        for exercise, made in make_all(course, catalogue, stale, jobs):
-            for path, content in made:
-                if content is not None:
-                    write_whole(path, content)
-                    written.append(path)
-            index.note(exercise, [path for path, _ in made])
+        for exercise, made in _record_all(course, catalogue, stale, jobs):
+            written += _write({**texts[exercise.id], **made})
             one_more()
-    index.write(course.exercises)
-    files = [path for exercise in named for path in index.files(exercise)]
+    files = [path for exercise in named for path in (*texts[exercise.id], *recorded_files(exercise))]
     for stray in stray_files(course, files) if exercises is None else ():
         stray.unlink()
     return Written(files, written)
+
+
+def is_current(exercise: Exercise) -> bool:
+    """Return whether the exercise's recording is of what is there now, with the words of today."""
+    recording = current(exercise)
+    if recording is None or not all(path.exists() for path in recorded_files(exercise)):
+        return False
+    try:
+        words = words_of(load_bank(exercise))
+    except CourseFault:  # who records it says what is wrong with its bank
+        return False
+    return recording.words == words and recording.stub == code_digest(stub_of(exercise))
+
+
+def texts_of(catalogue: Catalogue, exercise: Exercise) -> Files:
+    """Return the files of an exercise that are made from its source alone. Raises CourseFault."""
+    stub = stub_of(exercise)
+    notebook = stub_notebook(stub, exercise.id, groups(catalogue.checks(exercise)))
+    figures = [source.read_bytes() for source in exercise.figure_sources]
+    return {
+        exercise.script: stub.encode(),
+        exercise.notebook: notebook.encode(),
+        **dict(zip(exercise.figures, figures, strict=True)),
+    }
 
 
 def stray_files(course: Course, files: Sequence[Path]) -> list[Path]:
@@ -70,6 +106,15 @@ def stray_files(course: Course, files: Sequence[Path]) -> list[Path]:
     others = {path.name for path in (course.root / "source").glob("*") if path.is_dir()} - ours
     found = (p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     return [path for path in found if path not in known and path.relative_to(root).parts[0] not in others]
+
+
+def recorded_files(exercise: Exercise) -> tuple[Path, ...]:
+    """Return where the files of an exercise stand that are computed."""
+    return (exercise.fingerprints,) if exercise.train is None else (exercise.fingerprints, exercise.trained)
+
+
+def _write(files: Files) -> list[Path]:
+    return [path for path, content in files.items() if write_changed(path, content)]
 
 
 def _check_bank(catalogue: Catalogue, exercise: Exercise) -> None:
@@ -84,3 +129,64 @@ def _check_bank(catalogue: Catalogue, exercise: Exercise) -> None:
             f"{exercise.misconceptions} lists no mutant, so no mistake can be named. "
             f"Next: write one in MUTANTS, then course release {exercise.id}"
         )
+
+
+def record(catalogue: Catalogue, exercise: Exercise) -> Files:
+    """Return the files of an exercise that are computed. What was trained is kept: to make it takes twenty seconds."""
+    made = {exercise.fingerprints: recorded_file(catalogue, exercise)}
+    if exercise.train is not None and not exercise.trained.exists():
+        made[exercise.trained] = trained_blocks(exercise, exercise.train)
+    return made
+
+
+def _record_all(
+    course: Course, catalogue: Catalogue, exercises: Exercises, jobs: int
+) -> Iterator[tuple[Exercise, Files]]:
+    """Yield exercises as they are recorded, in `jobs` processes if there are several.
+
+    What one of them raises ends the others at once, as Ctrl-C does. Processes take some seconds to start.
+    """
+    jobs = min(jobs, len(exercises))
+    if jobs <= 1:
+        yield from ((exercise, record(catalogue, exercise)) for exercise in exercises)
+        return
+    longest_first = sorted(exercises, key=lambda exercise: -len(load_bank(exercise).mutants))
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, initializer=_start) as pool, ended_at_once(LOST):
+        at_work = {pool.submit(_record_there, course.root, exercise.id): exercise for exercise in longest_first}
+        for future in as_completed(at_work):
+            yield at_work[future], future.result()
+
+
+@contextmanager
+def ended_at_once(lost: str) -> Iterator[None]:
+    """Kill this process's children at the end: after an exception they are at work, and else they have nothing to save.
+
+    Raises CourseFault with the sentence `lost` where one ended by itself.
+    """
+    try:
+        yield
+    except BrokenProcessPool:
+        raise CourseFault(lost) from None
+    finally:
+        for child in multiprocessing.active_children():
+            child.kill()
+
+
+def _start() -> None:
+    """Make this process a worker."""
+    end_with_parent()
+    gc.set_threshold(GARBAGE)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; only the caller should react
+
+
+@cache
+def _course(root: Path) -> tuple[Course, Catalogue]:
+    """Return what this process works on. What prevents it is raised by the first exercise, whose caller can handle it."""
+    course = load_course(root)
+    return course, Catalogue(course)
+
+
+def _record_there(root: Path, id_: str) -> Files:
+    course, catalogue = _course(root)
+    return record(catalogue, next(exercise for exercise in course.exercises if exercise.id == id_))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from ..checks.outcome import CheckOutcome
 from ..submission.read import METADATA_KEY
 
 # jupytext and nbformat, imported in a third of the time.
@@ -75,6 +76,17 @@ class Group:
     points: float
     titles: tuple[str, ...]
     checks: tuple[str, ...]  # their ids
+
+
+def groups(hidden: Iterable[CheckOutcome]) -> list[Group]:
+    """Return the hidden checks of an exercise by their layers."""
+    layers: dict[str, list[CheckOutcome]] = {}
+    for check in sorted(hidden, key=lambda c: c.layer):
+        layers.setdefault(check.layer.name.lower(), []).append(check)
+    return [
+        Group(name, sum(c.points for c in checks), tuple(c.title for c in checks), tuple(c.id for c in checks))
+        for name, checks in layers.items()
+    ]
 
 
 def stub_notebook(stub: str, exercise: str, groups: Sequence[Group]) -> str:

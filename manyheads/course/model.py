@@ -98,6 +98,12 @@ class Exercise:
         """Return the attempts that must lose points, and that no mutant reproduces."""
         return sorted((self.root / "grader" / "wrong" / self.id).glob("*.py"))
 
+    def recorded_from(self) -> list[Path]:
+        """Return every file from which its recording is made; some may be missing."""
+        attempts = (self.solution, *self.right_attempts(), *self.wrong_attempts())
+        sources = [*self.check_sources(), self.checks.with_name("conftest.py"), *self.mutant_sources()]
+        return [*sources, *(path for attempt in attempts for path in with_neighbours(attempt))]
+
 
 @dataclass(unsafe_hash=True)
 class Assignment:

@@ -37,15 +37,10 @@ _VARIES = -1  # in place of a reply's number
 
 
 def key_of(exercise: Exercise) -> str:
-    """Return a hash of all that the mutants' answers and the checks that they fail depend on, but for the engine."""
-    sources = (
-        *exercise.check_sources(),
-        exercise.checks.with_name("conftest.py"),
-        *exercise.mutant_sources(),
-        exercise.solution,
-    )
-    parts = [code_digest(path.read_text(encoding="utf-8")) if path.exists() else "" for path in sources]
-    parts += [repr(sorted(exercise.forms.items(), key=lambda item: item[0]))] if exercise.forms else []
+    """Return a hash of all that an exercise's recording is made from, but for its words. Of the engine: its format alone."""
+    paths = [path for path in exercise.recorded_from() if path.exists()]
+    parts = [f"{path.name} {code_digest(path.read_text(encoding='utf-8'))}" for path in paths]
+    parts += [exercise.row.model_dump_json(include={"hint", "shapes"})]
     parts += [f"{kind.type} {kind.pattern.pattern} {kind.meaning}" for kind in KINDS]
     return hashlib.sha256("\0".join([str(FORMAT), *parts]).encode()).hexdigest()
 

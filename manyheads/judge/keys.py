@@ -65,7 +65,7 @@ def graded_from(exercise: Exercise) -> list[Path]:
     sources = {path for each in begun for path in with_neighbours(each)}
     sources.update(exercise.check_sources(), exercise.mutant_sources())
     data = (path for name in DATA for path in _files_below(exercise.root / name) if path.suffix not in NO_DATA)
-    return sorted({*sources, *data, exercise.script, exercise.fingerprints})
+    return sorted({*sources, *data, exercise.script, exercise.fingerprints, *exercise.recorded_from()})
 
 
 def _files_below(root: Path) -> Iterator[Path]:

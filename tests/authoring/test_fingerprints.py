@@ -10,6 +10,7 @@ from torch import Tensor
 from manyheads.authoring.asked_aspects import Broken, broken_aspects, groups_of
 from manyheads.authoring.mutant_answers import KnownReplies, answers_of, without_rounding
 from manyheads.authoring.record_calls import RecordedCalls
+from manyheads.authoring.recorded_call import RecordedCall
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.diagnosis.fingerprint import SAME, ReplyFingerprint, fingerprint_of
@@ -24,7 +25,7 @@ def calls(call: Call) -> RecordedCalls:
     reply = LocalRunner({"f": lambda x: x}).execute(call)
     expected = (reply.outputs[0].tensor,)
     groups = {"check": groups_of([0], expected)}
-    return RecordedCalls((), ("check",), (call,), (reply,), (fingerprint_of(reply),), (expected,), groups)
+    return RecordedCalls((), ("check",), (RecordedCall(call),), (reply,), (fingerprint_of(reply),), (expected,), groups)
 
 
 def stored_of(functions: Sequence[Function], call: Call) -> tuple[list[int | None], int]:

@@ -1,6 +1,5 @@
 """A release makes what is stale and nothing else; with several processes it writes the bytes of one, and leaves nothing behind."""
 
-import json
 import multiprocessing
 import os
 import signal
@@ -12,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.index import NAME, engine_digest, statements_of
 from manyheads.authoring.release_exercises import Written, write_release
 from manyheads.box.procstat import has_ended
 from manyheads.checks.local import namespace_of
 from manyheads.course import CourseError, load_course
-from manyheads.diagnosis import load_bank
+from manyheads.diagnosis import load_bank, recording_file
 from manyheads.judge.run_checks import Catalogue
-from tests.make import add, content, edit, start, write
+from tests.make import add, content, edit, start
 
 pytestmark = pytest.mark.journey
 
@@ -29,6 +27,7 @@ BANK = "grader/misconceptions/running_mean.py"
 RIGHT = "grader/right/running_mean/loop.py"
 WRONG = "grader/wrong/running_mean/median.py"
 TEXTS = "grader/texts.yaml"
+HEAD = "# # 1 · The running mean\n"
 SCRIPT = "exercises/averages/01_running_mean.py"
 FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
@@ -69,16 +68,17 @@ NO_MUTANTS_WORDS = "\nno_mutant_of_this:\n  title: unused\n  explanation: none\n
 
 
 @pytest.mark.parametrize(("change", "is_stale"), [
-    pytest.param(add(SOLUTION, "\n# a remark that students read\n"), True, id="the solution"),
+    pytest.param(edit(SOLUTION, "    return", "    assert x.dim() == 1\n    return"), True, id="the solution"),
     pytest.param(edit(CHECKS, "averages all that came", "averages what came"), True, id="a check's title"),
-    pytest.param(add("grader/checks/conftest.py", "# a remark\n"), True, id="the checks' conftest"),
+    pytest.param(add("grader/checks/conftest.py", "A = 1\n"), True, id="the checks' conftest"),
     pytest.param(edit(BANK, '"len(x)"', '"len(x) + 0"'), True, id="a mutant"),
-    pytest.param(add(RIGHT, "# a remark\n"), True, id="a right attempt"),
+    pytest.param(add(RIGHT, "A = 1\n"), True, id="a right attempt"),
     pytest.param(lambda folder: (folder / RIGHT).unlink(), True, id="a right attempt less"),
-    pytest.param(add(WRONG, "# a remark\n"), True, id="an unlisted wrong attempt"),
+    pytest.param(add(WRONG, "A = 1\n"), True, id="an unlisted wrong attempt"),
     pytest.param(lambda folder: (folder / WRONG).unlink(), True, id="an unlisted wrong attempt less"),
     pytest.param(edit(TEXTS, "How many numbers are in the mean", "How many are in the mean"), True, id="a hint"),
     pytest.param(edit("course.yaml", "How many numbers have", "How many have"), True, id="the row of course.yaml"),
+    pytest.param(edit(SOLUTION, HEAD, f"{HEAD}# a remark that students read\n"), False, id="a remark"),
     pytest.param(add(TEXTS, NO_MUTANTS_WORDS), False, id="words for a misconception that no mutant has"),
     pytest.param(lambda folder: folder.rename(folder.with_name("elsewhere")), False, id="another place"),
 ])  # fmt: skip
@@ -89,48 +89,25 @@ def test_what_an_exercise_is_made_from_makes_its_files_stale_and_nothing_else_do
     assert release(folder)[0] == 0
 
 
-def by_another_engine(folder: Path) -> None:
-    index = json.loads((folder / NAME).read_text(encoding="utf-8"))
-    index["running_mean"]["made_from"] = "by another engine"
-    (folder / NAME).write_text(json.dumps(index), encoding="utf-8")
+def test_a_remark_that_students_read_is_released(released: Path) -> None:
+    edit(SOLUTION, HEAD, f"{HEAD}# a remark\n")(released)
+    assert release(released)[1].written == [released / SCRIPT, released / SCRIPT.replace(".py", ".ipynb")]
 
 
-def altered(name: str) -> Callable[[Path], object]:
-    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-20] + b"0" * 20)
+def test_an_exercise_that_another_engine_made_is_made_anew(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording_file, "FORMAT", recording_file.FORMAT + 1)
+    steps, written = release(released)
+    assert (steps, written.written) == (1, [released / FINGERPRINTS])
+    assert release(released)[0] == 0
 
 
-@pytest.mark.parametrize("harm", [
-    pytest.param(by_another_engine, id="made by another engine"),
-    *(pytest.param(altered(name), id=f"{name} is altered") for name in (SCRIPT, FINGERPRINTS)),
-    *(pytest.param(lambda folder, name=name: (folder / name).unlink(), id=f"{name} is missing") for name in (SCRIPT, FINGERPRINTS)),
-    *(pytest.param(write(NAME, text), id=f"an index of {text!r}")
-        for text in ("", "{}", "<<<<<<< HEAD\n", '{"running_mean": {"made_from": 1}}')),
-])  # fmt: skip
-def test_what_is_missing_or_was_altered_is_made_again_as_it_was(released: Path, harm: Callable[[Path], object]) -> None:
+@pytest.mark.parametrize("name", [SCRIPT, FINGERPRINTS])
+@pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-20])])
+def test_what_is_missing_or_damaged_is_made_again_as_it_was(released, name, harm):
     before = content(released)
-    harm(released)
-    assert release(released)[0] > 0
+    harm(released / name)
+    assert release(released)[1].written == [released / name]
     assert content(released) == before
-
-
-def test_the_engines_digest_is_of_what_is_imported_and_of_the_words_beside_it() -> None:
-    digests = {engine_digest(name) for name in ("errors", "course", "diagnosis.bank", "authoring.workers")}
-    assert len(digests) == 4
-    assert engine_digest("authoring.workers") == engine_digest("authoring.workers", "diagnosis.bank")
-    assert engine_digest("errors") != engine_digest("errors", "cli.app")
-
-
-def test_the_engines_digest_changes_with_code_and_not_with_words_or_places(tmp_path: Path) -> None:
-    code = 'from a import b\n\n\ndef f(x):\n    """Double it."""\n    return 2 * x  # twice\n\n\nY = f(3)\n'
-    same = [code.replace("Double it", "Return two of it"), code.replace("from a", "from c"), "# first\n" + code]
-    other = [code.replace("2 * x", "3 * x"), code.replace("f(3)", "f(4)"), code.replace("Y = f(3)\n", "")]
-
-    def digests(text: str) -> list[str]:
-        (file := tmp_path / "module.py").write_text(text)
-        return sorted(statements_of(file))
-
-    assert all(digests(text) == digests(code) for text in same)
-    assert all(digests(text) != digests(code) for text in other)
 
 
 PATIENCE = 120.0  # seconds: a busy machine is slow

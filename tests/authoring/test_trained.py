@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.authoring import files
-from manyheads.authoring.release_exercises import stray_files
-from manyheads.authoring.workers import made_anew
+from manyheads.authoring import release_exercises
+from manyheads.authoring.release_exercises import record, stray_files
+from manyheads.authoring.trained import trained_blocks
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.run_checks import Catalogue
 from manyheads.student.sentence import SENTENCE, read_blocks, save_blocks
@@ -38,21 +38,22 @@ def with_module(tiny_copy: Path) -> Course:
 
 
 def test_what_is_trained_is_kept_by_the_next_release(with_module: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "trained_blocks", partial(files.trained_blocks, steps=2))
-    path = with_module.exercises[0].trained
-    made = {file.path: file.content for file in made_anew(Catalogue(with_module), with_module.exercises[0])}
-    path.parent.mkdir()
-    path.write_bytes(made[path])
-    for block in (blocks := read_blocks(path)):
+    monkeypatch.setattr(release_exercises, "trained_blocks", partial(trained_blocks, steps=2))
+    (exercise,), catalogue = with_module.exercises, Catalogue(with_module)
+    made = record(catalogue, exercise)
+    exercise.trained.parent.mkdir()
+    exercise.trained.write_bytes(made[exercise.trained])
+    for block in (blocks := read_blocks(exercise.trained)):
         assert block.taken.shape == (1, len(SENTENCE), 64)
         weight, bias = block.weights["proj.weight"], block.weights["proj.bias"]
         torch.testing.assert_close(block.given, (block.taken.cumsum(1) / (len(SENTENCE) + 1)) @ weight.mT + bias)
-    assert save_blocks(blocks) == made[path]
-    monkeypatch.undo()
-    again = list(made_anew(Catalogue(with_module), with_module.exercises[0]))
-    assert {file.path: file.content for file in again}[path] == made[path]
-    assert stray_files(with_module, [file.path for file in again]) == []
-    assert stray_files(with_module, [file.path for file in again if file.path != path]) == [path]
+    assert save_blocks(blocks) == made[exercise.trained]
+    assert record(catalogue, exercise).keys() == {exercise.fingerprints}
+    written = release_exercises.write_release(with_module, catalogue)
+    assert exercise.trained in written.files
+    assert exercise.trained.read_bytes() == made[exercise.trained]
+    others = [path for path in written.files if path != exercise.trained]
+    assert stray_files(with_module, others) == [exercise.trained]
 
 
 @pytest.mark.parametrize(("content", "problem"), [(None, "is missing"), (b"\0" * 9, "cannot be read")])

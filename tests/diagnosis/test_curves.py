@@ -9,6 +9,7 @@ from torch import Tensor
 
 from manyheads.authoring.record_calls import RecordedCalls
 from manyheads.authoring.record_curves import recorded_curves
+from manyheads.authoring.recorded_call import RecordedCall
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.diagnosis.bank import Bank
@@ -64,7 +65,7 @@ def replies_of(names: dict[str, object]) -> list[Observed]:
 def recording() -> Recording:
     right = replies_of(RIGHT)
     ids = tuple(f"check {i}" for i in range(len(CALLS)))
-    recorded = RecordedCalls((), ids, CALLS, (), tuple(each.right for each in right), (), {})
+    recorded = RecordedCalls((), ids, tuple(map(RecordedCall, CALLS)), (), tuple(each.right for each in right), (), {})
     scale = Family("scale_constant", lambda c: {"scale": c}, 1e-4, 1e4, scaled)
     fill = Family("mask_weak_fill", lambda c: {"fill": -c}, 0.02, 100.0, filled)
     bank = Bank(None, (), {}, families=(scale, fill))

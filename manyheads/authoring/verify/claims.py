@@ -16,7 +16,7 @@ from ...box.names import Level
 from ...course import Course, Exercise, load_course
 from ...judge.process_ties import end_with_parent
 from ...judge.run_checks import Catalogue
-from ..workers import ended_at_once
+from ..release_exercises import ended_at_once
 from .attempt_claims import verify_attempts, verify_watched
 from .bank_claims import verify_mutants
 from .claim import Claim

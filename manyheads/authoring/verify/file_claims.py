@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from os.path import normpath
@@ -14,14 +14,12 @@ from markdown_it import MarkdownIt
 from ...checks.local import namespace_of_source
 from ...course import Course, Exercise
 from ...diagnosis import load_bank
-from ...diagnosis.recording_file import current, loaded
+from ...diagnosis.recording_file import current, read
 from ...judge.run_checks import Catalogue, points_fault
 from ...student.choose_example import examples
 from ..class_repository import linked_pages
-from ..files import files_of
-from ..index import Index
 from ..leaks import leaks
-from ..release_exercises import Exercises, stray_files
+from ..release_exercises import Exercises, is_current, recorded_files, stray_files, texts_of
 from ..skeletons import FILL
 from ..stub import stub_of
 from ..stub_notebook import PREDICT, jupytext
@@ -121,20 +119,24 @@ def verify_sources(course: Course, catalogue: Catalogue, named: Exercises) -> It
 def verify_released(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Claim]:
     """Yield the claims about the whole course, or about these exercises, without the claim about stray files.
 
-    All is made anew and compared but for recordings, which hold where the index knows them: to make them takes minutes.
+    All is made anew and compared but for recordings, which hold while what they are made from is the same: to make them takes minutes.
     """
-    named, index = course.exercises if exercises is None else exercises, Index(course)
-    recorded = {e.id: e.fingerprints.read_bytes() for e in named if index.is_current(e, e.fingerprints)}
-    files = [f for e in named for f in files_of(catalogue, e, stub_of(e), recorded.get(e.id, b""))]
-    stale = [f"{f.path.relative_to(course.root)} is not what solutions/ yields" for f in files if not f.is_in_step()]
-    strays = stray_files(course, [file.path for file in files]) if exercises is None else []
+    named = course.exercises if exercises is None else exercises
+    recorded = [exercise for exercise in named if is_current(exercise)]
+    files = {path: text for exercise in named for path, text in texts_of(catalogue, exercise).items()}
+    made = {path: path.read_bytes() for exercise in recorded for path in recorded_files(exercise)}
+    wrong = [path for path, text in files.items() if not path.exists() or path.read_bytes() != text]
+    wrong += [exercise.fingerprints for exercise in named if exercise not in recorded]
+    stale = [f"{path.relative_to(course.root)} is not what solutions/ yields" for path in wrong]
+    there = [*files, *(path for exercise in named for path in recorded_files(exercise))]
+    strays = stray_files(course, there) if exercises is None else []
     stale += [f"{path.relative_to(course.root)} has no source" for path in strays]
     says = "exercises/ is exactly what solutions/ yields"
-    yield Claim.but_for(stale, "release", says, len(files), RELEASE)
-    yield _shapes([e for e in named if e.id in recorded], recorded)
-    found = leaks(course, {str(f.path.relative_to(course.root)): f.content for f in files})
+    yield Claim.but_for(stale, "release", says, len(there), RELEASE)
+    yield _shapes(recorded)
+    found = leaks(course, {str(path.relative_to(course.root)): content for path, content in {**files, **made}.items()})
     says, aside = "no line of a solution is released", "take that line out of its source"
-    yield Claim.but_for(found, "release", says, len(files), f"{aside}, then {RELEASE}")
+    yield Claim.but_for(found, "release", says, len(there), f"{aside}, then {RELEASE}")
 
 
 def _filled(course: Course, exercises: Exercises) -> Claim:
@@ -154,11 +156,11 @@ def _filled(course: Course, exercises: Exercises) -> Claim:
     return Claim("fill", "nothing is left to fill", len(there) - unfilled, len(there), tuple(left), next=FILL_IN)
 
 
-def _shapes(exercises: Exercises, recorded: Mapping[str, bytes]) -> Claim:
+def _shapes(exercises: Exercises) -> Claim:
     """Return the claim that every shape fits a recorded call, which `course trace` and `course plot` need."""
     without_call, total = [], 0
     for exercise in exercises:
-        shown = {example.target for example in examples(exercise, loaded(recorded[exercise.id]))}
+        shown = {example.target for example in examples(exercise, read(exercise.fingerprints))}
         total += len(exercise.shapes)
         without_call += [
             f"{exercise.id}: the shapes of {name} fit no recorded call" for name in exercise.shapes if name not in shown

@@ -26,8 +26,8 @@ NUDGE, NARROW_NUDGE = 1e-9, 2e-6  # relative changes of the inputs, larger than 
 DRAWS, NARROW_DRAWS = (1.0,), (1.0, -1.0, 1.0, -1.0)
 
 
-class Question:
-    """A recorded call, and what it takes to ask it."""
+class RecordedCall:
+    """A call, and what it takes to ask it."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -49,9 +49,9 @@ class Question:
         return settled(self.call, self.whole(namespace, only_values))
 
     @cached_property
-    def in_single(self) -> Question:
-        """The question in float32."""
-        return Question(replace(self.call, dtype="float32"))
+    def in_single(self) -> RecordedCall:
+        """The same call in float32."""
+        return RecordedCall(replace(self.call, dtype="float32"))
 
     @property
     def is_drawn(self) -> bool:
@@ -79,7 +79,7 @@ class Question:
         replies = (each.answer(namespace, only_values) for each in nudged)
         return all(found.is_same(fingerprint_beside(right, self.call, reply), facets) for reply in replies)
 
-    def _nudge(self, place: int, is_wide: bool, only_values: bool) -> Question:
+    def _nudge(self, place: int, is_wide: bool, only_values: bool) -> RecordedCall:
         generator = torch.Generator().manual_seed(place // 2)  # the same numbers for both ways
         by = DRAWS[place] * NUDGE if is_wide else NARROW_DRAWS[place] * NARROW_NUDGE
 
@@ -89,7 +89,7 @@ class Question:
             return tensor * (1 + by * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
 
         seed, watch = self.call.seed + self.is_drawn, self.call.watch and not only_values
-        return Question(map_call(replace(self.call, seed=seed, watch=watch), change))
+        return RecordedCall(map_call(replace(self.call, seed=seed, watch=watch), change))
 
     @cached_property
     def _cast(self) -> Call:
@@ -100,18 +100,18 @@ class Question:
         return is_of_copies(self.call)
 
     @cached_property
-    def _of_a_pair(self) -> Question:
+    def _of_a_pair(self) -> RecordedCall:
         return self._of(FEW)
 
     @cached_property
-    def _of_three(self) -> Question:
+    def _of_three(self) -> RecordedCall:
         return self._of(FEW + 1)
 
-    def _of(self, few: int) -> Question:
+    def _of(self, few: int) -> RecordedCall:
         many = next(len(value) for value in self.call.args if isinstance(value, Tensor))
 
         def change(value: object) -> object:
             is_of_all = isinstance(value, Tensor) and value.dim() > 0 and len(value) == many
             return value[:few] if is_of_all else value  # type: ignore[index]
 
-        return Question(self.call.map(change))
+        return RecordedCall(self.call.map(change))
