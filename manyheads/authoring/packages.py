@@ -114,17 +114,11 @@ def write_autograder(files: dict[str, bytes], out: Path) -> None:
 
 
 def _needed(course: Course) -> Iterator[Path]:
-    """Yield what grading reads, the recordings among it: no notebooks, no attempts that only `course verify` asks."""
+    """Yield what grading reads, and what recordings are made from: no notebooks, no lessons' figures."""
     yield course.root / "course.yaml"
     yield course.texts
     for exercise in course.exercises:
-        needed = [
-            exercise.solution,
-            exercise.script,
-            exercise.fingerprints,
-            *exercise.check_sources(),
-            *exercise.mutant_sources(),
-        ]
+        needed = (exercise.script, exercise.fingerprints, *exercise.recorded_from())
         yield from (path for path in needed if path.exists())
     for folder, name in (("checks", "__init__.py"), ("checks", "conftest.py"), ("misconceptions", "__init__.py")):
         yield from (course.root / "grader" / folder).glob(name)
