@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from unittest import mock
@@ -14,14 +13,11 @@ from torch import nn
 
 from ...box.level import Box
 from ...checks.local import LocalRecordingRunner, namespace_of
-from ...checks.transcript import Exchange
 from ...course import Course, Exercise
 from ...diagnosis import Bank
-from ...diagnosis.agree import agree
 from ...diagnosis.family import Namespace
 from ...diagnosis.recording_file import current, read
 from ...judge.grade_submission import Judge, Settings
-from ...judge.run_checks import Catalogue
 from ...report.words import out_of
 from ...result import ExerciseResult
 from ...student.check_attempt import check_attempt
@@ -74,24 +70,6 @@ def _checked(exercise: Exercise) -> Claim:
     failures = [f"{path.name}: {problems}" for path in paths if (problems := _problems(_at_home(exercise, path)))]
     says = "every right attempt passes `course check`"
     return Claim.but_for(failures, exercise.id, says, len(paths), f"course release, then {FAIR}")
-
-
-def verify_watched(catalogue: Catalogue, exercise: Exercise) -> Claim:
-    """Claim that watching changes no answer of a right attempt: what is watched must not become impossible."""
-    paths, failures, reference = right_paths(exercise), [], catalogue.remembering(exercise)
-    for path in paths:
-        attempt = LocalRecordingRunner(namespace_of(path))
-        catalogue.run(exercise, attempt, reference, SECRET, exercise.id)
-        watched = [each for each in attempt.transcript if each.call.watch]
-        failures += [f"{path.name}: {each.check}" for each in watched if not _is_the_same_unwatched(attempt, each)]
-    says = "every right attempt that answers unwatched answers the same where it is watched"
-    mend = "see manyheads/box/worker/op_monitor.py"
-    return Claim.but_for(failures, exercise.id, says, len(paths), mend)
-
-
-def _is_the_same_unwatched(attempt: LocalRecordingRunner, exchange: Exchange) -> bool:
-    plain = attempt.execute(replace(exchange.call, watch=False, most_operations=None))
-    return plain.raised is not None or agree(plain, exchange.reply)
 
 
 def _wrong(exercise: Exercise, says: str, graded: Sequence[Sequence[ExerciseResult]], mend: str) -> Claim:

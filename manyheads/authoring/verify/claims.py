@@ -17,7 +17,7 @@ from ...course import Course, Exercise, load_course
 from ...judge.process_ties import end_with_parent
 from ...judge.run_checks import Catalogue
 from ..release_exercises import ended_at_once
-from .attempt_claims import verify_attempts, verify_watched
+from .attempt_claims import verify_attempts
 from .bank_claims import verify_mutants
 from .claim import Claim
 from .file_claims import POINTS, verify_released, verify_sources
@@ -73,7 +73,6 @@ def _of_attempts(course: Course, exercise: Exercise, effort: VerifyEffort) -> li
     with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
         return [
             *verify_attempts(course, box, exercise, effort.seeds),
-            verify_watched(catalogue, exercise),
             verify_silent(course, box, exercise),
             *verify_empty(course, catalogue, box, exercise),
             *verify_lines(course, box, exercise),

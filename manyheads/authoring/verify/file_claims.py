@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from ...checks.local import namespace_of_source
 from ...course import Course, Exercise
 from ...diagnosis import load_bank
-from ...diagnosis.recording_file import current, read
+from ...diagnosis.recording_file import read
 from ...judge.run_checks import Catalogue, points_fault
 from ...student.choose_example import examples
 from ..class_repository import linked_pages
@@ -113,13 +113,12 @@ def verify_sources(course: Course, catalogue: Catalogue, named: Exercises) -> It
     yield _words(named)
     yield _filled(course, named)
     yield from verify_lessons(course, named)
-    yield _recordings(course, named)
 
 
 def verify_released(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Claim]:
     """Yield the claims about the whole course, or about these exercises, without the claim about stray files.
 
-    All is made anew and compared but for recordings, which hold while what they are made from is the same: to make them takes minutes.
+    All is made anew and compared but for recordings, which takes minutes: they hold while they are of what is there.
     """
     named = course.exercises if exercises is None else exercises
     recorded = [exercise for exercise in named if is_current(exercise)]
@@ -174,15 +173,6 @@ def _points(catalogue: Catalogue, exercises: Exercises) -> Claim:
     says = "the checks' points sum to course.yaml's"
     mend = "mend the file of checks (a check's name begins with test_), or `points` in course.yaml. No other claim was tried"
     return Claim.but_for(wrong, POINTS, says, len(exercises), mend)
-
-
-def _recordings(course: Course, exercises: Exercises) -> Claim:
-    stale = [
-        f"{e.fingerprints.relative_to(course.root)} is not made from the current files"
-        for e in exercises
-        if current(e) is None
-    ]
-    return Claim.but_for(stale, "recordings", "every recording is current", len(exercises), RELEASE)
 
 
 def _words(exercises: Exercises) -> Claim:
