@@ -81,8 +81,8 @@ def release(
 def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
     console = open_console(stderr=True)
     if total and not console.is_terminal:
-        console.print(f"recording: {total} steps")  # the first of them may take a minute
-    with progress(console, total, 0, "recording", "steps") as one_more:
+        console.print(f"recording: {counted(total, 'exercise', 'exercises')}")  # the first of them may take a minute
+    with progress(console, total, 0, "recording", "exercises") as one_more:
         yield one_more
 
 

@@ -18,9 +18,9 @@ def test_where_there_is_no_terminal_it_writes_lines_to_stderr(monkeypatch, capsy
     out, err = capsys.readouterr()
     assert out == ""
     assert [line.partition(",")[0] for line in err.splitlines()] == [
-        "recording: 4 steps",
-        "recording: 1 of 4 steps",
-        "recording: 2 of 4 steps",
+        "recording: 4 exercises",
+        "recording: 1 of 4 exercises",
+        "recording: 2 of 4 exercises",
     ]
 
 
