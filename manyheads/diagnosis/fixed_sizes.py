@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
 from torch import Tensor
 
 from ..box.worker.messages import Call
 from ..checks.explain import is_refusal
 from ..checks.transcript import target_of
-from ..submission.source_text import statements_of
+from ..submission.source_text import nodes_of
 from .fingerprint import SIZES
 from .observe import Observed
 from .row import Row
@@ -26,7 +26,7 @@ AXES = 3  # the largest number that is an axis in most texts
 
 
 def _integers(source: str, of_ranges: bool = False) -> Iterator[int]:
-    nodes = (node for part in statements_of(source) for node in ast.walk(part))
+    nodes: Iterable[ast.AST] = nodes_of(source)
     if of_ranges:
         nodes = (a for n in nodes if isinstance(n, ast.Call) and ast.unparse(n.func) == "range" for a in n.args)
     return (node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is int)
@@ -84,8 +84,7 @@ def _foreign(seen: Observed, written: Set[int], loops: Set[int]) -> set[int]:
 
 def lines_that_turn_all_axes(source: str) -> set[int]:
     """Return the lines with a `.T`: an exception there is of more axes than two, and of no fixed size."""
-    nodes = (node for part in statements_of(source) for node in ast.walk(part))
-    return {node.lineno for node in nodes if isinstance(node, ast.Attribute) and node.attr == "T"}
+    return {node.lineno for node in nodes_of(source) if isinstance(node, ast.Attribute) and node.attr == "T"}
 
 
 def rank_of(call: Call) -> int:

@@ -23,7 +23,7 @@ from ..box.worker.answers import Raised
 from ..checks.explain import is_undefined
 from ..checks.transcript import Exchange
 from ..submission import AttemptSource, proved_line
-from ..submission.source_text import DEFINITIONS, lines_of, statements_of
+from ..submission.source_text import DEFINITIONS, lines_of, nodes_of, statements_of
 from ..submission.unwritten import has_no_content
 
 LONGEST, MESSAGE, LINE, ABOVE = 40, 400, 400, 4000  # characters that are looked at, of a name and so on
@@ -114,14 +114,9 @@ def cure(source: str, raised: Raised) -> str:
     return said or (f"Did you mean forward, where it says {near[0]}?" if near else _misspelt(file, message))
 
 
-@lru_cache(maxsize=2)  # a text that fails has many exceptions
-def _nodes(source: str) -> list[ast.AST]:
-    return [node for part in statements_of(source) for node in ast.walk(part)]
-
-
 class _File:
     def __init__(self, source: str, line: int) -> None:
-        self.source, self.line, self.nodes = source, line, _nodes(source)
+        self.source, self.line, self.nodes = source, line, nodes_of(source)
         self.here = [n for n in self.nodes if isinstance(n, ast.expr) and self.covers(n)]
         self.functions = [n for n in self.nodes if isinstance(n, ast.FunctionDef) and len(n.name) <= LONGEST]
         lines, parts = lines_of(source), statements_of(source)

@@ -116,3 +116,9 @@ def statements_of(source: str) -> tuple[ast.stmt, ...]:
     """Return the statements of the module, but for those below `if __name__ == "__main__"`. Nobody may change them."""
     guard = ((part, ast.walk(part.test) if isinstance(part, ast.If) else ()) for part in tree_of(source))
     return tuple(p for p, nodes in guard if not any(isinstance(n, ast.Name) and n.id == "__name__" for n in nodes))
+
+
+@lru_cache(maxsize=2)
+def nodes_of(source: str) -> tuple[ast.AST, ...]:
+    """Return these statements and all that they hold."""
+    return tuple(node for part in statements_of(source) for node in ast.walk(part))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from .source_text import DEFINITIONS, statements_of
+from .source_text import DEFINITIONS, nodes_of, statements_of
 
 UNTOUCHED = "stub_untouched"  # the misconception's id
 
@@ -28,7 +28,7 @@ def is_unwritten(source: str) -> bool:
     """
     if all(line.isspace() or line.lstrip().startswith("#") for line in source.splitlines(keepends=True)):
         return True
-    nodes = list(_nodes(source))
+    nodes = nodes_of(source)
     stores = any(isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) for node in nodes)
     return any(isinstance(node, DEFINITIONS) for node in nodes) and not stores and all(map(_is_empty, nodes))
 
@@ -45,7 +45,7 @@ def unwritten_names(source: str) -> frozenset[str]:
 
 def left_over_raise(source: str, name: str) -> LeftOver | None:
     """Return the stub's `raise` that stands beside what is written in the function, or in a method of the class."""
-    for body in (node.body for node in _nodes(source, name) if isinstance(node, ast.FunctionDef)):
+    for body in (node.body for node in _defined(source, name) if isinstance(node, ast.FunctionDef)):
         stub = next((i for i, statement in enumerate(body) if _is_stub(statement)), None)
         if stub is not None and not all(map(_does_nothing, body)):
             return LeftOver(body[stub].lineno, is_below=not all(map(_does_nothing, body[:stub])))
@@ -54,7 +54,7 @@ def left_over_raise(source: str, name: str) -> LeftOver | None:
 
 def unwritten_methods(source: str, name: str) -> list[str]:
     """Return the methods of this class that have no content, where others have some."""
-    last = next(_nodes(source, name), None)
+    last = next(_defined(source, name), None)
     methods = [n for n in last.body if isinstance(n, ast.FunctionDef)] if isinstance(last, ast.ClassDef) else []
     empty = [method.name for method in methods if has_no_content(method)]
     return empty if len(empty) < len(methods) else []
@@ -71,7 +71,7 @@ def _functions(source: str) -> tuple[tuple[int, int, float], ...]:
     """Return the first and the last line of each function, and where something is written; infinity where nothing is."""
     return tuple(
         (node.lineno, node.end_lineno or 0, math.inf if has_no_content(node) else min(written, default=node.lineno))
-        for node in _nodes(source)
+        for node in nodes_of(source)
         if isinstance(node, ast.FunctionDef)
         for written in [[part.lineno for part in node.body if not _does_nothing(part)]]
     )
@@ -82,11 +82,9 @@ def has_no_content(definition: ast.AST) -> bool:
     return all(map(_is_empty, ast.walk(definition)))  # of most, nothing but the first is looked at
 
 
-def _nodes(source: str, name: str = "") -> Iterator[ast.AST]:
-    """Yield all that the text holds; with a name the last definition of it, and all that stands in that."""
-    parts = statements_of(source)
-    if name:
-        parts = tuple(part for part in parts if isinstance(part, DEFINITIONS) and part.name == name)[-1:]
+def _defined(source: str, name: str) -> Iterator[ast.AST]:
+    """Yield the last definition of this name, and all that stands in it."""
+    parts = [part for part in statements_of(source) if isinstance(part, DEFINITIONS) and part.name == name][-1:]
     return (node for part in parts for node in ast.walk(part))
 
 
