@@ -211,7 +211,6 @@ def test_whoever_works_in_the_notebook_is_checked_there(run_course: Run, student
 
 
 @pytest.mark.parametrize(("spoil", "says"), [
-    pytest.param(lambda path: path.unlink(), "01_running_mean.py is not here.", id="missing"),
     pytest.param(lambda path: path.write_text("def f(:\n"), "on line 1: this is not valid Python", id="no Python"),
     pytest.param(lambda path: path.write_bytes(b"\xff"), "is not UTF-8 text (line 1)", id="no text"),
 ])  # fmt: skip

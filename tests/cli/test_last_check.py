@@ -95,13 +95,6 @@ def test_where_nothing_has_changed_status_does_not_import_torch(student_copy: Pa
     assert [(done.returncode, done.stderr) for done in twice] == [(0, "True\n"), (0, "False\n")]
 
 
-def test_a_result_holds_good_for_its_own_text_alone(course: Course) -> None:
-    attempt(course).keep(RESULT)
-    assert attempt(course).last == RESULT
-    assert attempt(course, RIGHT).last is None
-    assert attempt(course, name="01_running_mean.ipynb").last is None
-
-
 def test_another_version_or_state_of_the_engine_ends_what_was_kept(course: Course, monkeypatch) -> None:
     attempt(course).keep(RESULT)
     versions = own.versions()
@@ -112,17 +105,19 @@ def test_another_version_or_state_of_the_engine_ends_what_was_kept(course: Cours
         assert attempt(course).last is None
 
 
-@pytest.mark.parametrize("file", ["course.yaml", "exercises/averages/fingerprints/01_running_mean.safetensors"])
-def test_other_recorded_answers_or_limits_end_what_was_kept(course: Course, student_copy: Path, file: str) -> None:
-    attempt(course).keep(RESULT)
-    (student_copy / file).write_bytes((student_copy / file).read_bytes() + b"\n")
-    assert attempt(course).last is None
+KEPT = f".course/{own.NAME}/averages.01_running_mean.json"
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"key": 1}', b"\xff"])
-def test_a_damaged_file_is_as_good_as_none(course: Course, damage: bytes) -> None:
+@pytest.mark.parametrize(("file", "text"), [
+    ("course.yaml", None), ("exercises/averages/fingerprints/01_running_mean.safetensors", None),
+    *((KEPT, damage) for damage in (b"", b"{", b"[]", b'{"key": 1}', b"\xff")),
+])  # fmt: skip
+def test_what_was_kept_ends_with_its_text_and_all_that_it_depends_on(course, student_copy, file, text):
     attempt(course).keep(RESULT)
-    kept_path(course.exercises[0]).write_bytes(damage)
+    assert (attempt(course).last, attempt(course, RIGHT).last) == (RESULT, None)
+    assert attempt(course, name="01_running_mean.ipynb").last is None
+    path = student_copy / file
+    path.write_bytes(path.read_bytes() + b"\n" if text is None else text)
     assert attempt(course).last is None
     attempt(course).keep(RESULT)
     assert attempt(course).last == RESULT

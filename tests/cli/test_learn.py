@@ -101,41 +101,33 @@ def test_what_no_misconception_explains_gets_a_hint_about_that_and_no_other(ask,
     assert first.startswith(hint)
 
 
-@pytest.mark.parametrize("command", ["hint", "check", "trace", "plot"])
-def test_a_file_that_is_gone_is_got_back_by_git(run_course: Run, student_copy: Path, command: str) -> None:
-    for file in (student_copy / SCRIPT).parent.glob("01_running_mean.*"):
-        file.unlink()
-    done = run_course(command, "running_mean", cwd=student_copy / "exercises")
-    said = "01_running_mean.py is not here.\nNext: git checkout averages/01_running_mean.py\n"
-    refused = (done.returncode, done.stdout, done.stderr)
-    assert refused == ((1, said, "") if command == "check" else (2, "", f"course: {said}"))
+NAMED = "Rename it to 01_running_mean.py.\nNext: course check running_mean\n"
+GONE = "Next: git checkout exercises/averages/01_running_mean.py\n"
+HALF = "This is not a notebook that can be read: save it again from Jupyter.\nMend the file.\nNext: course trace running_mean\n"
 
 
-@pytest.mark.parametrize(("name", "command"), [
-    ("01_running_mean (1).py", ["check", "1"]),
-    ("01_runningmean.py", ["check"]),
-    ("1_running_mean.py", ["hint", "1"]),
-    ("mean FINAL.py", ["check", "1"]),
-    ("Untitled.py", ["check"]),
+@pytest.mark.parametrize(("name", "command", "said"), [
+    *(pytest.param("", command, GONE, id=f"nothing to {command}") for command in ("check 1", "hint 1", "trace 1", "plot 1")),
+    ("01_running_mean (1).py", "check 1", NAMED),
+    ("01_runningmean.py", "check", NAMED),
+    ("1_running_mean.py", "hint 1", NAMED),
+    ("mean FINAL.py", "check 1", NAMED),
+    ("Untitled.py", "check", NAMED),
+    pytest.param("01_running_mean.ipynb", "trace 1", HALF, id="a notebook that was saved half way"),
 ])  # fmt: skip
-def test_a_file_under_another_name_is_to_be_renamed(run_course, student_copy, name, command):
-    (student_copy / SCRIPT).rename((student_copy / SCRIPT).with_name(name))  # the notebook beside it is untouched
-    done = run_course(*command, cwd=student_copy)
-    assert done.returncode == (1 if command[0] == "check" else 2)
-    assert (done.stdout + done.stderr).removeprefix("course: ") == (
-        f"01_running_mean.py is not here, and {name} is not read.\n"
-        "Rename it to 01_running_mean.py.\nNext: course check running_mean\n"
-    )
-
-
-@pytest.mark.parametrize("command", ["trace", "plot"])
-def test_a_notebook_that_was_saved_half_way_is_to_be_mended(run_course: Run, student_copy: Path, command: str) -> None:
-    (student_copy / SCRIPT).unlink()
-    notebook = (student_copy / SCRIPT).with_suffix(".ipynb")
-    notebook.write_bytes(notebook.read_bytes()[:700])
-    done = run_course(command, "running_mean", cwd=student_copy)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "course: This is not a notebook that can be read: save it again from Jupyter.\n"
-        f"Mend the file.\nNext: course {command} running_mean\n"
-    )
+def test_what_cannot_be_read_is_told_with_what_is_next(run_course, student_copy, name, command, said):
+    """Of a script under another name the notebook beside it is untouched."""
+    script, notebook = student_copy / SCRIPT, (student_copy / SCRIPT).with_suffix(".ipynb")
+    text = notebook.read_bytes()[:700] if name == notebook.name else script.read_bytes()
+    script.unlink()
+    if name in ("", notebook.name):
+        notebook.unlink()
+    if name:
+        script.with_name(name).write_bytes(text)
+        before = f"01_running_mean.py is not here, and {name} is not read.\n" if said == NAMED else ""
+    else:
+        before = "01_running_mean.py is not here.\n"
+    done = run_course(*command.split(), cwd=student_copy)
+    is_check = command.startswith("check")
+    told = (1, f"{before}{said}", "") if is_check else (2, "", f"course: {before}{said}")
+    assert (done.returncode, done.stdout, done.stderr) == told

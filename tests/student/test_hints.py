@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any
 
 import pytest
 
@@ -10,7 +10,6 @@ from manyheads.diagnosis.recording import Words
 from manyheads.report.words import function_reports
 from manyheads.result import Diagnosed, ExerciseResult, FunctionResult, Outcome
 from manyheads.student.hints import NOTE, Hint, next_hint, next_step
-from manyheads.student.own_attempt import Own
 from manyheads.submission.unwritten import UNTOUCHED
 from tests import make
 
@@ -51,8 +50,8 @@ def two_functions(*, split: Outcome = "failed") -> ExerciseResult:
 
 def hint_on(result: ExerciseResult, root: Path) -> Hint:
     exercise, recording = SimpleNamespace(id="dance", hint="Begin."), SimpleNamespace(words=WORDS)
-    own = SimpleNamespace(exercise=exercise, recording=recording, course=SimpleNamespace(root=root))
-    return next_hint(cast("Own", own), result)
+    own: Any = SimpleNamespace(exercise=exercise, recording=recording, course=SimpleNamespace(root=root))
+    return next_hint(own, result)
 
 
 def test_it_is_of_the_function_that_check_shows_first(tmp_path: Path) -> None:
