@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from manyheads.platforms.github import Collected, PullRequest
 from manyheads.result import Outcome, Result
 from tests import make
 from tests.make import REPOSITORY, TINY
@@ -94,28 +93,6 @@ def service(tmp_path: Path) -> Iterator[Service]:
     """The hosting service, with no repository yet."""
     with Service(tmp_path / "repositories") as opened:
         yield opened
-
-
-@pytest.fixture
-def asked() -> PullRequest:
-    """The pull request of a run."""
-    return PullRequest(repository="school/class", number=7, head="a" * 40, student="ada")
-
-
-@pytest.fixture
-def collected() -> Collected:
-    """What was collected from it."""
-    return Collected(repository="school/class", student="ada", number=7, head="a" * 40, refused=())
-
-
-@pytest.fixture
-def submitted(collected: Collected, tmp_path: Path) -> Path:
-    """What `course ci collect` writes, with an attempt that is started."""
-    folder = tmp_path / "submitted"
-    (folder / "ada" / "averages").mkdir(parents=True)
-    (folder / "ada" / "averages" / "01_running_mean.py").write_text("x = 1\n")
-    (folder / "collected.json").write_text(collected.model_dump_json())
-    return folder
 
 
 @pytest.fixture

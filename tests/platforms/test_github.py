@@ -27,6 +27,7 @@ from tests.make import content
 from tests.workflows.hosted.service import BOT, Service
 from tests.workflows.school import git
 
+ASKED = PullRequest(repository="school/class", number=7, head="a" * 40, student="ada")
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 Change = Callable[[Path], object]
 
@@ -159,33 +160,33 @@ def test_a_folder_that_collect_did_not_write_is_refused(tmp_path: Path, text: st
 
 
 @pytest.fixture
-def api(service: Service, asked: PullRequest) -> Api:
+def api(service: Service) -> Api:
     """The API with the rights of job `report`."""
     service.tokens["t"] = {"pull-requests": "write", "checks": "write"}
-    service.heads[asked.number] = asked.head
-    return Api(f"{service.address}/api/", "t", asked.repository)
+    service.heads[ASKED.number] = ASKED.head
+    return Api(f"{service.address}/api/", "t", ASKED.repository)
 
 
-def test_the_comment_is_found_again_among_hundreds_and_nobody_elses_is_touched(service, api, asked):
+def test_the_comment_is_found_again_among_hundreds_and_nobody_elses_is_touched(service, api):
     service.say(7, f"{MARK}\nmine, and forged", "mallory")
     service.say(7, f"quoted: {MARK}", BOT)
     service.say(8, f"{MARK}\nof another pull request", BOT)
     service.say(7, f"{MARK}\nof a deleted account", "")
     for i in range(230):
         service.say(7, f"comment {i}", "ben")
-    write_comment(api, asked, "3 / 4")
+    write_comment(api, ASKED, "3 / 4")
     for i in range(100):
         service.say(7, f"later comment {i}", "ben")
-    write_comment(api, asked, "4 / 4")
+    write_comment(api, ASKED, "4 / 4")
     assert service.comments_on(7) == [f"quoted: {MARK}", f"{MARK}\n4 / 4"]
     assert service.comments_on(7, "mallory") == [f"{MARK}\nmine, and forged"]
     assert service.comments_on(8) == [f"{MARK}\nof another pull request"]
 
 
 @pytest.mark.parametrize("status", [403, 429, 502, 503])
-def test_what_is_refused_for_a_while_is_tried_again_when_the_service_says(service, api, asked, status):
+def test_what_is_refused_for_a_while_is_tried_again_when_the_service_says(service, api, status):
     service.refuses = [(status, {"Retry-After": "0"}, "")]
-    write_comment(api, asked, "4 / 4")
+    write_comment(api, ASKED, "4 / 4")
     assert service.comments_on(7) == [f"{MARK}\n4 / 4"]
     assert service.requests[0] == service.requests[1]
 
@@ -198,16 +199,16 @@ def test_what_is_refused_for_a_while_is_tried_again_when_the_service_says(servic
     (307, {"Location": "http://127.0.0.1:9/"}, "", r"was refused \(307\)"),
     (200, {}, "no JSON", "had no answer"),
 ])  # fmt: skip
-def test_what_stays_refused_is_said(service, api, asked, status, headers, message, says):
+def test_what_stays_refused_is_said(service, api, status, headers, message, says):
     service.refuses = [(status, {"Retry-After": "0", **headers}, message)] * 3
     with pytest.raises(ServiceError, match=says):
-        write_comment(api, asked, "x")
+        write_comment(api, ASKED, "x")
     assert service.comments == []
 
 
-def test_a_service_that_does_not_answer_is_an_error(asked: PullRequest) -> None:
+def test_a_service_that_does_not_answer_is_an_error() -> None:
     with pytest.raises(ServiceError, match="had no answer"):
-        write_comment(Api("http://127.0.0.1:9/api", "t", asked.repository), asked, "x")
+        write_comment(Api("http://127.0.0.1:9/api", "t", ASKED.repository), ASKED, "x")
 
 
 def event(**changes: object) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from manyheads.course import Course, load_course
 from manyheads.platforms.nbgrader_gradebook import GradebookWriter, read_gradebook
 from manyheads.result import write_result
 from tests import make
-from tests.make import TINY, content
+from tests.make import REPOSITORY, TINY, content
 from tests.platforms.nbgrader_class import RIGHT, STEM, WRONG, copy_for_nbgrader, filled
 
 pytestmark = pytest.mark.journey
@@ -132,7 +132,19 @@ def test_what_the_grader_could_not_do_waits_and_the_command_says_so(tmp_path, nb
     assert read_gradebook(load_course(course), book_of(course))[0].score == 4
 
 
-# What is released.
+@pytest.mark.parametrize("assignment", ["multi_head_attention", "attention_in_practice"])
+def test_nbgrader_releases_every_file_of_the_real_course_to_the_byte(tmp_path: Path, nbgrader, assignment: str) -> None:
+    """Recordings too: `nbgrader generate_assignment` once took recordings away, for it empties exercises/."""
+    course = copy_for_nbgrader(REPOSITORY, tmp_path / "course")
+    log = nbgrader(course, "generate_assignment", assignment, "--force").stderr
+    theirs, ours = (root / "exercises" / assignment for root in (course, REPOSITORY))
+    expected = sorted(p.relative_to(ours) for p in ours.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    assert sorted(path.relative_to(theirs) for path in theirs.rglob("*") if path.is_file()) == expected
+    assert {"fingerprints", "figures"} <= {path.parent.name for path in expected}
+    for path in expected:
+        assert (theirs / path).read_bytes() == (ours / path).read_bytes(), path
+    # What is recorded and current was once recorded again, for three minutes and without a word, in every fresh clone.
+    assert "recording" not in log
 
 
 def test_generate_assignment_writes_the_bytes_that_course_release_writes(trap_class: Path) -> None:

@@ -19,7 +19,7 @@ from manyheads.course import Course
 from manyheads.errors import CourseFault
 from manyheads.judge.judge_process import Graded, GradePlan
 from manyheads.platforms import pull_request as grade_room
-from manyheads.platforms.github import ServiceError
+from manyheads.platforms.github import Collected, ServiceError
 from manyheads.platforms.pull_request import (
     ENDED,
     Artifact,
@@ -42,6 +42,7 @@ from tests.make import REPOSITORY, TINY
 from tests.workflows.hosted.service import Service
 
 MakeResult = Callable[..., Result]
+COLLECTED = Collected(repository="school/class", student="ada", number=7, head="a" * 40, refused=())
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 STARTED, IN_NOTEBOOK = {"running_mean": "01_running_mean.py"}, {"running_mean": "01_running_mean.ipynb"}
 
@@ -50,6 +51,16 @@ def with_exercise(result: Result, **changes: object) -> Result:
     """The result with its one exercise changed."""
     (exercise,) = result.exercises
     return result.model_copy(update={"exercises": (exercise.model_copy(update=changes),)})
+
+
+@pytest.fixture
+def submitted(tmp_path: Path) -> Path:
+    """What `course ci collect` writes, with an attempt that is started."""
+    folder = tmp_path / "submitted"
+    (folder / "ada" / "averages").mkdir(parents=True)
+    (folder / "ada" / "averages" / "01_running_mean.py").write_text("x = 1\n")
+    (folder / "collected.json").write_text(COLLECTED.model_dump_json())
+    return folder
 
 
 @pytest.fixture
@@ -76,34 +87,32 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[GradePlan]]:
     return finds
 
 
-def test_nothing_started_needs_no_box(tiny, collected, submitted, judged):
+def test_nothing_started_needs_no_box(tiny, submitted, judged):
     plans, stub = judged(None), (tiny.root / SCRIPT).read_text(encoding="utf-8")
     (submitted / "ada" / "averages" / "01_running_mean.py").write_text("# read it\n" + stub, encoding="utf-8")
-    assert grade_collected(tiny, collected, submitted, Device.CPU, submitted).results == ()
+    assert grade_collected(tiny, COLLECTED, submitted, Device.CPU, submitted).results == ()
     assert plans == []
 
 
 def test_the_box_is_of_namespaces_no_other_folder_is_read_and_a_fault_is_in_the_jobs_log(
-    tiny, collected, submitted, make_result, judged, capsys
+    tiny, submitted, make_result, judged, capsys
 ):
     (submitted / "ben" / "averages").mkdir(parents=True)
     (submitted / "ben" / "averages" / "01_running_mean.py").write_text("x = 2\n")
     plans = judged(make_result(), "values: x")
-    assert grade_collected(tiny, collected, submitted, Device.CUDA, submitted).results == (make_result(),)
+    assert grade_collected(tiny, COLLECTED, submitted, Device.CUDA, submitted).results == (make_result(),)
     assert [(plan.level, plan.device, plan.seed) for plan in plans] == [(Level.NAMESPACES, Device.CUDA, 0)]
     assert capsys.readouterr().err == "course: a fault of the grader's own: values: x. Next: course verify\n"
 
 
-def test_what_has_not_changed_since_the_last_push_is_not_graded_again(
-    tiny, collected, submitted, make_result, judged, tmp_path
-):
+def test_what_has_not_changed_since_the_last_push_is_not_graded_again(tiny, submitted, make_result, judged, tmp_path):
     out, attempt = tmp_path / "out", submitted / "ada" / "averages" / "01_running_mean.py"
 
     def push(source: str, device: Device = Device.CPU) -> int:
         """How often it was graded."""
         attempt.write_text(source)
         before = len(plans)
-        done = grade_collected(tiny, collected, submitted, device, out)
+        done = grade_collected(tiny, COLLECTED, submitted, device, out)
         assert [result.score for result in done.results] == [score]
         write_artifact(out, done)
         return len(plans) - before
@@ -117,9 +126,9 @@ def test_what_has_not_changed_since_the_last_push_is_not_graded_again(
     assert push("x = 3\n") == 1
 
 
-def test_it_tells_lines_and_never_the_edits_that_prove_them(tiny, collected, submitted, make_result, judged):
+def test_it_tells_lines_and_never_the_edits_that_prove_them(tiny, submitted, make_result, judged):
     judged(with_exercise(make_result("failed"), lines=(ProvedLine(line=7, edit="secret → edit"), ProvedLine(line=9))))
-    (told,) = grade_collected(tiny, collected, submitted, Device.CPU, submitted).results
+    (told,) = grade_collected(tiny, COLLECTED, submitted, Device.CPU, submitted).results
     assert told.exercises[0].lines == (ProvedLine(line=7), ProvedLine(line=9))
 
 
@@ -336,8 +345,8 @@ def test_where_nothing_was_collected_the_student_is_told_where_to_look(service, 
     assert "“Collect the exercise files” of job `cpu` says why" in service.comments_on(7)[0]
 
 
-def test_files_of_another_commit_are_not_reported_on(service, collected, submitted, report):
-    (submitted / "collected.json").write_text(collected.model_copy(update={"head": "b" * 40}).model_dump_json())
+def test_files_of_another_commit_are_not_reported_on(service, submitted, report):
+    (submitted / "collected.json").write_text(COLLECTED.model_copy(update={"head": "b" * 40}).model_dump_json())
     with pytest.raises(CourseFault, match="is of another commit"):
         report()
     assert (service.comments, service.check_runs) == ([], [])
