@@ -23,17 +23,14 @@ def _made_up(student: str, chance: random.Random) -> Result:
 def _exercise(id_: str, chance: random.Random) -> ExerciseResult:
     wrong = chance.random() < 0.35
     outcomes: list[Outcome] = ["failed", "error", "timeout", "crashed", "missing", "skipped"]
-    ends: list[Outcome] = [
-        chance.choices(outcomes, (8, 6, 1, 1, 1, 1))[0] if wrong and chance.random() < 0.4 else "passed"
-        for _ in range(15)
-    ]
-    checks = tuple(
-        CheckResult(id=f"check_{i}", title=f"does what check {i} of {id_} asks for", outcome=end,
-                    score=0.5 if end == "passed" else 0, max_score=0.5,
-                    evidence="" if end == "passed" else f"editing positions {i}…7 changes the output of position 0",
-                    hint="" if end == "passed" else "Which axis must be unpacked first?")
-        for i, end in enumerate(ends)
-    )  # fmt: skip
+    checks, seen = list[CheckResult](), "editing positions {}…7 changes the output of position 0"
+    for i in range(15):
+        passed = not (wrong and chance.random() < 0.4)
+        told = {} if passed else {"evidence": seen.format(i), "hint": "Which axis must be unpacked first?"}
+        end = "passed" if passed else chance.choices(outcomes, (8, 6, 1, 1, 1, 1))[0]
+        checks.append(
+            make.check(f"check_{i}", 0.5 * passed, 0.5, end, title=f"does what check {i} of {id_} asks for", **told)
+        )
     named = chance.randrange(9) if wrong else 8
     diagnosis = (Diagnosed(id=f"misconception_{named}", title=f"You did number {named}.", hint="Look again."),)
     return make.exercise(id_, *checks, diagnosis=diagnosis if named < 8 else ())
