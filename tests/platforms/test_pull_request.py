@@ -275,9 +275,8 @@ def test_a_forged_artifact_is_refused(tiny, folder, forge, says):
 def environment(service: Service, tmp_path: Path) -> dict[str, str]:
     """That of the step, after a CPU run that went well and with no GPU runner."""
     asked = {"number": 7, "head": {"sha": "a" * 40}, "user": {"login": "ada"}}
-    (tmp_path / "event.json").write_text(
-        json.dumps({"pull_request": asked, "repository": {"full_name": "school/class"}})
-    )
+    event = {"pull_request": asked, "repository": {"full_name": "school/class"}}
+    (tmp_path / "event.json").write_text(json.dumps(event))
     service.tokens["t"], service.heads[7] = {"pull-requests": "write", "checks": "write"}, "a" * 40
     files = {"GITHUB_EVENT_PATH": str(tmp_path / "event.json"), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
     jobs = {"CPU_RESULT": "success", "GPU_RESULT": "skipped"}
@@ -419,11 +418,6 @@ def test_a_run_without_results_is_neutral_and_says_what_is_next(tiny: Course, en
     assert body(tiny, run, NO_GPU, (), frozenset(), "0" * 40) == says
 
 
-def test_files_that_were_not_taken_are_named(tiny: Course, make_result: MakeResult) -> None:
-    said = body(tiny, [make_result()], NO_GPU, ("a.py is a symbolic link.",), frozenset(), "0" * 40)
-    assert "These files are not graded:\n\n<pre>\na.py is a symbolic link.\n</pre>" in said
-
-
 def test_a_comment_that_grows_too_long_keeps_its_tables_and_takes_no_line_of_a_students_for_one(tiny, make_result):
     results = [make_result("failed", evidence=f"{i} " + "x " * 150, note=FORGED[i % 2]) for i in range(300)]
     said = body(tiny, results, results, (), frozenset(), "0" * 40)
@@ -460,9 +454,10 @@ def test_why_there_is_no_run_on_a_gpu_is_told(outcome: str, label: str, cpu: lis
     assert gpu_run(outcome, label, None, cpu, ()) == says
 
 
-def test_its_results_stand_below_those_of_the_cpu(tiny: Course, make_result: MakeResult) -> None:
+def test_its_results_stand_below_those_of_the_cpu_and_what_was_not_taken(tiny, make_result) -> None:
     gpu = gpu_run("success", "gpu-box", artifact_of(make_result("failed")), [make_result()], ())
-    said = body(tiny, [make_result()], gpu, (), frozenset(), "0" * 40)
+    said = body(tiny, [make_result()], gpu, ("a.py is a symbolic link.",), frozenset(), "0" * 40)
+    assert "These files are not graded:\n\n<pre>\na.py is a symbolic link.\n</pre>" in said
     assert said.index("## Averages: 4 / 4") < said.index("## On the GPU runner \\(cpu\\): 3 / 4")
 
 

@@ -5,15 +5,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.report.class_view import (
-    NOT_IMPORTED,
-    UNEXPLAINED,
-    ClassList,
-    ClassView,
-    Column,
-    Named,
-    Part,
-)
+from manyheads.report.class_view import NOT_IMPORTED, UNEXPLAINED, ClassList, ClassView, Column, Named, Part
 from manyheads.report.labels import Labels
 from manyheads.report.pages import write_pages
 from manyheads.report.terminal import class_exercises, class_table

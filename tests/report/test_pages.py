@@ -167,13 +167,6 @@ def test_on_the_class_page_stands(tmp_path: Path, results: list[Result], more: d
     assert [each for each in silent if each in text] == []
 
 
-def test_names_that_differ_in_case_alone_have_pages_that_differ_everywhere(tmp_path: Path) -> None:
-    write(tmp_path, *(graded(name, GOOD) for name in ("Ada", "ada", "Ben")))
-    names = [path.name.casefold() for path in (tmp_path / "students").iterdir()]
-    assert len(set(names)) == 3
-    assert "ben.html" in names
-
-
 def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> None:
     named = Diagnosed(id=HOSTILE, title=HOSTILE, hint=HOSTILE, alternatives=(HOSTILE,))
     bad = exercise(check("x", outcome="crashed", evidence=HOSTILE, hint=HOSTILE), check(HOSTILE, evidence=HOSTILE + "."),
