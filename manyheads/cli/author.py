@@ -55,6 +55,10 @@ def new(
     console.say(f"Next: fill what says {FILL} there, then: course release {exercise} && course verify {exercise}")
 
 
+# Of a claim that holds, one that does not, and one that asked nothing.
+MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
+
+
 def verify(
     exercises: Annotated[list[str] | None, Argument(help="Ids [default: all].")] = None,
     seeds: Annotated[int, Option(min=1, help="Draws of inputs for every right and wrong attempt.")] = 5,
@@ -73,7 +77,7 @@ def verify(
     console = open_console()
     broken = 0
     for claim in verify_course(loaded, named, VerifyEffort(seeds, pairs or None, usable())):
-        mark, style = ("✓", "green") if claim.kept else ("✗", "red")
+        mark, style = MARKS[claim.kept if claim.total else None]
         console.say(f"{mark} {claim.about:<18} {as_called(claim.says):<72} {claim.figures:>5}", style=style)
         broken += not claim.kept
         console.say(*(f"    {line}" for line in claim.lines))
