@@ -21,9 +21,10 @@ from ..diagnosis.observe import is_of_copies, settled
 
 FEW = 2  # copies
 VALUES: tuple[Facet, ...] = ("outputs", "gradients")
-NUDGE, NARROW_NUDGE = 1e-9, 2e-6  # relative changes of the inputs, larger than a rounding error: in float64, in float32
-# By how much of that, in turn: up or down, a number near the middle between two roundings is moved to the other side.
-DRAWS, NARROW_DRAWS = (1.0,), (1.0, -1.0, 1.0, -1.0)
+# Relative changes of the inputs, larger than a rounding error, in float64 and in float32, each with a seed: up or down, a number
+# near the middle between two roundings is moved to the other side.
+NUDGES = ((1e-9, 0),)
+NARROW_NUDGES = ((2e-6, 0), (-2e-6, 0), (2e-6, 1), (-2e-6, 1))
 
 
 class RecordedCall:
@@ -31,7 +32,7 @@ class RecordedCall:
 
     def __init__(self, call: Call) -> None:
         self.call = call
-        self._nudged = cache(self._nudge)
+        self._nudged, self._of = cache(self._nudge), cache(self._cut)
 
     def whole(self, namespace: Namespace, only_values: bool = False) -> Reply:
         """Return the reply, about all copies.
@@ -39,7 +40,7 @@ class RecordedCall:
         Code that raises for two copies is not asked for hundreds: it raises there, too, and a mask sized by the batch takes 2 GiB.
         """
         if self._is_of_copies and self.call.cotangent is None:
-            few = self._of_a_pair.whole(namespace, only_values)
+            few = self._of(FEW).whole(namespace, only_values)
             if few.raised is not None:
                 return few
         return execute(namespace, self._cast, "", only_values=only_values)
@@ -68,28 +69,25 @@ class RecordedCall:
         if found.raised == "other":  # it agrees with nothing
             return False
         # Where sizes depend on how many copies there are, they are others.
-        asked = self._of_three if found.raised and self._is_of_copies else self
+        asked = self._of(FEW + 1) if found.raised and self._is_of_copies else self
         has_report = isinstance(self.call.subject, Build) and bool(self.call.subject.report)
         only_values = not has_report and not has_no_numbers(right)
         facets = VALUES if only_values else None
         is_wide = self.call.dtype in (None, "float64") and self.call.autocast is None and {*found.dtype} <= {"float64"}
-        nudged = (
-            asked._nudged(place, is_wide, only_values) for place in range(len(DRAWS if is_wide else NARROW_DRAWS))
-        )
-        replies = (each.answer(namespace, only_values) for each in nudged)
+        nudges = NUDGES if is_wide else NARROW_NUDGES
+        replies = (asked._nudged(seed, by, only_values).answer(namespace, only_values) for by, seed in nudges)
         return all(found.is_same(fingerprint_beside(right, self.call, reply), facets) for reply in replies)
 
-    def _nudge(self, place: int, is_wide: bool, only_values: bool) -> RecordedCall:
-        generator = torch.Generator().manual_seed(place // 2)  # the same numbers for both ways
-        by = DRAWS[place] * NUDGE if is_wide else NARROW_DRAWS[place] * NARROW_NUDGE
+    def _nudge(self, seed: int, by: float, only_values: bool) -> RecordedCall:
+        generator = torch.Generator().manual_seed(seed)
 
         def change(tensor: Tensor) -> Tensor:
             if not tensor.is_floating_point() or tensor.device.type == "meta":
                 return tensor
             return tensor * (1 + by * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
 
-        seed, watch = self.call.seed + self.is_drawn, self.call.watch and not only_values
-        return RecordedCall(map_call(replace(self.call, seed=seed, watch=watch), change))
+        another, watch = self.call.seed + self.is_drawn, self.call.watch and not only_values
+        return RecordedCall(map_call(replace(self.call, seed=another, watch=watch), change))
 
     @cached_property
     def _cast(self) -> Call:
@@ -99,15 +97,8 @@ class RecordedCall:
     def _is_of_copies(self) -> bool:
         return is_of_copies(self.call)
 
-    @cached_property
-    def _of_a_pair(self) -> RecordedCall:
-        return self._of(FEW)
-
-    @cached_property
-    def _of_three(self) -> RecordedCall:
-        return self._of(FEW + 1)
-
-    def _of(self, few: int) -> RecordedCall:
+    def _cut(self, few: int) -> RecordedCall:
+        """Return the same call about a few of the copies."""
         many = next(len(value) for value in self.call.args if isinstance(value, Tensor))
 
         def change(value: object) -> object:
