@@ -348,13 +348,15 @@ def dropped(attempt, draw, *, same_values, T=12, whole=False, **options):
     copies, too. What mixes up the sequences of a batch does so in both, and only what dropout does is left.
     """
     s = SimpleNamespace(C=6, nh=2, block=12)
-    weights, x = weights_of(draw, s.C), draw(1, T, s.C).expand(COPIES, T, s.C).clone()
-    x[..., 0] = 1.0
+    weights, one = weights_of(draw, s.C), draw(1, T, s.C)
+    one[..., 0] = 1.0
+    while (
+        T == 1 and not scores_itself(weights, one, s.nh) > 0
+    ):  # so that whoever weighs by scores is judged alike always
+        one[..., 1:] = draw(1, T, s.C - 1)
+    x = one.expand(COPIES, T, s.C).clone()
     if same_values:
         weights["qkv.weight"][2 * s.C :] = torch.eye(s.C, dtype=torch.float64)[0]
-    if T == 1:  # every head's score is positive, so that whoever weighs by it is judged alike with every draw
-        q, k, _ = (x[0] @ weights["qkv.weight"].mT).unflatten(-1, (3, s.nh, -1)).unbind(-3)
-        weights["qkv.weight"][s.C : 2 * s.C] *= (q * k).sum(-1).sign().repeat_interleave(s.C // s.nh, -1).mT
     weights["proj.weight"] = weights["proj.weight"].abs() + 0.1
     attempt = attempt.asking(random=True)
     asked = x if whole else x[:1]
@@ -367,6 +369,12 @@ def dropped(attempt, draw, *, same_values, T=12, whole=False, **options):
     nan = "the output in training is NaN, in eval mode it is not: 0 · -inf, where a masked score was dropped"
     expect(bool(drawn.isfinite().all()), nan, "dropout_before_softmax")
     return drawn / still
+
+
+def scores_itself(weights, x, nh):
+    """The lowest score that a token, (1, 1, C), gives itself in any head."""
+    q, k, _ = (x[0] @ weights["qkv.weight"].mT).unflatten(-1, (3, nh, -1)).unbind(-3)
+    return float((q * k).sum(-1).min())
 
 
 def silenced(ratio):

@@ -221,9 +221,9 @@ def asked_of(exchanges: Sequence[Exchange], reference: Runner) -> Asked | None:
         right = tuple(reply for call in calls if has_numbers(reply := reference.execute(call)))
         if len(right) == len(calls) and len({numbers_of(each).shape for each in right}) == 1:
             tried.append(Asked(calls, right, ((exchange.reply, right[0]),)))
-            if tried[-1].compares or len(tried) == TRIED:
+            if tried[-1].is_right or len(tried) == TRIED:
                 break
-    best = max(tried, key=lambda each: (each.compares, each.tells, len(each.calls)), default=None)
+    best = max(tried, key=lambda each: (each.is_right, each.compares, each.tells, len(each.calls)), default=None)
     if best is None or len(best.calls) > 1:
         return best
     both = [(exchange.reply, reference.execute(exchange.call)) for exchange in exchanges]
@@ -233,7 +233,7 @@ def asked_of(exchanges: Sequence[Exchange], reference: Runner) -> Asked | None:
 def expect_something(attempt: Implementation, target: str, asked: Asked | None) -> None:
     """Fail where the function of this name says nothing. asked: None where it never answered with numbers."""
     if asked is None:
-        raise CheckFailed(f"{target} never gives numbers")
+        raise CheckFailed(f"{target} never gives a finite number")
     answers = [attempt.ask(call) for call in (*asked.calls, asked.calls[0])]
     for answer in answers:
         answer.must_return()
@@ -293,8 +293,9 @@ def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) 
 
 
 def has_numbers(reply: Reply) -> bool:
-    """Return whether something came, and numbers with it: on the meta device there are none."""
-    return reply.raised is None and any(out.tensor is not None for out in reply.outputs)
+    """Return whether a finite number came: on the meta device there is none."""
+    tensors = [out.tensor for out in reply.outputs if out.tensor is not None]
+    return reply.raised is None and any(bool(tensor.isfinite().any()) for tensor in tensors)
 
 
 def numbers_of(reply: Reply, infinite: float = 0.0) -> Tensor:
