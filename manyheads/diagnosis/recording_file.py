@@ -32,7 +32,7 @@ from .fingerprint import PLAIN, ReplyFingerprint, TensorFingerprint
 from .pair_answers import from_columns, to_columns
 from .recording import PublicCheck, RecordedMutant, Recording, Words
 
-FORMAT = 9  # increase it when the format changes, or what is recorded
+FORMAT = 10  # increase it when the format changes, or what is recorded
 _VARIES = -1  # in place of a reply's number
 
 
