@@ -112,6 +112,7 @@ def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Exampl
         if not plain or first is None or recording.right(index).raised is not None:
             continue
         compares_values = not call.random and any(index in check.calls for check in recording.checks)
+        compares_values |= call.planted is not None and not first.dim()  # then it is more than rounding
         if not signatures:
             yield index, _example(call, expected, compares_values, None, Axes({}))
         of_first_step = zip((path for path, _ in call.form.leaves()), expected, strict=False)
@@ -120,7 +121,7 @@ def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Exampl
             axes = axes_of(signature, call, first.shape, signatures, parts)
             if axes is not None:
                 example = _example(_bare(call), expected, compares_values, signature, axes)
-                yield index, _smaller(example)
+                yield index, example if returns_several(call) else _smaller(example)
 
 
 def _example(call: Call, expected: Expected, compares_values: bool, signature: Signature | None, axes: Axes) -> Example:
@@ -136,8 +137,8 @@ def _example(call: Call, expected: Expected, compares_values: bool, signature: S
 def _smaller(example: Example) -> Example:
     """Return the example with the fewest sequences of its batch, two at least, that are easy to tell from its other sizes."""
     signature, batch = example.signature, Axis(("B",))
-    if signature is None or example.axes.sizes.get("B", 0) < 3 or returns_several(example.call):
-        return example
+    if signature is None or batch not in signature.returns or example.axes.sizes["B"] < 3:
+        return example  # what has no batch may be of all sequences
     shapes = {p.name: p.shape for p in signature.call if p.shape and batch in p.shape}
     sizes = dict(example.axes.sizes)
     every = {n: replace(example.axes, sizes=sizes | {"B": n}) for n in range(2, sizes["B"] + 1)}
@@ -150,8 +151,7 @@ def _smaller(example: Example) -> Example:
 
     args = tuple(cut(p.name, value) for p, value in zip(signature.call, example.call.args, strict=False))
     call = replace(example.call, args=args, kwargs={name: cut(name, v) for name, v in example.call.kwargs.items()})
-    axis = signature.returns.index(batch) if batch in signature.returns else None
-    expected = example.expected if axis is None else example.expected.narrow(axis, 0, count)
+    expected = example.expected.narrow(signature.returns.index(batch), 0, count)
     return replace(example, call=call, expected=expected, axes=every[count])
 
 

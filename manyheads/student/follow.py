@@ -55,7 +55,8 @@ def returned(example: Example, output: Output) -> tuple[str, bool]:
         return what, True
     alike = output.tensor.is_floating_point() == example.expected.is_floating_point()
     right = alike and tensor_fingerprint(output.tensor).agrees(tensor_fingerprint(example.expected))
-    return f"{what}: {'the right numbers' if right else 'the right shape, other numbers'}", right
+    other = "the right shape, other numbers" if output.tensor.dim() else f"{float(example.expected):.3g} is asked"
+    return f"{what}: {'the right numbers' if right else other}", right
 
 
 def most_telling(example: Example, ask: Callable[[Call], Reply]) -> Example:

@@ -27,11 +27,11 @@ X = torch.arange(24.0).reshape(2, 3, 4)
 def follow() -> Follow:
     """Follow `f(x)`, whose source is given."""
 
-    def follow(source: str, x: Tensor = X, crop: tuple[int, ...] = (), times: int = 1) -> Traced:
+    def follow(source: str, x: Tensor = X, crop: tuple[int, ...] = (), times: int = 1, **call: Any) -> Traced:
         namespace: dict[str, object] = {}
         head = "import torch, math, einops\nfrom torch import nn\nimport torch.nn.functional as F\n"
         exec(compile(head + textwrap.dedent(source), "a.py", "exec"), namespace)
-        return trace(namespace, TraceCall(Call("f", (x,)), crop, times), "a.py")
+        return trace(namespace, TraceCall(Call("f", (x,), **call), crop, times), "a.py")
 
     return follow
 
@@ -130,6 +130,11 @@ def test_following_changes_no_answer(follow: Follow) -> None:
     mine = execute(namespace, call, "a.py").outputs[0].tensor
     followed = trace(namespace, TraceCall(call, (2, 2), 3), "<string>").reply.outputs[0].tensor
     assert torch.equal(mine, followed)
+
+
+def test_what_is_planted_is_no_step_of_the_students(follow: Follow) -> None:
+    traced = follow("def f(x):\n    return F.scaled_dot_product_attention(x, x, x).abs()\n", planted=(8.0, 0.3))
+    assert names(traced) == ["scaled_dot_product_attention", "abs"]
 
 
 def test_what_lies_about_itself_does_not_stop_the_call(follow: Follow) -> None:

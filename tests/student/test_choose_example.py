@@ -25,6 +25,7 @@ from manyheads.student.follow import most_telling
 SHAPES = {
     "split": "(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)",
     "shown": "(x: (B, T, C), keep: (B, T) | None) -> (B, T, C)",
+    "largest": "(x: (B, T, C)) -> ()",
     "Module": "(n_embd: nh * hd, n_head: nh)(x: (B, T, C)) -> (B, T, C)",
 }
 
@@ -83,6 +84,12 @@ def test_an_argument_that_is_left_out_has_no_batch_to_cut() -> None:
     x = torch.rand(4, 5, 7)
     (example,) = chosen((Call("shown", (x, None)), x))
     assert (example.call.args[1], example.expected.shape) == (None, (2, 5, 7))
+
+
+def test_one_number_of_all_sequences_is_asked_of_all_and_compared_where_it_is_no_rounding() -> None:
+    x = torch.rand(4, 5, 7)
+    (example,) = chosen((Call("largest", (x,), random=True, planted=(8.0, 0.3)), x.max()))
+    assert (example.compares_values, example.call.args[0]) == (True, x)
 
 
 def test_a_call_with_all_its_tensors_comes_before_one_that_leaves_one_out() -> None:

@@ -167,7 +167,7 @@ class Tracer(TorchFunctionMode):
             self._crops += len(step.crops)
 
 
-_TORCH = torch.__file__.removesuffix("__init__.py")
+_TORCH = (torch.__file__.removesuffix("__init__.py"), __file__.removesuffix("tracing.py"))  # and what a check plants
 
 
 def _operation(func: Any, args: Any, kwargs: Any) -> _Operation:
@@ -209,7 +209,7 @@ def _is_module_call(frame: FrameType) -> bool:
 def _names_the_step(frame: FrameType) -> bool:
     """Return whether a step with several operations is named after this frame: a function of torch that ran them."""
     in_torch = frame.f_code.co_filename.startswith(_TORCH)
-    return in_torch and frame.f_code.co_name != "__init__" and not _is_module_call(frame)
+    return in_torch and frame.f_code.co_name not in ("__init__", "__torch_function__") and not _is_module_call(frame)
 
 
 def _tensors_in(value: Any, depth: int = 3) -> Iterator[Tensor]:
