@@ -14,7 +14,7 @@ from manyheads.authoring.verify.claim import Claim
 from manyheads.authoring.verify.claims import VerifyEffort, verify_course
 from manyheads.authoring.verify.file_claims import LINKS, PREDICTIONS, verify_released, verify_sources
 from manyheads.authoring.verify.form_claims import verify_empty, verify_silent
-from manyheads.authoring.verify.line_claims import LineBench, verify_lines
+from manyheads.authoring.verify.line_claims import SAYS, LineBench, all_lines, verify_lines
 from manyheads.box.level import Box
 from manyheads.checks.asserts import CheckFailed
 from manyheads.checks.implementation import Implementation
@@ -396,3 +396,8 @@ def test_with_several_processes_the_claims_are_the_same_in_the_same_order(two_me
     told = [[(claim.about, claim.says, claim.figures) for claim in claims] for claims in (alone, together)]
     assert told[0] == told[1]
     assert together[-1].says == "the lines of small faults are found"
+
+
+@pytest.mark.parametrize(("held", "total", "kept"), [(9, 10, True), (7, 10, False), (18, 20, False), (38, 40, True)])
+def test_of_few_faults_one_may_be_missed(held: int, total: int, kept: bool) -> None:
+    assert all_lines([Claim("a", SAYS, held, total)]).kept is kept

@@ -19,7 +19,7 @@ from ...submission import AttemptSource
 from .claim import SECRET, Claim
 
 FAULTS = 5  # for each exercise
-SHARE, SHARE_OF_ONE = 0.95, 0.8  # of all exercises' faults, and of one's, where two may be mended on three lines
+SHARE, SHARE_OF_FEW, MANY = 0.95, 0.8, 20  # of many faults, and of fewer, where two may be mended on three lines
 MEND = "see docs/diagnosis.md, The line"
 SAYS = "the line of a small fault is found"
 PATIENT = Bounds(seconds=60.0)  # by the count alone, so that a slow machine finds as much as a fast one
@@ -50,7 +50,7 @@ def verify_lines(course: Course, box: Box, exercise: Exercise, bounds: Bounds = 
     faults = list(islice((f for f in bench.faults(exercise) if f.undone), FAULTS))
     told = [(fault, bench.told(exercise, fault)) for fault in faults]
     missed = [f"{_label(fault)}: {say} is told" for fault, say in told if say not in ("there", "elsewhere")]
-    yield Claim.but_for(missed, exercise.id, SAYS, len(told), MEND, SHARE_OF_ONE)
+    yield Claim.but_for(missed, exercise.id, SAYS, len(told), MEND, SHARE_OF_FEW)
     wrong = [_label(fault) for fault, say in told if say == "wrong"]
     yield Claim.but_for(wrong, exercise.id, "no line is told where nothing is wrong", len(told), MEND)
 
@@ -59,7 +59,8 @@ def all_lines(claims: Iterable[Claim]) -> Claim:
     """Return the claim about the lines of all exercises together, of which these claims are a part."""
     found = [claim for claim in claims if claim.says == SAYS]
     held, total = sum(claim.held for claim in found), sum(claim.total for claim in found)
-    return Claim("lines", "the lines of small faults are found", held, total, (), SHARE, MEND)
+    share = SHARE if total >= MANY else SHARE_OF_FEW
+    return Claim("lines", "the lines of small faults are found", held, total, share=share, next=MEND)
 
 
 class LineBench:
@@ -67,8 +68,7 @@ class LineBench:
 
     def __init__(self, course: Course, box: Box, exercises: Sequence[Exercise], bounds: Bounds = PATIENT) -> None:
         ids = tuple(e.id for e in exercises)
-        plain = Settings(SECRET, exercises=ids, diagnoses=False, lines=False)
-        self._judge = Judge(course, box, plain)
+        self._judge = Judge(course, box, Settings(SECRET, exercises=ids, diagnoses=False, lines=False))
         self._searching = Judge(course, box, Settings(SECRET, exercises=ids, diagnoses=False, bounds=bounds))
 
     def faults(self, exercise: Exercise) -> Iterator[Fault]:
