@@ -40,11 +40,9 @@ class Axes:
         """Return (B, T, C) for (2, 5, 12)."""
         return f"({', '.join(self.name(size) for size in shape)})"
 
-    def said(self, message: str) -> str:
-        """Return "Here 13 is T_k, 9 is T_q" for the numbers in an exception's message that are sizes; "" where none is."""
-        numbers = dict.fromkeys(map(int, _NUMBERS.findall(_PLACES.sub("", message))))
-        named = [f"{size} is {self.name(size)}" for size in numbers if self.name(size) != str(size)]
-        return f"Here {', '.join(named)}" if named else ""
+    def size(self, name: str) -> int:
+        """Return the size of an axis, or of a product, by its name."""
+        return math.prod(int(factor) if factor.isdigit() else self.sizes[factor] for factor in name.split("·"))
 
     @cached_property
     def _names(self) -> dict[int, str]:
@@ -69,6 +67,21 @@ class Axes:
 
 
 _HEADS = ("B", "nh", "T", "hd")
+
+
+def said_of(calls: Sequence[tuple[Axes, str]]) -> str:
+    """Return "Here 13 is T_k, 9 is T_q" for the numbers in the first call's message that are sizes; "" where none is.
+
+    A number may be a size by chance: in calls of other sizes the same axis has to stand in its place.
+    """
+    (axes, first), *others = ((a, [*map(int, _NUMBERS.findall(_PLACES.sub("", message)))]) for a, message in calls)
+    others = [(a, numbers) for a, numbers in others if len(numbers) == len(first) and a.sizes != axes.sizes]
+    named = dict[str, None]()
+    for place, size in enumerate(first if others else ()):
+        name = axes.name(size)
+        if name != str(size) and all(other.size(name) == numbers[place] for other, numbers in others):
+            named[f"{size} is {name}"] = None
+    return f"Here {', '.join(named)}" if named else ""
 
 
 def axes_of(

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
-from types import MappingProxyType
 
 from ..box.worker.answers import Raised
 from ..box.worker.messages import Build
@@ -30,7 +29,7 @@ from ..result import CheckResult, Diagnosed, FunctionResult, State
 from ..submission.source_text import DEFINITIONS, statements_of
 from ..submission.standing import INTERFACE
 from ..submission.unwritten import UNTOUCHED, left_over_raise, unwritten_methods, unwritten_names
-from .axes import Signatures, axes_of
+from .axes import Axes, Signatures, axes_of, said_of
 from .cures import cure, in_another_order, joined, of_another_kind, refuses_nothing
 
 STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so
@@ -232,9 +231,9 @@ def functions_of(
     checks: Sequence[CheckResult],
     diagnosis: Diagnosis,
     source: str,
-    in_single: Set[int] = frozenset(),
-    signatures: Signatures = MappingProxyType({}),
-    describe: Describe = describe_exception,
+    in_single: Set[int],
+    signatures: Signatures,
+    describe: Describe,
 ) -> Functions:
     """Return what is known of each function. A check stops at the first that fails it, but all of its calls were made.
 
@@ -335,24 +334,14 @@ def _placed(diagnosis: Diagnosis, functions: Sequence[Seen], source: str, shown:
     def located(found: tuple[Diagnosed, ...]) -> tuple[Diagnosed, ...]:
         places = [_place(each.id, wrong, shown) for each in found]
         unnamed = [name for name in wrong if name not in places]
-        return tuple(
-            each.model_copy(
-                update={
-                    "function": place,
-                    "also_in": tuple(
-                        n
-                        for n in unnamed
-                        if each.id != UNTOUCHED and (n in own or each.id == INTERFACE) and shown.is_also_in(each.id, n)
-                    ),
-                    "alternative_titles": tuple(
-                        words[a].title
-                        for a in each.alternatives
-                        if a in words and shown.answer_alike(each.id, a, empty)
-                    ),
-                }
-            )
-            for each, place in zip(found, places, strict=True)
-        )
+        told = []
+        for each, place in zip(found, places, strict=True):
+            others = (n for n in unnamed if each.id != UNTOUCHED and (n in own or each.id == INTERFACE))
+            also_in = tuple(n for n in others if shown.is_also_in(each.id, n))
+            alike = [a for a in each.alternatives if a in words and shown.answer_alike(each.id, a, empty)]
+            titles = tuple(words[a].title for a in alike)
+            told.append(each.model_copy(update={"function": place, "also_in": also_in, "alternative_titles": titles}))
+        return tuple(told)
 
     placed = diagnosis.changed(located)
     left = {*wrong}.difference(*((each.function, *each.also_in) for each in placed.every))
@@ -391,17 +380,22 @@ def _told(
 
     failure = min(failures, key=place) if failures[0].calls else failures[0]
     raised, said = failure.raised, ""
-    at = (
-        next((shown.seen[i] for i in failure.calls if shown.seen[i].reply.raised is not None), None) if raised else None
-    )
+    stopped = [shown.seen[i] for i in failure.calls if raised and shown.seen[i].reply.raised]
+    at = next(iter(stopped), None)
     if raised and at and (is_shape_fault(raised) or "is invalid for input of size" in raised.message):
-        returned = next((tensor.shape for tensor in at.expected if tensor is not None), ())
-        every = (axes_of(each, at.call, returned, signatures) for each in signatures.get(function.name, ()))
-        said = next((axes.said(raised.message) for axes in every if axes is not None), "")
+        own = (each for each in shown.seen.values() if target_of(each.call) == function.name)
+        alike = [(each, r.message) for each in (at, *own) if (r := each.reply.raised) and r.line == raised.line]
+        known = [(_axes_of(each, signatures.get(function.name, ()), signatures), message) for each, message in alike]
+        said = said_of([(axes, message) for axes, message in known if axes]) if known[0][0] else ""
     given = () if at is None else (*getattr(at.call.subject, "args", ()), *at.call.args)
     which = next((f'That was for "{word}".' for word in given if isinstance(word, str)), "")  # of several that it makes
     evidence = joined(failure.seen, which, said and f"{said}.", failure.mends)
     return replace(function, check=failure.check.title, evidence=evidence, raised=raised)
+
+
+def _axes_of(seen: Observed, listed: Sequence[Signature], signatures: Signatures) -> Axes | None:
+    returned = next((tensor.shape for tensor in seen.expected if tensor is not None), ())
+    return next(filter(None, (axes_of(each, seen.call, returned, signatures) for each in listed)), None)
 
 
 def _failures(

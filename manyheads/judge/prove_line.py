@@ -104,10 +104,7 @@ class EditedAttempts:
                 self._connection.close()
 
     def _look(self, texts: Sequence[str]) -> list[bool]:
-        """Return whether each answers what the attempt answered wrongly: the smallest such call, then others.
-
-        Without such calls, whether the checks pass that failed.
-        """
+        """Return whether each answers what the attempt answered wrongly; where that is nothing, passes the checks that failed."""
         if not self._wrong:
             return [self._passes(text, self.failure.failed) for text in texts]
         first = self._answer(texts, self._wrong[:1])

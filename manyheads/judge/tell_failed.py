@@ -73,13 +73,7 @@ def places_of(
 
 
 def _failed_in(exchanges: Sequence[Exchange], ended: Call | None, is_right: IsRight) -> str:
-    """Return the function at which a check failed; "" where it made no call.
-
-    A check asks one call after the other, and stops where it fails: mostly at the last. Where that one was answered
-    rightly, it was given what an earlier one had answered wrongly.
-
-    ended: the call that ended the process, if one did. is_right: whether an exchange agrees with the reference.
-    """
+    """Return the function at which a check failed: the last that it called, or one that gave this a wrong answer; "" for none."""
     if ended is not None or not exchanges:
         return target_of(ended) if ended is not None else ""
     last = target_of(exchanges[-1].call)

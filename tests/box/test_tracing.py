@@ -4,6 +4,7 @@ import math
 import textwrap
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 import torch

@@ -117,6 +117,8 @@ def test_points_at_home_are_out_of_the_same_total(sides: Sides) -> None:
         "the output is on cpu, and not on the device that was asked for", "expected one", id="a device that is not used"),
     pytest.param("tiled_attention", {"-math.inf), 0.0, 0.0": "-math.inf), 0.0, torch.zeros_like(rows)"},
         "Here 6 is hd, 7 is hd_v", " is B", id="the number of an axis is no size"),
+    pytest.param("mha_by_loop", {"k.transpose(1, 2)": "k.transpose(1, 2)[..., : T // 2]"},
+        "Here 11 is T.", " is nh", id="a number that is a size of one call alone is none"),
     pytest.param("sdpa_equivalence", {"scores = scores.masked_fill(~self.visible[:T, :T], -math.inf)": "",
         "y = self.attn_dropout(scores.softmax(dim=-1)) @ v": "y = F.scaled_dot_product_attention(q, k, v, is_causal=True)"},
         "a fused function, which has no second derivative", "an operation", id="no second derivative"),
