@@ -83,7 +83,9 @@ HEADS_ASTRAY = (
     *each("heads_reversed", split=("reversed", "rolled"), split_of="v"),
     *each("heads_mix_batch", split=("batch_after_heads", "batch_swapped", "batch_and_tokens")),
     *each("heads_mix_batch", split="batch_after_heads", merge=("batch_joined", "heads_from_batch")),
-    *each("heads_mix_batch", merge=("batch_joined", "heads_from_batch", "heads_along_tokens", "batch_viewed")),
+    *each("heads_mix_batch", merge=("batch_joined", "heads_from_batch")),
+    ("merge_no_transpose", {"merge": "heads_along_tokens"}),
+    ("heads_mix_batch", {"merge": "batch_viewed"}),
 )
 PACKED = (
     *each("qkv_packed_per_head", cut=("per_channel", "per_head_last", "hd_first")),

@@ -76,6 +76,8 @@ SPLITS = {
     "not_moved": lambda z, n: [z.view(n.B, n.T, n.nh, n.hd)],
     "not_moved_indexed": lambda z, n: [z.view(n.B, n.T, n.nh, n.hd)[:, h] for h in range(n.nh)],
     "batch_indexed": lambda z, n: [z.view(n.B, n.T, n.nh, n.hd).transpose(1, 2)[h] for h in range(n.nh)],
+    "first": lambda z, n: [z[..., : n.hd]] * n.nh,
+    "last": lambda z, n: [z[..., -n.hd :]] * n.nh,
 }
 
 # q, k and v, (B, T, C) each, as the heads of each, from all five axes at once (B, T, 3, nh, hd)
@@ -387,11 +389,14 @@ MUTANTS = (
     ("heads_mix_batch", {"split": _split("mixed"), "join": "stacked_first"}),
     *each("heads_mix_batch", "split", _split("mixed_turned"), _split("batch_indexed")),
     *each("qkv_mix_batch", "five_axes", *FIVE_AXES),
-    *each("heads_mix_batch", "join", "stacked_first", "along_batch", "batch_swapped", "batch_viewed", "batch_as_heads"),
+    ("heads_mix_batch", {"join": "stacked_first"}),
+    ("merge_no_transpose", {"join": "along_batch"}),
+    *each("heads_mix_batch", "join", "batch_swapped", "batch_viewed", "batch_as_heads"),
     *each("weight_not_transposed", "untransposed", *_SOME),
     *each("weight_not_transposed", "untransposed", (0, 1, 2), *_SOME, sliced=True),
-    *each("weight_not_transposed", "cut", "columns_turned", "turned_then_viewed_turned"),
+    ("weight_not_transposed", {"cut": "turned_then_viewed_turned"}),
     *each("qkv_packed_per_head", "cut", "packed_last", "packed_interleaved"),
+    ("heads_one_for_all", {"split": _split("first")}),
     ("qkv_sliced_by_columns", {"untransposed": (0, 1, 2)}),
     *each("qkv_sliced_by_columns", "cut", "columns", "columns_turned"),
     *each("qkv_sliced_by_columns", "cut", "turned_then_viewed", "turned_then_viewed_turned"),
@@ -425,6 +430,7 @@ MUTANTS = (
     *each("interface", "returns", "tuple", "heads", "list", "numpy", "nothing"),
     *each("interface", "signature", "swapped", "takes_heads", "takes_x", "takes_weights", "missing", "a_value"),
     ("keys_not_transposed", edit("q @ k.transpose(1, 2)", "q @ k")),
+    ("heads_one_for_all", {"split": _split("last")}),
 )
 
 # With a number that nobody can list.

@@ -229,7 +229,7 @@ SCALE_IDS = {
     "one_over_half_hd": "scale_precedence",
 }
 
-FAST_WEAK = (*WEAK[:3], -2.0, -3.0, -20.0, -50.0)
+FAST_WEAK = (-10.0, -4.0, -5.0, -2.0, -3.0, -20.0, -50.0)  # −1 added: mask_added
 NO_FLOAT = ("tensor", "list", "printed", "bool", "string")
 
 MUTANTS = (
@@ -253,7 +253,7 @@ MUTANTS = (
     ("softmax_query_axis", {"softmax": "queries"}),
     ("softmax_query_axis", {"softmax_of": "keys_by_queries"}),
     ("mask_zero_fill", {"mask": "filled_0"}),
-    ("mask_zero_fill", {"fast_mask": "zero_fill"}),
+    ("mask_missing", {"fast_mask": "zero_fill"}),  # to scores without a mask zeros are added
     ("mask_zero_fill", {"mask": "filled_0", "fast_mask": "zero_fill"}),
     ("mask_after_softmax", {"mask": "missing", "late_mask": "zeroed"}),
     ("mask_reversed", {"mask": "reversed"}),
@@ -330,8 +330,10 @@ MUTANTS = (
     *each("heads_averaged", manual_mix=("whole_mean", "whole_sum")),
     *WITH_THE_BATCH,
     *HEADS_ASTRAY,
-    *each("heads_mix_batch", flash_merge=("batch_joined", "heads_from_batch", "heads_along_tokens", "batch_viewed")),
-    *each("heads_mix_batch", manual_merge=("batch_joined", "heads_from_batch", "heads_along_tokens", "batch_viewed")),
+    *each("heads_mix_batch", flash_merge=("batch_joined", "heads_from_batch", "batch_viewed")),
+    *each("heads_mix_batch", manual_merge=("batch_joined", "heads_from_batch", "batch_viewed")),
+    *each("merge_no_transpose", flash_merge=["heads_along_tokens"]),
+    *each("merge_no_transpose", manual_merge=["heads_along_tokens"]),
     *PACKED,
     *ways("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
     *ways("proj_transposed", proj="untransposed"),

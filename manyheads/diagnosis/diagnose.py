@@ -51,6 +51,8 @@ def diagnose(recording: Recording, seen: Mapping[int, Observed], source: str, ba
     explained = _behind_guards(case, explained)
     if bank is not None and not explained and not case.parameters:
         explained = explain_by_made_pair(case.row, case.proofs, bank)
+    if UNREGISTERED in (*case.parameters.values(), *(fault.id for fault in explained)):
+        _leave_dtypes_that_follow(case)
     if not explained:
         _prove_more(case)
     elif case.dropped:
@@ -120,7 +122,7 @@ def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
     raised = {i: (target_of(e.call), each) for i, e in allowed.items() if (each := e.reply.raised) is not None}
     refused = guards_of(case.source, raised)
     follows = any(i not in case.raised and written[i].right.raised is None for i in case.proven)
-    if not refused or follows:
+    if not refused or follows or any(_only_stops(case.fingerprints, fault.id) for fault in explained):
         return explained
     let_in = any(e.right.raised == "refused" != e.found.raised for e in written.values())
     divides = let_in and any(guard.divides for guard in refused.values())
@@ -140,6 +142,13 @@ def _behind_guards(case: _Case, explained: Sequence[Fault]) -> Sequence[Fault]:
     case.proven |= dict.fromkeys(refused, REFUSES)
     case.raised |= dict.fromkeys(refused, REFUSES)
     return behind
+
+
+def _only_stops(recording: Recording, id_: str) -> bool:
+    """Return whether a misconception is one that stops: no mutant of it gives another answer than the reference."""
+    found = zip(recording.mutants, recording.speaks, strict=True)
+    spoken = ((mutant, i) for mutant, calls in found if mutant.id == id_ for i in recording.facets if calls >> i & 1)
+    return all((answer := recording.answer(*each)) is not None and bool(answer.raised) for each in spoken)
 
 
 def _beside_parameters(case: _Case) -> Sequence[Fault]:
@@ -168,14 +177,16 @@ def _prove_more(case: _Case) -> None:
         **proven_by_size(row, case.source),
         **{i: name for i, name in placed.items() if name not in never},
     }
-    # No `.to` reaches layers that are not registered, and then two dtypes meet.
-    unregistered = UNREGISTERED in case.parameters.values()
-    raised = {i: row.written[i].reply.raised for i in case.raised}
-    following = {i for i, each in raised.items() if unregistered and each is not None and is_dtype_fault(each)}
+    case.proven = {**case.parameters, **shown, **case.proven}
+
+
+def _leave_dtypes_that_follow(case: _Case) -> None:
+    """Leave out two dtypes that meet where no `.to` reaches a layer: it is not registered."""
+    raised = {i: case.row.written[i].reply.raised for i in case.raised}
+    following = {i for i, each in raised.items() if each is not None and is_dtype_fault(each)}
     case.hides_layers = bool(following)
     case.raised = {i: name for i, name in case.raised.items() if i not in following}
-    left = {i: name for i, name in case.proven.items() if i not in following}
-    case.proven = {**case.parameters, **shown, **left}
+    case.proven = {i: name for i, name in case.proven.items() if i not in following}
 
 
 def _diagnosis(case: _Case, explained: Sequence[Fault]) -> Diagnosis:

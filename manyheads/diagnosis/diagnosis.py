@@ -10,7 +10,6 @@ from .bank import MisconceptionText
 from .recording import Words
 
 AllWords = Mapping[str, MisconceptionText] | Mapping[str, Words]  # by the ids of misconceptions
-MOST_ALTERNATIVES = 1  # of a name for which nothing but exceptions speaks
 
 
 @dataclass(frozen=True)
@@ -24,11 +23,6 @@ class Fault:
     def ids(self) -> tuple[str, ...]:
         """Its own, and those of the alternatives."""
         return (self.id, *self.alternatives)
-
-
-def says_little(faults: Iterable[Fault], only_raises: bool) -> bool:
-    """Return whether nothing but exceptions is wrong, and several mistakes end in them: then no name is likely."""
-    return only_raises and any(len(fault.alternatives) > MOST_ALTERNATIVES for fault in faults)
 
 
 @dataclass(frozen=True)

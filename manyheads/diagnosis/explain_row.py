@@ -10,13 +10,14 @@ from itertools import islice
 from ..checks.transcript import target_of
 from .bank import Bank
 from .curves import of_one_number, on_a_curve
-from .diagnosis import Fault, says_little
+from .diagnosis import Fault
 from .pairs import explaining_pair, made_pair
 from .row import Row
 from .same_places import WRONG_AXIS, has_foreign_size
 from .varying_answers import due_to_chance
 
 FEWEST, LEAST = 6, 3  # wrong answers by which two faults can be told: in one function, in all of them
+MOST_ALTERNATIVES = 1  # of a name for which nothing but exceptions speaks
 EDGE, FEW = 12, 6  # one in 12 calls, and one in 6 wrong ones, may differ in an edge case of a mistake
 
 
@@ -117,7 +118,8 @@ def cover(row: Row, own: Set[int] | None = None) -> Sequence[Fault]:
     wrong = {i: e for i, e in row.wrong.items() if own is None or i in own}
     impossible = {WRONG_AXIS} if has_foreign_size(wrong.values()) else set[str]()
     mutants = [m for m in range(len(row.recording.mutants)) if row.id(m) not in impossible and row.allows(m)]
-    explains = {m: _explained(row, m, wrong.keys()) for m in mutants}
+    explains = {m: frozenset(i for i in wrong if row.explains(m, i)) for m in mutants}
+    mutants = [m for m in mutants if not all(row.varies(m, i) for i in explains[m])]  # not by chance
     unknown = {m: sum(row.varies(m, i) for i in row.asked) for m in mutants}
     by_number = {curve.id for curve in row.recording.curves}  # a number can imitate what has a name of its own
     left, faults = set(wrong), list[Fault]()
@@ -135,12 +137,7 @@ def cover(row: Row, own: Set[int] | None = None) -> Sequence[Fault]:
     only_raises = all(comparison.reply.raised for comparison in wrong.values())
     functions = {target_of(each.call) for each in wrong.values()}
     answers = (row.written[i] for i in row.asked & row.written.keys())
-    if only_raises and not any(e.found.raised is None and target_of(e.call) in functions for e in answers):
+    is_answered = any(e.found.raised is None and target_of(e.call) in functions for e in answers)
+    if only_raises and (not is_answered or any(len(fault.alternatives) > MOST_ALTERNATIVES for fault in faults)):
         return []  # where every call raises, the exception says where it stops, and not why
-    return [] if says_little(faults, only_raises) else faults
-
-
-def _explained(row: Row, mutant: int, calls: Set[int]) -> frozenset[int]:
-    """Return which of these calls a mutant explains; none if what it answers is known of none of them."""
-    explained = frozenset(i for i in calls if row.explains(mutant, i))
-    return explained if any(not row.varies(mutant, i) for i in explained) else frozenset()
+    return faults

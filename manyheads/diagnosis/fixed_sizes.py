@@ -69,13 +69,18 @@ def _told(seen: Observed) -> list[int]:
 def _foreign(seen: Observed, written: Set[int], loops: Set[int]) -> set[int]:
     """Return the sizes of the text that an exception tells of and the call has not, or that an answer has in place of others.
 
+    Where a size of the call is cut into so many parts, and leaves a rest, it may tell of what they have together.
+
     loops: those over which the text counts; where an index is as large as its axis, it has counted to the end of that.
     """
     if seen.reply.raised is not None:
         end = _END.search(seen.reply.raised.message[:_READ])
         if end:
             return {n for n in loops if n > int(end[1])}
-        return {*(Counter(_told(seen)) - Counter(sizes_of(seen.call)))} & written  # one that it has may be told twice
+        sizes = [*sizes_of(seen.call)]
+        foreign = Counter(_told(seen)) - Counter(sizes)  # a size that the call has may be told twice
+        left = {n: {size - size % n for size in sizes if size > n and size % n} for n in written}
+        return {n for n in written if n in foreign or not left[n].isdisjoint(foreign)}
     pairs = zip(seen.found.outputs, seen.right.outputs, strict=False)
     shapes = [(mine.shape, due.shape) for mine, due in pairs if mine.shape and due.shape]
     others = {a for mine, due in shapes if len(mine) == len(due) for a, b in zip(mine, due, strict=True) if a != b}

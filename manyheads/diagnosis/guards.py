@@ -18,6 +18,7 @@ from ..submission.source_text import statements_of
 REFUSES = "refuses_allowed"
 UNDIVIDED = "divisibility_unchecked"  # whoever asks whether the wrong width can be divided refuses what is allowed, too
 _LIMITS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 _METHODS = ("__init__", "forward")
 _ASKED = ("size", "dim", "numel", "is_integer")
 _COUNTED = ("len", "int", "min", "max", "abs", "divmod", "isinstance")
@@ -119,7 +120,9 @@ class _Sizes:
     def __init__(self, function: ast.FunctionDef, line: int) -> None:
         given = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
         self._names = {argument.arg: _GIVEN for argument in given}
-        for node in _in_order(function.body, line):
+        found = (node for part in function.body for node in ast.walk(part))
+        assignments = (n for n in found if isinstance(n, _ASSIGNMENTS) and n.lineno < line)
+        for node in sorted(assignments, key=lambda node: node.lineno):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             self._bind(targets, _OTHER if node.value is None else self._made_of(node.value))
 
@@ -163,9 +166,3 @@ class _Sizes:
 
 def _size_of(made_of: int) -> int:
     return min(made_of, _COMPUTED)
-
-
-def _in_order(body: Sequence[ast.stmt], line: int) -> Iterator[ast.Assign | ast.AnnAssign | ast.AugAssign]:
-    found = (node for part in body for node in ast.walk(part))
-    assignments = (n for n in found if isinstance(n, ast.Assign | ast.AnnAssign | ast.AugAssign) and n.lineno < line)
-    return iter(sorted(assignments, key=lambda node: node.lineno))

@@ -40,12 +40,9 @@ def zeros_missed(answers: Sequence[Pair]) -> str:
         missed = int((zero & (found.abs() > _STAYS * found.abs().max())).sum()) if found.numel() else 0
         if missed:
             due = int(zero.sum())
-            which = f"all {due} numbers" if missed == due else f"{missed} of the {due} numbers"
-            return (
-                f"{which} that should be 0 have another value"
-                if due > 1
-                else "the number that should be 0 has another value"
-            )
+            if due == 1:
+                return "the number that should be 0 has another value"
+            return f"{f'all {due}' if missed == due else f'{missed} of the {due}'} numbers that should be 0 have another value"
     return ""
 
 

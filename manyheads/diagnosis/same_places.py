@@ -21,8 +21,6 @@ from .recording import RecordedMutant, Recording, facets_of
 
 WRONG_AXIS = "size_wrong_axis"
 
-# A size in an exception that the call does not contain: then it was written in, and not read off a wrong axis.
-
 _UNFIT = re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")
 
 

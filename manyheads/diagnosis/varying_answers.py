@@ -39,7 +39,7 @@ def due_to_chance(row: Row) -> tuple[Set[int], Sequence[str]]:
     """Return the calls that only the attempt lets chance decide, and the misconceptions that do this and nothing else.
 
     None where there is none, or several would do. Where chance decides more than one of them lets it, and what it leaves of
-    copies is a dropout's, all that fit are at work together. Beside them another mistake may explain all other calls.
+    copies is a dropout's, all that fit where it is seen are at work together. Beside them another mistake may explain all other calls.
     """
     calls = {i: each for i, each in row.written.items() if i in row.asked}
     by_chance = _by_chance({i: each for i, each in calls.items() if not _is_of_dropout(each)})
@@ -54,7 +54,7 @@ def due_to_chance(row: Row) -> tuple[Set[int], Sequence[str]]:
         names = dict.fromkeys(name for _, name in alone)
         return min((decided for decided, _ in alone), key=len), [*names] if len(names) == 1 else []
     numbers = {i for i, e in row.wrong.items() if row.structure(i, e.found) == row.structure(i, e.right)}
-    names = dict.fromkeys(name for decided, name in fitting if decided <= numbers)
+    names = dict.fromkeys(name for decided, name in fitting if decided <= numbers and decided & by_chance)
     drops = any(map(_drops, calls.values())) and not all(_is_multiple(calls[i]) for i in by_chance)
     return (numbers, [*names]) if names and drops else (frozenset(), [])
 

@@ -170,6 +170,7 @@ CASES = {
     "a mask of as many tokens as there are": Case("mha_by_loop"),
     "a mask of a size of no axis": Case("mha_by_loop", "hard_coded_shape", [("T, T", "32, 32")]),
     "a mask of a size of no axis, and large": Case("mha_by_loop", "hard_coded_shape", [("T, T", "1024, 1024")]),
+    "heads of a number that leaves a rest": Case("mha_by_loop", "hard_coded_shape", [("arange(C).split(mha.head_dim)", "arange(C // 8 * 8).split(C // 8)")]),
     "a mask of the size of another axis, which three mistakes may have": Case("mha_by_loop", "", [("T, T", "mha.head_dim, mha.head_dim")]),
     "a size of one public call": split("return x.view(len(x), 9, n_head, -1).transpose(1, 2)", "hard_coded_shape"),
     "a batch of one public call": split("return x.view(5, x.shape[1], n_head, -1).transpose(1, 2)", "hard_coded_shape"),
@@ -197,7 +198,6 @@ CASES = {
     "a scale of 0.3 in a module": Case("weight_split", "scale_constant", [("/ math.sqrt(q.shape[-1])", "* 0.3")]),
     "a scale of 0.3 in a loop": Case("mha_by_loop", "scale_constant", [("math.sqrt(hd)", "3.3")], of="solution"),
     "a fill of -1.3": Case("fused_qkv", "mask_weak_fill", [(EACH_HEAD, EACH_HEAD.replace("-math.inf", "-1.3"))], of="solution"),
-    "a root of twice the width, which few calls tell from a number": Case("weight_split", "", [("math.sqrt(q.shape[-1])", "math.sqrt(2 * q.shape[-1])")]),
     "a logarithm of the width, a number where a function is asked for one width": Case("fused_qkv", "", [("math.sqrt(self.head_dim)", "math.log(self.head_dim)")], of="solution"),
     "half of the scale, which a wrong view imitates there": Case("fused_qkv", "", [("math.sqrt(self.head_dim)", "(2 * math.sqrt(self.head_dim))")], of="solution"),
     "twice the width, which few calls tell from a number": Case("weight_split", "", [("/ math.sqrt(q.shape[-1])", "/ math.sqrt(2 * q.shape[-1])")]),
@@ -215,6 +215,16 @@ CASES = {
     "each stands at the function that gave it": Case("tiled_attention", "tile_no_rescale hard_coded_device",
         places={"tile_no_rescale": "online_softmax", "hard_coded_device": "tiled_attention"}),
     "heads that are averaged, where the projection raises": Case("weight_split", "heads_averaged", [("y.transpose(1, 2).flatten(2)", "y.mean(1)")]),
+    "rows that are dealt to q, k and v by turns": Case("mha_by_loop", "qkv_packed_per_head|qkv_sliced_by_columns",
+        [("mha.qkv.weight.split(C)", "(mha.qkv.weight[i::3] for i in range(3))")]),
+    "one head's rows in every round": Case("mha_by_loop", "heads_one_for_all", [("W[rows]", "W[:mha.head_dim]")]),
+    "one head's answer, repeated": Case("mha_by_loop", "heads_one_for_all", [("torch.cat(heads, dim=-1)", "heads[-1].repeat(1, 1, len(heads))")]),
+    "heads that are joined along the batch": Case("mha_by_loop", "merge_no_transpose", [("heads, dim=-1", "heads, dim=0")]),
+    "heads that stay before the positions, on both paths": Case("sdpa_equivalence", "merge_no_transpose", [("y.transpose(1, 2).flatten(2)", "y.reshape(x.shape)")]),
+    "a fused call without a mask": Case("sdpa_equivalence", "mask_missing", [(", is_causal=True", "")]),
+    "a fused call with a mask of zeros and ones": Case("sdpa_equivalence", "mask_added", [("is_causal=True", "attn_mask=x.new_ones(T, T).tril()")]),
+    "layers in a list that no .to reaches": Case("kv_cache", "params_not_registered", of="solution",
+        changes=[("self.proj = nn.Linear(n_embd, n_embd, bias=False)", "self.layers = [nn.Linear(n_embd, n_embd, bias=False)]"), ("self.proj(", "self.layers[0](")]),
     "what three mistakes raise alike": Case("sdpa_equivalence", "",
         [*[(f"{n} = {n}.view(B, T, self.n_head, self.head_dim).transpose(1, 2)", f"{n} = {n}.view(B, T, self.n_head, self.head_dim)") for n in "qkv"],
          ("y.transpose(1, 2).reshape(B, T, C)", "y.transpose(1, 2).flatten(2)")], of="solution"),
@@ -229,6 +239,8 @@ CASES = {
     "refuses the limit": Case("self_attention", "refuses_allowed", [("if self.context_length < T:", "if self.context_length <= T:")], of="solution"),
     "a limit the wrong way round": Case("weight_split", "refuses_allowed", [("if self.context_length < T:", "if self.context_length > T:")], of="solution"),
     "a guard that is met through another function": Case("sliding_window", "refuses_allowed argument_unchecked", [("if T_q > T_k:", "if T_q == T_k:")], of="solution"),
+    "refuses what no whole blocks make": Case("tiled_attention", "tile_ragged_refused", of="solution",
+        changes=[("    for top in range(0, T, block_q):", "    if T % block_q or T % block_k:\n        raise ValueError(T)\n    for top in range(0, T, block_q):")]),
     "even for odd": Case("rotary", "refuses_allowed", [("if hd % 2:", "if not hd % 2:")]),
     "an assertion about what is computed is no guard": Case("kv_cache", "", [("split(C, dim=-1)", "split(C, dim=-1)\n        assert q.shape == (B, C, T)")], of="solution"),
     # Places.
@@ -261,6 +273,7 @@ CASES = {
     "what it measures is wrong, too": Case("sdpa_equivalence", "path_difference context_unchecked", [MEASURED, WITHOUT_LIMIT], of="solution", states="wrong wrong"),
     # What chance answers.
     "a dropout that is not told of eval": Case("weight_split", "dropout_always_on", [AWAKE]),
+    "a rate that is given to the fused call alone, whatever the mode": Case("sdpa_equivalence", "dropout_always_on", [("self.dropout if self.training else 0.0", "0.1")], of="solution"),
     "noise, which nobody listed": Case("weight_split", "", [("self.out_proj(y", "(1 + torch.rand(()) / 9) * self.out_proj(y")]),
     "a dropout that is told neither eval nor its rate": Case("fused_qkv", "dropout_always_on dropout_rate_fixed", [("self.attn_dropout(scores.softmax(dim=-1))", "nn.functional.dropout(scores.softmax(dim=-1), 0.1)")]),
     "what chance answers in other functions, too, may follow": Case("sdpa_equivalence", "dropout_always_on", [GATED], of="solution"),
@@ -278,7 +291,6 @@ CASES = {
 }  # fmt: skip
 
 
-# What is due, and is not said today.
 @pytest.mark.parametrize("case", [pytest.param(case, id=title) for title, case in CASES.items()])
 def test_it_is_named_at_home_and_graded(sides: Sides, case: Case) -> None:
     graded, home = sides.told(case.exercise, case.text(sides.exercise(case.exercise)))
