@@ -10,7 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.cli.class_results import name_not_graded
+from manyheads.cli.options import open_console
+from manyheads.report.class_view import NOBODY, ClassView
+from manyheads.report.labels import labels_of
 from manyheads.submission.lay_out import read_memory
+from tests import make
 from tests.conftest import Run
 
 MEAN = "def running_mean(x):\n    return x\n"
@@ -95,3 +100,10 @@ def test_it_holds_where_the_empty_folder_was_not_copied_along(course: Run, tmp_p
     shutil.rmtree(tmp_path / "in" / "bela")
     graded(course)
     assert canvas(course)["bela"] == ""
+
+
+def test_what_the_grader_failed_at_is_tried_again_whatever_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = make.check("values", outcome="skipped", evidence="A file of the grader is not readable.")
+    view = ClassView([make.result("ada", make.exercise("mean", failed, score=None))], NOBODY, labels_of(None))
+    assert not name_not_graded(open_console(), view)
+    assert "Next: the same course grade again, which tries that alone" in capsys.readouterr().out
