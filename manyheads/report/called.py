@@ -18,7 +18,6 @@ COMMANDS = (
     *("init", "new", "release", "verify", "doctor", "ci"),
 )
 _CALL = re.compile(rf"(?<![\w./\\-])course(?= (?:{'|'.join(COMMANDS)})\b)")
-
 _COMMAND = r"(?:\S*\bcourse|git|mkdir|chmod|rm|pip|make check|%\w+|\S+ -m)(?: .*)?"
 _BY_HAND = re.compile(rf"(?!{_COMMAND})(.+?),? then:? ({_COMMAND})", re.DOTALL)  # and the command after it
 

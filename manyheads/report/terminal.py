@@ -97,8 +97,12 @@ def _misconceptions(part: Part, where: str) -> RenderableType:
 
 
 def class_exercises(view: ClassView) -> RenderableType:
-    """Return each assignment over the class, exercise by exercise."""
-    return Group(*(part for each in view.parts for part in (_heading(each.title), *map(_exercise, each.columns))))
+    """Return each assignment over the class, exercise by exercise, and below them what came back in a later one."""
+    shown = [part for each in view.parts for part in (_heading(each.title), *map(_exercise, each.columns))]
+    label = view.labels.exercise
+    for title, first, again, who in view.came_back:
+        shown.append(Text(f"Came back for {len(who)}, in {label(again)} after {label(first)}: {title}"))
+    return Group(*shown)
 
 
 def _exercise(column: Column) -> RenderableType:

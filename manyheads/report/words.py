@@ -206,8 +206,7 @@ class AttemptWords:
 def attempt_words(result: ExerciseResult) -> AttemptWords:
     """Return the report on an attempt."""
     if not result.is_graded:
-        said = FunctionReport("", NOT_GRADED, said_of_not_graded(result))
-        return AttemptWords(NOT_GRADED, False, (said,))
+        return AttemptWords(NOT_GRADED, False, (FunctionReport("", NOT_GRADED, said_of_not_graded(result)),))
     functions = tuple(function_reports(result))
     wrong = any(function.mark == WRONG for function in functions)
     passed = [check for check in result.checks if check.outcome == "passed"]

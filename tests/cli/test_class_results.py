@@ -84,7 +84,7 @@ def test_canvas_and_moodle_get_a_score_of_all_points_and_say_the_rules_beside(ru
 def test_gradescope_has_score_and_rules(run_course: Run, here: Path) -> None:
     done = run_course("export", "results", "--format", "gradescope")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "a file for each of these" in done.stderr
+    assert "a file for each submission" in done.stderr
     assert run_course("export", "results", "--format", "gradescope", "--out", here / "files").returncode == 0
     gradescope = json.loads((here / "files" / "ada" / "averages" / "results.json").read_text(encoding="utf-8"))
     assert gradescope["score"] == 7.2
