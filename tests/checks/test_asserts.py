@@ -1,10 +1,13 @@
-"""The asserts of checks: what passes, what fails, and what the evidence says."""
+"""What authors of checks and mutants import: asserts, edits, and projections of answers."""
+
+import resource
 
 import pytest
 import torch
 
 from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.box.worker.messages import Call
+from manyheads.checks import projection
 from manyheads.checks.answer import Answer
 from manyheads.checks.asserts import (
     assert_finite,
@@ -15,7 +18,9 @@ from manyheads.checks.asserts import (
     assert_unmutated,
     difference,
 )
+from manyheads.checks.edit import EditError, edit
 from manyheads.checks.outcome import AttemptRaised, CheckFailed
+from manyheads.checks.projection import LARGEST, project
 
 
 def answered(value: torch.Tensor) -> Answer:
@@ -111,3 +116,43 @@ CHANGED = Answer(Call("f"), Reply(outputs=answered(ONES).reply.outputs, mutated=
 def test_it_fails_with_a_sentence_for_the_student(ask, says):
     with pytest.raises(CheckFailed, match=says):
         ask()
+
+
+LESSON = "# divide by / len(x)\n"
+SOLUTION = "### BEGIN SOLUTION\ny = x / len(x)\n### END SOLUTION\n"
+
+
+def test_a_text_that_the_lesson_has_too_is_replaced_in_the_solution() -> None:
+    edited = edit("/ len(x)", "").apply(LESSON + SOLUTION)
+    assert edited == LESSON + SOLUTION.replace(" / len(x)", " ")
+
+
+def test_a_text_that_stands_once_is_replaced_wherever_it_is() -> None:
+    assert edit("divide", "share").apply(LESSON + SOLUTION) == LESSON.replace("divide", "share") + SOLUTION
+
+
+@pytest.mark.parametrize("source", [LESSON, LESSON * 2, SOLUTION * 2, LESSON + 2 * SOLUTION])
+def test_a_text_that_stands_nowhere_or_in_several_places_is_refused(source: str) -> None:
+    with pytest.raises(EditError, match="needs it exactly once"):
+        edit("/ len(x)" if source != LESSON else "* len(x)", "").apply(source)
+
+
+def test_equal_tensors_have_equal_projections_and_others_have_not() -> None:
+    x = torch.arange(12.0).reshape(3, 4)
+    assert project(x) == project(x.clone())
+    assert project(x) != project(x + 1e-3)
+    assert project(x.masked_fill(x > 9, torch.nan)).extremes != project(x).extremes
+
+
+def test_a_tensor_that_is_larger_than_any_right_answer_is_known_by_its_size_alone(monkeypatch):
+    monkeypatch.setattr(projection, "_draw_directions", None)  # no directions are drawn for it
+    large = torch.zeros(LARGEST + 1, dtype=torch.uint8)
+    assert project(large) == project(large + 1)
+    assert project(large) != project(torch.zeros(LARGEST + 2, dtype=torch.uint8))
+
+
+def test_what_sizes_a_student_chooses_is_not_kept() -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for length in range(LARGEST - 40, LARGEST):  # 32 MiB of directions each
+        project(torch.zeros(length))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10  # KiB

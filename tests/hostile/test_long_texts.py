@@ -19,13 +19,12 @@ from manyheads.box.worker.messages import Call
 from manyheads.checks.transcript import Exchange
 from manyheads.diagnosis.guards import guards_of
 from manyheads.judge.cures import _nodes, are_the_cause, cure
-from manyheads.judge.function_results import Seen, function_results, named_in
+from manyheads.judge.function_results import Seen, named_in
 from manyheads.lines.candidates import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import AttemptSource
 from manyheads.submission.read import LINE_LIMIT, without_engine, without_magics
 from manyheads.submission.source_text import CODE_LIMIT, statements_of, tree_of
-from manyheads.submission.standing import where_it_is_written, where_it_stands
-from manyheads.submission.unwritten import is_beside_code, unwritten_names
+from manyheads.submission.unwritten import unwritten_names
 
 ENGINE = Path(manyheads.__file__).parent
 WORK = 120  # calls of Python for each character of a text, or of one of 20,000
@@ -112,24 +111,6 @@ def guards(text: str) -> None:
     guards_of(text, {i: ("f", refused(1 + i * 37 % lines)) for i in range(CALLS)})
 
 
-def told(text: str) -> None:
-    shape = Raised("RuntimeError", ("RuntimeError",), "mat1 and mat2 shapes cannot be multiplied", "call", 2)
-    seen = [Seen(name, is_asked=True, is_wrong=True, raised=shape) for name in ("f", "f0")]
-    function_results([*seen, Seen("attended", is_undefined=True)], text, ())
-
-
-def stands(text: str) -> None:
-    for cells in ((), tuple(range(1, text.count("\n") + 2))):
-        source = AttemptSource("a", text, cells=cells)
-        where_it_stands(source, "attend")
-        where_it_is_written(source, "f")
-
-
-def left_open(text: str) -> None:
-    for i in range(CALLS):
-        is_beside_code(text, 1 + i * 37 % (text.count("\n") + 1))
-
-
 def cured(text: str) -> None:
     for raised in (UNDEFINED, LACKS, UNBOUND, NONE, NO_CALL, refused(1)):
         cure(text, raised)
@@ -166,7 +147,8 @@ def takes_a_source() -> Iterator[tuple[str, Callable[[str], object]]]:
 
 
 def asked(function: Callable[..., object], kind: str, needed: Sequence[str], text: str) -> None:
-    source = AttemptSource("a", text) if kind == "AttemptSource" else text
+    cells = tuple(range(1, text.count("\n") + 2))  # of a notebook whose cells are lines
+    source = AttemptSource("a", text, cells=cells) if kind == "AttemptSource" else text
     given = {name: GIVEN[name] for name in needed}
     if "names" in needed:
         function(source, "f")
@@ -177,11 +159,8 @@ def asked(function: Callable[..., object], kind: str, needed: Sequence[str], tex
 # With the calls that Python may make for a character of the text.
 ANALYSES: dict[str, tuple[int, Callable[[str], object]]] = {
     **{name: (WORK, ask) for name, ask in takes_a_source()},
-    "functions": (WORK, told),
-    "left open": (WORK, left_open),
     "cures": (2 * WORK, cured),
     "guards": (WORK, guards),
-    "standing": (WORK, stands),
     "parts that did not run": (WORK, stopped),
     "lines of IPython's": (WORK, lambda text: without_magics(f"{text}\n!ls")),
     "the engine's lines": (WORK, lambda text: without_engine(f"{text}\nimport manyheads")),

@@ -1,13 +1,132 @@
-"""One attempt, many calls: deaths, budgets, dtypes. In the real box."""
+"""One attempt, many calls: deaths, budgets, dtypes; much at once, as if each had been asked alone; what no answer is. In the real box."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
+import torch
 
-from manyheads.box.connection import AttemptEnded, End
-from manyheads.box.worker.messages import Call
+from manyheads.box.connection import AttemptEnded, Connection, End
+from manyheads.box.level import Box
+from manyheads.box.worker.answers import Output, Raised, Reply
+from manyheads.box.worker.form import OPAQUE, Form, misfit
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Call, FollowUp, Returned
 from manyheads.checks.transcript import Question
-from tests.judge.test_at_once import X, attempt
+from manyheads.judge.attempt_runner import AttemptRunner, validate_reply
+from manyheads.submission import AttemptSource
+
+X = torch.tensor([1.0, 2.0], dtype=torch.float64)
+TWICE = """import os, sys
+    worker = sys.modules
+    reply = worker['manyheads_worker.wire'].encode(worker['manyheads_worker.answers'].Reply())
+    os.write(65, reply + reply)"""
+GOOD = "def f(x):\n    return x + x\n"
+
+
+@contextmanager
+def attempt(box: Box, source: str, device: str = "cpu", **limits: float) -> Iterator[AttemptRunner]:
+    runner = AttemptRunner(box, AttemptSource("a.py", source), Limits(**limits), device=device)
+    runner.load()
+    try:
+        yield runner
+    finally:
+        runner.close()
+
+
+def questions(*subjects: str) -> list[Question]:
+    return [Question(f"{name} {i}", Call(name, (X * i,))) for i, name in enumerate(subjects, 1)]
+
+
+def said(answers: list[Reply | AttemptEnded]) -> list[object]:
+    """Of each the numbers, the exception's name, or how the process ended."""
+
+    def of(answer: Reply | AttemptEnded) -> object:
+        if isinstance(answer, AttemptEnded):
+            return answer.end.value
+        return answer.raised.type if answer.raised else answer.outputs[0].tensor.tolist()
+
+    return list(map(of, answers))
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many calls were sent together, each time."""
+    counts: list[int] = []
+    ask_all, ask = Connection.ask_all, Connection.ask
+    monkeypatch.setattr(Connection, "ask_all", lambda s, m, r, t: counts.append(len(m)) or ask_all(s, m, r, t))
+    monkeypatch.setattr(Connection, "ask", lambda s, m, t: counts.extend([1] * isinstance(m, Call)) or ask(s, m, t))
+    return counts
+
+
+def test_each_gets_its_own_answer_and_stands_in_the_record_under_its_check(box: Box, sent: list[int]) -> None:
+    with attempt(box, GOOD + "def g(x):\n    raise KeyError\n") as runner:
+        answers = runner.execute_all(questions("f", "g", "f", "h"))
+        assert said(answers) == [[2.0, 4.0], "KeyError", [6.0, 12.0], "AttributeError"]
+        assert [e.check for e in runner.transcript] == ["f 1", "g 2", "f 3", "h 4"]
+        assert [e.reply for e in runner.transcript] == answers
+    assert sent == [4, 2]  # what raises is asked once more, in float32
+
+
+@pytest.mark.parametrize(("body", "end"), [
+    pytest.param("import os\n    os._exit(0)", End.CRASHED, id="it exits"),
+    pytest.param("import ctypes\n    ctypes.string_at(0)", End.CRASHED, id="it crashes"),
+    pytest.param("while True: pass", End.TIMEOUT, id="it loops"),
+    pytest.param("import os\n    while os.read(64, 4096): pass", End.TIMEOUT, id="it reads what others are asked"),
+    pytest.param("import os\n    os.write(65, b'x' * 64)", End.BAD_REPLY, id="it writes rubbish"),
+    pytest.param(TWICE, End.BAD_REPLY, id="it answers twice"),
+    pytest.param("import os\n    os.close(65)", End.CRASHED, id="it hangs up"),
+])  # fmt: skip
+def test_what_one_call_does_befalls_no_other(box: Box, body: str, end: End) -> None:
+    with attempt(box, f"{GOOD}def g(x):\n    {body}\n", seconds_per_call=0.5) as runner:
+        answers = runner.execute_all(questions("f", "g", "f", "f"))
+    assert said(answers) == [[2.0, 4.0], end.value, [6.0, 12.0], [8.0, 16.0]]
+
+
+def test_after_that_it_is_asked_one_by_one(box: Box, sent: list[int]) -> None:
+    with attempt(box, GOOD + "def g(x):\n    import os\n    os._exit(0)\n") as runner:
+        runner.execute_all(questions("f", "g"))
+        runner.execute_all(questions("f", "f"))
+    assert sent == [2, 1, 1, 1, 1]
+
+
+def test_a_slow_attempt_has_for_each_call_the_time_that_it_had(box: Box) -> None:
+    slow = "import time\ndef f(x):\n    time.sleep(0.7)\n    return x + x\n"
+    with attempt(box, slow, seconds_per_call=2.0) as runner:
+        answers = runner.execute_all(questions("f", "f", "f"))
+    assert said(answers) == [[2.0, 4.0], [4.0, 8.0], [6.0, 12.0]]
+
+
+def test_a_budget_that_is_used_up_is_used_up_for_all(box: Box) -> None:
+    with attempt(box, "def f(x):\n    while True: pass", seconds_per_call=0.4, seconds_per_attempt=0.4) as runner:
+        answers = runner.execute_all(questions("f", "f"))
+    assert said(answers) == ["timeout", "timeout"]
+    assert "No answer within 0." in str(answers[0])
+    assert "used up the 0.4 seconds" in str(answers[1])
+
+
+def test_who_can_do_only_float32_is_asked_the_rest_in_it(box: Box, sent: list[int]) -> None:
+    single = "import torch\ndef f(x):\n    return x @ torch.ones(2, dtype=torch.float32)\n"
+    with attempt(box, single) as runner:
+        answers = runner.execute_all(questions("f", "f"))
+        assert said(answers) == [3.0, 6.0]
+        assert said(runner.execute_all(questions("f", "f"))) == [3.0, 6.0]
+        assert (runner.dtype, answers[0].outputs[0].dtype) == ("float32", "float32")
+    assert sent == [2, 2, 2]
+
+
+def test_an_answer_that_fits_no_question_is_not_taken(box: Box, sent: list[int]) -> None:
+    """It says that it changed an argument which it was not given."""
+    lies = (
+        "import sys\nworker = sys.modules['manyheads_worker.execute']\n"
+        "def f(x):\n    worker._changed = lambda *given: ('args.7',)\n    return x + x\n"
+    )
+    with attempt(box, lies) as runner:
+        answers = runner.execute_all(questions("f", "f"))
+    assert said(answers) == ["bad reply", "bad reply"]
+    assert sent == [2, 1, 1]
+
 
 COUNTING = """
 import os
@@ -106,3 +225,37 @@ def test_starting_again_and_again_is_paid_for(box, monkeypatch):
             with pytest.raises(AttemptEnded, match=says):
                 runner.execute(Call("die"))
     assert len(starts) == 4  # the first one free, 16 seconds for two more, and the fourth is too late
+
+
+PAIR = Form("tuple", ("y", "state"), (Form(), Form("opaque")))
+CALL = Call("f", returns=PAIR, then=(FollowUp((Returned(0, (1,)),)),))
+TENSOR, HIDDEN = Output("tensor", torch.ones(2), "float32", "cpu", (2,)), Output(OPAQUE)
+OTHER = Output(misfit(0, "tensor"))
+
+
+def test_an_output_for_each_leaf_of_each_step_is_an_answer() -> None:
+    assert not validate_reply(CALL, Reply((TENSOR, HIDDEN, TENSOR, HIDDEN)))
+    assert not validate_reply(CALL, Reply((OTHER,) * 4))
+
+
+@pytest.mark.parametrize("outputs", [
+    pytest.param((TENSOR, HIDDEN), id="a step without an answer"),
+    pytest.param((TENSOR, HIDDEN) * 3, id="an answer too many"),
+    pytest.param((TENSOR, TENSOR) * 2, id="a tensor in place of an opaque part"),
+    pytest.param((TENSOR, Output(OPAQUE, torch.ones(1), shape=(1,))) * 2, id="an opaque part with numbers"),
+    pytest.param((HIDDEN, HIDDEN) * 2, id="an opaque part in place of a tensor"),
+    pytest.param((Output(misfit(0, "tensor"), torch.ones(1), shape=(1,)), HIDDEN) * 2, id="a misfit with numbers"),
+])  # fmt: skip
+def test_anything_else_is_none(outputs: tuple[Output, ...]) -> None:
+    assert validate_reply(CALL, Reply(outputs))
+
+
+def test_a_step_s_arguments_may_be_named_and_no_others() -> None:
+    call = Call("f", (torch.ones(1),), then=(FollowUp((torch.ones(1),)),))
+    assert not validate_reply(call, Reply((TENSOR,) * 2, mutated=("args.0", "then.0.args.0")))
+    assert validate_reply(call, Reply((TENSOR,) * 2, mutated=("then.1.args.0",)))
+
+
+def test_a_call_runs_no_cells() -> None:
+    cell = Raised("E", ("E",), "", "load", None)
+    assert validate_reply(CALL, Reply((TENSOR, HIDDEN, TENSOR, HIDDEN), stopped=(cell,)))

@@ -1,5 +1,7 @@
 """A judge and its students: what two of them handed in word for word is judged once."""
 
+from unittest.mock import Mock
+
 import pytest
 
 from manyheads.box.level import Box
@@ -7,7 +9,6 @@ from manyheads.course import Course, Exercise, load_course
 from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
-from tests.judge.counting_box import CountingBox
 from tests.make import BY_SUMS as RIGHT
 
 NAME = "01_running_mean.py"
@@ -15,8 +16,8 @@ WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
 
 
 @pytest.fixture
-def judge_and_box(tiny: Course, box: Box) -> tuple[Judge, CountingBox]:
-    counted = CountingBox(box)
+def judge_and_box(tiny: Course, box: Box) -> tuple[Judge, Mock]:
+    counted = Mock(wraps=box, level=box.level, start_seconds=box.start_seconds)
     return Judge(tiny, counted, Settings(secret=b"secret", lines=False)), counted
 
 
@@ -28,7 +29,7 @@ def test_the_same_text_is_judged_once_and_has_the_same_result(judge_and_box, run
     judge, box = judge_and_box
     first, other, again = graded(judge, running_mean, WRONG, RIGHT, WRONG)
     assert first == again != other
-    assert box.attempts == 3  # what is wrong is asked the public calls in a process of its own
+    assert box.attempt.call_count == 3  # what is wrong is asked the public calls in a process of its own
 
 
 def test_a_text_gets_the_result_that_it_gets_alone_whoever_came_before(tiny, box, running_mean):
@@ -43,16 +44,16 @@ def test_who_dies_is_given_another_chance_with_the_next_student(judge_and_box, r
     judge, box = judge_and_box
     dies = "import os\nos._exit(3)\n"
     assert [result.score for result in graded(judge, running_mean, dies)] == [0]
-    once = box.attempts
+    once = box.attempt.call_count
     assert [result.score for result in graded(judge, running_mean, dies)] == [0]
-    assert box.attempts == 2 * once
+    assert box.attempt.call_count == 2 * once
 
 
 def test_another_seed_is_another_question(judge_and_box, running_mean: Exercise) -> None:
     judge, box = judge_and_box
     for seed in (1, 2, 1):
         judge.grade_attempt("student", running_mean, AttemptSource(NAME, RIGHT), seed)
-    assert box.attempts == 2
+    assert box.attempt.call_count == 2
 
 
 def test_an_empty_file_is_no_missing_one(judge_and_box, running_mean: Exercise) -> None:

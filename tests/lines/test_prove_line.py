@@ -1,5 +1,7 @@
 """The line at which an attempt goes wrong, proved in the box."""
 
+from unittest.mock import Mock
+
 import pytest
 
 from manyheads.box.level import Box
@@ -8,7 +10,6 @@ from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.lines.find_lines import Bounds
 from manyheads.result import ExerciseResult, ProvedLine
 from manyheads.submission import AttemptSource
-from tests.judge.counting_box import CountingBox
 from tests.make import edited
 
 NAME = "01_running_mean.py"
@@ -72,12 +73,12 @@ def test_the_instructor_is_told_the_edit(judge: Judge, running_mean: Exercise) -
     pytest.param(RIGHT.replace("arange(1,", "arange(0,") + "#\n" * 400, id="too long"),
 ])  # fmt: skip
 def test_nothing_is_searched_where_it_makes_no_sense(tiny: Course, box: Box, running_mean: Exercise, text: str) -> None:
-    counted = CountingBox(box)
+    counted = Mock(wraps=box, level=box.level, start_seconds=box.start_seconds)
     searching = Judge(tiny, counted, Settings(b"secret", diagnoses=False, bounds=PATIENT))
     assert graded(searching, running_mean, text).lines == ()
-    found, counted.attempts = counted.attempts, 0
+    found = counted.attempt.call_count
     graded(Judge(tiny, counted, Settings(b"secret", diagnoses=False, lines=False)), running_mean, text)
-    assert found == counted.attempts
+    assert counted.attempt.call_count == 2 * found
 
 
 @pytest.mark.parametrize("settings", [
