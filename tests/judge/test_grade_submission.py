@@ -17,7 +17,7 @@ WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
 
 @pytest.fixture
 def judge_and_box(tiny: Course, box: Box) -> tuple[Judge, Mock]:
-    counted = Mock(wraps=box, level=box.level, start_seconds=box.start_seconds)
+    counted = Mock(wraps=box, level=box.level)
     return Judge(tiny, counted, Settings(secret=b"secret", lines=False)), counted
 
 

@@ -73,7 +73,7 @@ def test_the_instructor_is_told_the_edit(judge: Judge, running_mean: Exercise) -
     pytest.param(RIGHT.replace("arange(1,", "arange(0,") + "#\n" * 400, id="too long"),
 ])  # fmt: skip
 def test_nothing_is_searched_where_it_makes_no_sense(tiny: Course, box: Box, running_mean: Exercise, text: str) -> None:
-    counted = Mock(wraps=box, level=box.level, start_seconds=box.start_seconds)
+    counted = Mock(wraps=box, level=box.level)
     searching = Judge(tiny, counted, Settings(b"secret", diagnoses=False, bounds=PATIENT))
     assert graded(searching, running_mean, text).lines == ()
     found = counted.attempt.call_count
