@@ -14,9 +14,10 @@ from ..course import Course, Exercise
 from ..course.model import exercises_called
 from ..errors import CourseFault
 from ..report.labels import label_of
-from ..report.terminal import after_done, fitted_report, going_on, how_far, next_of, welcome
+from ..report.terminal import fitted_report, next_of
 from ..report.words import as_json, as_lines
 from ..student.hints import note_first
+from ..student.how_far import after_done, going_on, how_far, welcome
 from ..student.own_attempt import Checks, Own, done_exercises, read_own, state_of
 from . import options
 from .learn import desk_of, told_of

@@ -16,10 +16,11 @@ from typer import Argument, Exit, Option
 from ..box.names import Device
 from ..course import Course, CourseError
 from ..report.labels import label_of
-from ..report.terminal import below_ladder, ladder, rung_of
+from ..report.terminal import below_ladder, ladder
 from ..report.words import as_json, attempt_words
 from ..result import ExerciseResult
 from ..student.hints import next_hint, note_first
+from ..student.how_far import rung_of
 from ..student.own_attempt import Checks, Own, checked_at, checked_last, done_exercises, read_own
 from ..student.question import LETTERS, NONE, STOP, answer_lines, question_lines, read_letters
 from ..whole import write_whole

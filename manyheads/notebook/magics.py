@@ -27,12 +27,13 @@ from ..errors import CourseFault
 from ..report.called import next_alone
 from ..report.labels import label_of
 from ..report.notebook_html import WIDTH, NotebookView, checked, shown
-from ..report.terminal import after_done, next_after
+from ..report.terminal import next_after
 from ..report.words import attempt_words
 from ..result import ExerciseResult
 from ..student.ask_questions import questions_about
 from ..student.check_attempt import check_attempt
 from ..student.hints import note_first
+from ..student.how_far import after_done
 from ..student.question import answer_lines, question_lines, read_letters
 from ..submission import read_file
 

@@ -1,11 +1,11 @@
-"""Results as text for a terminal: a class, one attempt, and where a student stands."""
+"""Results as text for a terminal: a class, one attempt, and how far a student is."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from rich.columns import Columns
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -13,9 +13,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..course import Course, Exercise
 from ..result import CheckResult, ExerciseResult
-from ..student.own_attempt import Own, from_here, recorded
+from ..student.how_far import Rung, State
+from ..student.own_attempt import Own, from_here
 from ..submission import proved_line
 from .class_view import GRAVE, SHARES, Cell, ClassView, Column, Part
 from .labels import label_of
@@ -250,48 +250,12 @@ class _Scored:
         yield Text("\n".join(lines), style=self.style)
 
 
-State = Literal["done", "in progress", "untouched", "missing"]
 _STATES: dict[State, tuple[str, str]] = {
     "done": ("✓", "green"),
     "in progress": ("…", "yellow"),
     "untouched": ("·", "bright_black"),
     "missing": ("?", "red"),
 }
-
-
-class Rung(NamedTuple):
-    """Where a student stands with one exercise. asked: id and title of each visible check.
-
-    result: None where nothing was checked. is_missing: whether there is no file.
-    """
-
-    exercise: Exercise
-    asked: Sequence[tuple[str, str]]
-    result: ExerciseResult | None = None
-    is_missing: bool = False
-
-    @property
-    def state(self) -> State:
-        """How far it is."""
-        if self.result:
-            return "done" if self.result.is_done else "in progress"
-        return "missing" if self.is_missing else "untouched"
-
-    @property
-    def score(self) -> float:
-        """The points that are seen here."""
-        return (self.result and self.result.score) or 0.0
-
-    @property
-    def checklist(self) -> list[tuple[str, bool]]:
-        """The title of each visible check, and whether the attempt passes it."""
-        passed = {check.id for check in self.result.checks if check.outcome == "passed"} if self.result else set()
-        return [(title, id_ in passed) for id_, title in self.asked]
-
-
-def rung_of(own: Own, result: ExerciseResult | None) -> Rung:
-    """Return where a student stands with this attempt. Raises CourseError."""
-    return Rung(own.exercise, recorded(own.exercise)[1], result, own.source.missing)
 
 
 def below_ladder(owns: Sequence[Own], results: Sequence[ExerciseResult | None]) -> Iterator[Text | str]:
@@ -359,39 +323,3 @@ def _rungs(rungs: Sequence[Rung]) -> Table:
             Text(passed if rung.state == "in progress" else rung.state, style=style),
         )
     return table
-
-
-def welcome(course: Course) -> list[str]:
-    """For a student who has begun nothing."""
-    count, first = len(course.exercises), from_here(course.exercises[0].script)
-    exercises = "one exercise" if count == 1 else f"{count} exercises, one file each"
-    return [
-        f"Welcome to {course.title}: {exercises}. Nothing is begun yet, so there is nothing to check.",
-        f"Open {first} (or the notebook beside it), read the lesson, and fill what says YOUR CODE HERE.",
-        f"Next: check it as soon as one function is written, then: course check {course.exercises[0].id}",
-    ]
-
-
-def after_done(exercise: Exercise) -> list[str]:
-    """For an exercise of which every check passes."""
-    lines = [f"Why it works: {exercise.why}"] if exercise.why else []
-    if exercise.train is not None:
-        lines.append(f"It can learn to write now: course train {exercise.id}")
-    lines.append(f"Five questions on your own code: course ask {exercise.id}")
-    return lines
-
-
-def how_far(course: Course, done: Collection[Exercise]) -> str:
-    """3 of 8 done."""
-    return f"{len(done)} of {len(course.exercises)} done."
-
-
-def going_on(course: Course, done: Collection[Exercise], after: Exercise) -> str:
-    """Return what comes next: the first exercise after this one that is not done, else the first."""
-    every = course.exercises
-    place = every.index(after) + 1
-    for exercise in (*every[place:], *every[:place]):
-        if exercise not in done:
-            where = f"go on with {exercise.title}, in {from_here(exercise.script)}"
-            return f"Next: {where}, then: course check {exercise.id}"
-    return "All done."

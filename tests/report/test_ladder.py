@@ -4,8 +4,9 @@ from pathlib import Path
 
 from manyheads.course import Course
 from manyheads.course.file import CourseFile
-from manyheads.report.terminal import Rung, after_done, going_on, how_far, ladder
+from manyheads.report.terminal import ladder
 from manyheads.result import ExerciseResult
+from manyheads.student.how_far import Rung, after_done, going_on, how_far
 from tests import make
 
 
