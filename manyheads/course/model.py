@@ -82,14 +82,6 @@ class Exercise:
         """The same pictures, where students get them: beside the notebook, which names them by their paths."""
         return tuple(self.script.parent / FIGURES / path.name for path in self.figure_sources)
 
-    def check_sources(self) -> list[Path]:
-        """Return the hidden checks, and the neighbours that they import: `_sizes.py` in `from ._sizes import sizes_of`."""
-        return with_neighbours(self.checks)
-
-    def mutant_sources(self) -> list[Path]:
-        """Return the mutants, and the neighbours that they import."""
-        return with_neighbours(self.misconceptions)
-
     def right_attempts(self) -> list[Path]:
         """Return the attempts that must earn all points."""
         return sorted((self.root / "grader" / "right" / self.id).glob("*.py"))
@@ -99,10 +91,10 @@ class Exercise:
         return sorted((self.root / "grader" / "wrong" / self.id).glob("*.py"))
 
     def recorded_from(self) -> list[Path]:
-        """Return every file from which its recording is made; some may be missing."""
+        """Return every file from which its recording is made, with the neighbours that they import; some may be missing."""
+        graders = (self.checks, self.checks.with_name("conftest.py"), self.misconceptions)
         attempts = (self.solution, *self.right_attempts(), *self.wrong_attempts())
-        sources = [*self.check_sources(), self.checks.with_name("conftest.py"), *self.mutant_sources()]
-        return [*sources, *(path for attempt in attempts for path in with_neighbours(attempt))]
+        return [path for each in (*graders, *attempts) for path in with_neighbours(each)]
 
 
 @dataclass(unsafe_hash=True)

@@ -60,10 +60,8 @@ def graded_from(exercise: Exercise) -> list[Path]:
 
     These are sources with what they import, and all data beside solutions and checks: nobody knows which a source reads.
     """
-    begun = [exercise.checks.with_name(name) for name in ("__init__.py", "conftest.py")]
-    begun += [exercise.solution, exercise.misconceptions.with_name("__init__.py")]
-    sources = {path for each in begun for path in with_neighbours(each)}
-    sources.update(exercise.check_sources(), exercise.mutant_sources())
+    packages = (each.with_name("__init__.py") for each in (exercise.checks, exercise.misconceptions))
+    sources = {path for each in packages for path in with_neighbours(each)}
     data = (path for name in DATA for path in _files_below(exercise.root / name) if path.suffix not in NO_DATA)
     return sorted({*sources, *data, exercise.script, exercise.fingerprints, *exercise.recorded_from()})
 

@@ -7,6 +7,7 @@ import pytest
 
 from bench.names import Attempt, pairs_of, text_of, text_of_pair, unfinished
 from manyheads.course import Exercise, load_course
+from manyheads.course.model import with_neighbours
 from manyheads.diagnosis import load_bank
 from tests.diagnosis.both_sides import Sides, apart, names
 from tests.make import REPOSITORY
@@ -28,7 +29,7 @@ def sample(exercise: Exercise) -> Iterator[Attempt]:
 
 @pytest.mark.parametrize("exercise", [pytest.param(each, id=each.id) for each in EXERCISES])
 def test_both_say_the_same(sides: Sides, exercise: Exercise) -> None:
-    checks = "".join(path.read_text("utf-8") for path in exercise.check_sources())
+    checks = "".join(path.read_text("utf-8") for path in with_neighbours(exercise.checks))
     for attempt in sample(exercise):
         graded, home = sides.told(exercise.id, attempt.text)
         assert (attempt, apart(graded, home)) == (attempt, [])

@@ -140,9 +140,7 @@ def verify_released(course: Course, catalogue: Catalogue, exercises: Exercises |
 
 def _filled(course: Course, exercises: Exercises) -> Claim:
     """Return the claim that every place is filled in the skeletons that `course new` made."""
-    files = []
-    for exercise in exercises:
-        files += [exercise.solution, *exercise.check_sources(), *exercise.mutant_sources(), *exercise.right_attempts()]
+    files = [path for exercise in exercises for path in exercise.recorded_from()]
     files += [course.root / "course.yaml", course.texts]
     there = [path for path in dict.fromkeys(files) if path.exists()]
     left = [
