@@ -14,9 +14,17 @@ from ..student.explain_trace import Explained, Operation, Repeated, TraceLine, s
 from ..student.origins import OriginTable
 from .terminal import Hanging
 
+LEGEND = "view: same memory, read anew   copy: every number moved   no word: new numbers"
+BELOW = 6  # lines of the screen: the legend, how many lines are left out, what comes next, the prompt
+_WIDE = 84  # columns of a table, the blank at its end included
+_NAME, _SHAPES = 13, 34  # columns: with "view, not contiguous" behind them a usual line is no wider than 80
+# Okabe and Ito's colours, which colour-blind readers can distinguish: one for each token.
+_COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#999999", "#8a9bff")
+BEFORE = (20, 14, 9, 6, 4, 3, 2, 1)  # how many lines before one that is marked, the most that there is room for
+
 
 def crop_lines(crop: Tensor, whole: Sequence[int]) -> list[str]:
-    """Rows of numbers, with "…" where the tensor continues. `whole`: the tensor's full shape."""
+    """Return rows of numbers, with "…" where the tensor continues. `whole`: the tensor's full shape."""
     table = crop.reshape(-1, crop.shape[-1]) if crop.dim() else crop.reshape(1, 1)
     ordinary = table[table.isfinite()]
     whole_numbers = bool((ordinary == ordinary.round()).all()) if table.is_floating_point() else True
@@ -37,14 +45,6 @@ def _number(value: float | bool, is_whole: bool) -> str:
     return f"{value:.0f}" if is_whole else f"{value:.2f}"
 
 
-LEGEND = "view: same memory, read anew   copy: every number moved   no word: new numbers"
-BELOW = 6  # lines of the screen: the legend, how many lines are left out, what comes next, the prompt
-_WIDE = 84  # columns of a table, the blank at its end included
-_NAME, _SHAPES = 13, 34  # columns: with "view, not contiguous" behind them a usual line is no wider than 80
-# Okabe and Ito's colours, which colour-blind readers can distinguish: one for each token.
-_COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#999999", "#8a9bff")
-
-
 def trace_report(explained: Explained) -> RenderableType:
     """Return one call."""
     parts: list[RenderableType] = [Text(explained.title, style="bold")]
@@ -63,9 +63,6 @@ def trace_report(explained: Explained) -> RenderableType:
     for table in explained.tables:
         parts += _table(table, alone=not any(each.wrong for each in explained.tables))
     return Group(*parts, Text(""))
-
-
-BEFORE = (20, 14, 9, 6, 4, 3, 2, 1)  # how many lines before one that is marked, the most that there is room for
 
 
 def fitted_trace(console: Console, calls: Sequence[Explained], *, is_whole: bool = False) -> tuple[RenderableType, int]:

@@ -28,6 +28,19 @@ from ..submission.source_text import tree_of
 from ..submission.standing import told_of_file
 
 WAITED_FOR = Bounds(seconds=5.0)  # a student waits
+ALARM = 1.0  # seconds: a call needs a few milliseconds
+WAITED = 2.0  # seconds more, for an attempt that does not hear the alarm
+_NAME = "NoAnswerInTime"
+_ALARM = f"""
+import signal
+class {_NAME}(BaseException): pass
+def ring(*_): raise {_NAME}
+if hasattr(signal, "setitimer"):
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, {ALARM})
+"""  # some systems have no such alarm
+# In no file of the student's, so that its own line is not the innermost.
+_PRELUDE = f'exec(compile({_ALARM!r}, "<alarm>", "exec"), {{}})\n'
 
 
 def check_attempt(
@@ -132,28 +145,13 @@ def prove_own_lines(
     return tuple(proved_line(failure.source, edit.line) for edit in edits)
 
 
-# On which line a call that did not come back was: it is made once more, with an alarm in the attempt's own process.
-# For a student's own machine alone, where nothing is hidden from the attempt and no points depend on it.
-
-ALARM = 1.0  # seconds: a call needs a few milliseconds
-WAITED = 2.0  # seconds more, for an attempt that does not hear the alarm
-_NAME = "NoAnswerInTime"
-_ALARM = f"""
-import signal
-class {_NAME}(BaseException): pass
-def ring(*_): raise {_NAME}
-if hasattr(signal, "setitimer"):
-    signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, {ALARM})
-"""  # some systems have no such alarm
-# In no file of the student's, so that its own line is not the innermost.
-_PRELUDE = f'exec(compile({_ALARM!r}, "<alarm>", "exec"), {{}})\n'
-
-
 def with_endless_line(
     result: ExerciseResult, source: AttemptSource, ended: Mapping[str, Call], box: Box, limits: Limits, dtype: str
 ) -> ExerciseResult:
     """Return the result; where a call did not come back, the evidence names the line of its loop, as far as it can be found.
+
+    The call is made once more, with an alarm in the attempt's own process: on a student's own machine alone, where nothing is
+    hidden from the attempt and no points depend on it.
 
     ended: the calls that ended the attempt's process, by the id of the check.
     """
