@@ -75,9 +75,9 @@ def said_of(calls: Sequence[tuple[Axes, str]]) -> str:
     A number may be a size by chance: in calls of other sizes the same axis has to stand in its place.
     """
     (axes, first), *others = ((a, [*map(int, _NUMBERS.findall(_PLACES.sub("", message)))]) for a, message in calls)
-    others = [(a, numbers) for a, numbers in others if len(numbers) == len(first) and a.sizes != axes.sizes]
+    others = [(a, told) for a, told in others if len(told) == len(first) and a.sizes.keys() == axes.sizes.keys()]
     named = dict[str, None]()
-    for place, size in enumerate(first if others else ()):
+    for place, size in enumerate(first if any(a.sizes != axes.sizes for a, _ in others) else ()):
         name = axes.name(size)
         if name != str(size) and all(other.size(name) == numbers[place] for other, numbers in others):
             named[f"{size} is {name}"] = None
