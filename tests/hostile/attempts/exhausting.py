@@ -1,5 +1,5 @@
 """Attempts that exhaust the machine, or whoever waits for an answer."""
-import ctypes, mmap, os, signal, sys, threading, time, torch
+import ctypes, itertools, mmap, os, signal, sys, threading, time, torch
 
 # daemon_with_setsid: Leaves a daemon in a session of its own that never ends and hold the connection open.
 def running_mean(x):
@@ -25,21 +25,9 @@ class Deep:
 def running_mean(x):
     return repr(Deep())
 
-# descriptors: Opens files until there are no descriptors left.
-def running_mean(x):
-    held = []
-    while True:
-        held.append(open("/dev/null"))
-
 # endless_loop_while_importing: Loops for ever while it is imported.
 while True:
     time.sleep(0.01)
-
-# endless_stdout: Prints without end.
-def running_mean(x):
-    while True:
-        sys.stdout.write("manyheads_leak" * 10000)
-        sys.stderr.write("manyheads_leak" * 10000)
 
 # file_larger_than_the_limit: Writes one file without end.
 def running_mean(x):
@@ -79,12 +67,6 @@ def running_mean(x):
     os.listdir("/tmp")
     raise problem
 
-# kills_everybody: Sends SIGKILL to all processes that it may signal.
-def running_mean(x):
-    os.kill(-1, signal.SIGKILL)
-    os.kill(-1, signal.SIGSTOP)
-    raise LookupError
-
 # kills_its_parent: Sends SIGKILL and SIGTERM to its parent and its parent's group, then loops.
 def running_mean(x):
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -95,12 +77,6 @@ def running_mean(x):
             except OSError:
                 continue
     raise LookupError
-
-# kills_itself: Sends SIGKILL to itself, by every name that it has.
-def running_mean(x):
-    signal.raise_signal(signal.SIGKILL)
-    os.kill(os.getpid(), signal.SIGKILL)
-    os.abort()
 
 # loop_that_ignores_signals: Loops for ever with every signal ignored or blocked.
 for number in signal.valid_signals():
@@ -118,12 +94,6 @@ def running_mean(x):
         except BaseException:
             continue
 
-# memory_in_many_tensors: Fills memory, a few MiB at a time.
-def running_mean(x):
-    held = []
-    while True:
-        held.append(torch.ones(1 << 20))
-
 # memory_in_memfds: Fills memory through files that stand nowhere.
 def running_mean(x):
     while True:
@@ -137,11 +107,6 @@ def running_mean(x):
     while True:
         held.append(mmap.mmap(-1, 1 << 24, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS))
         held[-1].write(b"x" * (1 << 24))
-
-# sleeps_to_just_under_each_limit: Sleeps nine tenths of what a call may take, in every call.
-def running_mean(x):
-    time.sleep(0.9)
-    return torch.zeros(())
 
 # sleeps_while_importing_each_time: Dies in every call, and sleeps whenever it is imported anew.
 time.sleep(0.5)
@@ -157,14 +122,3 @@ def running_mean(x):
         except OSError:
             continue
     raise LookupError
-
-# stops_itself: Stops its own thread for ever.
-def running_mean(x):
-    signal.raise_signal(signal.SIGSTOP)
-    threading.Event().wait()
-
-# thread_bomb: Starts threads that never end, without end.
-def running_mean(x):
-    forever = threading.Event()
-    while True:
-        threading.Thread(target=forever.wait).start()
