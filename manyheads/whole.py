@@ -47,11 +47,3 @@ def told_where(path: Path, following: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: {following}") from None
-
-
-def write_changed(path: Path, content: bytes) -> bool:
-    """Write a file whole where it is missing or another one. Returns whether it was written."""
-    if path.exists() and path.read_bytes() == content:
-        return False
-    write_whole(path, content)
-    return True

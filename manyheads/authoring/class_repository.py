@@ -14,9 +14,9 @@ from ..course import Course, CourseError, Exercise
 from ..errors import CourseFault
 from ..report.words import points
 from ..submission import largest
-from ..whole import write_changed
 from .leaks import leaks
 from .packages import HASH_FILE, engine_wheel
+from .release_exercises import write_changed
 from .templates import as_they_are, filled
 
 # Make the content of the students' class repository. It holds nothing that is the instructor's.

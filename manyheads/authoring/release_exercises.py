@@ -24,7 +24,7 @@ from ..errors import CourseFault
 from ..judge.process_ties import end_with_parent
 from ..judge.run_checks import Catalogue
 from ..submission.source_text import code_digest
-from ..whole import write_changed
+from ..whole import write_whole
 from .fingerprints import recorded_file, words_of
 from .record_calls import right_answers
 from .stub import stub_of
@@ -190,3 +190,11 @@ def _course(root: Path) -> tuple[Course, Catalogue]:
 def _record_there(root: Path, id_: str) -> Files:
     course, catalogue = _course(root)
     return record(catalogue, next(exercise for exercise in course.exercises if exercise.id == id_))
+
+
+def write_changed(path: Path, content: bytes) -> bool:
+    """Write a file whole where it is missing or another one. Returns whether it was written."""
+    if path.exists() and path.read_bytes() == content:
+        return False
+    write_whole(path, content)
+    return True

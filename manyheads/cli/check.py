@@ -17,7 +17,7 @@ from ..report.labels import label_of
 from ..report.terminal import fitted_report, next_of
 from ..report.words import as_json, as_lines
 from ..student.hints import note_first
-from ..student.how_far import after_done, going_on, how_far, welcome
+from ..student.how_far import after_done, going_on, welcome
 from ..student.own_attempt import Checks, Own, done_exercises, read_own, state_of
 from . import options
 from .learn import desk_of, told_of
@@ -108,7 +108,7 @@ def show(desk: Checks, console: Console, owns: Sequence[Own], names: Sequence[st
         if done - kept:
             said = "note: this result cannot be kept here, and course status will not know of it"
             console.tell(f"{said}. Free some space, or copy the folder to where you may write.", style="dim")
-        console.tell(how_far(course, kept | done))
+        console.tell(f"{len(kept | done)} of {len(course.exercises)} done.")
         next_ = next_ or going_on(course, kept | done, owns[-1].exercise)
     console.tell(next_)
     return len(done) == len(owns)

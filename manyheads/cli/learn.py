@@ -20,8 +20,8 @@ from ..report.terminal import below_ladder, ladder
 from ..report.words import as_json, attempt_words
 from ..result import ExerciseResult
 from ..student.hints import next_hint, note_first
-from ..student.how_far import rung_of
-from ..student.own_attempt import Checks, Own, checked_at, checked_last, done_exercises, read_own
+from ..student.how_far import Rung
+from ..student.own_attempt import Checks, Own, checked_at, checked_last, done_exercises, read_own, recorded
 from ..student.question import LETTERS, NONE, STOP, answer_lines, question_lines, read_letters
 from ..whole import write_whole
 from . import options
@@ -92,7 +92,8 @@ def status(
     if json:
         print(as_json(owns, results))
         return
-    console.print(ladder(list(map(rung_of, owns, results))))
+    each = zip(owns, results, strict=True)
+    console.print(ladder([Rung(o.exercise, recorded(o.exercise)[1], result, o.source.missing) for o, result in each]))
     console.tell(*below_ladder(owns, results))
 
 
@@ -265,9 +266,10 @@ def bench(
 
     Example: `course bench --quick`
     """
-    from ..student.measure_attention import bench_report, measure_all
+    from ..student.measure_attention import FULL, QUICK, bench_report, measure, settings
 
     console = open_console()
+    lengths, enough = QUICK if quick else FULL
     with console.status("measuring") as shown:
-        measured = measure_all(device, shown.update, quick=quick)
+        measured = measure(settings(lengths), device, shown.update, enough)
     console.print(bench_report(measured), soft_wrap=not console.is_terminal)

@@ -18,7 +18,6 @@ from .options import assignment_of, exercises_named, instructors_course_of, open
 from .progress import progress
 
 if TYPE_CHECKING:
-    from ..authoring.release_exercises import Written
     from ..judge.run_checks import Catalogue
 
 NOBODY = "@instructor"
@@ -67,7 +66,9 @@ def release(
     catalogue, where = Catalogue(loaded), "" if course is None else f" --course {quote(str(course))}"
     written = write_release(loaded, catalogue, named, usable(), _steps_shown)
     following = " ".join(("course verify", *(exercise.id for exercise in named or ())))
-    console.say(f"{_sum_up(loaded, written)} Next: {following}{where}")
+    files, mine = written.files, len({*written.written} & {*written.files})
+    said = f"{len(files)} files in {loaded.root / 'exercises'}: {mine} written, {len(files) - mine} left as they were"
+    console.say(f"{said}. Next: {following}{where}")
     if out is not None:
         console.say(_class_repository(loaded, catalogue, written.files, out, owner, where))
     if gradescope is not None and autograder_for is not None:
@@ -84,14 +85,6 @@ def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
         console.print(f"recording: {counted(total, 'exercise', 'exercises')}")  # the first of them may take a minute
     with progress(console, total, 0, "recording", "exercises") as one_more:
         yield one_more
-
-
-def _sum_up(course: Course, release: Written) -> str:
-    mine = len({*release.written} & {*release.files})
-    left = len(release.files) - mine
-    untouched = f"{left if mine else 'all'} left as they were"
-    said = f"{mine} written, {untouched}" if mine and left else "all written" if mine else untouched
-    return f"{len(release.files)} files in {course.root / 'exercises'}: {said}."
 
 
 def _class_repository(

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..result import CheckResult, ExerciseResult
-from ..student.how_far import Rung, State
+from ..student.how_far import Rung
 from ..student.own_attempt import Own, from_here
 from ..submission import proved_line
 from .class_view import GRAVE, SHARES, Cell, ClassView, Column, Part
@@ -250,7 +250,7 @@ class _Scored:
         yield Text("\n".join(lines), style=self.style)
 
 
-_STATES: dict[State, tuple[str, str]] = {
+_STATES: dict[str, tuple[str, str]] = {
     "done": ("✓", "green"),
     "in progress": ("…", "yellow"),
     "untouched": ("·", "bright_black"),

@@ -110,7 +110,6 @@ def _plain_lines(nodes: Sequence[ast.AST]) -> frozenset[int]:
 
 
 def _changed_line(edit: Edit) -> _ChangedLine | None:
-    """Return the line that an edit changes; None where it changes several, or none."""
     before, after = edit.before.split("\n"), edit.after.split("\n")
     if len(before) != len(after) or ("self." in edit.after and "self." not in edit.before):
         return None
@@ -263,7 +262,6 @@ def _counting(tensor: Tensor) -> Tensor:
 
 
 def _is_moved(table: Tensor, whole: tuple[int, ...], given: torch.Size) -> bool:
-    """Return whether a whole result holds the input's numbers in another order, or in other axes."""
     if table.shape != whole or table.dim() < 2 or table.shape == given or table.numel() != given.numel():
         return False
     return bool(torch.equal(table.flatten().sort().values, torch.arange(given.numel(), dtype=table.dtype)))
@@ -343,7 +341,6 @@ def outcome(reply: Reply | None, own: Reply) -> str:
 
 
 def _is_same(a: Tensor, b: Tensor) -> bool:
-    """Return whether two tensors of one shape hold the same numbers, to rounding."""
     a, b = a.double(), b.double()
     largest = max(float(a[a.isfinite()].abs().max()) if a.isfinite().any() else 0.0, 1.0)
     return bool(torch.allclose(a, b, rtol=0.0, atol=SAME_TO * largest, equal_nan=True))

@@ -28,12 +28,6 @@ _LITERALS = (3,)  # the size of an axis over q, k and v
 AnyValue = TypeVar("AnyValue")
 
 
-def asks_again(call: Call) -> bool:
-    """Return whether one instance is asked several times and no step is given what an earlier one returned."""
-    values = (value for step in call.then for value in (*step.args, *step.kwargs.values()))
-    return bool(call.then) and not any(isinstance(value, Returned) for value in values)
-
-
 def returns_several(call: Call) -> bool:
     """Return whether a reply to this call has several outputs in one run."""
     return bool(call.then) or not call.form.is_leaf
@@ -107,7 +101,11 @@ def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Exampl
     for index, (call, expected) in enumerate(zip(recording.calls, recording.expected, strict=True)):
         build = call.subject if isinstance(call.subject, Build) else None
         plain = call.runs == 1 and call.cotangent is None and not call.only_build and not (build and build.training)
-        plain = plain and (not asks_again(call))  # else the same instance is asked again, to compare
+        later = (value for step in call.then for value in (*step.args, *step.kwargs.values()))
+        goes_on = any(
+            isinstance(value, Returned) for value in later
+        )  # else the same instance is asked again, to compare
+        plain = plain and (goes_on or not call.then)
         first = next((tensor for tensor in expected if tensor is not None), None)
         if not plain or first is None or recording.right(index).raised is not None:
             continue
@@ -165,9 +163,6 @@ def _bare(call: Call) -> Call:
 
 
 def _setting(call: Call) -> str:
-    """Return the attributes that the call sets on its module, for example flash=True.
-
-    Each setting gets an example, and so do several calls of one instance.
-    """
+    """Return the attributes that the call sets on its module, for example flash=True, and whether it asks one instance again."""
     attributes = call.subject.attributes.items() if isinstance(call.subject, Build) else ()
     return ", ".join([*(f"{k}={v}" for k, v in attributes), *(["then"] if call.then else [])])

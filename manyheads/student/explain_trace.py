@@ -99,7 +99,6 @@ def view_warning(step: Step, axes: Axes) -> str:
 
 
 def _stride(shape: Sequence[int], axis: int) -> int:
-    """Return the stride of the axis in a contiguous tensor of this shape."""
     return math.prod(shape[axis + 1 :])
 
 
@@ -203,7 +202,6 @@ def shortened(call: Explained, before: int) -> Explained:
 def _entries(
     items: Sequence[Item], steps: Sequence[Step], axes: Axes, source: AttemptSource, proved: Collection[int]
 ) -> Iterator[TraceLine | Repeated]:
-    """Yield the lines in the order in which they ran, with the operations of one line together."""
     last, texts = tuple[int, ...](), lines_of(source.source)
 
     def label(number: int) -> str:

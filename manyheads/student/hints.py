@@ -146,7 +146,6 @@ def next_step(root: Path, exercise: str, about: str, steps: int) -> int:
 
 
 def _noted(root: Path) -> dict[str, dict[str, int]]:
-    """Return what is noted, by exercise and mistake; nothing where there is no note yet, or a damaged one."""
     try:
         noted = json.loads((root / FOLDER / NOTE).read_text(encoding="utf-8"))
         return {e: {a: s for a, s in shown.items() if isinstance(s, int)} for e, shown in noted.items()}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from ..course import Course, Exercise
 from ..result import ExerciseResult
-from .own_attempt import Own, from_here, recorded
-
-State = Literal["done", "in progress", "untouched", "missing"]
+from .own_attempt import from_here
 
 
 class Rung(NamedTuple):
@@ -24,7 +22,7 @@ class Rung(NamedTuple):
     is_missing: bool = False
 
     @property
-    def state(self) -> State:
+    def state(self) -> str:
         """How far it is."""
         if self.result:
             return "done" if self.result.is_done else "in progress"
@@ -40,11 +38,6 @@ class Rung(NamedTuple):
         """The title of each visible check, and whether the attempt passes it."""
         passed = {check.id for check in self.result.checks if check.outcome == "passed"} if self.result else set()
         return [(title, id_ in passed) for id_, title in self.asked]
-
-
-def rung_of(own: Own, result: ExerciseResult | None) -> Rung:
-    """Return where a student stands with this attempt. Raises CourseError."""
-    return Rung(own.exercise, recorded(own.exercise)[1], result, own.source.missing)
 
 
 def welcome(course: Course) -> list[str]:
@@ -65,11 +58,6 @@ def after_done(exercise: Exercise) -> list[str]:
         lines.append(f"It can learn to write now: course train {exercise.id}")
     lines.append(f"Five questions on your own code: course ask {exercise.id}")
     return lines
-
-
-def how_far(course: Course, done: Collection[Exercise]) -> str:
-    """3 of 8 done."""
-    return f"{len(done)} of {len(course.exercises)} done."
 
 
 def going_on(course: Course, done: Collection[Exercise], after: Exercise) -> str:

@@ -10,14 +10,11 @@ import ctypes
 import math
 import platform
 import re
-import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple, TypeVar
 
 import torch
@@ -26,13 +23,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 from torch import Tensor
+from torch.utils.benchmark import Timer
 
 from ..errors import CourseFault
 
 BATCH, HEADS, HEAD_DIM = 1, 12, 64
 ITEM_SIZES = {"float32": 4, "bfloat16": 2}  # bytes for each number
-FEWEST, MOST = 3, 50  # the least and the most runs of each path
-WARM = 1000.0  # ms: a shorter first run is a warm-up and does not count
 SQUARES = 5  # how many matrices the path by hand holds at most, with gradients
 T = TypeVar("T")
 Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -52,15 +48,10 @@ class BenchSetting(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """The measurement of one path. peak: the most memory beyond that of q, k, v; None if it cannot be measured."""
+    """Of one path the median time, and the most memory beyond that of q, k, v; None if it cannot be measured."""
 
-    times: tuple[float, ...]
+    time: float
     peak: int | None = None
-
-    @property
-    def time(self) -> float:
-        """The median."""
-        return median(self.times)
 
 
 class BenchRow(NamedTuple):
@@ -79,22 +70,19 @@ class BenchRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Bench:
-    """All measurements and their machine. apart: the largest difference between the two paths' outputs, by dtype."""
+    """All measurements. apart: the largest difference between the two paths' outputs, by dtype."""
 
-    device: str
-    machine: str  # the processor's name
-    threads: int  # of the CPU; 0 for a GPU
-    torch: str  # its version
+    where: str  # the device, its name, and torch's version
     rows: tuple[BenchRow, ...]
     apart: Mapping[str, float]
 
 
-FULL, QUICK = ((256, 1024, 4096), 3000.0), ((256,), 100.0)  # lengths, and ms to spend on each setting
+FULL, QUICK = ((256, 1024, 4096), 1.5), ((256,), 0.05)  # lengths, and seconds to spend on each path, or one run
 # The lesson's source gives an A100 and no more: neither batch, heads, dtype nor whether gradients were computed. One sequence,
 # 12 heads, float32 and forward alone are our guess, and nobody here has reproduced the times.
 LESSON_DEVICE = "A100"
 LESSON = {
-    BenchSetting(T, "float32", backward=False): (Measured((by_hand,)), Measured((sdpa,)))
+    BenchSetting(T, "float32", backward=False): (Measured(by_hand), Measured(sdpa))
     for T, by_hand, sdpa in ((256, 0.31, 0.11), (1024, 3.9, 0.9), (4096, 71.0, 11.0))
 }
 
@@ -125,11 +113,6 @@ def peak_of(run: Callable[[], T], device: str) -> tuple[T, int | None]:
     return found, None if held is None or most is None else max(0, most - held)
 
 
-def free_memory(device: str) -> int | None:
-    """Return the free memory of the device; None if the system does not report it."""
-    return torch.cuda.mem_get_info()[0] if device == "cuda" else _bytes("MemAvailable", "meminfo")
-
-
 def _bytes(name: str, file: str) -> int | None:
     """Return the bytes in a line of /proc such as "VmRSS:    1234 kB"."""
     with suppress(OSError):
@@ -138,48 +121,46 @@ def _bytes(name: str, file: str) -> int | None:
     return None
 
 
-def measure(
-    wanted: Sequence[BenchSetting], device: str, on_start: Callable[[BenchSetting], None], enough: float
-) -> Bench:
-    """Measure these settings. on_start: called with each before it starts. enough: ms on each, or the fewest runs if they take longer."""
+def measure(wanted: Sequence[BenchSetting], device: str, on_start: Callable[[str], None], enough: float) -> Bench:
+    """Measure these settings. Raises CourseFault if there is no such device.
+
+    on_start: called with each in words. enough: seconds to spend on each path, or one run.
+    """
+    if device == "cuda" and not torch.cuda.is_available():
+        raise CourseFault("this machine has no CUDA device that torch can use. Next: course bench --device cpu")
     rows, apart = list[BenchRow](), dict[str, float]()
     for setting in wanted:
-        on_start(setting)
-        needed, free = SQUARES * setting.matrix, free_memory(device)
+        on_start(f"measuring T = {setting.T}, {title_of(setting)}")
+        needed, free = (
+            SQUARES * setting.matrix,
+            torch.cuda.mem_get_info()[0] if device == "cuda" else _bytes("MemAvailable", "meminfo"),
+        )
         if free is not None and needed > free:
             rows.append(BenchRow(setting, instead=f"needs about {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB is free"))
             continue
         row, difference = _row(setting, device, enough)
         rows.append(row)
         apart[setting.dtype] = max(apart.get(setting.dtype, 0.0), difference)
-    machine = (_processor(), torch.get_num_threads()) if device == "cpu" else (torch.cuda.get_device_name(), 0)
-    return Bench(device, *machine, torch.__version__, tuple(rows), apart)
-
-
-def measure_all(device: str, on_start: Callable[[str], None], *, quick: bool) -> Bench:
-    """Measure every comparison. on_start: called with each in words. Raises CourseFault if there is no such device."""
-    if device == "cuda" and not torch.cuda.is_available():
-        raise CourseFault("this machine has no CUDA device that torch can use. Next: course bench --device cpu")
-
-    def say(setting: BenchSetting) -> None:
-        on_start(f"measuring T = {setting.T}, {title_of(setting)}")
-
-    lengths, enough = QUICK if quick else FULL
-    return measure(settings(lengths), device, say, enough)
+    machine = (
+        torch.cuda.get_device_name() if device == "cuda" else f"{_processor()}, threads: {torch.get_num_threads()}"
+    )
+    return Bench(f"{device}: {machine}; torch {torch.__version__}", tuple(rows), apart)
 
 
 def _row(setting: BenchSetting, device: str, enough: float) -> tuple[BenchRow, float]:
-    """Return the row, and the largest difference between the paths' outputs."""
     generator = torch.Generator().manual_seed(0)
     shape, dtype = (BATCH, HEADS, setting.T, HEAD_DIM), getattr(torch, setting.dtype)
     q, k, v, upstream = (torch.randn(shape, generator=generator).to(device, dtype) for _ in range(4))
-    runs = [_run(path, (q, k, v), upstream, setting.backward) for path in (_by_hand(setting.T, device), _sdpa)]
-    with warnings.catch_warnings():  # autograd's own thread makes one
-        warnings.filterwarnings("ignore", "Attempting to run cuBLAS, but there was no current CUDA context")
-        times = alternate([_clock(run, on_gpu=device == "cuda") for run in runs], enough)
-    (out, _), (other, _) = peaks = [peak_of(run, device) for run in runs]
-    by_hand, sdpa = (Measured(took, peak) for took, (_, peak) in zip(times, peaks, strict=True))
+    hand = _by_hand(setting.T, device)
+    measured = [_measured(_run(path, (q, k, v), upstream, setting.backward), device, enough) for path in (hand, _sdpa)]
+    (out, by_hand), (other, sdpa) = measured
     return BenchRow(setting, by_hand, sdpa), float((out.float() - other.float()).abs().max())
+
+
+def _measured(run: Callable[[], Tensor], device: str, enough: float) -> tuple[Tensor, Measured]:
+    out, peak = peak_of(run, device)
+    timer = Timer("run()", globals={"run": run}, num_threads=torch.get_num_threads())
+    return out, Measured(timer.blocked_autorange(min_run_time=enough).median * 1000, peak)
 
 
 def _by_hand(T: int, device: str) -> Attention:
@@ -210,31 +191,6 @@ def _run(path: Attention, inputs: tuple[Tensor, ...], upstream: Tensor, backward
     return run
 
 
-def alternate(clocks: Sequence[Iterator[float]], enough: float) -> list[tuple[float, ...]]:
-    """Return the times of each clock. They run alternately, so that other load affects all alike, until `enough` ms are spent."""
-    first = [next(clock) for clock in clocks]
-    kept = [first] if sum(first) > WARM else []
-    while len(kept) < FEWEST or (len(kept) < MOST and sum(map(sum, kept)) < enough):
-        kept.append([next(clock) for clock in clocks])
-    return list(zip(*kept, strict=True))
-
-
-def _clock(run: Callable[[], Tensor], *, on_gpu: bool) -> Iterator[float]:
-    """Measure one run at a time, on a GPU with its events, as a program would run it: gaps between kernels count too."""
-    while True:
-        if on_gpu:
-            before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            before.record()
-            run()
-            after.record()
-            after.synchronize()
-            yield before.elapsed_time(after)
-        else:
-            started = time.perf_counter()
-            run()
-            yield (time.perf_counter() - started) * 1000
-
-
 def _processor() -> str:
     with suppress(OSError):
         if found := re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE):
@@ -247,7 +203,6 @@ _HEADERS = ("", "T", "by hand\nms", "SDPA\nms", "faster", "matrix\nMB", "peak by
 
 def bench_report(bench: Bench) -> RenderableType:
     """Return a table with the lesson's figures in its last rows, and an explanation of the columns."""
-    threads = "" if bench.device == "cuda" else f", {bench.threads} thread{'s' * (bench.threads != 1)}"
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="", show_edge=False)
     for name in _HEADERS:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
@@ -258,7 +213,7 @@ def bench_report(bench: Bench) -> RenderableType:
         table.add_row(*_cells(f"{LESSON_DEVICE}, in the lesson", lesson)[:5], style="bright_black")
     return Group(
         Text(f"Attention itself, causal: B = {BATCH}, {HEADS} heads, head_dim {HEAD_DIM}", style="bold"),
-        Text(f"{bench.device}: {bench.machine}{threads}; torch {bench.torch}", style="bold"),
+        Text(bench.where, style="bold"),
         table,
         *(Text(line, style="bright_black") for line in remarks(bench)),
     )
@@ -271,9 +226,7 @@ def title_of(setting: BenchSetting) -> str:
 
 def remarks(bench: Bench) -> Iterator[str]:
     """Yield the explanation of the columns."""
-    if runs := [len(row.by_hand.times) for row in bench.rows if row.by_hand]:
-        count = " to ".join(map(str, sorted({min(runs), max(runs)})))
-        yield f"Medians of {count} runs, by turns. Peak: what a run holds beyond q, k and v."
+    yield "Times are medians. Peak: what a run holds beyond q, k and v."
     yield f"Matrix: (B, nh, T, T), which SDPA does not need. {LESSON_DEVICE}: not reproduced."
     if agree := ", ".join(f"{difference:.0e} in {dtype}" for dtype, difference in bench.apart.items()):
         yield f"The outputs of the two differ by at most {agree}."

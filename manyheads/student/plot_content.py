@@ -85,7 +85,6 @@ def pictures_of(example: Example, traced: Traced) -> list[Picture]:
 
 
 def _heads(example: Example, traced: Traced) -> Iterator[Picture]:
-    """Yield a picture of the attention weights for each call in which they are found."""
     if not (example.axes.packed and example.expected.dim()) or traced.reply.raised is not None:
         return
     title, sides, said = f"your weights in {example.title}", _SIDES, ""
@@ -104,7 +103,6 @@ def _heads(example: Example, traced: Traced) -> Iterator[Picture]:
 
 
 def _of_output(example: Example, traced: Traced) -> Picture:
-    """Return the picture of one output of a call: of the first table that is wrong, or of the first."""
     raised, outputs, wanted = traced.reply.raised, traced.reply.outputs, example.expected
     title = example.title + (f": {example.label}" if example.label else "")
     found = None if raised is not None or len(outputs) <= example.place else outputs[example.place].tensor
@@ -173,7 +171,6 @@ def _is_none(found: Tensor, expected: Tensor, rounding: float = NONE) -> bool:
 
 
 def _stopped(raised: Raised) -> str:
-    """Return what ended the call; where nothing is written yet, nothing went wrong."""
     if is_undefined(raised):
         return "not defined yet"
     if says_unwritten(raised):
@@ -182,7 +179,6 @@ def _stopped(raised: Raised) -> str:
 
 
 def _tables(values: Tensor) -> Tensor:
-    """Return every table of an answer, (tables, rows, columns): a single row if there is only one axis."""
     return values.reshape(-1, *(values.shape[-2:] if values.dim() > 1 else (1, len(values))))
 
 

@@ -87,7 +87,6 @@ class TrainingRun:
         return "".join(self.vocabulary[i] for i in ids.tolist())
 
     def _asked(self, message: Training, at: str, shape: tuple[int, ...]) -> Tensor:
-        """Send a message. Returns the reply's tensor, which must have this shape."""
         outputs = self.told(message, at).outputs
         found = outputs[0].tensor if len(outputs) == 1 else None
         if found is None or found.is_complex() or found.shape != shape:

@@ -192,7 +192,6 @@ class _Run:
     def _candidate(
         self, hand_in: HandIn, content: bytes, download: Path, budget: Limits, committed: Callable[..., str]
     ) -> Candidate:
-        """Return a file as it may be laid out, still without its student. Raises NotPlaced."""
         member, person, name = hand_in.member, hand_in.person, own_name(hand_in.name)
         ending, path = PurePath(name).suffix.lower(), "/".join(map(shown, member.path))
         if ending not in ENDINGS:

@@ -358,7 +358,6 @@ def to_grade(
 
 
 def _kept_unread(course: Course, submitted: Path, memory: Memory) -> dict[Submission, tuple[str, ...]]:
-    """Return the names of what `course collect` could not read, and nobody has opened since."""
     found = {}
     for student, kept in memory.not_readable.items():
         for each in course.assignments if is_student(student) else ():

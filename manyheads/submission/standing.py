@@ -114,7 +114,6 @@ def _cells(source: AttemptSource) -> list[tuple[int, str]]:
 
 
 def _definitions(source: AttemptSource, name: str) -> list[tuple[ast.stmt, ast.stmt | None]]:
-    """Return each definition of this name, with the innermost statement that it stands in, in the order of the text."""
     found = list[tuple[ast.stmt, ast.stmt | None]]()
     left: list[tuple[ast.AST, ast.stmt | None]] = [(part, None) for part in reversed(_statements(source))]
     while left:

@@ -83,7 +83,6 @@ def has_no_content(definition: ast.AST) -> bool:
 
 
 def _defined(source: str, name: str) -> Iterator[ast.AST]:
-    """Yield the last definition of this name, and all that stands in it."""
     parts = [part for part in statements_of(source) if isinstance(part, DEFINITIONS) and part.name == name][-1:]
     return (node for part in parts for node in ast.walk(part))
 

@@ -229,7 +229,7 @@ def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(ru
         path.unlink()
     done = run_course("release", cwd=tiny_copy, env={"PYTHONHASHSEED": "1"})
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"3 files in {tiny_copy / 'exercises'}: all written. Next: course verify\n"
+    assert done.stdout == f"3 files in {tiny_copy / 'exercises'}: 3 written, 0 left as they were. Next: course verify\n"
     assert [path.read_bytes() for path in paths] == before
 
 
@@ -238,7 +238,7 @@ def test_release_of_one_exercise_goes_on_with_that_one(run_course: Run, tiny_cop
     assert done.returncode == 0, done.stderr
     assert (
         done.stdout
-        == f"3 files in {tiny_copy / 'exercises'}: all left as they were. Next: course verify running_mean\n"
+        == f"3 files in {tiny_copy / 'exercises'}: 0 written, 3 left as they were. Next: course verify running_mean\n"
     )
 
 

@@ -32,9 +32,9 @@ def test_the_last_sentence_counts_what_was_written_and_what_was_left(tiny: Cours
     every, where = files(tiny.root, "a", "b", "c"), tiny.root / "exercises"
     said = [_sum_up(tiny, Written(every, written)) for written in ([], every[:1], every)]
     assert said == [
-        f"3 files in {where}: all left as they were.",
+        f"3 files in {where}: 0 written, 3 left as they were.",
         f"3 files in {where}: 1 written, 2 left as they were.",
-        f"3 files in {where}: all written.",
+        f"3 files in {where}: 3 written, 0 left as they were.",
     ]
 
 

@@ -3,13 +3,12 @@
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 
 import pytest
 import torch
 
 from manyheads.student import measure_attention as measuring
-from manyheads.student.measure_attention import FEWEST, MOST, Bench, BenchSetting, alternate, measure
+from manyheads.student.measure_attention import Bench, BenchSetting, measure
 
 SQUARE = 1024  # T of a matrix that is large beside everything else: 50 MB
 
@@ -31,41 +30,14 @@ def in_a_process_of_its_own(code: str) -> list[int]:
     return [int(word) for word in done.stdout.split()]
 
 
-def clock(*times: float) -> Iterator[float]:
-    yield from times
-    raise AssertionError("asked once too often")
-
-
-def test_runs_are_made_in_turn_and_a_short_first_one_only_warms_up() -> None:
-    asked: list[str] = []
-
-    def noting(name: str, *times: float) -> Iterator[float]:
-        for each in times:
-            asked.append(name)
-            yield each
-
-    both = alternate([noting("by hand", 9, 1, 2, 3), noting("sdpa", 8, 4, 5, 6)], enough=0)
-    assert both == [(1, 2, 3), (4, 5, 6)]
-    assert asked == ["by hand", "sdpa"] * 4
-
-
-@pytest.mark.parametrize(("clocks", "enough", "kept"), [
-    pytest.param([(900, 700, 800), (200, 300, 100)], 0, 3, id="a first run of seconds counts"),
-    pytest.param([(1, 10, 10, 10, 10), (1, 5, 5, 5, 5)], 60, 4, id="until enough time is spent"),
-    pytest.param([[0.001] * (MOST + 1)], 1e9, MOST, id="at most so many, however short they are"),
-])  # fmt: skip
-def test_it_goes_on_as_long_as_that_says_more(clocks, enough, kept):
-    assert alternate([clock(*times) for times in clocks], enough) == [tuple(times[-kept:]) for times in clocks]
-
-
 @pytest.mark.parametrize("backward", [False, True])
 def test_both_paths_give_the_same_numbers(backward: bool) -> None:
     bench = bench_of(BenchSetting(80, "float32", backward), BenchSetting(80, "bfloat16", backward))
     assert bench.apart["float32"] < 1e-5
     assert bench.apart["bfloat16"] < 0.05
-    assert [len(r.by_hand.times) for r in bench.rows if r.by_hand] == [FEWEST, FEWEST]
-    assert bench.threads == torch.get_num_threads()
-    assert bench.machine
+    assert all(row.by_hand and row.by_hand.time > 0 for row in bench.rows)
+    assert bench.where.startswith("cpu: ")
+    assert bench.where.endswith(f", threads: {torch.get_num_threads()}; torch {torch.__version__}")
 
 
 def test_a_path_that_computes_something_else_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +77,7 @@ def test_a_peak_is_what_a_run_held_at_once_and_not_what_it_held_in_all() -> None
 
 def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     small, large = BenchSetting(40, "float32", backward=False), BenchSetting(4096, "float32", backward=False)
-    monkeypatch.setattr(measuring, "free_memory", lambda device: 4_000_000_000)
+    monkeypatch.setattr(measuring, "_bytes", lambda name, file: 4_000_000_000)
     left_out, measured = bench_of(large, small).rows
     assert left_out.by_hand is None
     assert left_out.instead == "needs about 4.0 GB, 4.0 GB is free"
@@ -120,4 +92,4 @@ def test_on_a_gpu_sdpa_holds_far_less_than_the_matrix_at_full_length() -> None:
         assert row.by_hand is not None
         assert (row.sdpa.peak or 0) < row.setting.matrix / 4
         assert (row.by_hand.peak or 0) > row.setting.matrix
-    assert (bench.threads, bench.machine) == (0, torch.cuda.get_device_name())
+    assert bench.where == f"cuda: {torch.cuda.get_device_name()}; torch {torch.__version__}"
