@@ -102,6 +102,7 @@ def test_one_row_comments_all_who_answer_alike_and_changes_no_points(decide: Dec
     alike = found.model_copy(update={"exercises": (mean, *found.exercises[1:])})
     known = decide("- {answers: 3f2a, exercise: mean, by: Dr. X, comment: Which sum is it.}\n")
     assert list(sentences(final(alike, known))) == ["mean: comment by Dr. X: Which sum is it."]
+    assert [each.rule for each in final(alike, known).exercises[0].adjustments] == ["comment"]
     assert (final(alike, known).score, final(found, known), known.of_nobody((), ("averages",))) == (9, found, [])
 
 
