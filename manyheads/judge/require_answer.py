@@ -38,7 +38,7 @@ from ..checks.transcript import Exchange, target_of
 MUCH = (
     1e-2  # of the largest number: by so much the reference's answers differ, or fail to add up, where that is to tell
 )
-RIGHT = 1e-4  # of it: so near to the right answer nobody comes by chance
+RIGHT = 1e-6  # of it: so near to the right answer nobody comes by chance, or where one weight is nearly all
 FEW = 100  # numbers: of so few, one that chance changes is enough, and whether they are like the right ones is chance
 RELATED = 25.0  # by so much noise is like the right answer once in a million times, however large both are
 BY_CHANCE = 0.7  # of what other numbers change: by more the same call, asked again, changes noise alone
@@ -221,9 +221,9 @@ def asked_of(exchanges: Sequence[Exchange], reference: Runner) -> Asked | None:
         right = tuple(reply for call in calls if has_numbers(reply := reference.execute(call)))
         if len(right) == len(calls) and len({numbers_of(each).shape for each in right}) == 1:
             tried.append(Asked(calls, right, ((exchange.reply, right[0]),)))
-            if tried[-1].is_right or len(tried) == TRIED:
+            if (tried[-1].compares and tried[-1].is_right) or len(tried) == TRIED:
                 break
-    best = max(tried, key=lambda each: (each.is_right, each.compares, each.tells, len(each.calls)), default=None)
+    best = max(tried, key=lambda each: (each.compares, each.is_right, each.tells, len(each.calls)), default=None)
     if best is None or len(best.calls) > 1:
         return best
     both = [(exchange.reply, reference.execute(exchange.call)) for exchange in exchanges]
