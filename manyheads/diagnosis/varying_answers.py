@@ -39,22 +39,23 @@ def due_to_chance(row: Row) -> tuple[Set[int], Sequence[str]]:
     """Return the calls that only the attempt lets chance decide, and the misconceptions that do this and nothing else.
 
     None where there is none, or several would do. Where chance decides more than one of them lets it, and what it leaves of
-    copies is a dropout's, all that fit where it is seen are at work together. Beside them another mistake may explain all other calls.
+    copies is a dropout's, all that fit in the function where it is seen are at work together. Beside them another mistake may explain all other calls.
     """
     calls = {i: each for i, each in row.written.items() if i in row.asked}
     by_chance = _by_chance({i: each for i, each in calls.items() if not _is_of_dropout(each)})
     plain = [i for i, each in calls.items() if not is_of_copies(each.call)]
+    functions = {target_of(calls[i].call) for i in by_chance}
     fitting = dict[tuple[frozenset[int], str], None]()
     for m in range(len(row.recording.mutants) if by_chance else 0):
         decided = frozenset(i for i in plain if row.recording.mutants[m].answers[i] is None)
-        if decided and all(row.silent(m, i) for i in plain):
+        if any(target_of(calls[i].call) in functions for i in decided) and all(row.silent(m, i) for i in plain):
             fitting[decided, row.id(m)] = None
     alone = [(decided, name) for decided, name in fitting if by_chance <= decided]
     if alone:
         names = dict.fromkeys(name for _, name in alone)
         return min((decided for decided, _ in alone), key=len), [*names] if len(names) == 1 else []
     numbers = {i for i, e in row.wrong.items() if row.structure(i, e.found) == row.structure(i, e.right)}
-    names = dict.fromkeys(name for decided, name in fitting if decided <= numbers and decided & by_chance)
+    names = dict.fromkeys(name for decided, name in fitting if decided <= numbers)
     drops = any(map(_drops, calls.values())) and not all(_is_multiple(calls[i]) for i in by_chance)
     return (numbers, [*names]) if names and drops else (frozenset(), [])
 
