@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress
 
 from ..checks.explain import KINDS
 from ..checks.local import namespace_of
@@ -70,7 +69,7 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
         mutants=tuple(mutants),
         words=words_of(bank),
         hidden=tuple(hidden),
-        kills=tuple(rows),
+        kills=tuple(row.replace("2", "1") for row in rows),
         pairs=recorded_pairs(bank, recorded.calls, replies, mutants),
         curves=recorded_curves(bank, recorded),
         key=key_of(exercise),
@@ -80,7 +79,8 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
 
 
 def _failed(hidden: Sequence[str], row: str) -> frozenset[str]:
-    return frozenset(compress(hidden, map(int, row)))
+    """Return the checks that fail by themselves: that an answer says nothing is seen in no aspect of it."""
+    return frozenset(check for check, bit in zip(hidden, row, strict=True) if bit == "1")
 
 
 def words_of(bank: Bank) -> dict[str, Words]:

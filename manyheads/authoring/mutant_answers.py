@@ -34,8 +34,8 @@ from .recorded_call import RecordedCall
 
 
 def bits(outcomes: Sequence[CheckOutcome]) -> str:
-    """Return a 1 for each check that failed, else a 0."""
-    return "".join("01"[outcome.outcome != "passed"] for outcome in outcomes)
+    """Return a 1 for each check that failed, a 2 where it passed by itself and what it asks says nothing, else a 0."""
+    return "".join("0" if each.outcome == "passed" else "12"[each.says_nothing] for each in outcomes)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Hearing:
         self._held = recorded.calls
 
     def of(self, namespace: Namespace, answers: Sequence[Asked]) -> str:
-        """Return a 1 for each hidden check that fails, else a 0."""
+        """Return the bits of all hidden checks."""
         memory = self._reference.memory
         memory.begin_attempt()  # before calls are held, for it may forget them
         self._held = tuple(map(memory.hold, self._held))

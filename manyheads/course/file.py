@@ -35,7 +35,9 @@ class FileModel(BaseModel):
 class CourseLimits(FileModel):
     """The resources that one attempt may use."""
 
-    seconds_per_call: float = Field(5.0, gt=0, description="that a call may run or sleep; ten times as long by the clock")
+    seconds_per_call: float = Field(
+        5.0, gt=0, description="that a call may run or sleep; ten times as long by the clock"
+    )
     seconds_per_attempt: float = Field(20.0, gt=0, description="for all calls of one attempt together, counted alike")
     memory_mib: int = Field(2048, ge=256)
     files_mib: int = Field(32, ge=1, description="/tmp and /dev/shm, each")

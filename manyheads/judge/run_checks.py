@@ -311,7 +311,8 @@ def _of_what_says_something(
     failed = {end.title: end for end in reversed(ends) if end.outcome != "passed"}
     why = {check: failed[target] for check, each in asked.items() for target in reversed(each) if target in failed}
     told: dict[str, dict[str, Any]] = {
-        check: {"outcome": w.outcome, "evidence": w.evidence, "fault": w.fault} for check, w in why.items()
+        check: {"outcome": w.outcome, "evidence": w.evidence, "fault": w.fault, "says_nothing": True}
+        for check, w in why.items()
     }
     return [replace(outcome, **told.get(outcome.id, {})) for outcome in outcomes]
 
