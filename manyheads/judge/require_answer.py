@@ -35,9 +35,9 @@ from ..checks.outcome import AttemptRaised, CheckFailed
 from ..checks.sanitize import kind_name
 from ..checks.transcript import Exchange, target_of
 
-MUCH = (
-    1e-2  # of the largest number: by so much the reference's answers differ, or fail to add up, where that is to tell
-)
+# Of the largest number: by so much the reference's answers differ, or fail to add up, where that is to tell.
+MUCH = 1e-2
+ROUNDING = 1e-5  # numbers that are no larger may be what rounding leaves: they tell nothing
 RIGHT = 1e-6  # of it: so near to the right answer nobody comes by chance, or where one weight is nearly all
 FEW = 100  # numbers: of so few, one that chance changes is enough, and whether they are like the right ones is chance
 RELATED = 25.0  # by so much noise is like the right answer once in a million times, however large both are
@@ -183,13 +183,22 @@ class Asked:
     @property
     def compares(self) -> bool:
         """Whether the reference compares numbers, so that its answers do not add up."""
-        return len(self.calls) > 1 and not _add_up([*map(numbers_of, self.right)], MUCH)
+        return len(self.calls) > 1 and not self.is_rounding and not _add_up([*map(numbers_of, self.right)], MUCH)
 
     @property
     def tells(self) -> bool:
         """Whether the reference's answer goes by the numbers, and is no copy of them."""
-        changes = len(self.calls) > 1 and difference(numbers_of(self.right[1]), numbers_of(self.right[0])) > MUCH
+        changes = (
+            len(self.calls) > 1
+            and not self.is_rounding
+            and difference(numbers_of(self.right[1]), numbers_of(self.right[0])) > MUCH
+        )
         return changes and self.kind != COPY
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether the reference's numbers are as small as what rounding leaves."""
+        return all(bool((numbers_of(each).abs() <= ROUNDING).all()) for each in self.right)
 
     @property
     def is_drawn(self) -> bool:

@@ -133,8 +133,19 @@ def test_following_changes_no_answer(follow: Follow) -> None:
     assert torch.equal(mine, followed)
 
 
-def test_what_is_planted_is_no_step_of_the_students(follow: Follow) -> None:
-    traced = follow("def f(x):\n    return F.scaled_dot_product_attention(x, x, x).abs()\n", planted=(8.0, 0.3))
+AROUND = """
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
+
+class around(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        return out * 2 if func is F.scaled_dot_product_attention else out
+"""
+
+
+def test_what_a_check_puts_around_a_call_is_no_step_of_the_students(follow: Follow) -> None:
+    traced = follow("def f(x):\n    return F.scaled_dot_product_attention(x, x, x).abs()\n", around=AROUND)
     assert names(traced) == ["scaled_dot_product_attention", "abs"]
 
 

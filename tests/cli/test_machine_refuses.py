@@ -104,12 +104,13 @@ def test_root_of_a_namespace_with_nobody_else_is_told(tiny_copy: Path, submitted
     )
 
 
-@pytest.mark.parametrize("format", ["csv", "gradescope"])
-def test_an_export_to_a_full_disk_leaves_the_last_file_as_it_was(run_course, small_disk, tmp_path, format):
+@pytest.mark.parametrize(("format", "below"), [("csv", ""), ("gradescope", "ada/averages/results.json")])
+def test_an_export_to_a_full_disk_leaves_the_last_file_as_it_was(run_course, small_disk, tmp_path, format, below):
     write_result(make.result("ada", make.exercise("running_mean", score=1, max_score=4)), tmp_path / "results")
-    out = small_disk / "grades.csv"
-    out.write_text("as it was\n")
+    out = small_disk / "grades"
+    (written := out / below).parent.mkdir(parents=True, exist_ok=True)
+    written.write_text("as it was\n")
     (small_disk / "filler").write_bytes(bytes(4096))
     done = run_course("export", "results", "--format", format, "--out", out, cwd=tmp_path)
-    assert (done.returncode, out.read_text()) == (2, "as it was\n")
+    assert (done.returncode, written.read_text()) == (2, "as it was\n")
     assert "cannot be written (No space left on device). Next: give --out another path" in done.stderr

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from manyheads.authoring.release_exercises import Written
 from manyheads.cli import progress
-from manyheads.cli.release import _steps_shown, _still_to_fill, _sum_up
+from manyheads.cli.release import _steps_shown, _still_to_fill
 from manyheads.course import Course
 from tests import make
 from tests.conftest import Run
@@ -21,20 +21,6 @@ def test_where_there_is_no_terminal_it_writes_lines_to_stderr(monkeypatch, capsy
         "recording: 4 exercises",
         "recording: 1 of 4 exercises",
         "recording: 2 of 4 exercises",
-    ]
-
-
-def files(root: Path, *names: str) -> list[Path]:
-    return [root / "exercises" / name for name in names]
-
-
-def test_the_last_sentence_counts_what_was_written_and_what_was_left(tiny: Course) -> None:
-    every, where = files(tiny.root, "a", "b", "c"), tiny.root / "exercises"
-    said = [_sum_up(tiny, Written(every, written)) for written in ([], every[:1], every)]
-    assert said == [
-        f"3 files in {where}: 0 written, 3 left as they were.",
-        f"3 files in {where}: 1 written, 2 left as they were.",
-        f"3 files in {where}: 3 written, 0 left as they were.",
     ]
 
 

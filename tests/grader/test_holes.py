@@ -289,7 +289,8 @@ HOLES = [
     *(("a manual path that", TWO_PATHS, what, c, "paths_differ", ANY) for what, c in WRITTEN_OUT.items()),
     *((f"a difference, by {call}, that is", TWO_PATHS, what, ((MEASURED, given), *called(call)), "measures", OF_NOTHING)
       for what, given in MEASURE.items() for call in ("module(x)", "module.forward(x)")),
-    *(("a difference of", TWO_PATHS, what, called(f"module({x})"), "measures", "") for what, x in OTHER_INPUT.items()),
+    *(("a difference of", TWO_PATHS, what, called(f"module({x})"), "measures", "leaves_no_trace" * ("randn" in x))
+      for what, x in OTHER_INPUT.items()),  # who draws an input goes by nothing that is given
     *(("GPT-2 with", FUSED, what, c, "gpt2_sizes gpt2_refuses" if "made.proj(x" in c[0][1] else "gpt2_sizes", "")
       for what, c in GPT2.items()),  # the last gives x for the weights that these checks load
     *(("right up to sixteen tokens:", e, name, up_to(16, LONG, name), "", ANY)

@@ -18,12 +18,12 @@ from manyheads.box.worker.answers import Raised, Reply
 from manyheads.box.worker.messages import Call
 from manyheads.checks.transcript import Exchange
 from manyheads.diagnosis.guards import guards_of
-from manyheads.judge.cures import _nodes, are_the_cause, cure
+from manyheads.judge.cures import are_the_cause, cure
 from manyheads.judge.function_results import Seen, named_in
 from manyheads.lines.candidates import LONGEST, LONGEST_LINES, MOST, candidates
 from manyheads.submission import AttemptSource
 from manyheads.submission.read import LINE_LIMIT, without_engine, without_magics
-from manyheads.submission.source_text import CODE_LIMIT, statements_of, tree_of
+from manyheads.submission.source_text import CODE_LIMIT, nodes_of, statements_of, tree_of
 from manyheads.submission.unwritten import unwritten_names
 
 ENGINE = Path(manyheads.__file__).parent
@@ -201,7 +201,7 @@ def calls_of(ask: Callable[[], object], most: int) -> int:
 @pytest.fixture(autouse=True)
 def forgets() -> None:
     """Nothing is remembered of a text that was looked at before."""
-    for known in (tree_of, statements_of, named_in, unwritten_names, _nodes):
+    for known in (tree_of, statements_of, named_in, unwritten_names, nodes_of):
         known.cache_clear()
 
 

@@ -66,7 +66,7 @@ TRICKS["wire"] = {
         'zeros(mutated=["args.0.the_first_number_is_0_1234"])'),
     "bytes_that_are_not_text": (0, NO + "it cannot be read", "reply(text=bytes(range(256)) * 4)"),
     "descriptors_and_urgent_bytes": (0, "ended|not an answer|No answer"),
-    "double_reply": (1, NO + "it answered before it was asked",  # seven numbers, as the first check asks
+    "double_reply": (0, NO + "it answered before it was asked",  # seven zeros, which say nothing
         "zeros() * 2"),
     "dtype_that_nobody_knows": (0, NO + "it cannot be read",
         'reply({"t0": tensor([7], "F8_E4M3")}, bytes(56), {**BODY, "outputs": [output([7])]})'),
@@ -224,7 +224,7 @@ TRICKS["cheats"] = {
     "patched_functions": (0, "values differ"),
     "right_the_first_time_only": (1, NUMBERS),  # right in the first check
     "tells_grading_from_practice": (0, NUMBERS),
-    "work_left_for_later": (1, "values differ"),  # zeros of the right shape: what was sent is what was there
+    "work_left_for_later": (0, "."),  # zeros of the right shape, which say nothing: what was sent is what was there
     "zeroes_the_inputs": (0, "values differ"),
 }  # fmt: skip
 
