@@ -79,7 +79,7 @@ def recorded_file(catalogue: Catalogue, exercise: Exercise) -> bytes:
 
 
 def _failed(hidden: Sequence[str], row: str) -> frozenset[str]:
-    """Return the checks that fail by themselves: that an answer says nothing is seen in no aspect of it."""
+    """Return the checks that fail by themselves: what a condition asks is seen in no aspect of an answer."""
     return frozenset(check for check, bit in zip(hidden, row, strict=True) if bit == "1")
 
 

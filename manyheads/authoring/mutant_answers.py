@@ -34,8 +34,8 @@ from .recorded_call import RecordedCall
 
 
 def bits(outcomes: Sequence[CheckOutcome]) -> str:
-    """Return a 1 for each check that failed, a 2 where it passed by itself and what it asks says nothing, else a 0."""
-    return "".join("0" if each.outcome == "passed" else "12"[each.says_nothing] for each in outcomes)
+    """Return a 1 for each check that failed, a 2 where it passed and a condition did not, else a 0."""
+    return "".join("0" if each.outcome == "passed" else "12"[each.unmet] for each in outcomes)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ class CheckOutcome:
     raised: the attempt's exception as a `Raised`, if it raised one.
     suspect: the misconception that this failure proves by itself.
     fault: the error of the grader itself; empty if there is none.
-    says_nothing: whether the check itself passed, and fails because a function that it asks says nothing.
+    unmet: whether the check itself passed, and a condition of the course's (COUNTS_IF) did not.
     """
 
     id: str
@@ -35,7 +35,7 @@ class CheckOutcome:
     suspect: str = ""
     raised: Any = None
     fault: str = ""
-    says_nothing: bool = False
+    unmet: bool = False
 
     @property
     def score(self) -> float:

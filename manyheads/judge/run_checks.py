@@ -39,6 +39,7 @@ from .withhold import withhold
 
 FIXTURES = ("attempt", "reference", "draw")
 CONDITIONS = "COUNTS_IF"  # the name of a file's conditions
+COUNTS = "counts"  # what a condition of the course's asks is called so
 _OPTIONS = (
     "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p no:cacheprovider -p no:terminal "
     "-p no:faulthandler -p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:junitxml "
@@ -311,7 +312,7 @@ def _of_what_says_something(
     failed = {end.title: end for end in reversed(ends) if end.outcome != "passed"}
     why = {check: failed[target] for check, each in asked.items() for target in reversed(each) if target in failed}
     told: dict[str, dict[str, Any]] = {
-        check: {"outcome": w.outcome, "evidence": w.evidence, "fault": w.fault, "says_nothing": True}
+        check: {"outcome": w.outcome, "evidence": w.evidence, "fault": w.fault, "unmet": w.id.endswith(COUNTS)}
         for check, w in why.items()
     }
     return [replace(outcome, **told.get(outcome.id, {})) for outcome in outcomes]
@@ -331,7 +332,7 @@ def _demands(target: str, condition: Callable[..., Any] | None, run: CheckRun) -
     if asked is None or not asked.is_right:
         yield demand("says something", expect_something, "attempt", target=target, asked=asked)
     if condition and asked and asked.is_drawn and not asked.is_right:
-        yield demand("counts", condition, "attempt", "draw")
+        yield demand(COUNTS, condition, "attempt", "draw")
 
 
 def run_concurrently(checks: Sequence[Check], run: CheckRun, judge_end: JudgeEnd) -> list[CheckOutcome]:

@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-from manyheads.authoring.release_exercises import Written
 from manyheads.cli import progress
 from manyheads.cli.release import _steps_shown, _still_to_fill
-from manyheads.course import Course
 from tests import make
 from tests.conftest import Run
 
