@@ -22,6 +22,7 @@ class CheckOutcome:
     raised: the attempt's exception as a `Raised`, if it raised one.
     suspect: the misconception that this failure proves by itself.
     fault: the error of the grader itself; empty if there is none.
+    place: the function that is to blame, where the check itself passed.
     unmet: whether the check itself passed, and a condition of the course's (COUNTS_IF) did not.
     """
 
@@ -35,6 +36,7 @@ class CheckOutcome:
     suspect: str = ""
     raised: Any = None
     fault: str = ""
+    place: str = ""
     unmet: bool = False
 
     @property
@@ -57,6 +59,7 @@ class CheckFailed(AssertionError):
         super().__init__(evidence)
         self.suspect = suspect
         self.expected = tuple(expected)
+        self.place = ""  # the function that is to blame, where the check itself passed
 
 
 REFUSAL_DUE = "What is due here is a refusal: a ValueError that says why"

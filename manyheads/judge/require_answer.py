@@ -17,9 +17,9 @@ nothing. Whoever is right where this could be seen is asked nothing. A course as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import cycle
+from itertools import cycle, product
 from typing import Any
 
 import torch
@@ -73,8 +73,13 @@ def unanswered(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed 
         raised = exchange.reply.raised
         return CheckFailed("a module is built, and never answers") if raised is None else AttemptRaised(raised)
 
+    ways: tuple[Callable[[Exchange], CheckFailed | None], ...]
     ways = (lambda e: _of_another_kind(e, kinds[target_of(e.call)]), silence, lambda e: _not_finite(e, reference))
-    return next((failed for find in ways for exchange in exchanges if (failed := find(exchange))), None)
+    for find, exchange in product(ways, exchanges):
+        if failed := find(exchange):
+            failed.place = target_of(exchange.call)
+            return failed
+    return None
 
 
 def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:

@@ -67,7 +67,7 @@ def places_of(
         if outcome.outcome == "passed":
             targets = {target_of(e.call) for e in own}
             return targets.pop() if len(targets) == 1 else ""
-        return _failed_in(own, ended.get(outcome.id), is_right)
+        return outcome.place or _failed_in(own, ended.get(outcome.id), is_right)
 
     return {outcome.id: place(outcome) for outcome in outcomes}
 
