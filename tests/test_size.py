@@ -14,7 +14,7 @@ LIMITS = {
     "cli": 2006,
     "course": 999,
     "diagnosis": 4007,
-    "judge": 4151,
+    "judge": 4153,
     "lines": 642,
     "notebook": 199,
     "platforms": 1339,
@@ -22,7 +22,7 @@ LIMITS = {
     "student": 2901,
     "submission": 2781,
     "the engine's top": 392,
-    "tests": 32164,
+    "tests": 32170,
     "bench": 1438,
 }
 

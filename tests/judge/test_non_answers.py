@@ -120,6 +120,12 @@ def test_a_copy_of_ones_is_a_copy(judged: Judged) -> None:
         assert judged(OF_ONES, {"f": cumulated}, {"f": copy}).outcome == "failed"
 
 
+def test_ones_are_no_right_answer_where_ones_are_moved(judged: Judged) -> None:
+    flat = {"f": lambda x: x.T.flatten()}
+    assert judged(OF_ONES, flat, {"f": lambda x: torch.ones(x.numel())}).outcome == "failed"
+    assert judged(OF_ONES, flat, flat).outcome == "passed"
+
+
 def test_an_answer_that_goes_by_what_came_before_is_no_noise(judged: Judged) -> None:
     seen: list[torch.Tensor] = []
 
