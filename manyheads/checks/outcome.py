@@ -23,7 +23,7 @@ class CheckOutcome:
     suspect: the misconception that this failure proves by itself.
     fault: the error of the grader itself; empty if there is none.
     place: the function that is to blame, where the check itself passed.
-    unmet: whether the check itself passed, and a condition of the course's (COUNTS_IF) did not.
+    unmet: whether the check itself passed, and its function compares nothing, or does not meet a condition (COUNTS_IF).
     """
 
     id: str
@@ -60,6 +60,7 @@ class CheckFailed(AssertionError):
         self.suspect = suspect
         self.expected = tuple(expected)
         self.place = ""  # the function that is to blame, where the check itself passed
+        self.unmet = False  # whether it compares nothing, where that is asked besides
 
 
 REFUSAL_DUE = "What is due here is a refusal: a ValueError that says why"

@@ -280,7 +280,9 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
         return replace(check, outcome="error", evidence=evidence, raised=error.raised, place=error.place)
     if isinstance(error, CheckFailed):
         evidence = withhold(str(error), _asked_by(check.id, run), error.expected)
-        return replace(check, outcome="failed", evidence=evidence, suspect=error.suspect, place=error.place)
+        return replace(
+            check, outcome="failed", evidence=evidence, suspect=error.suspect, place=error.place, unmet=error.unmet
+        )
     if isinstance(error, AttemptEnded):
         return replace(check, outcome="timeout" if error.end is End.TIMEOUT else "crashed", evidence=str(error))
     if isinstance(error, pytest.skip.Exception):
@@ -317,7 +319,7 @@ def _of_what_says_something(
             "evidence": w.evidence,
             "fault": w.fault,
             "place": w.title,
-            "unmet": w.id.endswith(COUNTS),
+            "unmet": w.unmet or w.id.endswith(COUNTS),
         }
         for check, w in why.items()
     }
