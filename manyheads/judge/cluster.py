@@ -145,7 +145,7 @@ class _Workers:
 
 
 def _connect(address: str) -> distributed.Client:
-    for log in "distributed", "tornado.application":  # errors are reported by our own messages
+    for log in "distributed", "tornado.application", "asyncio":  # errors are reported by our own messages
         logging.getLogger(log).setLevel(logging.CRITICAL)
     try:
         return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
