@@ -222,12 +222,12 @@ def test_ctrl_c_waits_for_no_worker(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_what_breaks_inside_dask_is_no_traceback(cluster: Cluster, capfd: pytest.CaptureFixture[str]) -> None:
-    """Ctrl-C closes the client while a reply is on its way, which dask then says through tornado's log."""
+    """Ctrl-C closes the client while a reply is on its way, which dask then says through tornado's log or asyncio's."""
     script = (
-        "import sys, threading\nfrom distributed import Client\nfrom manyheads.judge import cluster\n"
-        "async def broken():\n    done.set()\n    raise OSError('Stream is closed')\n"
-        "done = threading.Event()\n"
-        "client = cluster._connect(sys.argv[1])\nclient.loop.add_callback(broken)\ndone.wait()\nclient.close()\n"
+        "import asyncio, sys, threading\nfrom manyheads.judge import cluster\ndone = threading.Semaphore(0)\n"
+        "async def broken():\n    done.release()\n    raise OSError('Stream is closed')\n"
+        "def leave():\n    asyncio.ensure_future(broken())\nclient = cluster._connect(sys.argv[1])\n"
+        "for each in broken, leave:\n    client.loop.add_callback(each)\n    done.acquire()\nclient.close()\n"
     )
     subprocess.run([sys.executable, "-c", script, cluster.address], check=True, cwd=REPOSITORY)
     assert not capfd.readouterr().err
