@@ -13,6 +13,8 @@ from ..box.worker.messages import Call
 from .outcome import AttemptRaised, CheckFailed
 from .sanitize import form_name, kind_name
 
+TABLES = frozenset({"ndarray", "list", "tuple", "str"})  # kinds that hold numbers, and are no tensor
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -55,11 +57,11 @@ class Answer:
 
     @property
     def outputs(self) -> list[Tensor]:
-        """The outputs of all runs. Raises CheckFailed if one is not a plain tensor or number."""
+        """The outputs of all runs, as tensors. Raises CheckFailed if one holds no plain numbers."""
         found = self._found()
         for out in found:
             if out.tensor is None:
-                raise CheckFailed(self._no_tensor(out))
+                raise self._no_tensor(out)
         return [wide(out.tensor) for out in found if out.tensor is not None]
 
     @property
@@ -67,7 +69,7 @@ class Answer:
         """The dtype of the output as the attempt returned it, for example "float32". Raises CheckFailed if it has none."""
         found = self._found()[0]
         if found.dtype is None:
-            raise CheckFailed(self._no_tensor(found))
+            raise self._no_tensor(found)
         return found.dtype
 
     @property
@@ -79,6 +81,13 @@ class Answer:
     def kind(self) -> str:
         """What was returned: "tensor", or the type's name."""
         return self._found()[0].kind
+
+    def of_another_kind(self, due: str, came: str) -> CheckFailed:
+        """Return the failure of an answer that is not of the kind that is due, or holds no numbers where it has to."""
+        asked, yours = "None" if due == "NoneType" else kind_name(due), kind_name(came)
+        if due == came:
+            asked, yours = f"{asked} of numbers", f"{yours} of other things, or of rows of different lengths"
+        return CheckFailed(f"{asked} was expected{self._where()}; yours returned {yours}")
 
     @property
     def returned(self) -> str:
@@ -128,9 +137,11 @@ class Answer:
             raise TypeError(f"{self.label} is {form_name(self.form)}, not one tensor: ask for one of its parts")
         return list(self.reply.outputs[self.place :: len(self.call.steps) * self.call.form.count])
 
-    def _no_tensor(self, out: Output) -> str:
-        got = "one on the meta device, without numbers" if out.device == "meta" else kind_name(out.kind)
-        return f"a tensor was expected{self._where()}; yours returned {got}"
+    def _no_tensor(self, out: Output) -> CheckFailed:
+        if out.device == "meta":
+            got = "one on the meta device, without numbers"
+            return CheckFailed(f"a tensor was expected{self._where()}; yours returned {got}")
+        return self.of_another_kind(out.kind if out.kind in TABLES else "tensor", out.kind)
 
     @property
     def place(self) -> int:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor
 
-from .answer import Answer, answers_of
+from ..box.worker.structure import output_of
+from .answer import Answer, answers_of, wide
 from .outcome import REFUSAL_DUE, AttemptRaised, CheckFailed
 
 _SIZE_SHOWN, _AXES_SHOWN = 100_000, 8
@@ -23,9 +26,10 @@ def expect(condition: object, evidence: str, suspect: str = "") -> None:
         raise CheckFailed(evidence, suspect)
 
 
-def assert_matches(got: Answer | Tensor, want: Answer | Tensor, what: str = "") -> None:
+def assert_matches(got: Answer | Tensor, want: object, what: str = "") -> None:
     """Assert that the values agree to TOLERANCE of the largest expected value. Infinities must be equal.
 
+    want: an answer of the reference, or what a check computed: a tensor, an ndarray, a list of numbers, a text, a number.
     Of two answers with several parts, all parts agree that are not opaque.
     """
     if isinstance(got, Answer) and isinstance(want, Answer) and not got.form.is_leaf:
@@ -125,7 +129,7 @@ def assert_unmutated(got: Answer, suspect: str = "") -> None:
     got.must_return()
     if got.reply.mutated:
         names = " and ".join(label(name) for name in got.reply.mutated)
-        raise CheckFailed(f"{names} changed: the caller still needs it, so compute a new tensor", suspect)
+        raise CheckFailed(f"{names} changed: the caller still needs it, so compute a new one", suspect)
 
 
 def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
@@ -157,8 +161,9 @@ def _label_of(value: Answer | Tensor) -> str:
     return value.label if isinstance(value, Answer) else "the output"
 
 
-def _tensor(value: Answer | Tensor) -> Tensor:
-    return value.output if isinstance(value, Answer) else value
+def _tensor(value: object) -> Tensor:
+    """Return the numbers of an answer, or of what a check computed."""
+    return value.output if isinstance(value, Answer) else wide(cast("Tensor", output_of(value).tensor))
 
 
 def _where(got: Tensor, want: Tensor) -> tuple[tuple[int, ...], int]:
@@ -199,9 +204,8 @@ def label(name: str) -> str:
     return name
 
 
-# Half precision: how closely an attempt under autocast must agree with the reference in float64.
-
-# Fractions of the largest expected value. On a CPU, right attempts at modules differ by at most 0.0013 in float16 and
+# Half precision: how closely an attempt under autocast must agree with the reference in float64: fractions of the
+# largest expected value. On a CPU, right attempts at modules differ by at most 0.0013 in float16 and
 # 0.0115 in bfloat16, depending on where they round.
 TOLERANCES = {"float16": 0.005, "bfloat16": 0.05}
 HALF_PRECISION = tuple(TOLERANCES)

@@ -1,4 +1,8 @@
-"""The interface through which checks ask an attempt, the reference or a mutant, for one call or several."""
+"""The interface through which checks ask an attempt, the reference or a mutant, for one call or several.
+
+A check is written once, in float64, against an `Implementation`. Its `Runner` decides where calls are executed (in the box
+or in the judge) and in which dtype.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from ..box.worker.answers import Reply
@@ -15,8 +21,6 @@ from ..box.worker.form import Form, Path
 from ..box.worker.messages import Build, Call, Entries, FollowUp, Returned
 from .answer import Answer
 from .cast import cast
-
-# Several calls of one function or of one instance, the later ones with what the earlier ones returned.
 
 MOST_OUTPUTS = 512  # of one sequence: a reply has room for no more
 
@@ -65,21 +69,23 @@ class CallSequence:
         """Make the calls. Returns the answer to each. Raises ValueError where there are none, or too many."""
         if not self._steps:
             raise ValueError("a sequence without calls asks nothing")
-        call = self._call.with_steps(tuple(self._steps))
+        call = of_tensors(self._call.with_steps(tuple(self._steps)))
         if call.outputs > MOST_OUTPUTS:
             raise ValueError(f"a sequence has at most {MOST_OUTPUTS} outputs; this one has {call.outputs}")
         reply = self._execute(call)
         return [Answer(call, reply, step) for step in range(len(self._steps))]
 
 
+def of_tensors(call: Call) -> Call:
+    """Return a call that is given ndarrays as one with tensors, of which the attempt is given ndarrays."""
+    if not any(isinstance(value, np.ndarray) for value in call.arguments.values()):
+        return call
+    changed = call.map(lambda value: torch.from_numpy(value) if isinstance(value, np.ndarray) else value)
+    return replace(changed, arrays=True)
+
+
 def _handed(value: object) -> object:
     return Returned(value.step, value.path) if isinstance(value, Part) else value
-
-
-# The interface through which checks ask an attempt, the reference or a mutant.
-#
-# A check is written once, in float64, against an `Implementation`. Its `Runner` decides where calls are executed (in
-# the box or in the judge) and in which dtype.
 
 
 class Runner(Protocol):
@@ -129,6 +135,7 @@ class Implementation:
 
     def ask(self, call: Call) -> Answer:
         """Execute a call."""
+        call = of_tensors(call)
         return Answer(call, self.runner.execute(call))
 
     def of_module(self, build: Build, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Call:

@@ -45,9 +45,6 @@ class CheckOutcome:
         return self.points if self.outcome == "passed" else 0.0
 
 
-# How a check fails.
-
-
 class CheckFailed(AssertionError):
     """The attempt does not do what the check asks. `str()` is the evidence.
 

@@ -17,7 +17,6 @@ from ..checks.answer import Answer, answers_of
 from ..checks.asserts import NONE, assert_finite, assert_matches, assert_shape, label
 from ..checks.outcome import REFUSAL_DUE, AttemptRaised, CheckFailed
 from ..checks.projection import with_extremes
-from ..checks.sanitize import kind_name
 from .fingerprint import EVIDENCE, TWIN, Evidence, Facet, has_no_numbers, is_argument
 from .metamorphic import (
     EDIT,
@@ -151,14 +150,12 @@ def _kind(comparison: Observed) -> None:
         return
     Answer(comparison.call, comparison.reply).must_return()
     for mine, right in zip(answers_of(comparison.call, comparison.reply), comparison.right.outputs, strict=False):
+        if right.kind == NONE and mine.kind != NONE:
+            raise CheckFailed(f"{mine.label} should be None; yours is {mine.returned}")
+        if right.kind != mine.kind:
+            raise mine.of_another_kind(right.kind, mine.kind)
         if right.kind == "tensor":
             _ = mine.outputs
-        elif right.kind == NONE and mine.kind != NONE:
-            raise CheckFailed(f"{mine.label} should be None; yours is {mine.returned}")
-        elif right.kind != mine.kind:
-            raise CheckFailed(
-                f"{mine.label or 'the output'} should be {kind_name(right.kind)}; yours is {mine.returned}"
-            )
     due, came = len(comparison.right.outputs), len(comparison.reply.outputs)
     raise CheckFailed(f"{due} result{'s' * (due != 1)} should come back; yours returns {came}")
 
@@ -176,6 +173,7 @@ def _finite(comparison: Observed) -> None:
 
 
 def _values(comparison: Observed) -> None:
+    _kind(comparison)
     agrees = comparison.found.agrees(comparison.right, ("outputs",))
     for mine, expected in zip(answers_of(comparison.call, comparison.reply), comparison.expected, strict=False):
         if expected is None:
@@ -246,7 +244,7 @@ def _attributes(comparison: Observed) -> None:
 
 def _mutated(comparison: Observed) -> None:
     if comparison.found.mutated != comparison.right.mutated:
-        raise CheckFailed("an argument was changed in place: the caller still needs it, so compute a new tensor")
+        raise CheckFailed("an argument was changed in place: the caller still needs it, so compute a new one")
 
 
 def _device(comparison: Observed) -> None:
@@ -284,6 +282,7 @@ def _relation(says: Callable[[Sequence[Pair]], str], calls: Sequence[Observed]) 
         expected = first_of(call.expected)
         if call.reply.raised is not None or expected is None or not bool(expected.isfinite().all()):
             return
+        _kind(call)
         mine = next(answers_of(call.call, call.reply)).output
         assert_shape(mine, expected.shape)
         if says is difference_is_another and (call.reply.mutated or not bool(mine.isfinite().all())):

@@ -28,7 +28,7 @@ from torch import Tensor
 from ..box.worker.answers import Output, Reply
 from ..box.worker.form import OPAQUE
 from ..box.worker.messages import Build, Call
-from ..checks.answer import Answer, answers_of
+from ..checks.answer import TABLES, Answer, answers_of
 from ..checks.asserts import NONE, TOLERANCE, assert_finite, assert_shape, difference, expect, label
 from ..checks.implementation import Implementation, Runner
 from ..checks.outcome import AttemptRaised, CheckFailed
@@ -53,8 +53,15 @@ class AsksNothingError(Exception):
     """A check that an attempt cannot fail by not answering. That is a fault of the check."""
 
 
-def unanswered(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | AsksNothingError | None:
-    """Return why a check with these exchanges that passed does not count; None if it counts."""
+def unanswered(
+    exchanges: Sequence[Exchange], reference: Runner, failed: CheckFailed | None = None
+) -> CheckFailed | AsksNothingError | None:
+    """Return why a check with these exchanges that passed does not count; None if it counts.
+
+    failed: how it failed, if it did. Then that is returned, unless numbers came as another kind than is due.
+    """
+    if failed is not None:
+        return next((said for each in exchanges if (said := _table_of_another_kind(each, reference))), failed)
     if not exchanges:
         return AsksNothingError("it asks the attempt nothing")
     kinds: dict[str, Kinds] = {}
@@ -110,12 +117,17 @@ def _of_another_kind(exchange: Exchange, wanted: Kinds) -> CheckFailed | None:
     is_part = not call.form.is_leaf
     for out, due, answer in zip(outputs, cycle(wanted), answers_of(call, exchange.reply), strict=False):
         is_due = out.kind in due and (is_part or out.kind in ("tensor", OPAQUE))  # a part may be None, or opaque
+        is_due |= out.kind in due & TABLES and out.tensor is not None
         is_number = out.tensor is not None and out.tensor.dim() == 0
         if not is_due and (due <= {"tensor", NONE, OPAQUE} or not is_number):
-            name = "None" if due == {NONE} else kind_name(min(due - {NONE}))
-            where = f" as {answer.label}" if answer.path or call.then else ""
-            return CheckFailed(f"{name} was expected{where}; yours returned {kind_name(out.kind)}")
+            return answer.of_another_kind(min(due - {NONE}, default=NONE), out.kind)
     return None
+
+
+def _table_of_another_kind(exchange: Exchange, reference: Runner) -> CheckFailed | None:
+    kinds = kinds_of([exchange.call], reference) or ()
+    has_tables = TABLES & {out.kind for out in exchange.reply.outputs}.union(*kinds)
+    return _of_another_kind(exchange, kinds) if has_tables and exchange.reply.raised is None else None
 
 
 def _parts(call: Call, mine: Reply, right: Reply) -> Iterator[tuple[Output, Output, str]]:

@@ -255,7 +255,9 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
     """
 
     def judged(check: Check, error: BaseException | None) -> CheckOutcome:
-        return outcome_of(check.unattempted, error or unanswered(_asked_by(check.id, run), run.reference), run)
+        if error is None or type(error) is CheckFailed:
+            error = unanswered(_asked_by(check.id, run), run.reference, error)
+        return outcome_of(check.unattempted, error, run)
 
     outcomes = run_concurrently(checks, run, judged)
     outcomes = _of_what_says_something(outcomes, checks[0].conditions if checks else {}, run)

@@ -81,7 +81,7 @@ class Raised:
 class Output:
     """What one run returned, or one step of it at one leaf of its form.
 
-    `tensor` is None unless it is a plain dense tensor or a number.
+    `tensor` is None unless it is a plain dense tensor, or plain numbers of another kind: an ndarray, a list, a text.
     """
 
     kind: Name  # "tensor", or the type's name; OPAQUE; or what `form.misfit` says of another structure

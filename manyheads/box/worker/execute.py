@@ -6,17 +6,19 @@ import inspect
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from .answers import BASES_LIMIT, ModuleFacts, Output, Raised, Reply
 from .form import Form, misfit
 from .messages import Build, Call, FollowUp, Returned, StandIn
-from .modules import Built, build_module, lookup, plain_argument
+from .modules import Built, build_module, is_same, lookup, plain_argument
 from .op_monitor import OpMonitor
 from .structure import fits, leaves_of, outputs_of, part_at
 from .text import plain, type_name
@@ -197,8 +199,10 @@ def _argument(namespace: Mapping[str, object], call: Call, built: list[Built], v
         return built[-1].module
     if isinstance(value, Tensor):
         value = value.detach().clone()  # a copy, because the judge uses the same tensors again
+        if call.arrays:
+            return value.cpu().numpy()
         return value.requires_grad_(call.cotangent is not None and value.is_floating_point())
-    argument = plain_argument(value)
+    argument = deepcopy(value) if isinstance(value, list | dict) else plain_argument(value)
     if isinstance(value, StandIn) and isinstance(argument, torch.nn.Module):
         argument.requires_grad_(call.cotangent is not None)
     return argument
@@ -209,7 +213,9 @@ def _changed(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]:
     given = call.with_steps(tuple(steps)).arguments
     changed = []
     for name, sent in call.arguments.items():
-        now = given[name]
+        now = torch.from_numpy(given[name]) if isinstance(given[name], np.ndarray) else given[name]
+        if isinstance(sent, list | dict):
+            changed += [] if is_same(now, sent, {}) else [name]
         if isinstance(sent, Tensor) and isinstance(now, Tensor):
             changed += [] if _identical(now.detach(), sent) else [name]
         elif isinstance(sent, StandIn) and isinstance(now, torch.nn.Module):

@@ -34,7 +34,7 @@ def are_alike(module: nn.Module, twin: nn.Module) -> bool:
     own = kind.__mro__[: kind.__mro__.index(base)] if issubclass(kind, base) else (object,)
     mine = {name: value for name, value in _content(module).items() if name in there or hasattr(kind, name)}
     try:
-        return all(vars(each).keys() <= vars(_Empty).keys() for each in own) and _same(mine, there, {})
+        return all(vars(each).keys() <= vars(_Empty).keys() for each in own) and is_same(mine, there, {})
     except RecursionError:
         return True
 
@@ -43,7 +43,7 @@ def _content(module: nn.Module) -> dict[str, object]:
     return {name: value for name, value in vars(module).items() if name != "training"}
 
 
-def _same(a: object, b: object, met: dict[tuple[int, int], tuple[object, object]]) -> bool:
+def is_same(a: object, b: object, met: dict[tuple[int, int], tuple[object, object]]) -> bool:
     """Return whether nothing of two objects is seen to differ. met: by their ids, those that were looked at."""
     if (id(a), id(b)) in met or a is b:
         return True
@@ -52,15 +52,15 @@ def _same(a: object, b: object, met: dict[tuple[int, int], tuple[object, object]
         alike = (type(a), a.shape, a.dtype, a.device) == (type(b), b.shape, b.dtype, b.device)
         return alike and (isinstance(a, nn.Parameter) or torch.equal(a, b))
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(_same(*each, met) for each in zip(a, b, strict=True))
+        return len(a) == len(b) and all(is_same(*each, met) for each in zip(a, b, strict=True))
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         hooks = all(type(key) is int for key in (*a, *b))  # by numbers that are counted on
-        return (hooks or list(a) == list(b)) and _same([*a.values()], [*b.values()], met)
+        return (hooks or list(a) == list(b)) and is_same([*a.values()], [*b.values()], met)
     if isinstance(a, _PLAIN) or isinstance(b, _PLAIN) or type(a).__qualname__ != type(b).__qualname__:
         return type(a) is type(b) and a == b
     if isinstance(a, nn.Module) and isinstance(b, nn.Module):
-        return _same(_content(a), _content(b), met)
-    return _same(getattr(a, "__dict__", {}), getattr(b, "__dict__", {}), met)
+        return is_same(_content(a), _content(b), met)
+    return is_same(getattr(a, "__dict__", {}), getattr(b, "__dict__", {}), met)
 
 
 PLAIN_LIMIT = 64  # unregistered tensors that are reported

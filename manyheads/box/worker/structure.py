@@ -1,9 +1,11 @@
-"""Read what a call returned, part by part, as its form asks. No code of the attempt runs meanwhile."""
+"""Read what a call returned, part by part, as its form asks. Plain numbers become a tensor: the kind says what they were."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -49,7 +51,7 @@ def leaves_of(result: object, form: Form) -> list[object]:
 
 
 def output_of(result: object) -> Output:
-    """Return a tensor or a number as data; of anything else the name of its type."""
+    """Return a tensor, or plain numbers of another kind, as data; of anything else the name of its type."""
     if issubclass(type(result), Tensor):  # isinstance would call the object's __class__
         value = bare(cast("Tensor", result))
         dtype, device, shape = dtype_name(value.dtype), value.device.type, tuple(value.shape)
@@ -58,7 +60,21 @@ def output_of(result: object) -> Output:
         return Output("tensor", None if value.device.type == "meta" else value.cpu().clone(), dtype, device, shape)
     if isinstance(result, bool | int | float):
         return Output(type_name(type(result)), torch.tensor(float(result), dtype=torch.float64), shape=())
-    return Output(type_name(type(result)))
+    numbers, kind = _numbers_in(result), type_name(type(result))
+    if numbers is None:
+        return Output(kind)
+    return Output(kind, numbers, dtype_name(numbers.dtype), shape=tuple(numbers.shape))
+
+
+def _numbers_in(value: object) -> Tensor | None:
+    """Return the numbers of an ndarray, a list or a tuple, or of a text's letters; None where they are no table."""
+    if type(value) not in (str, list, tuple, np.ndarray) and not isinstance(value, np.generic):
+        return None
+    with suppress(Exception):  # rows of different lengths, other things than numbers, what an object in a list raises
+        array = np.asarray(list(map(ord, value)) if type(value) is str else value)
+        dtype = {"b": "bool", "f": f"float{min(8 * array.itemsize, 64)}"}.get(array.dtype.kind, "int64")
+        return torch.from_numpy(array.astype(dtype, order="C", casting="same_kind"))
+    return None
 
 
 def _parts(result: object, form: Form) -> list[object] | str:

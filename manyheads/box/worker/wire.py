@@ -36,7 +36,7 @@ _FIELDS: dict[type, dict[str, object]] = {  # with their defaults
     }
     for value in _CLASSES.values()
 }
-_NUMBERS, _SEQUENCES = (bool, int, float), (tuple, list)
+_NUMBERS = (bool, int, float)
 _DTYPES = {
     torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.bool: "BOOL",
     torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8",
@@ -108,8 +108,10 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
     if isinstance(value, Tensor):
         tensors.append(bare(value).resolve_neg().contiguous())
         return {"$": "tensor", "index": len(tensors) - 1}
-    if isinstance(value, _SEQUENCES):
+    if isinstance(value, tuple):
         return [to_body(item, tensors) for item in value]
+    if isinstance(value, list):
+        return {"$": "list", "items": [to_body(item, tensors) for item in value]}
     if (fields := _FIELDS.get(type(value))) is not None:
         body: dict[str, object] = {"$": type(value).__name__}
         for name, default in fields.items():
@@ -138,6 +140,8 @@ def from_body(body: object, tensors: list[Tensor]) -> object:
         return tensors[body["index"]]
     if kind == "meta":
         return torch.empty(body["shape"], dtype=getattr(torch, body["dtype"]), device="meta")
+    if kind == "list":
+        return [from_body(item, tensors) for item in body["items"]]
     if kind == "map":
         return {key: from_body(item, tensors) for key, item in body["items"].items()}
     fields = {key: from_body(item, tensors) for key, item in body.items() if key != "$"}
