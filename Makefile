@@ -8,7 +8,7 @@
 # make bench   set up, then measure what grading costs, beside the floor, pytest and nbgrader (a quarter of an hour)
 # make gpu     set up, then run on a GPU all that needs one: what it offers, its tests, its measurements as Markdown
 #
-# TORCH_INDEX  the wheel index to take torch from, for instance PyTorch's CPU one
+# TORCH_INDEX  the wheel index to take torch from: PyTorch's CPU one, as its page Start Locally shows for Pip and CPU
 # PYTHON       the interpreter to build .venv with (3.11 or newer)
 # TORCH        another version of torch than the pinned one
 

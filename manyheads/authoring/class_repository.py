@@ -1,4 +1,4 @@
-"""Make the students' class repository, and write it into a folder."""
+"""Make the students' class repository, and write it into a folder: whole or not at all, and over nobody's work."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from .packages import HASH_FILE, engine_wheel
 from .release_exercises import write_changed
 from .templates import as_they_are, filled
 
-# Make the content of the students' class repository. It holds nothing that is the instructor's.
-
 OWNER = re.compile(r"@[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?")
+QUESTIONS = "questions.md"  # of the course: what its students ask, for the class repository's README
 PAGE = re.compile(r"\]\(\.\./\.\./(docs/[\w-]+\.md)\)")  # of the course, to which a lesson links
 MANIFEST = ".github/released.json"  # lists the released files, so that the next release recognises them
 
@@ -32,21 +31,16 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
     exercises: the paths of the files that `write_release` returned.
     """
     if not OWNER.fullmatch(owner):
-        raise CourseError(
-            f"{owner!r} is not a login or team. Next: course release --out DIR --owner @ada, or @school/team"
-        )
+        following = "course release --out DIR --owner @ada, or @school/team"
+        raise CourseError(f"{owner!r} is not a login or team. Next: {following}")
     files = {str(path.relative_to(course.root)): path.read_bytes() for path in exercises}
     files |= {str(path.relative_to(course.root)): path.read_bytes() for path in linked_pages(course)}
     files["course.yaml"] = (course.root / "course.yaml").read_bytes()
     if (licence := course.root / "LICENSE").exists():
         files["LICENSE"] = licence.read_bytes()
     wheel = engine_wheel()
-    files |= (
-        wheel
-        | dict(as_they_are("shared"))
-        | dict(filled("class", _words(course, owner, min(wheel.keys() - {HASH_FILE}))))
-    )
-    files = dict(sorted(files.items()))
+    words = _words(course, owner, min(wheel.keys() - {HASH_FILE}))
+    files = dict(sorted({**files, **wheel, **dict(as_they_are("shared")), **dict(filled("class", words))}.items()))
     manifest = json.dumps({"owner": owner, "files": _digests(files)}, indent=1)
     return {**files, MANIFEST: f"{manifest}\n".encode()}
 
@@ -63,6 +57,7 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
     return {
         "owner": owner,
         "wheel": wheel,
+        "own_questions": own.read_text(encoding="utf-8") if (own := course.root / QUESTIONS).exists() else "",
         "title": course.title,
         "limit": str(course.limits.source_kib),
         "notebook_limit": str(largest(".ipynb", course.limits.source_kib)),
@@ -75,7 +70,7 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
         "name": _name_of(course, first),
         "commands": _command_lines(course, _name_of(course, first)),
         "attempts": "\n".join(
-            f"/{path.relative_to(course.root)}" for e in course.exercises for path in (e.script, e.notebook)
+            f"/{p.relative_to(course.root)}" for e in course.exercises for p in (e.script, e.notebook)
         ),
         "exercises": "\n".join(
             f"| `{e.script.relative_to(course.root)}` | {e.title} | {points(e.points)} |" for e in course.exercises
@@ -111,9 +106,6 @@ def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
     return {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != MANIFEST}
 
 
-# Write a class repository into a folder: completely or not at all, with nothing hidden, and overwriting nobody's work.
-
-
 @dataclass(frozen=True)
 class Earlier:
     """What an earlier release wrote to a folder: the digest of every file, and the owner that it named."""
@@ -138,14 +130,11 @@ def earlier_release(folder: Path) -> Earlier:
     except FileNotFoundError:
         if {path.name for path in folder.iterdir()} <= {".git"}:
             return Earlier({})
-        raise CourseFault(
-            f"{folder} holds other things than an earlier release: nothing is written. "
-            "Next: course release --out with a new folder's name"
-        ) from None
+        said = f"{folder} holds other things than an earlier release: nothing is written"
+        raise CourseFault(f"{said}. Next: course release --out with a new folder's name") from None
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        raise CourseFault(
-            f"{folder / MANIFEST} cannot be read: nothing is written. Next: git -C {quote(str(folder))} checkout {MANIFEST}"
-        ) from None
+        following = f"git -C {quote(str(folder))} checkout {MANIFEST}"
+        raise CourseFault(f"{folder / MANIFEST} cannot be read: nothing is written. Next: {following}") from None
 
 
 def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[str]:
@@ -156,9 +145,8 @@ def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[
     """
     earlier = earlier_release(folder)
     for sentence in leaks(course, files):
-        raise CourseFault(
-            f"{sentence}: nothing is written. Next: take it out, then course release --out {quote(str(folder))}"
-        )
+        following = f"take it out, then course release --out {quote(str(folder))}"
+        raise CourseFault(f"{sentence}: nothing is written. Next: {following}")
     for name in sorted({*files, *earlier.files}):
         _demand_unchanged(folder, name, earlier.files.get(name), files.get(name))
     return _write(folder, files, earlier)
@@ -175,10 +163,8 @@ def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes 
     content = path.read_bytes() if path.is_file() else None
     if content is not None and (content == new or hashlib.sha256(content).hexdigest() == released):
         return
-    raise CourseFault(
-        f"{path} has changed since it was released: nothing is written, because it may be somebody's work. "
-        f"Next: mv {quote(str(path))} elsewhere, then course release --out {quote(str(folder))}"
-    )
+    said = f"{path} has changed since it was released: nothing is written, because it may be somebody's work"
+    raise CourseFault(f"{said}. Next: mv {quote(str(path))} elsewhere, then course release --out {quote(str(folder))}")
 
 
 def _write(folder: Path, files: Mapping[str, bytes], earlier: Earlier) -> list[str]:

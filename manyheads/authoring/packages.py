@@ -1,4 +1,8 @@
-"""Pack the engine: as one wheel for a class repository, and as the zip that Gradescope runs."""
+"""Pack the engine: as one wheel for a class repository, and as the zip that Gradescope runs.
+
+It is packed from what is installed here, an editable checkout or a wheel, and is the same bytes every time. The wheel's
+format: https://packaging.python.org/en/latest/specifications/binary-distribution-format/
+"""
 
 from __future__ import annotations
 
@@ -16,14 +20,10 @@ from ..course.load import FOLDER, course_secret
 from ..whole import write_whole
 from .templates import HERE, as_they_are, filled
 
-# Make one wheel of the installed engine, for a class repository or for a new course.
-#
-# It is packed from what is installed here, an editable checkout or a wheel, and is the same bytes every time. The
-# format: https://packaging.python.org/en/latest/specifications/binary-distribution-format/
-
 NAME = "manyheads"
 ENGINE = Path(__file__).parents[1]
 HASH_FILE = "engine.sha256"  # one line, as sha256sum writes it
+TOOLS, PROGRAMS = "tools/", ("setup.sh", "run_autograder")  # of the zip
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip file can hold
 _ABOUT = ("METADATA", "entry_points.txt", "licenses/LICENSE")
 _WHEEL = b"Wheel-Version: 1.0\nGenerator: manyheads\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -49,9 +49,8 @@ def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
     installed = (other for other in metadata.distributions(name=NAME) if other.read_text("METADATA"))
     distribution = next(installed, None)
     if distribution is None:
-        raise CourseError(
-            f"{NAME} is not installed here. Next: pip install -e . in its repository, or pip install its wheel"
-        )
+        following = "pip install -e . in its repository, or pip install its wheel"
+        raise CourseError(f"{NAME} is not installed here. Next: {following}")
     about = f"{NAME}-{distribution.version}.dist-info"
     files = dict(engine_files(templates=templates))
     for name in _ABOUT:
@@ -87,16 +86,11 @@ def zipped(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
     return out.getvalue()
 
 
-# Make the zip that Gradescope runs as an autograder: the engine, and what grading needs of the course.
-#
-# It holds the answers and the course's secret, and nothing of the class: no results, no decisions, no names.
-
-TOOLS = "tools/"
-PROGRAMS = ("setup.sh", "run_autograder")
-
-
 def autograder_of(course: Course, assignment: Assignment, torch_index: str = "") -> dict[str, bytes]:
-    """Return every file of the zip, by its path. torch_index: where to take torch from. Raises CourseError."""
+    """Return every file of Gradescope's zip, by its path. torch_index: where to take torch from. Raises CourseError.
+
+    It holds the answers and the course's secret, and nothing of the class: no results, no decisions, no names.
+    """
     words = {"assignment": shlex.quote(assignment.id), "torch_index": torch_index}
     shared = {name: text for name, text in as_they_are("shared") if name.startswith(TOOLS) or name == "constraints.txt"}
     of_course = {f"course/{path.relative_to(course.root).as_posix()}": path.read_bytes() for path in _needed(course)}

@@ -1,14 +1,13 @@
-"""Make the student's starting point from the solution: strip what stands between BEGIN and END SOLUTION."""
+"""Make the student's starting point from the solution: strip what stands between BEGIN and END SOLUTION.
+
+This is stricter than nbgrader's ClearSolutions, which ignores a stray END SOLUTION. If both accept a source, both give
+the same text.
+"""
 
 from __future__ import annotations
 
 from ..course import CourseError, Exercise
 from ..errors import CourseFault
-
-# Strip a solution's source to the student's stub, for scripts and notebooks alike.
-#
-# This is stricter than nbgrader's ClearSolutions, which ignores a stray END SOLUTION. If both accept a source, both
-# give the same text.
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 STUB = ("# YOUR CODE HERE", 'raise NotImplementedError("write this part")')  # nbgrader's, with a message
@@ -29,12 +28,8 @@ def strip(source: str, name: str) -> str:
             _demand(bool(opened), name, number, f"{END} without {BEGIN}")
             opened = 0
         else:
-            _demand(
-                "BEGIN SOLUTION" not in line and "END SOLUTION" not in line,
-                name,
-                number,
-                "a marker that is not alone on its line",
-            )
+            has_marker = "BEGIN SOLUTION" in line or "END SOLUTION" in line
+            _demand(not has_marker, name, number, "a marker that is not alone on its line")
             if not opened:
                 kept.append(line)
     _demand(not opened, name, opened, f"{BEGIN} is never closed")
@@ -58,16 +53,12 @@ def _demand(condition: bool, name: str, line: int, problem: str) -> None:
         raise CourseFault(f"{name}:{line}: {problem}. Next: mend it, then course release")
 
 
-# The student's starting point, made from the solution.
-
-
 def stub_of(exercise: Exercise) -> str:
     """Return the student's starting point. Raises CourseFault."""
     path = exercise.solution
     try:
         source = path.read_text(encoding="utf-8")
     except OSError:
-        raise CourseError(
-            f"{path} is missing, which course.yaml requires. Next: write it, or mend course.yaml"
-        ) from None
+        said = f"{path} is missing, which course.yaml requires"
+        raise CourseError(f"{said}. Next: write it, or mend course.yaml") from None
     return strip(source, str(path.relative_to(exercise.root)))

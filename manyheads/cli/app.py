@@ -31,9 +31,11 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "For everybody": (doctor,),
 }
 try:  # hidden from the help alone: every command works everywhere
-    _hidden = not (find_course(Path.cwd()) / "solutions").is_dir()
+    _root = find_course(Path.cwd())
+    _hidden = not (_root / "solutions").is_dir()
+    _of_attention = () if " train:" in (_root / "course.yaml").read_text("utf-8", "replace") else (train, bench)
 except (CourseError, OSError):  # no course, or a folder that is gone: the command itself will say so
-    _hidden = False
+    _hidden, _of_attention = False, ()
 app = typer.Typer(
     name="course",
     help=STUDENTS if _hidden else INSTRUCTORS,
@@ -44,5 +46,7 @@ app = typer.Typer(
 )
 for panel, commands in PANELS.items():
     for command in commands:
-        app.command(rich_help_panel=panel, hidden=_hidden and panel in FOR_INSTRUCTORS)(command)
+        app.command(rich_help_panel=panel, hidden=(_hidden and panel in FOR_INSTRUCTORS) or command in _of_attention)(
+            command
+        )
 app.add_typer(ci, name="ci", rich_help_panel="For workflows", hidden=_hidden)

@@ -32,13 +32,17 @@ def init(
 
 def new(
     name: Annotated[str, Argument(metavar="ASSIGNMENT/EXERCISE", help="Two ids, such as averages/median.")],
+    numpy: Annotated[bool, Option("--numpy", help="With NumPy's arrays in place of torch's tensors.")] = False,
+    instead: Annotated[
+        str | None, Option(metavar="ASSIGNMENT", help="Take this assignment out, such as the example of `course init`.")
+    ] = None,
     course: CourseOption = None,
 ) -> None:
     """Add the skeleton of an exercise, which works as it is and says in place what to fill.
 
-    Example: `course new averages/running_median`
+    Example: `course new averages/running_median`, or `course new basics/softmax --instead averages`
     """
-    from ..authoring.skeletons import FILL, new_exercise
+    from ..authoring.skeletons import FILL, new_exercise, remove_assignment
 
     loaded = instructors_course_of(course, "new")
     assignment, _, exercise = name.partition("/")
@@ -47,7 +51,12 @@ def new(
         raise CourseError(f"{name} is an assignment: what is the exercise called? Next: course new {name}/NAME")
     if not exercise:
         raise CourseError(f"{name!r} names no assignment. Next: course new {there[0]}/{name}")
-    written = new_exercise(loaded, assignment, exercise)
+    gone = next((other for other in loaded.assignments if other.id == instead), None)
+    if instead is not None and (gone is None or instead == assignment):
+        raise CourseError(f"{instead} is no other assignment that is there. Next: course new --help")
+    written = new_exercise(loaded, assignment, exercise, "numpy" if numpy else "torch")
+    if gone:
+        remove_assignment(loaded, gone)
     console = open_console()
     if assignment not in there:  # which may be meant, or a slip of the pen
         console.say(f"{assignment} is a new assignment, beside {', '.join(there)}")
@@ -68,7 +77,7 @@ def verify(
 ) -> None:
     """Check that stubs score 0, right attempts full, mutants are caught and named, and nothing hidden is released.
 
-    Example: `course verify reshape_dance --seeds 20`
+    Example: `course verify 01 --seeds 20`
     """
     loaded = instructors_course_of(course, "verify")
     named = exercises_named(loaded, exercises or [], assignment)

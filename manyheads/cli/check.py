@@ -42,7 +42,7 @@ def check(
 ) -> None:
     """Check your own attempts, and name the misconception behind a mistake.
 
-    Example: `course check reshape_dance`, or `course check --watch` while you write.
+    Example: `course check 01`, or `course check --watch` while you write.
     """
     if watch and json:
         raise CourseFault("--watch gives no JSON: ask for it after each save. Next: course check --json")

@@ -66,7 +66,7 @@ def told_of(checks: Checks, own: Own) -> ExerciseResult | None:
 def hint(exercise: ExerciseArgument = None, course: CourseOption = None) -> None:
     """Ask for a hint: a question first, then a pointer, then nearly the answer.
 
-    Example: `course hint reshape_dance`
+    Example: `course hint 01`
     """
     desk, console = desk_of(course, looks=True)
     own = own_meant(desk.course, exercise, "hint")
@@ -106,7 +106,7 @@ def trace(
 ) -> None:
     """Follow your own code: what each line does to shapes, and whether numbers move.
 
-    Example: `course trace reshape_dance`
+    Example: `course trace 01`
     """
     from ..report.trace_text import LEGEND, fitted_trace
     from ..student.explain_trace import explained
@@ -138,9 +138,9 @@ def plot(
     function: FunctionArgument = None,
     course: CourseOption = None,
 ) -> None:
-    """Draw your answers beside the expected ones, head by head, and what your heads attend to, in plots/EXERCISE.html.
+    """Draw your answers beside the expected ones, in plots/EXERCISE.html.
 
-    Example: `course plot causal_mask`
+    Example: `course plot 01`
     """
     from ..report.pages import pictures_page
     from ..student.follow import follow_own
@@ -168,7 +168,7 @@ def ask(
 ) -> None:
     """Answer five questions about your own code: what each line makes, and what an edit of it would do.
 
-    Example: `course ask reshape_dance`
+    Example: `course ask 01`
     """
     desk, console = desk_of(course, looks=True)
     done = set() if exercise else done_exercises(desk.course)
@@ -226,7 +226,7 @@ def train(
 ) -> None:
     """Put your own attention into a small language model and let it learn to write: about a minute.
 
-    Example: `course train fused_qkv`
+    Example: `course train 07`
     """
     loaded = course_of(course)
     wanted = exercise_named(loaded, exercise, "train")

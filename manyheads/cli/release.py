@@ -47,7 +47,7 @@ def release(
 ) -> None:
     """Make exercises/ (stubs, notebooks, recording) from solutions/; with --out, the students' class repository too.
 
-    Example: `course release --out ../class --owner @ada`, or `course release reshape_dance`
+    Example: `course release --out ../class --owner @ada`, or `course release 01`
     """
     loaded, console = instructors_course_of(course, "release"), open_console()
     only = assignment if gradescope is None else None

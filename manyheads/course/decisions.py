@@ -136,18 +136,18 @@ class Decisions:
         """Read them. Raises CourseFault, also where two rows decide the same: one of them would be lost."""
         path, rows, seen = course.root / NAME, list[Decision](), dict[tuple[str | None, ...], int]()
         try:
-            found, node = read_model(path, OverridesFile, "course overrides")
+            found, tree = read_model(path, OverridesFile, "course overrides")
         except FileNotFoundError:
             return cls(course.file.time_zone or "", dates_of(course))
         except OSError as error:
             raise CourseFault(f"{path} cannot be read ({error.strerror}). {NEXT}") from None
         for i, row in enumerate(found.root):
-            where = f"{path}:{line_of(node, (i,))}"
+            where = f"{path}:{line_of(tree, (i,))}"
             try:
                 rows.append(_fitting(course, where, row))
                 first = seen.setdefault((row.kind, row.student or row.answers, rows[-1].assignment, row.exercise), i)
                 if first != i:
-                    raise ValueError(f"a second {row.kind} of the same; the first is in line {line_of(node, (first,))}")
+                    raise ValueError(f"a second {row.kind} of the same; the first is in line {line_of(tree, (first,))}")
             except (ValueError, UnknownAssignment) as error:
                 end = "" if str(error).endswith((".", "?")) else "."
                 raise CourseFault(f"{where}: {error}{end} {NEXT}") from None

@@ -351,7 +351,7 @@ def test_files_of_another_commit_are_not_reported_on(service, submitted, report)
     assert (service.comments, service.check_runs) == ([], [])
 
 
-INSTALLED = "annotated_doc annotated_types click manyheads markdown_it mdurl pydantic pydantic_core pygments rich shellingham typer typing_extensions typing_inspection urllib3 yaml"
+INSTALLED = "annotated_doc annotated_types click manyheads markdown_it mdurl pydantic pydantic_core pygments rich ruamel shellingham typer typing_extensions typing_inspection urllib3 yaml"
 GUARD = f"""
 import sys
 
@@ -371,7 +371,7 @@ main()
 @pytest.mark.parametrize("command", ["collect", "report"])
 def test_the_job_that_reports_needs_no_more_than_it_installs(tiny: Course, tmp_path: Path, command: str) -> None:
     workflow = (Path(__file__).parents[2] / ".github" / "workflows" / "grade.yml").read_text()
-    assert "install --quiet --constraint constraints.txt pydantic PyYAML rich typer urllib3\n" in workflow
+    assert "install --quiet --constraint constraints.txt pydantic PyYAML rich ruamel.yaml typer urllib3\n" in workflow
     assert "sh tools/install-engine python\n" in workflow
     environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": ""}
     (tmp_path / "collected.json").write_text("{}")

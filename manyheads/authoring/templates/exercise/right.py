@@ -1,5 +1,5 @@
-import torch
+import @@library
 
 
 def @@id(x):
-    return torch.stack([x, x]).sum(0)  # FILL: a right attempt in another technique; the more of them, the fairer
+    return @@{short}.stack([x, x]).sum(0)  # FILL: a right attempt in another technique; the more of them, the fairer
