@@ -1,0 +1,76 @@
+"""CONTRIBUTING's table names every place: whoever adds something and forgets one is told here, or by the tests of its row."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+from typing import get_args
+
+from manyheads.box.contents import PACKAGES
+from manyheads.box.worker import seccomp
+from manyheads.cli import report as command
+from manyheads.lines.candidates import RULES
+from manyheads.report.exports import FORMATS
+from manyheads.submission.platforms import ROWS
+
+ROOT = Path(__file__).parents[1]
+ENGINE, DOCS = ROOT / "manyheads", ROOT / "docs"
+
+
+def functions(folder: str, pattern: str = "*.py") -> list[tuple[str, ast.FunctionDef]]:
+    """The public functions of a room, each with its file."""
+    files = sorted((ENGINE / folder).glob(pattern))
+    found = [(path.name, node) for path in files for node in ast.parse(path.read_text()).body]
+    return [(name, node) for name, node in found if isinstance(node, ast.FunctionDef) and node.name[0] != "_"]
+
+
+def test_the_command_its_help_and_the_docs_name_every_export_format() -> None:
+    names = {*FORMATS, "gradescope"}
+    assert {*get_args(command.Format)} == names
+    for text in (command.export.__doc__ or "", (DOCS / "reports.md").read_text()):
+        assert [name for name in names if name not in text.lower()] == []
+
+
+def test_every_platform_is_in_the_docs_and_in_the_cases() -> None:
+    table = re.findall(r"^\| (\w+) ", (DOCS / "collect.md").read_text(), re.MULTILINE)
+    cases = "".join((ROOT / "tests" / "submission" / name).read_text() for name in ("conftest.py", "test_platforms.py"))
+    assert [row.platform for row in ROWS if row.platform not in table or f'"{row.platform}"' not in cases] == []
+
+
+def test_a_system_call_that_is_allowed_by_its_arguments_has_a_rule() -> None:
+    assert seccomp._BY_ARGUMENT.keys() - seccomp._RULES.keys() == set()
+
+
+def test_every_rule_of_edits_is_tried() -> None:
+    rules = {node.name for _, node in functions("lines") if node.returns and ast.unparse(node.returns) == "Changes"}
+    assert rules - {"arguments"} == {rule.__name__ for rule in RULES}  # arguments: a part of `gates`
+
+
+def test_the_docs_name_the_file_of_every_rule_by_which_a_mistake_is_named() -> None:
+    rules = [(file, node) for file, node in functions("diagnosis") if "Row" in ast.unparse(node.args).split()]
+    page, asked = (DOCS / "diagnosis.md").read_text(), (ENGINE / "diagnosis" / "diagnose.py").read_text()
+    assert rules
+    assert [file for file, _ in rules if f"diagnosis/{file}`" not in page] == []
+    assert [file for file, _ in rules if f"from .{file[:-3]} import" not in asked] == []
+
+
+def test_the_worker_fills_every_field_of_a_reply() -> None:
+    """One that is forgotten has its default for ever."""
+    worker = ENGINE / "box" / "worker"
+    classes = [n for n in ast.parse((worker / "answers.py").read_text()).body if isinstance(n, ast.ClassDef)]
+    fields = {c.name: [n.target.id for n in c.body if isinstance(n, ast.AnnAssign)] for c in classes}  # type: ignore[union-attr]
+    filled = {("Raised", "in_written")}  # which the judge reads from the text
+    for node in (node for path in worker.glob("*.py") for node in ast.walk(ast.parse(path.read_text()))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            names = fields.get(node.func.id, [])[: len(node.args)]
+            for name in (*names, *(keyword.arg for keyword in node.keywords)):
+                filled |= {(each, name) for each in ([node.func.id] if node.func.id in fields else fields)}
+    wanted = {(name, field) for name, own in fields.items() for field in own if name not in ("Between",)}
+    assert wanted - filled == set()
+
+
+def test_every_package_for_attempts_is_installed_as_it_was_tested() -> None:
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    pinned = re.findall(r"^([\w.-]+)==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    for names in ({re.split(r"[<>=]", each)[0] for each in needed}, pinned):
+        assert [package for package in PACKAGES if package not in names] == []
