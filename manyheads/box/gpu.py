@@ -44,10 +44,8 @@ class GpuLock:
             self.gpu = gpu
             return
         self._socket.close()
-        raise BoxUnavailable(
-            "another grader uses the GPU, which takes one attempt at a time. "
-            "Next: run the same command again when that one has ended"
-        )
+        said = "another grader uses the GPU, which takes one attempt at a time"
+        raise BoxUnavailable(f"{said}. Next: run the same command again when that one has ended")
 
     def release(self) -> None:
         """Let other processes have the GPU."""

@@ -45,9 +45,8 @@ class NamespaceBox(WarmBox):
     def _start(self) -> None:
         bwrap = shutil.which("bwrap")
         if bwrap is None:
-            raise BoxUnavailable(
-                "bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install bubblewrap"
-            )
+            said = "bubblewrap (the command bwrap) is not installed"
+            raise BoxUnavailable(f"{said}. Next: sudo apt-get install bubblewrap")
         refuse_alone()
         planned = plan_cgroup(self._limits)
         self._cgroup = Cgroup(tuple(map(Path, planned)))

@@ -148,7 +148,5 @@ def refuse_alone() -> None:
     except (OSError, ValueError, IndexError):
         return
     if os.geteuid() == 0 and mapped == 1:
-        raise BoxUnavailable(
-            "root is the only user of this user namespace, and an attempt has to be another one. "
-            "Next: the same command outside of it, as an ordinary user"
-        )
+        said = "root is the only user of this user namespace, and an attempt has to be another one"
+        raise BoxUnavailable(f"{said}. Next: the same command outside of it, as an ordinary user")

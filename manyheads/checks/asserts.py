@@ -220,6 +220,5 @@ def assert_near(got: Answer, want: Answer, what: str = "the output") -> None:
     assert_finite(got, label)
     error = difference(got.output, want.output)
     if error > TOLERANCES[dtype]:
-        raise CheckFailed(
-            f"{label} differs by {error:.1%} of the largest value; rounding explains {TOLERANCES[dtype]:.1%}"
-        )
+        explained = f"rounding explains {TOLERANCES[dtype]:.1%}"
+        raise CheckFailed(f"{label} differs by {error:.1%} of the largest value; {explained}")

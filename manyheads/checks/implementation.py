@@ -221,9 +221,8 @@ class LocalRunner:
 
     def execute(self, call: Call) -> Reply:
         """Return the reply, computed in the call's dtype, by default float64."""
-        return execute(
-            self.namespace, cast(call, call.dtype or "float64", self.device), "", only_values=self.only_values
-        )
+        asked = cast(call, call.dtype or "float64", self.device)
+        return execute(self.namespace, asked, "", only_values=self.only_values)
 
 
 def _plain_arguments(args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -72,9 +72,6 @@ def as_an_attempts(runner: Runner, call: Call, reply: Reply) -> Reply:
     return reply
 
 
-# Import trusted code (references and mutants) in the judge's process, as namespaces.
-
-
 class BrokenReference(CourseFault):
     """A reference cannot be imported. The text names the file and the error."""
 

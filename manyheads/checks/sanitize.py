@@ -14,11 +14,8 @@ _KINDS = frozenset(
     "tensor NoneType tuple list dict set str bytes bool int float complex ndarray function module generator type".split()
 )
 _LAYOUTS, _DTYPES = ([v for v in vars(torch).values() if isinstance(v, kind)] for kind in (torch.layout, torch.dtype))
-_OTHER_TENSORS = (
-    frozenset(  # what the worker calls a tensor that is not sent, word for word: its type's name is no word
-        f"{layout} {dtype} tensor".replace("torch.", "") for layout in _LAYOUTS for dtype in _DTYPES
-    )
-)
+# What the worker calls a tensor that is not sent, word for word: its type's name is no word.
+_OTHER_TENSORS = frozenset(f"{v} {dtype} tensor".replace("torch.", "") for v in _LAYOUTS for dtype in _DTYPES)
 
 
 def sanitize(text: str, limit: int = LIMIT, *, keeps_blanks: bool = False) -> str:

@@ -47,8 +47,7 @@ def grade(
         Option(help="Grade only this exercise; what OUT holds of the others stays. May be given again."),
     ] = None,
     jobs: Annotated[
-        int | None,
-        Option(min=1, show_default=_ONE_A_CORE, help="How many judges work at the same time; on a GPU one."),
+        int | None, Option(min=1, show_default=_ONE_A_CORE, help="How many judges work at the same time; on a GPU one.")
     ] = None,
     cluster: Annotated[
         str | None,

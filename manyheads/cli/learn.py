@@ -133,11 +133,7 @@ def trace(
         raise Exit(1)
 
 
-def plot(
-    exercise: ExerciseArgument = None,
-    function: FunctionArgument = None,
-    course: CourseOption = None,
-) -> None:
+def plot(exercise: ExerciseArgument = None, function: FunctionArgument = None, course: CourseOption = None) -> None:
     """Draw your answers beside the expected ones, in plots/EXERCISE.html.
 
     Example: `course plot 01`

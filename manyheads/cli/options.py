@@ -47,8 +47,8 @@ def instructors_course_of(folder: Path | None, command: str) -> Course:
     return course
 
 
-def assignment_of(course: Course, name: str) -> Assignment:
-    """Return the assignment with this id or title, or a part of either. Raises CourseError."""
+def assignment_of(course: Course, name: str | None) -> Assignment:
+    """Return the assignment with this id or title, or a part of either; without a name the only one. Raises CourseError."""
     try:
         return assignment_named(course, name, in_part=True)
     except UnknownAssignment as error:

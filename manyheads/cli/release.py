@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from ..course import Assignment, Course, CourseError
+from ..course import Course, CourseError
 from ..judge.process_ties import usable
 from ..report.words import counted
 from . import options
@@ -28,8 +28,7 @@ def release(
         list[str] | None, Argument(help="Ids: write only their files, while you work on them [default: all].")
     ] = None,
     out: Annotated[
-        Path | None,
-        Option(file_okay=False, help="Make the students' class repository here, or bring it up to date."),
+        Path | None, Option(file_okay=False, help="Make the students' class repository here, or bring it up to date.")
     ] = None,
     owner: Annotated[
         str | None, Option(help="Who reviews changes there: a login or team [default: as before].")
@@ -41,8 +40,7 @@ def release(
     ] = None,
     assignment: options.AssignmentOption = None,
     torch_index: Annotated[
-        str,
-        Option(metavar="URL", help="With --gradescope: the wheel index to take torch from, such as a CPU one."),
+        str, Option(metavar="URL", help="With --gradescope: the wheel index to take torch from, such as a CPU one.")
     ] = "",
 ) -> None:
     """Make exercises/ (stubs, notebooks, recording) from solutions/; with --out, the students' class repository too.
@@ -62,7 +60,7 @@ def release(
     from ..authoring.release_exercises import write_release
     from ..judge.run_checks import Catalogue
 
-    autograder_for = None if gradescope is None else _assignment_of(loaded, assignment)
+    autograder_for = None if gradescope is None else assignment_of(loaded, assignment)
     catalogue, where = Catalogue(loaded), "" if course is None else f" --course {quote(str(course))}"
     written = write_release(loaded, catalogue, named, usable(), _steps_shown)
     following = " ".join(("course verify", *(exercise.id for exercise in named or ())))
@@ -119,11 +117,3 @@ def _still_to_fill(files: Mapping[str, bytes]) -> str:
         return ""
     lines = f"{counted(sum(left.values()), 'line', 'lines')}, the first in {min(left)}"
     return f"Students will read {FILL} in {lines}. Next: course verify, which lists what is to be filled"
-
-
-def _assignment_of(course: Course, wanted: str | None) -> Assignment:
-    if wanted is None and len(course.assignments) > 1:
-        there = ", ".join(assignment.id for assignment in course.assignments)
-        following = f"the same with --assignment {course.assignments[0].id}"
-        raise CourseError(f"Gradescope grades one assignment; there are: {there}. Next: {following}")
-    return course.assignments[0] if wanted is None else assignment_of(course, wanted)

@@ -110,8 +110,7 @@ def export(
     results: options.ResultsArgument = options.RESULTS,
     format: Annotated[Format, Option(help="What to write.")] = "csv",
     out: Annotated[
-        Path | None,
-        Option(help="A file [default: standard output]; for Gradescope a folder, one file a submission."),
+        Path | None, Option(help="A file [default: standard output]; for Gradescope a folder, one file a submission.")
     ] = None,
     gradebook: Annotated[
         str | None, Option(help="Read nbgrader's database in place of results, such as sqlite:///gradebook.db.")

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -200,7 +199,7 @@ def _argument(namespace: Mapping[str, object], call: Call, built: list[Built], v
     if isinstance(value, Tensor):
         value = value.detach().clone()  # a copy, because the judge uses the same tensors again
         if call.arrays:
-            return value.cpu().numpy()
+            return value.numpy()
         return value.requires_grad_(call.cotangent is not None and value.is_floating_point())
     argument = deepcopy(value) if isinstance(value, list | dict) else plain_argument(value)
     if isinstance(value, StandIn) and isinstance(argument, torch.nn.Module):
@@ -210,14 +209,12 @@ def _argument(namespace: Mapping[str, object], call: Call, built: list[Built], v
 
 def _changed(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]:
     """Return the names of the arguments that the attempt changed in place."""
-    given = call.with_steps(tuple(steps)).arguments
-    changed = []
+    given, changed = call.with_steps(tuple(steps)).arguments, list[str]()
     for name, sent in call.arguments.items():
-        now = torch.from_numpy(given[name]) if isinstance(given[name], np.ndarray) else given[name]
-        if isinstance(sent, list | dict):
-            changed += [] if is_same(now, sent, {}) else [name]
-        if isinstance(sent, Tensor) and isinstance(now, Tensor):
-            changed += [] if _identical(now.detach(), sent) else [name]
+        now = torch.from_numpy(given[name]) if call.arrays and isinstance(sent, Tensor) else given[name]
+        if isinstance(sent, list | dict | Tensor):
+            is_as_sent = _identical(now.detach(), sent) if isinstance(sent, Tensor) else is_same(now, sent, {})
+            changed += [] if is_as_sent else [name]
         elif isinstance(sent, StandIn) and isinstance(now, torch.nn.Module):
             weights = {f"{layer}.weight": weight for layer, weight in sent.linears.items()}
             kept = dict(now.named_parameters())
@@ -282,9 +279,9 @@ def _differentiable(call: Call, built: Sequence[Built]) -> dict[str, Tensor]:
 
 
 def on_its_device(call: Call) -> Call:
-    """Return the call with its tensors moved to its device. Modules are moved when they are built, meta tensors never."""
+    """Return the call with its tensors moved to its device. Modules are moved when they are built, meta tensors and arrays never."""
     where = call.device
-    if where is None:
+    if where is None or call.arrays:
         return call
 
     def there(value: Any) -> Any:
