@@ -1,6 +1,8 @@
-"""A course of one's own: from an empty folder to a class report, with the installed wheel alone."""
+"""Courses of one's own: from an empty folder to a class that is graded, with the installed wheel alone. Three have no tensor."""
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -12,10 +14,13 @@ import pytest
 
 from manyheads.authoring.packages import engine_wheel
 from tests.conftest import Run
-from tests.make import REPOSITORY
+from tests.make import REPOSITORY, edited
 from tests.progress_lines import besides_progress
 
 pytestmark = pytest.mark.journey
+
+FOREIGN = re.compile(r"\b(attention|heads?|channels?)\b|−∞|-inf\b", re.IGNORECASE)
+COURSES = REPOSITORY / "tests" / "courses"
 
 
 @pytest.fixture(scope="module")
@@ -41,51 +46,83 @@ def course(once: Callable[..., Path]) -> Run:
     return run
 
 
-@pytest.fixture(scope="module")
-def made(course: Run, once: Callable[..., Path]) -> Path:
-    """A folder with `mine`, a course that init made, and `class`, what its release hands out."""
-
-    def make(folder: Path) -> None:
-        folder.mkdir()
-        said = course(folder, "init", folder / "mine", "--title", "My course")
-        assert (said.returncode, said.stderr) == (0, "")
-        assert f"release --course {folder / 'mine'}" in said.stdout
-        released = course(folder / "mine", "release", "--out", folder / "class", "--owner", "@ada")
-        assert (released.returncode, besides_progress(released.stderr)) == (0, "")
-
-    return once("made", make)
-
-
 @pytest.fixture
-def mine(made: Path, tmp_path: Path) -> Path:
-    """A copy of it to run commands in."""
-    return shutil.copytree(made / "mine", tmp_path / "mine")
+def mine(course: Run, tmp_path: Path) -> Path:
+    """The course that init made, released."""
+    said = course(tmp_path, "init", tmp_path / "mine", "--title", "My course")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert f"release --course {tmp_path / 'mine'}" in said.stdout
+    released = course(tmp_path / "mine", "release")
+    assert (released.returncode, besides_progress(released.stderr)) == (0, "")
+    return tmp_path / "mine"
 
 
-def test_it_has_what_an_instructor_starts_with(mine: Path) -> None:
+def test_it_has_what_an_instructor_starts_with_and_keeps_every_promise(course: Run, mine: Path) -> None:
     assert (mine / "README.md").read_text().startswith("# My course\n")
     assert ".course/" in (mine / ".gitignore").read_text().splitlines()
-    for name in ("Makefile", ".github/workflows/grade.yml", "engine.sha256", "constraints.txt", "tools/build-venv"):
+    paths = ("Makefile", ".github/workflows/grade.yml", "engine.sha256", "constraints.txt", "tools/build-venv")
+    for name in (*paths, "docs/writing-exercises.md"):
         assert (mine / name).is_file(), name
     command = ["make", "--dry-run", "--no-print-directory", "verify"]
     dry = subprocess.run(command, cwd=mine, capture_output=True, text=True, check=True)
     assert dry.stdout.splitlines()[-1] == ".venv/bin/course verify"
-
-
-def test_it_keeps_every_promise_untouched(course: Run, mine: Path) -> None:
     verified = course(mine, "verify", "--seeds", "1", "--pairs", "1")
     assert (verified.returncode, verified.stderr) == (0, ""), verified.stdout
 
 
-def test_it_goes_on_to_a_class_report(course: Run, mine: Path) -> None:
-    graded = course(mine, "grade", "examples/submitted", "--out", "results")
-    assert (graded.returncode, besides_progress(graded.stderr)) == (0, ""), graded.stdout
-    reported = course(mine, "report", "results")
-    assert reported.returncode == 0, reported.stderr
-    page = (mine / "results" / "report" / "students" / "ben.html").read_text()
-    assert "You divided by the length of x everywhere." in page
+def written(course: Run, folder: Path, name: str) -> str:
+    """Write a course as its author does: a skeleton in place of the example, and all filled. Returns what was said."""
+    options = ["--instead", "averages", *["--numpy"] * (name == "softmax")]
+    said = [course(folder.parent, "init", folder), course(folder, "new", f"basics/{name}", *options)]
+    settings, texts = folder / "course.yaml", folder / "grader" / "texts.yaml"
+    assert "running_mean" not in settings.read_text()
+    assert re.findall(r"^\w+", texts.read_text(), re.MULTILINE) == [f"{name}_unchanged", f"{name}_too_short"]
+    assert not list(folder.rglob("*running_mean*"))
+    shutil.copytree(COURSES / name, folder, dirs_exist_ok=True)
+    head, id_, _ = settings.read_text().partition(f"      - id: {name}\n")
+    settings.write_text(f"{head}{id_}        {(folder / 'row.yaml').read_text()}")
+    return "".join(each.stdout for each in said)
 
 
-def test_it_hands_out_a_class_repository(made: Path) -> None:
-    assert (made / "class" / "exercises" / "averages" / "01_running_mean.py").is_file()
-    assert not (made / "class" / "solutions").exists()
+def class_of_three(folder: Path, name: str, mistake: tuple[str, str], other: tuple[str, str]) -> dict[str, str]:
+    """Hand in: who is right, who has a mistake that the author knows, who returns another type. Returns their texts."""
+    right = (COURSES / name / "grader" / "right" / name / "another_way.py").read_text()
+    solution = (COURSES / name / "solutions" / "basics" / f"01_{name}.py").read_text()
+    plain = f"\n\nplain = {other[0]}\n\n\ndef {other[0]}(*given):\n    return {other[1].format('plain(*given)')}\n"
+    texts = {"ada": right, "ben": edited(solution, mistake), "cat": right + plain}
+    for student, text in texts.items():
+        path = folder / student / "basics" / f"01_{name}.py"
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    return texts
+
+
+@pytest.mark.parametrize(("name", "mistake", "id_", "other", "says"), [
+    ("softmax", ("sum(axis=-1", "sum(axis=0"), "shares_by_column", ("softmax", "{}.tolist()"), "an ndarray was expected; yours returned a list"),
+    ("merge_sort", (" + left + right", ""), "rest_forgotten", ("merge_sort", "tuple({})"), "a list was expected; yours returned a tuple"),
+    ("tokenizer", ("(words)}", "(words, 1)}"), "counts_from_one", ("encode", "tuple({})"), "a list was expected; yours returned a tuple"),
+])  # fmt: skip
+def test_a_course_without_a_tensor_goes_on_to_a_class_that_is_graded(course, tmp_path, name, mistake, id_, other, says):
+    mine, handed_out = tmp_path / "mine", tmp_path / "class"
+    said = written(course, mine, name)
+    texts = class_of_three(mine / "submitted", name, mistake, other)
+    for command in (f"release --out {handed_out} --owner @ada", "grade submitted", "report results"):
+        done = course(mine, *command.split())
+        assert (done.returncode, besides_progress(done.stderr)) == (0, ""), done.stdout
+        said += done.stdout
+    results = [json.loads((mine / "results" / who / "basics.json").read_text())["exercises"][0] for who in texts]
+    assert results[0]["score"] == results[0]["max_score"] > results[1]["score"]
+    assert [each["id"] for each in results[1]["diagnosis"]] == [id_]
+    assert says in [check["evidence"] for check in results[2]["checks"]]
+    title = results[1]["diagnosis"][0]["title"].rstrip(".")  # behind it stands the line, where that is proved
+    assert title in (mine / "results" / "report" / "students" / "ben.html").read_text()
+    assert not (handed_out / "solutions").exists()
+
+    for who, status, seen in (("ben", 1, title), ("cat", 1, says), ("ada", 0, "✓")):
+        (handed_out / "exercises" / "basics" / f"01_{name}.py").write_text(texts[who])
+        checked = course(handed_out, "check", "01")
+        assert (checked.returncode, seen in checked.stdout) == (status, True), checked.stdout
+        said += checked.stdout
+    said += "".join(course(handed_out, *asked.split()).stdout for asked in ("--help", "status", "trace 01"))
+    read = [path for path in handed_out.rglob("*") if path.is_file() and path.suffix in (".md", ".py", ".yaml", "")]
+    assert not FOREIGN.findall(said + "".join(path.read_text() for path in read))

@@ -2,7 +2,7 @@
 # # @@number · @@title
 #
 # FILL: the lesson, in a few lines: what is asked for, and an example whose numbers a student can follow by hand.
-# At its head: how many minutes it takes, what it needs, and what comes next, as links to the notebooks beside it.
+# At its top: how many minutes it takes, what it needs, and what comes next, as links to the notebooks beside it.
 # A figure, if one helps, is figures/@@stem.svg beside this file: `![what it shows](figures/@@stem.svg)`.
 
 # %% tags=["setup"]

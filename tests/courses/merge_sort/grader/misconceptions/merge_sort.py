@@ -2,10 +2,10 @@ from manyheads.checks import edit
 
 HALF = "half = len(numbers) // 2"
 MUTANTS = (
-    ("rest_forgotten", edit("merged + left[i:] + right[j:]", "merged")),
+    ("rest_forgotten", edit("merged + left + right", "merged")),
     (
         "halves_unsorted",
-        edit("merge(merge_sort(numbers[:half]), merge_sort(numbers[half:]))", "merge(numbers[:half], numbers[half:])"),
+        edit("merge_sort(numbers[:half]), merge_sort(numbers[half:])", "numbers[:half], numbers[half:]"),
     ),
-    ("list_changed", edit(HALF, f"numbers[0], numbers[1] = numbers[1], numbers[0]\n    {HALF}")),
+    ("list_changed", edit(HALF, f"numbers[:2] = numbers[:2][::-1]\n    {HALF}")),
 )

@@ -3,7 +3,4 @@ def encode(text, words):
 
 
 def decode(places, words):
-    text = ""
-    for place in places:
-        text += " " * bool(text) + words[place]
-    return text
+    return "".join(f"{words[place]} " for place in places).rstrip()
