@@ -45,8 +45,8 @@ class NamespaceBox(WarmBox):
     def _start(self) -> None:
         bwrap = shutil.which("bwrap")
         if bwrap is None:
-            said = "bubblewrap (the command bwrap) is not installed"
-            raise BoxUnavailable(f"{said}. Next: sudo apt-get install bubblewrap")
+            lacking = "bubblewrap (the command bwrap) is not installed"
+            raise BoxUnavailable(f"{lacking}. Next: sudo apt-get install bubblewrap")
         refuse_alone()
         planned = plan_cgroup(self._limits)
         self._cgroup = Cgroup(tuple(map(Path, planned)))

@@ -130,9 +130,8 @@ def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.envi
     gpus = driver.gpus
     if gpu.uuid and len(gpus) > 1:
         gpus, visible = (gpu,), gpu.uuid
-    capabilities = sorted(
-        p.name for p in places.dev.glob("nvidia-caps/nvidia-cap[0-9]*") if _may_open(p, 0, write=False)
-    )
+    offered = places.dev.glob("nvidia-caps/nvidia-cap[0-9]*")
+    capabilities = sorted(p.name for p in offered if _may_open(p, 0, write=False))
     names = [CONTROL, UVM, UVM_TOOLS, *(g.node for g in gpus), *(f"nvidia-caps/{name}" for name in capabilities)]
     devices = tuple(Bind(str(places.dev / name), f"/dev/{name}") for name in names if (places.dev / name).exists())
     variables = {"CUDA_CACHE_DISABLE": "1", "CUDA_MODULE_LOADING": "LAZY", "CUDA_VISIBLE_DEVICES": visible}

@@ -64,9 +64,8 @@ class ProcessBox:
                 connected.recv(1)  # it is ready
             connected.setblocking(False)
             data = cast(io.RawIOBase, connected.makefile("rwb", buffering=0))
-        connection = Connection(
-            Channel(data, data), limits, lambda s: _end(process, folder, s), time_files(process.pid)
-        )
+        channel, times = Channel(data, data), time_files(process.pid)
+        connection = Connection(channel, limits, lambda s: _end(process, folder, s), times)
         if limits.device == CUDA:
             from .gpu import start_cuda
 

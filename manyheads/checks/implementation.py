@@ -61,7 +61,8 @@ class CallSequence:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Part:
         """List one more call."""
-        self._steps.append(FollowUp(args, kwargs, self._mode).map(_handed))
+        step = FollowUp(args, kwargs, self._mode)
+        self._steps.append(step.map(lambda v: Returned(v.step, v.path) if isinstance(v, Part) else v))
         self._mode = None
         return Part(len(self._steps) - 1, self._call.form)
 
@@ -80,12 +81,8 @@ def of_tensors(call: Call) -> Call:
     """Return a call that is given ndarrays as one with tensors, of which the attempt is given ndarrays."""
     if not any(isinstance(value, np.ndarray) for value in call.arguments.values()):
         return call
-    changed = call.map(lambda value: torch.from_numpy(value) if isinstance(value, np.ndarray) else value)
+    changed = call.map(lambda value: torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value)
     return replace(changed, arrays=True)
-
-
-def _handed(value: object) -> object:
-    return Returned(value.step, value.path) if isinstance(value, Part) else value
 
 
 class Runner(Protocol):
@@ -144,7 +141,8 @@ class Implementation:
 
     def _call(self, subject: str | Build, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Call:
         form = self.forms.get(subject if isinstance(subject, str) else subject.target)
-        return Call(subject, _plain_arguments(args), kwargs or {}, **{"returns": form, **self.options})
+        plain = tuple(a.build if isinstance(a, Module) else a for a in args)
+        return Call(subject, plain, kwargs or {}, **{"returns": form, **self.options})
 
 
 @dataclass(frozen=True)
@@ -223,7 +221,3 @@ class LocalRunner:
         """Return the reply, computed in the call's dtype, by default float64."""
         asked = cast(call, call.dtype or "float64", self.device)
         return execute(self.namespace, asked, "", only_values=self.only_values)
-
-
-def _plain_arguments(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(a.build if isinstance(a, Module) else a for a in args)

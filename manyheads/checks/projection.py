@@ -62,17 +62,10 @@ def _directions(length: int) -> Tensor:
     return _cached_long_directions(length) if length <= _CACHED_LONG else _draw_directions(length)
 
 
-@lru_cache(maxsize=512)
-def _cached_directions(length: int) -> Tensor:
-    return _draw_directions(length)
-
-
-@lru_cache(maxsize=16)
-def _cached_long_directions(length: int) -> Tensor:
-    return _draw_directions(length)
-
-
 def _draw_directions(length: int) -> Tensor:
     seed = int.from_bytes(hashlib.sha256(str(length).encode()).digest()[:4], "big")
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(length, PROJECTIONS, generator=generator, dtype=torch.float64)
+
+
+_cached_directions, _cached_long_directions = (lru_cache(maxsize=size)(_draw_directions) for size in (512, 16))

@@ -197,10 +197,11 @@ class JudgeKeeper(distributed.WorkerPlugin):
         """Grade a submission. Raises CourseFault, or Reschedule if the worker ends: dask then gives it to another."""
         with self._judge_for(setup) as judge:
             if files_key(submission, setup.limit_kib) != key:
-                raise CourseFault(
-                    f"the files in {submission.folder} differ from those on the machine that runs course grade. "
-                    "Next: share that folder with every worker; or the same command again, if it has just been changed"
+                said = f"the files in {submission.folder} differ from those on the machine that runs course grade"
+                following = (
+                    "share that folder with every worker; or the same command again, if it has just been changed"
                 )
+                raise CourseFault(f"{said}. Next: {following}")
             return judge.grade(submission, only)
 
     def teardown(self, worker: distributed.Worker) -> None:
@@ -244,7 +245,6 @@ def _check(setup: RunSetup) -> None:
         where = f"there is no course in {setup.plan.course}"
         raise CourseFault(f"{where}. Next: share that folder with every worker") from None
     if keys_of(course, setup.plan).of_course() != setup.key:
-        raise CourseFault(
-            "the course, the grader or the package versions differ from those of the machine that runs course grade. "
-            "Next: install the same engine and constraints.txt on both (make setup), and share the course's folder"
-        )
+        said = "the course, the grader or the package versions differ from those of the machine that runs course grade"
+        following = "install the same engine and constraints.txt on both (make setup), and share the course's folder"
+        raise CourseFault(f"{said}. Next: {following}")

@@ -77,10 +77,9 @@ def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, 
             seeds[int(json.loads(path.read_bytes())["seed"])] += 1
     before = seeds.most_common(1)[0][0] if seeds else None
     if in_part and before is not None and set(seeds) != {before if given is None else given}:
-        raise CourseFault(
-            f"what {folder} holds of the other exercises has the seed {', '.join(map(str, sorted(seeds)))}, and a result "
-            "states one seed. Next: the same command without --seed and --exercise, or with another --out"
-        )
+        said = f"what {folder} holds of the other exercises has the seed {', '.join(map(str, sorted(seeds)))}"
+        following = "the same command without --seed and --exercise, or with another --out"
+        raise CourseFault(f"{said}, and a result states one seed. Next: {following}")
     if given is not None:
         return given
     return secrets.randbelow(SEEDS) if before is None else before

@@ -56,10 +56,7 @@ class AsksNothingError(Exception):
 def unanswered(
     exchanges: Sequence[Exchange], reference: Runner, failed: CheckFailed | None = None
 ) -> CheckFailed | AsksNothingError | None:
-    """Return why a check with these exchanges that passed does not count; None if it counts.
-
-    failed: how it failed, if it did. Then that is returned, unless numbers came as another kind than is due.
-    """
+    """Return why a check that passed does not count, or how it `failed`, unless numbers came as another kind than is due."""
     if failed is not None:
         return next((said for each in exchanges if (said := _table_of_another_kind(each, reference))), failed)
     if not exchanges:
@@ -69,9 +66,8 @@ def unanswered(
     for target in dict.fromkeys(target_of(exchange.call) for exchange in exchanges):
         due = kinds_of((e.call for e in exchanges if target_of(e.call) == target), reference)
         if due is None and target not in answered:  # else the attempt's own sizes made the call one that is refused
-            return AsksNothingError(
-                f"it asks {target} for nothing that the reference answers: let it ask an allowed input, too"
-            )
+            said = f"it asks {target} for nothing that the reference answers"
+            return AsksNothingError(f"{said}: let it ask an allowed input, too")
         kinds[target] = due or ()
 
     def silence(exchange: Exchange) -> CheckFailed | None:
@@ -114,10 +110,9 @@ def _of_another_kind(exchange: Exchange, wanted: Kinds) -> CheckFailed | None:
             Answer(call, exchange.reply).must_return()
     except CheckFailed as failed:
         return failed
-    is_part = not call.form.is_leaf
     for out, due, answer in zip(outputs, cycle(wanted), answers_of(call, exchange.reply), strict=False):
-        is_due = out.kind in due and (is_part or out.kind in ("tensor", OPAQUE))  # a part may be None, or opaque
-        is_due |= out.kind in due & TABLES and out.tensor is not None
+        may_be = not call.form.is_leaf or out.kind in ("tensor", OPAQUE)  # a part may be None, or opaque
+        is_due = out.kind in due and (may_be or (out.kind in TABLES and out.tensor is not None))
         is_number = out.tensor is not None and out.tensor.dim() == 0
         if not is_due and (due <= {"tensor", NONE, OPAQUE} or not is_number):
             return answer.of_another_kind(min(due - {NONE}, default=NONE), out.kind)
@@ -205,12 +200,9 @@ class Asked:
     @property
     def tells(self) -> bool:
         """Whether the reference's answer goes by the numbers, and is no copy of them."""
-        changes = (
-            len(self.calls) > 1
-            and not self.is_rounding
-            and difference(numbers_of(self.right[1]), numbers_of(self.right[0])) > MUCH
-        )
-        return changes and self.kind != COPY
+        if len(self.calls) == 1 or self.is_rounding:
+            return False
+        return difference(numbers_of(self.right[1]), numbers_of(self.right[0])) > MUCH and self.kind != COPY
 
     @property
     def is_rounding(self) -> bool:

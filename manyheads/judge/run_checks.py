@@ -282,9 +282,8 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
         return replace(check, outcome="error", evidence=evidence, raised=error.raised, place=error.place)
     if isinstance(error, CheckFailed):
         evidence = withhold(str(error), _asked_by(check.id, run), error.expected)
-        return replace(
-            check, outcome="failed", evidence=evidence, suspect=error.suspect, place=error.place, unmet=error.unmet
-        )
+        about: dict[str, Any] = {name: getattr(error, name) for name in ("suspect", "place", "unmet")}
+        return replace(check, outcome="failed", evidence=evidence, **about)
     if isinstance(error, AttemptEnded):
         return replace(check, outcome="timeout" if error.end is End.TIMEOUT else "crashed", evidence=str(error))
     if isinstance(error, pytest.skip.Exception):
@@ -316,13 +315,8 @@ def _of_what_says_something(
     failed = {end.title: end for end in reversed(ends) if end.outcome != "passed"}
     why = {check: failed[target] for check, each in asked.items() for target in reversed(each) if target in failed}
     told: dict[str, dict[str, Any]] = {
-        check: {
-            "outcome": w.outcome,
-            "evidence": w.evidence,
-            "fault": w.fault,
-            "place": w.title,
-            "unmet": w.unmet or w.id.endswith(COUNTS),
-        }
+        check: {name: getattr(w, name) for name in ("outcome", "evidence", "fault")}
+        | {"place": w.title, "unmet": w.unmet or w.id.endswith(COUNTS)}
         for check, w in why.items()
     }
     return [replace(outcome, **told.get(outcome.id, {})) for outcome in outcomes]

@@ -26,7 +26,6 @@ GOOD = "- {student: ada, exercise: mean, score: 4}\n"
     pytest.param("student: ada, exercise: mean, score: 40", 3, "score 40 is more than the 4 points of mean. Next", id="too many points"),
     pytest.param("student: ada, exercise: mean, score: .nan", 3, "finite number", id="no number"),
     pytest.param("student: ada, exercise: mean, score: !!int ''", 3, "cannot be read as int", id="an empty int"),
-    pytest.param("student: ada, exercise: mean, score: 1, score: 2", 3, 'found duplicate key "score"', id="a key twice"),
     pytest.param("student: ada, exercise: mean", 3, "a row has one of score, due, excused; this one has none", id="nothing"),
     pytest.param("student: ada, exercise: mean, score: 1, excused: true", 3, "this one has score and excused", id="two decisions"),
     pytest.param("student: 007, exercise: mean, score: 1", 3, "student: Input should be a valid string (input: 7)", id="a number as a name"),

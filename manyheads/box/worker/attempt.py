@@ -28,9 +28,8 @@ from .messages import Batch, Call, Load, Part, TraceCall, Training
 from .tracing import trace
 from .training import Trainer
 
-_FUTURE = functools.reduce(
-    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
-)
+_FLAGS = (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+_FUTURE = functools.reduce(operator.or_, _FLAGS)
 MODULE = "attempt"  # the name under which the student's module stands in sys.modules
 
 

@@ -122,7 +122,6 @@ class Call:
     outputs of the call; None for those that do not count.
     second: also the gradient of the sum of squares of the arguments' gradients
     ("second.args.0"), which a fused kernel cannot compute.
-    arrays: the attempt is given an ndarray in place of each tensor.
     around: a source text of the check's own that defines `around()`, a context manager in which the call is made.
     """
 
@@ -138,7 +137,7 @@ class Call:
     random: bool = False  # dropout is active: only the check judges the values, they are never compared with a mutant's
     dtype: str | None = None  # the judge casts to it; None: float64, or float32 if the attempt cannot do that
     autocast: str | None = None  # "float16" or "bfloat16": the dtype of torch.autocast
-    arrays: bool = False
+    arrays: bool = False  # the attempt is given an ndarray in place of each tensor
     memory: bool = False  # report the call's peak memory
     around: str = ""
     most_operations: int | None = None  # with `watch`: stop the call after this many operations

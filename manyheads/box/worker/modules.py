@@ -50,7 +50,9 @@ def is_same(a: object, b: object, met: dict[tuple[int, int], tuple[object, objec
     met[id(a), id(b)] = a, b
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         alike = (type(a), a.shape, a.dtype, a.device) == (type(b), b.shape, b.dtype, b.device)
-        return alike and (isinstance(a, nn.Parameter) or torch.equal(a, b))
+        if not alike or isinstance(a, nn.Parameter):
+            return alike
+        return a.is_meta or torch.equal(a, b) or bool(((a == b) | ((a != a) & (b != b))).all())
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(is_same(*each, met) for each in zip(a, b, strict=True))
     if isinstance(a, Mapping) and isinstance(b, Mapping):

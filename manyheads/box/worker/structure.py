@@ -60,21 +60,14 @@ def output_of(result: object) -> Output:
         return Output("tensor", None if value.device.type == "meta" else value.cpu().clone(), dtype, device, shape)
     if isinstance(result, bool | int | float):
         return Output(type_name(type(result)), torch.tensor(float(result), dtype=torch.float64), shape=())
-    numbers, kind = _numbers_in(result), type_name(type(result))
-    if numbers is None:
-        return Output(kind)
-    return Output(kind, numbers, dtype_name(numbers.dtype), shape=tuple(numbers.shape))
-
-
-def _numbers_in(value: object) -> Tensor | None:
-    """Return the numbers of an ndarray, a list or a tuple, or of a text's letters; None where they are no table."""
-    if type(value) not in (str, list, tuple, np.ndarray) and not isinstance(value, np.generic):
-        return None
-    with suppress(Exception):  # rows of different lengths, other things than numbers, what an object in a list raises
-        array = np.asarray(list(map(ord, value)) if type(value) is str else value)
-        dtype = {"b": "bool", "f": f"float{min(8 * array.itemsize, 64)}"}.get(array.dtype.kind, "int64")
-        return torch.from_numpy(array.astype(dtype, order="C", casting="same_kind"))
-    return None
+    kind = type_name(type(result))
+    if type(result) in (str, list, tuple, np.ndarray) or isinstance(result, np.generic):
+        with suppress(Exception):  # rows of different lengths, other things than numbers, what such a thing raises
+            array = np.asarray(list(map(ord, result)) if type(result) is str else result)
+            dtype = {"b": "bool", "f": f"float{min(8 * array.itemsize, 64)}"}.get(array.dtype.kind, "int64")
+            numbers = torch.from_numpy(array.astype(dtype, order="C", casting="same_kind"))
+            return Output(kind, numbers, dtype_name(numbers.dtype), shape=tuple(numbers.shape))
+    return Output(kind)
 
 
 def _parts(result: object, form: Form) -> list[object] | str:

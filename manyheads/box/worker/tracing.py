@@ -151,9 +151,8 @@ class Tracer(TorchFunctionMode):
             return
         step, self._current = self._current.step, None
         inputs, outputs = (tuple(replace(s, value=None) for s in side) for side in (step.inputs, step.outputs))
-        alike = replace(
-            step, inputs=inputs, outputs=outputs, crops=(), numbers=()
-        )  # to one that differs in numbers only
+        # Alike is one that differs in numbers only.
+        alike = replace(step, inputs=inputs, outputs=outputs, crops=(), numbers=())
         if alike not in self._places and len(self._steps) < STEPS:
             self._places[alike] = len(self._steps)
             self._steps.append((replace(step, crops=()), []))
@@ -185,9 +184,8 @@ def _new_step(operation: _Operation, places: list[_Place], frame: FrameType | No
         before, inputs = _snapshot(given), tuple(_tensor_info(t) for t in given[:SIDES])
     lines, sites = zip(*places, strict=True)
     input_count, numbers = len(before), operation.numbers
-    return _CurrentStep(
-        frame, Step(_name(operation, frame), lines, sites, inputs, input_count=input_count, numbers=numbers), before
-    )
+    step = Step(_name(operation, frame), lines, sites, inputs, input_count=input_count, numbers=numbers)
+    return _CurrentStep(frame, step, before)
 
 
 def _name(operation: _Operation, frame: FrameType | None) -> str:

@@ -36,7 +36,6 @@ _FIELDS: dict[type, dict[str, object]] = {  # with their defaults
     }
     for value in _CLASSES.values()
 }
-_NUMBERS = (bool, int, float)
 _DTYPES = {
     torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.bool: "BOOL",
     torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8",
@@ -99,7 +98,7 @@ def _tensor(entry: Mapping[str, Any], payload: bytearray, start: int) -> Tensor:
 
 def to_body(value: object, tensors: list[Tensor]) -> object:
     """Return the JSON body of a message. Fields with their default are left out; tensors are appended to `tensors`."""
-    if value is None or isinstance(value, _NUMBERS):
+    if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
         return plain(value, len(value))

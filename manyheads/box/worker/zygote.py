@@ -30,9 +30,8 @@ def main(control_fd: int, isolation: str) -> None:
     gc.enable()
     measure_address_space()
     attempt.silence()
-    supervisor = Supervisor(
-        control, partial(_run, isolation), confine.PidNamespaces() if isolation == "namespaces" else None
-    )
+    namespaces = confine.PidNamespaces() if isolation == "namespaces" else None
+    supervisor = Supervisor(control, partial(_run, isolation), namespaces)
     control.sendall(READY)
     supervisor.serve()
 
