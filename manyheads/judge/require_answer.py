@@ -58,7 +58,7 @@ def unanswered(
 ) -> CheckFailed | AsksNothingError | None:
     """Return why a check that passed does not count, or how it `failed`, unless numbers came as another kind than is due."""
     if failed is not None:
-        return next((said for each in exchanges if (said := _table_of_another_kind(each, reference))), failed)
+        return next((other for each in exchanges if (other := _table_of_another_kind(each, reference))), failed)
     if not exchanges:
         return AsksNothingError("it asks the attempt nothing")
     kinds: dict[str, Kinds] = {}
