@@ -11,7 +11,7 @@ LIMITS = {
     "authoring": 3412,
     "box": 5194,
     "checks": 1505,
-    "cli": 2003,
+    "cli": 2004,
     "course": 967,
     "diagnosis": 4006,
     "judge": 4157,

@@ -58,8 +58,9 @@ def new(
     if gone:
         remove_assignment(loaded, gone)
     console = open_console()
-    if assignment not in there:  # which may be meant, or a slip of the pen
-        console.say(f"{assignment} is a new assignment, beside {', '.join(there)}")
+    others = [id_ for id_ in there if id_ != instead]
+    if assignment not in there and others:  # which may be meant, or a slip of the pen
+        console.say(f"{assignment} is a new assignment, beside {', '.join(others)}")
     console.say(*(str(path.relative_to(loaded.root)) for path in written))
     console.say(f"Next: fill what says {FILL} there, then: course release {exercise} && course verify {exercise}")
 
