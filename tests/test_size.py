@@ -8,10 +8,10 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3412,
+    "authoring": 3411,
     "box": 5194,
     "checks": 1505,
-    "cli": 2004,
+    "cli": 2006,
     "course": 967,
     "diagnosis": 4006,
     "judge": 4157,

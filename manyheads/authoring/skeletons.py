@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Sequence
@@ -73,11 +74,10 @@ def remove_assignment(course: Course, assignment: Assignment) -> None:
     """Take an assignment out: its rows, its files, examples of it, and the words that no other exercise has."""
     root, others = course.root, [other for other in course.exercises if other.assignment is not assignment]
     ids, shared = ({m.id for e in some for m in load_bank(e).mutants} for some in (assignment.exercises, others))
-    settings, texts = (root / "course.yaml", root / "grader" / "texts.yaml")
+    settings, texts = root / "course.yaml", root / "grader" / "texts.yaml"
     row = _child(_child(YAML().compose(settings.read_text(encoding="utf-8")), "assignments"), assignment.id)
-    words = YAML().compose(texts.read_text(encoding="utf-8")).value
     _leave_out(settings, [(row, row)])
-    _leave_out(texts, [(key, value) for key, value in words if key.value in ids - shared])
+    _leave_out(texts, [(k, v) for k, v in YAML().compose(texts.read_text("utf-8")).value if k.value in ids - shared])
     folders = [root / "solutions" / assignment.id, *root.glob(f"examples/submitted/*/{assignment.id}")]
     folders += [root / "grader" / kind / e.id for kind in ("right", "wrong") for e in assignment.exercises]
     for folder in (*folders, assignment.exercises_folder):
@@ -108,10 +108,8 @@ def _with_row(text: str, assignment: str | None, row: str) -> str:
         rows = _child(_child(rows, assignment), "exercises")
     if not isinstance(rows, SequenceNode) or rows.flow_style or not rows.value:
         raise CourseError(f"course.yaml lists its exercises in a way that no row can be added to. {_BY_HAND}")
-    lines = text.splitlines(keepends=True)
+    lines = (text if text.endswith("\n") else f"{text}\n").splitlines(keepends=True)
     end = _end(lines, rows.value[-1])
-    if lines[end - 1][-1:] != "\n":
-        lines[end - 1] += "\n"
     return "".join([*lines[:end], _indented(row, rows.start_mark.column), *lines[end:]])
 
 
@@ -140,6 +138,7 @@ def init_course(folder: Path, title: str) -> list[Path]:
     engine = engine_wheel(templates=True)
     words = {"title": title, "wheel": next(name for name in engine if name != HASH_FILE)}
     files = {**engine, **dict(as_they_are("shared")), **dict(filled("course", words))}
+    files["course.yaml"] = files["course.yaml"].replace(b"Averages", json.dumps(title).encode(), 1)
     for name, content in files.items():
         write_whole(folder / name, content)
     return [folder / name for name in files]

@@ -18,7 +18,7 @@ from .options import AssignmentOption, CourseOption, course_of, exercises_named,
 
 def init(
     folder: Annotated[Path, Argument(help="A new folder, or an empty one.")],
-    title: Annotated[str, Option(help="The title of the course, for its README.")] = "Averages",
+    title: Annotated[str, Option(help="The title of the course.")] = "Averages",
 ) -> None:
     """Make a small complete course of your own: one exercise worked out, a class to grade, a Makefile, a workflow.
 

@@ -125,6 +125,8 @@ def trace(
     next_, stopped = f"course check {id_}", followed.ended or any(each.raised for each in told)
     if any(each.entries and not each.right for each in told):
         next_ = f"change the first line that surprises you, then: {next_}"
+    elif not stopped and not all(each.right for each in told):  # of a function whose lines torch does not see
+        next_ = f"course hint {id_}"
     elif not stopped and last and not last.is_done and (wrong := attempt_words(last).first):
         console.tell(f"✗ These calls are right, and yet something is not: {wrong.head}", style="bold red")
         next_ = f"course hint {id_}"

@@ -73,15 +73,16 @@ def test_it_has_what_an_instructor_starts_with_and_keeps_every_promise(course: R
 def written(course: Run, folder: Path, name: str) -> str:
     """Write a course as its author does: a skeleton in place of the example, and all filled. Returns what was said."""
     options = ["--instead", "averages", *["--numpy"] * (name == "softmax")]
-    said = [course(folder.parent, "init", folder), course(folder, "new", f"basics/{name}", *options)]
+    made = course(folder.parent, "init", folder, "--title", "Basics: one")
+    said = made.stdout + course(folder, "new", f"basics/{name}", *options).stdout
     settings, texts = folder / "course.yaml", folder / "grader" / "texts.yaml"
-    assert "running_mean" not in settings.read_text()
+    assert settings.read_text().startswith('title: "Basics: one"\n')
+    assert "running_mean" not in "".join([settings.read_text(), *map(str, folder.rglob("*"))])
     assert re.findall(r"^\w+", texts.read_text(), re.MULTILINE) == [f"{name}_unchanged", f"{name}_too_short"]
-    assert not list(folder.rglob("*running_mean*"))
     shutil.copytree(COURSES / name, folder, dirs_exist_ok=True)
     head, id_, _ = settings.read_text().partition(f"      - id: {name}\n")
     settings.write_text(f"{head}{id_}        {(folder / 'row.yaml').read_text()}")
-    return "".join(each.stdout for each in said)
+    return said
 
 
 def class_of_three(folder: Path, name: str, mistake: tuple[str, str], other: tuple[str, str]) -> dict[str, str]:
