@@ -102,9 +102,7 @@ def _all(exercise: Exercise, recording: Recording) -> Iterator[tuple[int, Exampl
         build = call.subject if isinstance(call.subject, Build) else None
         plain = call.runs == 1 and call.cotangent is None and not call.only_build and not (build and build.training)
         later = (value for step in call.then for value in (*step.args, *step.kwargs.values()))
-        goes_on = any(
-            isinstance(value, Returned) for value in later
-        )  # else the same instance is asked again, to compare
+        goes_on = any(isinstance(value, Returned) for value in later)  # else the same instance is asked to compare
         plain = plain and (goes_on or not call.then)
         first = next((tensor for tensor in expected if tensor is not None), None)
         if not plain or first is None or recording.right(index).raised is not None:

@@ -17,7 +17,7 @@ from ..checks.answer import Answer
 from ..checks.cast import cast
 from ..checks.explain import explain, is_undefined
 from ..checks.outcome import CheckFailed
-from ..checks.sanitize import sanitize
+from ..checks.sanitize import kind_name, sanitize
 from ..diagnosis.fingerprint import tensor_fingerprint
 from ..judge.cures import stopped_parts
 from ..judge.function_results import describe_exception
@@ -45,8 +45,9 @@ def is_right(example: Example, reply: Reply) -> bool:
 
 def returned(example: Example, output: Output) -> tuple[str, bool]:
     """Return what is said of one output, and whether it is right."""
-    if output.tensor is None:
-        return f"{output.kind}, not a tensor", False
+    due, foreign = ("ndarray", "tensor") if example.call.arrays else ("tensor", "ndarray")
+    if output.tensor is None or output.kind == foreign:
+        return f"{output.kind}, not {kind_name(due)}", False
     shape, wanted = (example.axes.shape(each.shape) for each in (output.tensor, example.expected))
     if output.tensor.shape != example.expected.shape:
         return f"{shape}; {wanted} is asked", False

@@ -60,14 +60,14 @@ def output_of(result: object) -> Output:
         return Output("tensor", None if value.device.type == "meta" else value.cpu().clone(), dtype, device, shape)
     if isinstance(result, bool | int | float):
         return Output(type_name(type(result)), torch.tensor(float(result), dtype=torch.float64), shape=())
-    kind = type_name(type(result))
-    if type(result) in (str, list, tuple, np.ndarray) or isinstance(result, np.generic):
+    is_list = type(result) in (list, tuple) and all(type(p) in (bool, int, float, list, tuple) for p in result)
+    if is_list or type(result) in (str, np.ndarray) or issubclass(type(result), np.generic):
         with suppress(Exception):  # rows of different lengths, other things than numbers, what such a thing raises
             array = np.asarray(list(map(ord, result)) if type(result) is str else result)
             dtype = {"b": "bool", "f": f"float{min(8 * array.itemsize, 64)}"}.get(array.dtype.kind, "int64")
             numbers = torch.from_numpy(array.astype(dtype, order="C", casting="same_kind"))
-            return Output(kind, numbers, dtype_name(numbers.dtype), shape=tuple(numbers.shape))
-    return Output(kind)
+            return Output(type_name(type(result)), numbers, dtype_name(numbers.dtype), shape=tuple(numbers.shape))
+    return Output(type_name(type(result)))
 
 
 def _parts(result: object, form: Form) -> list[object] | str:
