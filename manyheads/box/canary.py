@@ -13,11 +13,10 @@ import secrets
 import socket
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .connection import AttemptEnded
+from .connection import AttemptEnded, End
 from .contents import contents, places_in_box
 from .level import Box
 from .procstat import is_running
@@ -30,10 +29,11 @@ PLANTED = "MANYHEADS_CANARY"  # an environment variable of the judge
 
 @dataclass(frozen=True)
 class CanaryReport:
-    """leaks: one phrase for each trick that worked. error: why the canary could not be heard, if it could not."""
+    """leaks: one phrase for each trick that worked. error, end: why the canary could not be heard, if it could not."""
 
     leaks: tuple[str, ...]
     error: str = ""
+    end: End | None = None
 
     @property
     def holds(self) -> bool:
@@ -56,7 +56,7 @@ def run_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()
             loaded = connection.ask(Load(source, "canary.py"), SECONDS)
             reply = connection.ask(Call("escapes", kwargs=own | bait), SECONDS)
         except AttemptEnded as ended:
-            return CanaryReport((), f"the canary ended early: {ended}")
+            return CanaryReport((), f"the canary ended early: {ended}", ended.end)
         finally:
             connection.close()
         raised = loaded.raised or next(iter(loaded.stopped), None) or reply.raised
@@ -94,7 +94,7 @@ def _described(path: Path) -> str:
     return "\t".join([hashlib.sha256(content).hexdigest(), str(len(content)), path.parent.name, path.name])
 
 
-@contextmanager
+@contextlib.contextmanager
 def _planted(root: Path) -> Iterator[dict[str, object]]:
     """Plant secrets in files that anybody may read, listeners on this host, a variable in our environment.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 from ..box.worker.answers import ModuleFacts, Output, Raised, Reply
@@ -14,6 +15,7 @@ from .outcome import AttemptRaised, CheckFailed
 from .sanitize import form_name, kind_name
 
 TABLES = frozenset({"ndarray", "list", "tuple", "str"})  # kinds that hold numbers, and are no tensor
+HUGE = 1e6  # from here on a number is as good as infinite
 
 
 @dataclass(frozen=True)
@@ -165,3 +167,16 @@ def answers_of(call: Call, reply: Reply) -> Iterator[Answer]:
 def wide(tensor: Tensor) -> Tensor:
     """Return the tensor in float64, unless it is bool or integer."""
     return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def has_numbers(reply: Reply) -> bool:
+    """Return whether a finite number came: on the meta device there is none."""
+    tensors = [out.tensor for out in reply.outputs if out.tensor is not None]
+    return reply.raised is None and any(bool(tensor.isfinite().any()) for tensor in tensors)
+
+
+def numbers_of(reply: Reply, infinite: float = 0.0) -> Tensor:
+    """Return all numbers of an answer in one row. infinite: what stands for each that is infinite or NaN."""
+    rows = [out.tensor.detach().double().flatten() for out in reply.outputs if out.tensor is not None]
+    row = torch.cat(rows) + 0.0  # no number is −0
+    return torch.where(row.abs() < HUGE, row, infinite) if row.numel() > 1 else row

@@ -7,7 +7,7 @@ or in the judge) and in which dtype.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -85,6 +85,10 @@ def of_tensors(call: Call) -> Call:
     return replace(changed, arrays=True)
 
 
+def _handed(value: object) -> object:
+    return Returned(value.step, value.path) if isinstance(value, Part) else value
+
+
 class Runner(Protocol):
     """Executes calls."""
 
@@ -120,11 +124,11 @@ class Implementation:
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Answer:
         """Call a function."""
-        return self.ask(self._call(name, args, kwargs))
+        return self.ask(self.call_of(name, args, kwargs))
 
     def sequence(self, name: str) -> CallSequence:
         """Return several calls of a function, which can be handed what earlier ones returned."""
-        return CallSequence(self._call(name), self.runner.execute)
+        return CallSequence(self.call_of(name), self.runner.execute)
 
     def module(self, target: str, *args: Any, **kwargs: Any) -> Module:
         """Describe a module to build: by default in eval mode, with its own initial weights."""
@@ -135,11 +139,8 @@ class Implementation:
         call = of_tensors(call)
         return Answer(call, self.runner.execute(call))
 
-    def of_module(self, build: Build, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Call:
-        """Return a call of a module's forward."""
-        return self._call(build, args, kwargs or {})
-
-    def _call(self, subject: str | Build, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Call:
+    def call_of(self, subject: str | Build, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Call:
+        """Return a call of a function, or of a module's forward."""
         form = self.forms.get(subject if isinstance(subject, str) else subject.target)
         plain = tuple(a.build if isinstance(a, Module) else a for a in args)
         return Call(subject, plain, kwargs or {}, **{"returns": form, **self.options})
@@ -190,12 +191,12 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Answer:
         """Build, then call forward."""
-        return self.implementation.ask(self.implementation.of_module(self.build, args, kwargs))
+        return self.implementation.ask(self.implementation.call_of(self.build, args, kwargs))
 
     def sequence(self) -> CallSequence:
         """Return several calls of one instance, which can be handed what earlier ones returned."""
         implementation = self.implementation
-        return CallSequence(implementation.of_module(self.build), implementation.runner.execute)
+        return CallSequence(implementation.call_of(self.build), implementation.runner.execute)
 
     def built(self) -> Answer:
         """Build only."""

@@ -28,6 +28,12 @@ def sanitize(text: str, limit: int = LIMIT, *, keeps_blanks: bool = False) -> st
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def joined(*sentences: str) -> str:
+    """Return sentences in a line, those that are not empty, each with one mark between it and the next."""
+    *before, last = [*filter(None, sentences)] or [""]
+    return "".join(f"{said.removesuffix('.')}{'' if said.endswith('?') else '.'} " for said in before) + last
+
+
 def kind_name(kind: str) -> str:
     """Return the type of a return value in words that may be shown: the name of a common type, or no name."""
     if kind == "NoneType":

@@ -33,9 +33,7 @@ def validate_reply(call: Call, reply: Reply) -> str:
     The parser has checked its form; its content is the attempt's claim.
     """
     builds = [value for value in call.given if isinstance(value, Build)]
-    attributes = [
-        (facts.attributes.keys(), set(build.report)) for facts, build in zip(reply.modules, builds, strict=False)
-    ]
+    attributes = zip((facts.attributes.keys() for facts in reply.modules), builds, strict=False)
     leaves = cycle(form for _, form in call.form.leaves())
 
     def differs(parts: Sequence[object], due: int) -> bool:  # an exception may have come before some of them
@@ -45,7 +43,7 @@ def validate_reply(call: Call, reply: Reply) -> str:
         "it has another number of outputs than the call asks for": differs(reply.outputs, call.outputs),
         "it describes a part that is opaque, or parts that were not asked": not all(map(_is_of, reply.outputs, leaves)),
         "it reports on modules that were not built": differs(reply.modules, len(builds)),
-        "it reports on attributes that were not requested": any(told != due for told, due in attributes),
+        "it reports on attributes that were not requested": any(told != {*each.report} for told, each in attributes),
         "it reports on parts of a file, which only loading it runs": bool(reply.stopped or reply.parts),
         "it reports on operations that were not watched": call.watch != (reply.operations is not None),
         "it gives gradients that were not requested": bool(reply.gradients) and call.cotangent is None,
@@ -57,20 +55,19 @@ def validate_reply(call: Call, reply: Reply) -> str:
 
 def _is_of(output: Output, form: Form) -> bool:
     """Return whether the output can stand at this leaf: an opaque one says nothing, and a misfit has no numbers."""
-    is_opaque, is_misfit = output.kind == OPAQUE, read_misfit(output.kind) is not None
-    if is_opaque or is_misfit:
+    is_misfit = read_misfit(output.kind) is not None
+    if is_misfit or output.kind == OPAQUE:
         return (is_misfit or form.kind == "opaque") and output == Output(output.kind)
     return form.kind != "opaque"
 
 
 def _can_change(call: Call) -> set[str]:
-    """Return the worker's names of what a call can change: "args.0", "kwargs.x", and of a module "args.0.proj.weight".
+    """Return the worker's names of what a call can change: "args.0", and of a module "args.0.proj.weight".
 
     Evidence repeats them, so they must not be the attempt's choice.
     """
-    modules = {whole: value for whole, value in call.arguments.items() if isinstance(value, StandIn)}
-    weights = {f"{whole}.{layer}.weight" for whole, module in modules.items() for layer in module.linears}
-    return weights.union(call.arguments)
+    modules = ((whole, value) for whole, value in call.arguments.items() if isinstance(value, StandIn))
+    return {*call.arguments, *(f"{whole}.{layer}.weight" for whole, module in modules for layer in module.linears)}
 
 
 class AttemptRunner:
@@ -106,10 +103,10 @@ class AttemptRunner:
     def load(self) -> Raised | None:
         """Import the attempt in a fresh process. Returns its exception, if it raised one. Raises AttemptEnded."""
         self.close()
-        again = self._ends > 0
-        self._connection = (
-            start_again(self._box, self._limits, self._spent) if again else self._box.attempt(self._limits)
-        )
+        if self._ends:
+            self._connection = start_again(self._box, self._limits, self._spent)
+        else:
+            self._connection = self._box.attempt(self._limits)
         self._allowed()
         try:
             loaded = load(self._box, self._limits, self.source.load(), self._connection, self._spent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -95,89 +95,84 @@ def axes_of(
 
     parts: where it returned several, the shape of each. Of a call with several steps, what is said is of the first.
     """
-    equations = _Equations(others)
+    rows = [*_rows(signature.call, call.args, call.kwargs, others)]
     if signature.build is not None:
         if not isinstance(call.subject, Build):
             return None
-        equations.of_module(signature.build, call.subject)
-    equations.of_arguments(signature.call, call.args, call.kwargs)
+        rows = [*_rows(signature.build, call.subject.args, call.subject.kwargs, others), *rows]
     if signature.form is None:
-        equations.of_shape(signature.returns, returned)
-    for path, shape in signature.shapes:
-        if parts is not None and path in parts:
-            equations.of_shape(shape, parts[path])
-    return equations.solved()
+        rows.append(_Row(signature.returns, returned))
+    rows += [_Row(shape, parts[path]) for path, shape in signature.shapes if parts is not None and path in parts]
+    sizes = _solved(rows)
+    if sizes is None:
+        return None
+    beside = [
+        [f for axis in row.axes for f in axis.factors if isinstance(f, str)] for row in rows if row.has_neighbours
+    ]
+    neighbours = frozenset(pair for names in beside for pair in pairwise(names) if pair[0] != pair[1])
+    has_weights = any(isinstance(value, Build | StandIn) for value in call.given)
+    return Axes(sizes, neighbours, frozenset(names[-1] for names in beside if names and has_weights))
 
 
-class _Equations:
-    """Equations `product of axes = number`, which are solved one unknown at a time."""
+@dataclass(frozen=True)
+class _Row:
+    """Axes that are side by side, and their sizes: an equation for each. None: what is given is of another kind."""
 
-    def __init__(self, others: Signatures) -> None:
-        self._others = others
-        self._equations: list[tuple[Axis, int]] = []
-        self._rows: list[list[str]] = []  # axes that are side by side
-        self._fits, self._has_weights = True, False
+    axes: Sequence[Axis]
+    sizes: Sequence[int] | None
+    is_number: bool = False
 
-    def of_arguments(
-        self, parameters: Sequence[Parameter], args: Sequence[object], by_name: Mapping[str, object]
-    ) -> None:
-        given = {**by_name, **dict(zip((each.name for each in parameters), args, strict=False))}
-        for parameter in parameters:
-            if not parameter.may_lack or given.get(parameter.name) is not None:
-                self._fits &= parameter.name in given
-                self._of_argument(parameter, given.get(parameter.name))
+    @property
+    def has_neighbours(self) -> bool:
+        return not self.is_number or len(self.axes[0].factors) > 1
 
-    def of_module(self, parameters: Sequence[Parameter], build: Build) -> None:
-        self._has_weights = True
-        self.of_arguments(parameters, build.args, build.kwargs)
 
-    def of_shape(self, axes: Sequence[Axis], shape: Sequence[int]) -> None:
-        self._fits &= len(axes) == len(shape)
-        self._equations += zip(axes, shape, strict=False)
-        self._rows.append([factor for axis in axes for factor in axis.factors if isinstance(factor, str)])
-
-    def _of_argument(self, parameter: Parameter, value: object) -> None:
-        self._has_weights |= isinstance(value, StandIn)
-        if parameter.shape is not None:
-            self.of_shape(parameter.shape, value.shape if isinstance(value, Tensor) else ())
+def _rows(
+    parameters: Sequence[Parameter], args: Sequence[object], by_name: Mapping[str, object], others: Signatures
+) -> Iterator[_Row]:
+    given = {**by_name, **dict(zip((each.name for each in parameters), args, strict=False))}
+    for parameter in parameters:
+        value = given.get(parameter.name)
+        if value is None and parameter.may_lack:
+            continue
+        if parameter.name not in given:
+            yield _Row((), None)
+        elif parameter.shape is not None:
+            yield _Row(parameter.shape, value.shape if isinstance(value, Tensor) else ())
         elif parameter.attributes:
-            for name, axis in parameter.attributes:
-                self._of_number(axis, value.attributes.get(name) if isinstance(value, StandIn) else None)
+            known = value.attributes if isinstance(value, StandIn) else {}
+            yield from (_number(axis, known.get(name)) for name, axis in parameter.attributes)
         elif isinstance(value, Build):
-            for made in self._others.get(str(parameter.axis.factors[0]) if parameter.axis else "", ())[:1]:
-                if made.build is not None:
-                    self.of_module(made.build, value)
+            made = others.get(str(parameter.axis.factors[0]) if parameter.axis else "", ())[:1]
+            for build in (each.build for each in made if each.build is not None):
+                yield from _rows(build, value.args, value.kwargs, others)
         elif parameter.axis is not None:
-            self._of_number(parameter.axis, value)
+            yield _number(parameter.axis, value)
 
-    def _of_number(self, axis: Axis, value: object) -> None:
-        self._fits &= isinstance(value, int)
-        if isinstance(value, int):
-            self._equations.append((axis, value))
-            if len(axis.factors) > 1:
-                self._rows.append([factor for factor in axis.factors if isinstance(factor, str)])
 
-    def solved(self) -> Axes | None:
-        """Return the axes; None where nothing fits, or some stay unknown."""
-        if not self._fits:
+def _number(axis: Axis, value: object) -> _Row:
+    return _Row((axis,), (value,) if isinstance(value, int) else None, is_number=True)
+
+
+def _solved(rows: Sequence[_Row]) -> dict[str, int] | None:
+    """Return the size of each axis, one unknown after the other; None where nothing fits, or some stay unknown."""
+    if any(row.sizes is None or len(row.sizes) != len(row.axes) for row in rows):
+        return None
+    equations = [pair for row in rows for pair in zip(row.axes, row.sizes or (), strict=True)]
+    sizes: dict[str, int] = {}
+    waiting = equations
+    while waiting:
+        later = []
+        for axis, size in waiting:
+            unknown = [f for f in axis.factors if isinstance(f, str) and f not in sizes]
+            if len(unknown) > 1:
+                later.append((axis, size))
+            elif unknown:
+                sizes[unknown[0]] = size // max(_product(axis, sizes), 1)
+        if len(later) == len(waiting):
             return None
-        sizes: dict[str, int] = {}
-        waiting = self._equations
-        while waiting:
-            later = []
-            for axis, size in waiting:
-                unknown = [f for f in axis.factors if isinstance(f, str) and f not in sizes]
-                if len(unknown) > 1:
-                    later.append((axis, size))
-                elif unknown:
-                    sizes[unknown[0]] = size // max(_product(axis, sizes), 1)
-            if len(later) == len(waiting):
-                return None
-            waiting = later
-        if any(_product(axis, sizes) != size for axis, size in self._equations):
-            return None
-        neighbours = frozenset(pair for row in self._rows for pair in pairwise(row) if pair[0] != pair[1])
-        return Axes(sizes, neighbours, frozenset(row[-1] for row in self._rows if row and self._has_weights))
+        waiting = later
+    return sizes if all(_product(axis, sizes) == size for axis, size in equations) else None
 
 
 def _product(axis: Axis, sizes: Mapping[str, int]) -> int:

@@ -1,7 +1,8 @@
-"""What is said of an exception, of a part of a file that did not run to its end, and of a definition that is of another kind.
+"""The usual cure of an exception.
 
-The usual cure of what Python and PyTorch say is a table. The text is read, never run. An attempt chooses its exceptions: a pattern
-meets a bounded text, and a word of a message is repeated only where the line has it.
+Most are a table, cures.txt, by what Python and PyTorch say; the others are looked up in the text, which is read and never
+run. An attempt chooses its exceptions: a pattern meets a bounded text, and a word of a message is repeated only where the line
+has it.
 """
 
 from __future__ import annotations
@@ -9,20 +10,14 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 import torch
 
-from ..box.connection import End
-from ..box.loading import Stopped
 from ..box.worker.answers import Raised
-from ..checks.explain import is_undefined
-from ..checks.transcript import Exchange
-from ..submission import AttemptSource, proved_line
 from ..submission.source_text import DEFINITIONS, lines_of, nodes_of, statements_of
 from ..submission.unwritten import has_no_content
 
@@ -32,57 +27,6 @@ _LACKS = re.compile(rf".*?(?:'(\w+)' object|module '([\w.]+)'|type object '\w+')
 _ALIKE = str.maketrans("kvKV123456789", "qqQQ000000000")  # names that differ in these alone are meant to differ
 _OWNERS: dict[str, object] = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
 _OWNERS |= {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter}
-_SHOWN = 3
-_MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
-_MISSING = re.compile(r"name '(\w+)' is not defined|(\w+) is not defined in this file")
-
-
-def of_another_kind(source: str, name: str, is_class: bool) -> str:
-    """Return a sentence where what has the name is no plain function, or no class, where one is asked for; else "".
-
-    is_class: whether a class is asked for.
-    """
-    found = [part for part in statements_of(source) if isinstance(part, DEFINITIONS) and part.name == name]
-    match found[-1:]:
-        case [ast.AsyncFunctionDef() as last] if not is_class:
-            return f"It is an `async def`, written on line {last.lineno}, so that a call gives a coroutine: take `async` away"
-        case [ast.ClassDef() as last] if not is_class:
-            return f"It is a class, written on line {last.lineno}, and a function is asked for"
-        case [ast.FunctionDef() as last] if not is_class and (yields := _yields_in(last)):
-            return f"A `yield` makes it a generator, written on line {yields}: return the answer"
-        case [ast.FunctionDef() | ast.AsyncFunctionDef() as last] if is_class:
-            return f"It is a function, written on line {last.lineno}, and a class is asked for"
-    return ""
-
-
-def in_another_order(source: str, name: str, due: Sequence[str]) -> str:
-    """Return a sentence where a function takes the arguments that are due in another order; else ""."""
-    found = [part for part in statements_of(source) if isinstance(part, ast.FunctionDef) and part.name == name]
-    own = [arg.arg for each in found[-1:] for arg in (*each.args.posonlyargs, *each.args.args)]
-    if own == list(due) or sorted(own) != sorted(due):
-        return ""
-    return f"It is written as {name}({', '.join(own)}), and called as {name}({', '.join(due)})"
-
-
-def refuses_nothing(source: str, name: str) -> str:
-    """Return a sentence where an assert of a function or class holds a pair in brackets, which is always true; else ""."""
-    inside = (node for part in statements_of(source) if getattr(part, "name", "") == name for node in ast.walk(part))
-    for node in inside:
-        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Tuple) and node.test.elts:
-            return f"The assert on line {node.lineno} refuses nothing: condition and message in one pair of brackets are always true"
-    return ""
-
-
-def _yields_in(function: ast.FunctionDef) -> int:
-    left: list[ast.AST] = list(function.body)
-    lines = []
-    while left:
-        node = left.pop()
-        if isinstance(node, ast.Yield | ast.YieldFrom):
-            lines.append(node.lineno)
-        if not isinstance(node, (*DEFINITIONS, ast.Lambda, ast.GeneratorExp)):
-            left += ast.iter_child_nodes(node)
-    return min(lines, default=0)
 
 
 @cache
@@ -90,12 +34,6 @@ def table() -> dict[re.Pattern[str], str]:
     """Return the cure of each pattern of cures.txt, in its order."""
     _, *rows = Path(__file__).with_name("cures.txt").read_text(encoding="utf-8").split("\n\n")
     return {re.compile(each): said.strip() for *patterns, said in map(str.splitlines, rows) for each in patterns}
-
-
-def joined(*sentences: str) -> str:
-    """Return sentences in a line, those that are not empty, each with one mark between it and the next."""
-    *before, last = [*filter(None, sentences)] or [""]
-    return "".join(f"{said.removesuffix('.')}{'' if said.endswith('?') else '.'} " for said in before) + last
 
 
 def cure(source: str, raised: Raised) -> str:
@@ -163,15 +101,16 @@ def _unbound(file: _File, message: str) -> str:
     lines = sorted(node.lineno for node in own if isinstance(node.ctx, ast.Store))
     if not found or not lines or not any(map(file.covers, own)) or any(isinstance(n.ctx, ast.Del) for n in own):
         return ""
-    name, line = found[1], max((line for line in lines if line < file.line), default=0)
-    if not line and name in {
-        *(getattr(part, "name", "") for part in statements_of(file.source)),
-        *file.imported,
-        *dir(builtins),
-    }:
+    name, above = found[1], [line for line in lines if line < file.line]
+    if above:
+        return _bound_on_another_way(file, name, above[-1])
+    own_names = {getattr(part, "name", "") for part in statements_of(file.source)}
+    if name in own_names | file.imported | {*dir(builtins)}:
         return f"A value, written on line {lines[0]}, takes the name of {name}: give the value another."
-    if not line:
-        return f"Its first value is written on line {lines[0]}: is a line missing above, or another name meant?"
+    return f"Its first value is written on line {lines[0]}: is a line missing above, or another name meant?"
+
+
+def _bound_on_another_way(file: _File, name: str, line: int) -> str:
     holds = [n for n in file.inside if hasattr(n, "body") and isinstance(n, ast.stmt) and file.covers(n, line)]
     match [each for each in holds if not file.covers(each) or isinstance(each, ast.If)]:
         case [*_, ast.If()]:
@@ -246,75 +185,3 @@ def _misspelt(file: _File, message: str) -> str:
     own = found.re is _LACKS and any(isinstance(n, ast.ClassDef) and n.name == kind for n in file.nodes)
     unset = f"Is self.{wrong} set in __init__, before it is used?" * (own and wrong not in {*stored, *file.defined})
     return unset if near.startswith("_") else f"Did you mean {near}, where it says {wrong}?"
-
-
-def stopped_parts(source: AttemptSource, stopped: Sequence[Stopped], describe: Callable[[Raised], str]) -> str:
-    """Return a sentence for each of the first parts that did not run to their end; "" where all did.
-
-    describe: what is shown of an exception.
-    """
-    sentences, words = [], set[str]()
-    for part in stopped[:_SHOWN]:
-        name, place = _missing_name(part.raised), proved_line(source, part.line).place
-        reason = f"did not run to its end either: it needs {name}." if name in words else ""
-        sentences.append(f"{place[0].upper()}{place[1:]} {reason or _reason(part, describe, source.source)}")
-        words |= _words(source, part.line)
-    if (more := len(stopped) - _SHOWN) > 0:
-        sentences.append(f"{more} more did not run to their end.")
-    return " ".join(sentences)
-
-
-def as_note(sentences: str) -> str:
-    """Return them as a note on a file whose functions were judged all the same."""
-    return f"{sentences} The lines below ran, and this costs no points by itself." if sentences else ""
-
-
-def _reason(stopped: Stopped, describe: Callable[[Raised], str], source: str) -> str:
-    raised = stopped.raised
-    if raised is None:
-        is_late = stopped.ended is End.TIMEOUT
-        why = f"was still at work after {stopped.seconds:.2g} seconds" if is_late else "ended the whole process"
-        return f"was left out: it {why}."
-    if raised.type == "ModuleNotFoundError" and (module := _MODULE.fullmatch(raised.message)):
-        near = get_close_matches(module[1], ("torch", "torch.nn", "numpy", "math", "einops", "typing"), 1)
-        meant = f" Did you mean {near[0]}?" if near else ""
-        return f"did not run to its end: there is no module {module[1]} where attempts are judged.{meant}"
-    return f"did not run to its end: it {describe(raised)}. {cure(source, raised)}".rstrip()
-
-
-def are_the_cause(source: AttemptSource, stopped: Sequence[Stopped], transcript: Sequence[Exchange]) -> bool:
-    """Return whether no call was answered, most of them for want of a name in a part that did not run to its end.
-
-    So are they where the file defines nothing beside them.
-    """
-    raised = [exchange.reply.raised for exchange in transcript]
-    if not stopped or None in raised:
-        return False
-    words = _words(source, *(part.line for part in stopped))
-    wanting = [exception for exception in raised if _missing_name(exception) in words]
-    parts = statements_of(source.source)  # empty where Python cannot parse all of it
-    defines_nothing = bool(parts) and not any(isinstance(part, DEFINITIONS) for part in parts)
-    return len(wanting) > len(raised) / 2 or (defines_nothing and all(map(is_undefined, filter(None, raised))))
-
-
-def _missing_name(raised: Raised | None) -> str:
-    """Return the name for want of which a call raised; "" where it raised for another reason, or not at all."""
-    named = _MISSING.match(raised.message) if raised and raised.type in ("NameError", "AttributeError") else None
-    return (named[1] or named[2]) if named else ""
-
-
-def _words(source: AttemptSource, *begins: int) -> set[str]:
-    """Return the words of the parts that begin on these lines; of a cell that cannot be parsed, from that line to its end."""
-    lines, parts = lines_of(source.source), statements_of(source.source)
-    first, last = [part.lineno for part in parts], [part.end_lineno or 0 for part in parts]
-    words, done = set[str](), 0
-    for line in sorted(set(begins)):
-        place = bisect_right(first, line) - 1
-        if place >= 0 and last[place] >= line:
-            end = last[place]
-        else:
-            after = bisect_right(source.cells, line)
-            end = source.cells[after] - 1 if after < len(source.cells) else len(lines)
-        words.update(*(re.findall(r"\w+", each) for each in lines[max(line - 1, done) : end]))
-        done = max(done, end)
-    return words

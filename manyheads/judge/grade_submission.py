@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from functools import cache
-from pathlib import Path
+from types import MappingProxyType
 
 from ..box.connection import AttemptEnded, End
 from ..box.level import Box
-from ..box.worker.limits import MIB, Limits
+from ..box.worker.limits import MIB
+from ..box.worker.messages import Call
 from ..checks.explain import explain
 from ..checks.local import namespace_of
 from ..checks.outcome import DIED, FAILED_ITSELF, CheckOutcome
@@ -19,72 +20,62 @@ from ..checks.sanitize import sanitize
 from ..checks.transcript import target_of
 from ..course import Assignment, Course, Exercise
 from ..diagnosis import load_bank
-from ..diagnosis.agree import agree
+from ..diagnosis.agree import agree, is_comparable
 from ..diagnosis.diagnosis import naming
+from ..diagnosis.recording import Recording
 from ..diagnosis.recording_file import current
 from ..errors import CourseFault
+from ..lines.find_lines import OutOfTime
 from ..result import ExerciseResult, FunctionResult, Outcome, ProvedLine, Result, total_of
-from ..submission import AttemptSource, Submission, code_digest, read_exercise
+from ..submission import AttemptSource, Submission, code_digest, proved_line, read_exercise
 from ..submission.standing import told_of_file
 from .attempt_runner import AttemptRunner
-from .cures import are_the_cause, as_note, cure, stopped_parts
+from .cures import cure
 from .function_results import Functions, with_start
 from .keys import Settings as Settings
 from .keys import versions_of
 from .memory import Memory, RememberingRunner
 from .process_ties import cpu_budget
-from .prove_line import Failure, RunChecks, prove_lines
-from .public_checks import check_result
+from .prove_line import EditedAttempts, Failure, IsRight
+from .public_checks import answer_public_calls, check_result
 from .run_checks import CheckRun, GraderFault, HiddenChecks, points_fault
-from .tell_failed import ask_public_calls, places_of, with_hidden_checks
+from .stopped_parts import are_the_cause, as_note, stopped_parts
+from .tell_failed import places_of, with_hidden_checks
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
-VERDICTS = 1000  # how many texts' verdicts are remembered
+RESULTS = 1000  # how many texts' results are remembered
 REMEMBERED = 512 * MIB  # of all exercises together: eight at their own limit
 DIGITS = 12  # of a file's digest in a result
+NOTHING_TOLD = Functions()
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What is found about one attempt.
+def result_of(
+    exercise: Exercise,
+    outcomes: Sequence[CheckOutcome],
+    told: Functions = NOTHING_TOLD,
+    places: Mapping[str, str] = MappingProxyType({}),
+    lines: tuple[ProvedLine, ...] = (),
+    note: str = "",
+) -> ExerciseResult:
+    """Return the result of an exercise. Where a check with points could not be run, nothing is said of the attempt.
 
     places: the function of each check, by the check's id; "" where it asks several and passed.
-    note: what the student should know about parts of the file.
-    is_certain: whether no process ended while it was loaded; else the machine may have had its part in it.
     """
-
-    outcomes: Sequence[CheckOutcome]
-    told: Functions = field(default_factory=Functions)
-    places: Mapping[str, str] = field(default_factory=dict)
-    lines: tuple[ProvedLine, ...] = ()
-    note: str = ""
-    is_certain: bool = True
-
-    def result(self, exercise: Exercise, note: str) -> ExerciseResult:
-        """Return the result of this exercise. Where a check with points could not be run, nothing is said of the attempt.
-
-        note: what the student should know of the file that was read.
-        """
-        checks = tuple(check_result(o, o.outcome, o.evidence, self.places.get(o.id, "")) for o in self.outcomes)
-        is_graded = not any(c.outcome == "skipped" and c.max_score for c in checks)
-        told = self.told if is_graded else Functions()
-        return ExerciseResult(
-            id=exercise.id,
-            score=sum(c.score for c in checks) if is_graded else None,
-            max_score=sum(c.max_score for c in checks),
-            checks=checks,
-            diagnosis=with_start(told.diagnosis.named, exercise.hint),
-            also=told.diagnosis.also,
-            answers=told.diagnosis.answers,
-            lines=self.lines if is_graded else (),
-            note=" ".join(filter(None, (note, self.note))),
-            functions=told.functions,
-        )
-
-
-def all_ended(unattempted: Sequence[CheckOutcome], outcome: Outcome, sentence: str) -> list[CheckOutcome]:
-    """Return the outcomes where the whole attempt ended in the same way."""
-    return [replace(check, outcome=outcome, evidence=sentence) for check in unattempted]
+    checks = tuple(check_result(o, o.outcome, o.evidence, places.get(o.id, "")) for o in outcomes)
+    is_graded = not any(c.outcome == "skipped" and c.max_score for c in checks)
+    told = told if is_graded else NOTHING_TOLD
+    return ExerciseResult(
+        id=exercise.id,
+        score=sum(c.score for c in checks) if is_graded else None,
+        max_score=sum(c.max_score for c in checks),
+        checks=checks,
+        diagnosis=with_start(told.diagnosis.named, exercise.hint),
+        also=told.diagnosis.also,
+        answers=told.diagnosis.answers,
+        lines=lines if is_graded else (),
+        note=note,
+        functions=told.functions,
+    )
 
 
 class Judge:
@@ -93,10 +84,11 @@ class Judge:
     def __init__(self, course: Course, box: Box, settings: Settings) -> None:
         """Collect the checks. Raises GraderFault, BrokenReference."""
         self._course, self._box, self._settings = course, box, settings
+        self._limits = course.limits.for_worker(settings.device)
         files = [e.checks for a in course.assignments for e in self.selected(a)]
         self._checks = HiddenChecks(files, settings.device)
         self._recording = cache(current)  # each read once
-        self._verdicts: dict[tuple[str, int, str], Verdict] = {}  # by exercise, seed and text
+        self._results: dict[tuple[str, int, str], ExerciseResult] = {}  # by exercise, seed and text
         self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
         self._versions = {"python": platform.python_version(), **versions_of(RECORDED_VERSIONS)}
         self.faults: list[str] = []
@@ -118,12 +110,10 @@ class Judge:
         only: ids of exercises; empty: all. given_up: ids of those at which judges died: they are not graded.
         """
         assignment = submission.assignment
+        chosen = [e for e in self.selected(assignment) if not only or e.id in only]
         results = [
-            self._not_graded(exercise, DIED).result(exercise, "")
-            if exercise.id in given_up
-            else self.grade_exercise(submission.student, exercise, submission.folder)
-            for exercise in self.selected(assignment)
-            if not only or exercise.id in only
+            self._all_ended(e, "skipped", DIED) if e.id in given_up else self._grade_exercise(submission, e)
+            for e in chosen
         ]
         return Result(
             student=submission.student,
@@ -137,112 +127,133 @@ class Judge:
             exercises=tuple(results),
         )
 
-    def grade_exercise(self, student: str, exercise: Exercise, folder: Path) -> ExerciseResult:
-        """Grade one exercise of the submission in this folder."""
+    def _grade_exercise(self, submission: Submission, exercise: Exercise) -> ExerciseResult:
         stub = exercise.script
         untouched = code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None
         with cpu_budget():  # past which this judge is replaced, as one that died
-            source = read_exercise(folder, exercise, untouched, self._course.limits.source_kib)
-            return self.grade_attempt(student, exercise, source)
+            source = read_exercise(submission.folder, exercise, untouched, self._course.limits.source_kib)
+            return self.grade_attempt(submission.student, exercise, source)
 
     def grade_attempt(
         self, student: str, exercise: Exercise, source: AttemptSource, seed: int | None = None
     ) -> ExerciseResult:
         """Grade one attempt. seed: for its inputs, in place of the run's seed."""
         try:
-            verdict = self._judge_once(exercise, source, self._settings.seed if seed is None else seed)
+            result = self._judge_once(exercise, source, self._settings.seed if seed is None else seed)
         except CourseFault:
             raise
         except Exception as error:  # a fault of the grader in one attempt must not cost other students their results
             self.faults.append(sanitize(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
-            verdict = self._not_graded(exercise, FAILED_ITSELF)
-        result = told_of_file(verdict.result(exercise, source.note), source)
-        return result if source.missing else result.model_copy(update={"digest": source.digest[:DIGITS]})
+            result = self._all_ended(exercise, "skipped", FAILED_ITSELF)
+        note = " ".join(filter(None, (source.note, result.note)))
+        digest = "" if source.missing else source.digest[:DIGITS]
+        return told_of_file(result.model_copy(update={"note": note, "digest": digest}), source)
 
-    def _not_graded(self, exercise: Exercise, sentence: str) -> Verdict:
-        return Verdict(all_ended(self._checks.unattempted(exercise.checks), "skipped", sentence))
+    def _all_ended(
+        self, exercise: Exercise, outcome: Outcome, sentence: str, told: Functions = NOTHING_TOLD
+    ) -> ExerciseResult:
+        unattempted = self._checks.unattempted(exercise.checks)
+        return result_of(exercise, [replace(o, outcome=outcome, evidence=sentence) for o in unattempted], told)
 
-    def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> Verdict:
-        """As `_judge`; what another student has handed in word for word has the same verdict, as long as it ran well."""
+    def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> ExerciseResult:
+        """As `_judge`; what another student has handed in word for word has the same result, as long as it ran well."""
         key = (exercise.id, seed, source.digest)
-        if key not in self._verdicts:
-            verdict = self._judge(exercise, source, seed)
-            ended = any(outcome.outcome in ("timeout", "crashed", "skipped") for outcome in verdict.outcomes)
-            if ended or not verdict.is_certain:
-                return verdict  # the machine may have had its part in it
-            self._verdicts[key] = verdict
-            if len(self._verdicts) > VERDICTS:
-                del self._verdicts[next(iter(self._verdicts))]
-        return self._verdicts[key]
+        if key in self._results:
+            return self._results[key]
+        result, is_certain = self._judge(exercise, source, seed)
+        if is_certain and not any(check.outcome in ("timeout", "crashed", "skipped") for check in result.checks):
+            self._results[key] = result  # else the machine may have had its part in it
+            if len(self._results) > RESULTS:
+                del self._results[next(iter(self._results))]
+        return result
 
-    def _judge(self, exercise: Exercise, source: AttemptSource, seed: int) -> Verdict:
-        path = exercise.checks
-        unattempted = self._checks.unattempted(path)
+    def _judge(self, exercise: Exercise, source: AttemptSource, seed: int) -> tuple[ExerciseResult, bool]:
+        """Return the result of an attempt, and whether no process ended while it was loaded."""
         if source.missing:
-            return Verdict(all_ended(unattempted, "missing", f"{source.name} was not handed in."))
-        bank = load_bank(exercise)
-        unloadable = Functions(diagnosis=naming(bank.texts, "load_error"))
+            return self._all_ended(exercise, "missing", f"{source.name} was not handed in."), True
+        unloadable = Functions(diagnosis=naming(load_bank(exercise).texts, "load_error"))
         if source.problem:
-            return Verdict(all_ended(unattempted, "error", source.problem), unloadable)
-        limits = self._course.limits.for_worker(self._settings.device)
-        memory = self._memory(exercise, seed)
-        attempt = AttemptRunner(self._box, source, limits, self._settings.device, self._settings.dtype, memory)
-        try:
-            raised = attempt.load()
+            return self._all_ended(exercise, "error", source.problem, unloadable), True
+        memory, settings = self._memory(exercise, seed), self._settings
+        attempt = AttemptRunner(self._box, source, self._limits, settings.device, settings.dtype, memory)
+        # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.
+        reference = RememberingRunner(namespace_of(exercise.solution), only_values=True, memory=memory)
+        # All students get the same inputs, so that the same code earns the same points.
+        run = CheckRun(attempt, reference, settings.secret, (str(seed), exercise.id), memory, exercise.forms)
+        with closing(attempt):
+            try:
+                raised = attempt.load()
+            except AttemptEnded as end:
+                outcome: Outcome = "timeout" if end.end is End.TIMEOUT else "crashed"
+                return self._all_ended(exercise, outcome, f"While the file was imported: {end}"), True
             if raised is not None:
                 said = f"It {explain(raised)}. {cure(source.source, raised)}".rstrip()
-                return Verdict(all_ended(unattempted, "error", said), unloadable)
-            source = attempt.source
-            note = stopped_parts(source, attempt.stopped, explain)
-            # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.
-            names = namespace_of(exercise.solution)
-            reference = RememberingRunner(names, only_values=True, memory=memory)
-            # All students get the same inputs, so that the same code earns the same points.
-            parts = (str(seed), exercise.id)
-            asking = CheckRun(attempt, reference, self._settings.secret, parts, memory, exercise.forms)
+                return self._all_ended(exercise, "error", said, unloadable), True
+            outcomes = self._checks.run(exercise.checks, run)
+        is_certain = not any(part.ended for part in attempt.stopped)
+        note = stopped_parts(attempt.source, attempt.stopped, explain)
+        if are_the_cause(attempt.source, attempt.stopped, attempt.transcript):
+            return self._all_ended(exercise, "error", note, unloadable), is_certain
+        return self._told(exercise, attempt, run, outcomes, as_note(note)), is_certain
 
-            def run(runner: AttemptRunner, only: Sequence[str] = ()) -> list[CheckOutcome]:
-                return self._checks.run(path, replace(asking, attempt=runner), only)
-
-            outcomes = run(attempt)
-            is_certain = not any(part.ended for part in attempt.stopped)
-            if are_the_cause(source, attempt.stopped, attempt.transcript):
-                return Verdict(all_ended(unattempted, "error", note), unloadable, is_certain=is_certain)
-            seen, ended, dtype = list(attempt.transcript), dict(attempt.ended), attempt.dtype
-        except AttemptEnded as end:
-            outcome: Outcome = "timeout" if end.end is End.TIMEOUT else "crashed"
-            return Verdict(all_ended(unattempted, outcome, f"While the file was imported: {end}"))
-        finally:
-            attempt.close()
+    def _told(
+        self, exercise: Exercise, attempt: AttemptRunner, run: CheckRun, outcomes: Sequence[CheckOutcome], note: str
+    ) -> ExerciseResult:
+        """Return the result of checks that were run, with the line, the functions and the misconceptions."""
         self.faults += [o.fault for o in outcomes if o.fault]
-        lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, run)
-        places = places_of(outcomes, seen, ended, lambda e: agree(e.reply, reference.execute(e.call)))
-        targets = {target_of(call) for call in (*(e.call for e in seen), *ended.values())}
-        told = Functions(tuple(FunctionResult(name=name, state="right") for name in names if name in targets))
+        source, transcript, ended = attempt.source, attempt.transcript, attempt.ended
+        lines = self._lines(exercise, Failure(source, outcomes, transcript, attempt.dtype), run)
+        places = places_of(outcomes, transcript, ended, lambda e: agree(e.reply, run.reference.execute(e.call)))
+        asked = {target_of(call) for call in (*(e.call for e in transcript), *ended.values())}
+        names = (name for name in namespace_of(exercise.solution) if name in asked)
+        told = Functions(tuple(FunctionResult(name=name, state="right") for name in names))
         if any(o.outcome != "passed" for o in outcomes):
-            told = self._told(exercise, source, limits, memory) or told
-            told = replace(told, diagnosis=told.diagnosis.of_one_mistake()) if lines else told
-            failed_by = recorded.failed_by if (recorded := self._recording(exercise)) else {}
-            told = with_hidden_checks(told, outcomes, places, source.source, bank.texts, failed_by)
-        return Verdict(outcomes, told, places, lines, as_note(note), is_certain)
+            recording = self._recording(exercise)
+            if recording and self._settings.diagnoses:
+                with self._noting(f"{source.name}: what it is told"):
+                    told = self._public(exercise, source, recording, run.memory) or told
+            if lines:
+                told = replace(told, diagnosis=told.diagnosis.of_one_mistake())
+            failed_by = recording.failed_by if recording else {}
+            told = with_hidden_checks(told, outcomes, places, source.source, load_bank(exercise).texts, failed_by)
+        return result_of(exercise, outcomes, told, places, lines, note)
 
-    def _told(self, exercise: Exercise, source: AttemptSource, limits: Limits, memory: Memory) -> Functions | None:
-        """Return what the answers to public calls show; None where nothing current is recorded of them."""
-        recording = self._recording(exercise) if self._settings.diagnoses else None
-        if recording is None:
-            return None
-        with self._noting(f"{source.name}: what it is told"):
-            return ask_public_calls(recording, self._box, limits, source, exercise, memory)
-        return None
+    def _lines(self, exercise: Exercise, failure: Failure, run: CheckRun) -> tuple[ProvedLine, ...]:
+        """Return the lines where one small edit makes every check pass. Not on a GPU, where a process takes seconds to start."""
+        skipped = {o.id for o in failure.outcomes if o.outcome == "skipped"}
 
-    def _lines(
-        self, failure: Failure, limits: Limits, reference: RememberingRunner, run: RunChecks
-    ) -> tuple[ProvedLine, ...]:
-        """Return the lines where the attempt goes wrong. Not on a GPU, where a process takes seconds to start."""
+        def is_right(call: Call) -> IsRight | None:
+            right = run.reference.execute(call) if is_comparable(call) else None
+            return (lambda reply: agree(reply, right)) if right else None
+
+        def do_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
+            outcomes = self._checks.run(exercise.checks, replace(run, attempt=edited), ids)
+            if any(o.outcome == "timeout" for o in outcomes):
+                raise OutOfTime
+            return all(o.outcome == "passed" or o.id in skipped for o in outcomes)
+
         if self._settings.lines and self._settings.device == "cpu":
+            attempts = EditedAttempts(self._box, self._limits, failure, is_right, do_pass, run.memory)
             with self._noting(f"{failure.source.name}: a search for its line"):
-                return prove_lines(self._box, limits, failure, reference, run, self._settings.bounds)
+                edits = attempts.mended(self._settings.bounds)
+                return tuple(proved_line(failure.source, edit.line, edit.described) for edit in edits)
         return ()
+
+    def _public(
+        self, exercise: Exercise, source: AttemptSource, recording: Recording, memory: Memory
+    ) -> Functions | None:
+        """Return what the attempt's answers to the public calls show; None where it does not answer them.
+
+        They are put to a process of their own, which has met no hidden input and can put none into a message. So what is told
+        of its answers needs no guard.
+        """
+        for call in recording.calls:
+            memory.hold_as_it_is(call)
+        bank, attempt = load_bank(exercise), AttemptRunner(self._box, source, self._limits, memory=memory)
+        with closing(attempt), suppress(AttemptEnded):
+            if attempt.load() is None:
+                return answer_public_calls(recording, attempt, source.source, exercise, bank)
+        return None
 
     @contextmanager
     def _noting(self, what: str) -> Iterator[None]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from ..box.canary import SECONDS, CanaryReport, run_canary
-from ..box.connection import AttemptEnded
+from ..box.connection import AttemptEnded, End
 from ..box.level import Box, BoxUnavailable, Level
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Call, Load
@@ -49,7 +50,7 @@ def prove(box: Box, course: Course, device: str = "cpu") -> None:
     report = run(box, course.limits.for_worker(device), course.root, course.hidden_files())
     leaks = f"leaks here: a canary {'; '.join(report.leaks)}. Nothing was graded"
     said = leaks if report.leaks else f"cannot be proved here ({report.error})"
-    following = "make check" if "is not an answer" in report.error else "course doctor"  # the machine is not to blame
+    following = "make check" if report.end is End.BAD_REPLY else "course doctor"  # the machine is not to blame
     if report.leaks or report.error:
         raise BoxUnavailable(f"level {box.level} {said}. Next: {following}")
 
@@ -59,14 +60,12 @@ def _find_reached(box: Box, limits: Limits, root: Path, hidden: Sequence[Path]) 
     files = [*hidden, *(path for path in (root / ".course").glob("*") if path.is_file())]
     folders = sorted({root, *(path.parent for path in files)})
     paths = [*files, Path("/proc", str(os.getpid()), "environ")]
-    connection = box.attempt(limits)
+    call = Call("reached", ("\n".join(map(str, paths)), "\n".join(map(str, folders))))
     try:
-        loaded = connection.ask(Load(_SOURCE, "reach.py"), SECONDS)
-        reply = connection.ask(Call("reached", ("\n".join(map(str, paths)), "\n".join(map(str, folders)))), SECONDS)
+        with closing(box.attempt(limits)) as connection:
+            loaded, reply = (connection.ask(message, SECONDS) for message in (Load(_SOURCE, "reach.py"), call))
     except AttemptEnded as ended:
-        return CanaryReport((), f"the attempt that proves it ended early: {ended}")
-    finally:
-        connection.close()
+        return CanaryReport((), f"the attempt that proves it ended early: {ended}", ended.end)
     raised = loaded.raised or next(iter(loaded.stopped), None) or reply.raised
     if raised is not None or not reply.outputs or reply.outputs[0].tensor is None:
         return CanaryReport((), f"the attempt that proves it did not answer: {raised}")

@@ -22,20 +22,18 @@ from ..box.worker.messages import Call
 from ..checks.explain import is_left_open, says_unwritten
 from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange, target_of
-from ..diagnosis.agree import agree, is_comparable
 from ..lines.candidates import candidates
 from ..lines.code_parts import Edit
 from ..lines.find_lines import Bounds, OutOfTime, find_lines
-from ..result import CheckResult, ProvedLine
-from ..submission import AttemptSource, proved_line
+from ..result import CheckResult
+from ..submission import AttemptSource
 from ..submission.unwritten import is_unwritten
 from .attempt_runner import AttemptRunner
-from .memory import Memory, RememberingRunner
+from .memory import Memory
 
 ASKED = 8  # of the calls that went wrong, the most that an edited attempt is asked at a look
 _SEARCHED = ("passed", "failed", "error", "skipped")  # how checks end where it makes sense to search
 IsRight = Callable[[Reply], bool]
-RunChecks = Callable[[AttemptRunner, Sequence[str]], list[CheckOutcome]]  # of all checks, or of those with these ids
 
 
 @dataclass(frozen=True)
@@ -153,28 +151,3 @@ class EditedAttempts:
         if (left := self._deadline - time.monotonic()) <= 0:
             raise OutOfTime
         return left
-
-
-def prove_lines(
-    box: Box, limits: Limits, failure: Failure, reference: RememberingRunner, run_checks: RunChecks, bounds: Bounds
-) -> tuple[ProvedLine, ...]:
-    """Return the lines where one small edit makes every check pass; empty where there are none, or too many.
-
-    Nothing is tried for an attempt that ended before its time, or in which something is not written yet.
-    """
-    skipped = {o.id for o in failure.outcomes if o.outcome == "skipped"}
-
-    def is_right(call: Call) -> IsRight | None:
-        if not is_comparable(call):
-            return None
-        right = reference.execute(call)
-        return lambda reply: agree(reply, right)
-
-    def do_pass(attempt: AttemptRunner, ids: Sequence[str]) -> bool:
-        outcomes = run_checks(attempt, ids)
-        if any(o.outcome == "timeout" for o in outcomes):
-            raise OutOfTime
-        return all(o.outcome == "passed" or o.id in skipped for o in outcomes)
-
-    edits = EditedAttempts(box, limits, failure, is_right, do_pass, reference.memory).mended(bounds)
-    return tuple(proved_line(failure.source, edit.line, edit.described) for edit in edits)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from ..box.connection import AttemptEnded, End
+from ..checks.explain import describe_exception
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.sanitize import sanitize
@@ -27,8 +28,9 @@ from ..submission.standing import INTERFACE
 from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .attempt_runner import AttemptRunner
 from .axes import Signatures
-from .cures import in_another_order
-from .function_results import Functions, arguments_due, describe_exception, evidence_of, functions_of
+from .function_results import Functions, arguments_due, evidence_of, functions_of
+from .function_states import in_another_order
+from .public_answers import Answers
 
 Attempt = AttemptRunner | LocalRecordingRunner
 
@@ -39,17 +41,17 @@ def answer_public_calls(
     source: str | None,
     exercise: Exercise | None = None,
     bank: Bank | None = None,
-    *,
-    is_wrong: bool = False,
 ) -> Functions:
     """Return the results of the visible checks, the state of each function, and what is named.
 
-    Where a visible check fails, all public calls are put. source, exercise: None where they are not at hand. bank: the mutants,
-    in grading. is_wrong: whether a hidden check failed: then a mistake is looked for, though every visible check passes.
+    Where a visible check fails, all public calls are put. source, exercise: None where they are not at hand.
+    bank: the mutants, in grading, where a hidden check has failed: then a mistake is looked for, though every visible check
+    passes, and no exception's message is told.
     """
+    text, is_graded = source or "", bank is not None
     if isinstance(attempt, AttemptRunner):
         early = [i for c in sorted(recording.visible, key=lambda c: c.layer) if not c.is_last for i in c.asked]
-        rest = [i for check in recording.checks for i in check.calls] if is_wrong else []
+        rest = [i for check in recording.checks for i in check.calls] if is_graded else []
         attempt.ask_ahead([recording.calls[i] for i in dict.fromkeys([*early, *rest])])
     signatures = {name: exercise.signatures(name) for name in exercise.shapes} if exercise else {}
     seen: dict[int, Observed] = {}
@@ -58,20 +60,19 @@ def answer_public_calls(
     diagnosis = Diagnosis()
     if source is not None and "passed" not in outcomes and is_unwritten(source):
         diagnosis = naming(recording.words, UNTOUCHED)
-    elif is_wrong or outcomes - {"passed"}:
+    elif is_graded or outcomes - {"passed"}:
         with contextlib.suppress(AttemptEnded):  # the calls that decide no visible check: a diagnosis has more to go by
             for index in (i for check in recording.checks for i in check.calls if i not in seen):
                 seen[index] = see(recording, index, attempt)
-        by_name = _right_by_name(recording, attempt, seen, source or "", signatures)
-        diagnosis = diagnose(recording, {**seen, **by_name}, source or "", bank)
+        by_name = _right_by_name(attempt, seen, text, signatures)
+        diagnosis = diagnose(recording, {**seen, **by_name}, text, bank)
         if by_name:
-            first = named(recording.words, INTERFACE)
-            diagnosis = replace(diagnosis, named=(first, *diagnosis.named))
+            diagnosis = replace(diagnosis, named=(named(recording.words, INTERFACE), *diagnosis.named))
     asked_in_single = attempt.in_single if isinstance(attempt, AttemptRunner) else frozenset[int]()
     in_single = {i for i in seen if id(recording.calls[i]) in asked_in_single}
     results = sorted(checks, key=lambda check: check.outcome == "passed")
-    describe = partial(describe_exception, is_shown=not is_wrong)
-    return functions_of(recording, seen, results, diagnosis, source or "", in_single, signatures, describe)
+    describe = partial(describe_exception, is_shown=not is_graded)
+    return functions_of(Answers(recording, seen, in_single, text, signatures, describe), results, diagnosis)
 
 
 def visible_results(
@@ -109,7 +110,7 @@ def _check(recording: Recording, check: PublicCheck, attempt: Attempt, seen: dic
 
 
 def _right_by_name(
-    recording: Recording, attempt: Attempt, seen: Mapping[int, Observed], source: str, signatures: Signatures
+    attempt: Attempt, seen: Mapping[int, Observed], source: str, signatures: Signatures
 ) -> dict[int, Observed]:
     """Return the calls of functions that take their arguments in another order, and are right where they are passed by name."""
     found: dict[int, Observed] = {}

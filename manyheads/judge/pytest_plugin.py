@@ -18,7 +18,7 @@ from ..checks.local import namespace_of
 from ..course import find_course, load_course
 from ..submission import read_attempt
 from .attempt_runner import AttemptRunner
-from .run_checks import CheckRun, check_of, is_for_another_device, register_mark, run_checks
+from .run_checks import CheckRun, check_of, is_for_another_device, pytest_configure, run_checks
 
 __all__ = ["attempt", "draw", "hidden_box", "pytest_addoption", "pytest_collection_modifyitems"]
 __all__ += ["pytest_configure", "pytest_pyfunc_call", "reference"]
@@ -30,11 +30,6 @@ _run = secrets.token_bytes(16)
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option --attempt."""
     parser.addoption("--attempt", metavar="FILE_OR_FOLDER", help="the attempt, or a submission's folder, to check")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark of `check`."""
-    register_mark(config)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -167,7 +167,7 @@ class Record:
 
     def holds(self, submission: Submission, exercise: Exercise, key: str, result: ExerciseResult | None) -> bool:
         """Return whether the journal has this result as that of the attempt with this key."""
-        noted = self.noted.get(_name(submission), {}).get(exercise.id)
+        noted = self.noted.get(f"{submission.student}/{submission.assignment.id}", {}).get(exercise.id)
         return noted is not None and result is not None and noted == self.keys.of_result(key, exercise, result)
 
     def note(self, submission: Submission, keys: Mapping[str, str], result: Result) -> None:
@@ -178,7 +178,7 @@ class Record:
         graded = {each.id: each for each in result.exercises if each.is_graded and each.id in keys}
         exercises = (exercise for exercise in submission.assignment.exercises if exercise.id in graded)
         noted = {e.id: self.keys.of_result(keys[e.id], e, graded[e.id]) for e in exercises}
-        append(self.folder / JOURNAL, [_name(submission), noted])
+        append(self.folder / JOURNAL, [f"{submission.student}/{submission.assignment.id}", noted])
 
     def _write(
         self, submission: Submission, result: Result, before: Result | None, kept: Collection[str] | None = None
@@ -204,10 +204,6 @@ class Record:
 
     def _path(self, submission: Submission) -> Path:
         return result_path(self.folder, submission.student, submission.assignment.id)
-
-
-def _name(submission: Submission) -> str:
-    return f"{submission.student}/{submission.assignment.id}"
 
 
 class ChangedPoints(NamedTuple):

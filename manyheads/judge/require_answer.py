@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import cycle, product
 from typing import Any
 
@@ -28,7 +29,7 @@ from torch import Tensor
 from ..box.worker.answers import Output, Reply
 from ..box.worker.form import OPAQUE
 from ..box.worker.messages import Build, Call
-from ..checks.answer import TABLES, Answer, answers_of
+from ..checks.answer import TABLES, Answer, answers_of, has_numbers, numbers_of
 from ..checks.asserts import NONE, TOLERANCE, assert_finite, assert_shape, difference, expect, label
 from ..checks.implementation import Implementation, Runner
 from ..checks.outcome import AttemptRaised, CheckFailed
@@ -42,7 +43,7 @@ RIGHT = 1e-6  # of it: so near to the right answer nobody comes by chance, or wh
 FEW = 100  # numbers: of so few, one that chance changes is enough, and whether they are like the right ones is chance
 RELATED = 25.0  # by so much noise is like the right answer once in a million times, however large both are
 BY_CHANCE = 0.7  # of what other numbers change: by more the same call, asked again, changes noise alone
-HUGE, INFINITE = 1e6, 1e3  # from HUGE on a number is as good as infinite: it hides a score, and its size says nothing
+INFINITE = 1e3  # stands for what is infinite: it hides a score, and its size says nothing
 SMALLER = 0.75  # the other numbers are the first ones, moved and so much smaller: they stay within what a check draws
 TRIED = 8  # calls of a function, until the reference's answers to four like one of them tell
 COPY, MOVED = "copy", "moved"  # an argument as it is; its numbers in other places, or some of them
@@ -93,14 +94,13 @@ def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
     found: list[set[str]] = []
     for call in calls:
         outputs = reference.execute(call).outputs
-        if not outputs:  # a call that only builds has no form of several parts
-            continue
-        if call.form.is_leaf:
+        if outputs and call.form.is_leaf:
             return (frozenset({outputs[0].kind}),)
-        found = found or [set() for _ in range(call.form.count)]
+        if outputs:  # a call that only builds has no form of several parts
+            found = found or [set() for _ in range(call.form.count)]
         for kinds, output in zip(cycle(found), outputs, strict=False):
             kinds.add(output.kind)
-    return tuple(map(frozenset, found)) if any(found) else None
+    return tuple(map(frozenset, found)) if found else None
 
 
 def _of_another_kind(exchange: Exchange, wanted: Kinds) -> CheckFailed | None:
@@ -126,8 +126,8 @@ def _table_of_another_kind(exchange: Exchange, reference: Runner) -> CheckFailed
 
 
 def _parts(call: Call, mine: Reply, right: Reply) -> Iterator[tuple[Output, Output, str]]:
-    for got, wanted, answer in zip(mine.outputs, right.outputs, answers_of(call, mine), strict=False):
-        yield got, wanted, answer.label
+    labels = (answer.label for answer in answers_of(call, mine))
+    return zip(mine.outputs, right.outputs, labels, strict=False)
 
 
 def _not_finite(exchange: Exchange, reference: Runner) -> CheckFailed | None:
@@ -192,22 +192,25 @@ class Asked:
     right: tuple[Reply, ...]
     answers: tuple[tuple[Reply, Reply], ...]
 
-    @property
+    @cached_property
+    def rows(self) -> list[Tensor]:
+        """The reference's numbers."""
+        return [numbers_of(each) for each in self.right]
+
+    @cached_property
+    def has_numbers(self) -> bool:
+        """Whether there are four, and the reference's numbers are larger than what rounding leaves."""
+        return len(self.calls) > 1 and any(bool((row.abs() > ROUNDING).any()) for row in self.rows)
+
+    @cached_property
     def compares(self) -> bool:
         """Whether the reference compares numbers, so that its answers do not add up."""
-        return len(self.calls) > 1 and not self.is_rounding and not _add_up([*map(numbers_of, self.right)], MUCH)
+        return self.has_numbers and not _add_up(self.rows, MUCH)
 
-    @property
+    @cached_property
     def tells(self) -> bool:
         """Whether the reference's answer goes by the numbers, and is no copy of them."""
-        if len(self.calls) == 1 or self.is_rounding:
-            return False
-        return difference(numbers_of(self.right[1]), numbers_of(self.right[0])) > MUCH and self.kind != COPY
-
-    @property
-    def is_rounding(self) -> bool:
-        """Whether the reference's numbers are as small as what rounding leaves."""
-        return all(bool((numbers_of(each).abs() <= ROUNDING).all()) for each in self.right)
+        return self.has_numbers and difference(self.rows[1], self.rows[0]) > MUCH and self.kind != COPY
 
     @property
     def is_drawn(self) -> bool:
@@ -219,16 +222,17 @@ class Asked:
         """In which way the right answer is a copy of an argument."""
         return _copied(self.right[0], self.calls[0])[0]
 
-    @property
+    @cached_property
     def is_right(self) -> bool:
         """Whether the attempt's answers are the reference's, where these tell: one number throughout may be anybody's."""
+        if len(self.calls) > 1 and not self.compares and not self.tells:
+            return False
         rows = [numbers_of(right) for _, right in self.answers]
         is_constant = all(row.numel() > 1 and row.unique().numel() == 1 for row in rows)
-        is_same = all(
-            _shapes(mine) == _shapes(right) and difference(numbers_of(mine), numbers_of(right)) <= RIGHT
-            for mine, right in self.answers
+        return not is_constant and all(
+            _shapes(mine) == _shapes(right) and difference(numbers_of(mine), row) <= RIGHT
+            for (mine, right), row in zip(self.answers, rows, strict=True)
         )
-        return is_same and not is_constant and (len(self.calls) == 1 or self.compares or self.tells)
 
 
 def asked_of(exchanges: Sequence[Exchange], reference: Runner) -> Asked | None:
@@ -238,8 +242,8 @@ def asked_of(exchanges: Sequence[Exchange], reference: Runner) -> Asked | None:
         alone: dict[str, Any] = dict.fromkeys(("second", "watch", "memory"), False)
         alone |= {"cotangent": None, "most_operations": None, "runs": 1}
         calls = _four_like(replace(exchange.call, **alone))
-        right = tuple(reply for call in calls if has_numbers(reply := reference.execute(call)))
-        if len(right) == len(calls) and len({numbers_of(each).shape for each in right}) == 1:
+        right = tuple(map(reference.execute, calls))
+        if all(map(has_numbers, right)) and len({numbers_of(each).shape for each in right}) == 1:
             tried.append(Asked(calls, right, ((exchange.reply, right[0]),)))
             if (tried[-1].compares and tried[-1].is_right) or len(tried) == TRIED:
                 break
@@ -266,20 +270,25 @@ def expect_something(attempt: Implementation, target: str, asked: Asked | None) 
     if len(mine) == 1:
         _expect_to_go_by_sizes(target, asked)
     elif asked.compares or asked.tells:
-        kind, copied = _copied(answers[0].reply, asked.calls[0])
-        adds_up = _add_up(mine, TOLERANCE) and (asked.is_drawn or not asked.compares)
-        is_copy = kind == COPY or (kind == MOVED and adds_up)  # else some are chosen by their size
-        expect(not is_copy or kind == asked.kind, f"{target} {copied}")
-        is_same = difference(mine[0], mine[1], max(1e-30, float(mine[0].abs().max()))) <= TOLERANCE
-        expect(not is_same, f"{target} gives {_in_words(mine[0])}, whatever it is given")
+        _expect_to_go_by_numbers(attempt, target, asked, answers[0].reply, mine)
+
+
+def _expect_to_go_by_numbers(
+    attempt: Implementation, target: str, asked: Asked, first: Reply, mine: Sequence[Tensor]
+) -> None:
+    """Of a function that is given numbers: its answers change with them, are no copy, and do not add up."""
+    kind, copied = _copied(first, asked.calls[0])
+    adds_up = _add_up(mine, TOLERANCE) and (asked.is_drawn or not asked.compares)
+    is_copy = kind == COPY or (kind == MOVED and adds_up)  # else some are chosen by their size
+    expect(not is_copy or kind == asked.kind, f"{target} {copied}")
+    is_same = difference(mine[0], mine[1], max(1e-30, float(mine[0].abs().max()))) <= TOLERANCE
+    expect(not is_same, f"{target} gives {_in_words(mine[0])}, whatever it is given")
+    has_nan = any(out.tensor is not None and bool(out.tensor.isnan().any()) for out in first.outputs)
+    if asked.compares and adds_up and not has_nan and not _goes_number_by_number(attempt, asked.calls[0], mine[0]):
         told = "compares nothing: each number that it is given adds the same to its answer, whatever the others are"
-        has_nan = any(out.tensor is not None and bool(out.tensor.isnan().any()) for out in answers[0].reply.outputs)
-        is_sum = asked.compares and adds_up and not has_nan
-        is_sum = is_sum and not _goes_number_by_number(attempt, asked.calls[0], mine[0])
-        if is_sum:
-            failed = CheckFailed(f"{target} {told}")
-            failed.unmet = True
-            raise failed
+        failed = CheckFailed(f"{target} {told}")
+        failed.unmet = True
+        raise failed
 
 
 def _expect_to_go_by_sizes(target: str, asked: Asked) -> None:
@@ -313,19 +322,6 @@ def _goes_number_by_number(attempt: Implementation, call: Call, answer: Tensor) 
     changed = attempt.ask(call.map(change))
     changed.must_return()
     return 0 < int((numbers_of(changed.reply) != answer).sum()) <= len(_numbers_given(call))
-
-
-def has_numbers(reply: Reply) -> bool:
-    """Return whether a finite number came: on the meta device there is none."""
-    tensors = [out.tensor for out in reply.outputs if out.tensor is not None]
-    return reply.raised is None and any(bool(tensor.isfinite().any()) for tensor in tensors)
-
-
-def numbers_of(reply: Reply, infinite: float = 0.0) -> Tensor:
-    """Return all numbers of an answer in one row. infinite: what stands for each that is infinite or NaN."""
-    rows = [out.tensor.detach().double().flatten() for out in reply.outputs if out.tensor is not None]
-    row = torch.cat(rows) + 0.0  # no number is −0
-    return torch.where(row.abs() < HUGE, row, infinite) if row.numel() > 1 else row
 
 
 def _shapes(reply: Reply) -> list[torch.Size]:

@@ -11,6 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from ..box.connection import AttemptEnded, End
 from ..box.worker.answers import Reply
 from ..box.worker.form import Form
 from ..box.worker.messages import Call
+from ..checks.answer import has_numbers
 from ..checks.draw import Draw, Drawn, input_seed
 from ..checks.explain import explain
 from ..checks.implementation import Implementation, LocalRunner, Runner
@@ -34,12 +36,11 @@ from ..course import Course, Exercise
 from ..errors import CourseFault
 from .memory import Memory, RememberingRunner, Step
 from .process_ties import cpu_budget
-from .require_answer import asked_of, compare_with_reference, expect_something, has_numbers, unanswered
+from .require_answer import asked_of, compare_with_reference, expect_something, unanswered
 from .withhold import withhold
 
 FIXTURES = ("attempt", "reference", "draw")
 CONDITIONS = "COUNTS_IF"  # the name of a file's conditions
-COUNTS = "counts"  # what a condition of the course's asks is called so
 _OPTIONS = (
     "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p no:cacheprovider -p no:terminal "
     "-p no:faulthandler -p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:junitxml "
@@ -69,6 +70,10 @@ class CheckRun:
     forms: Mapping[str, Form] = field(default_factory=dict)
     drawn: list[Drawn] | None = None
 
+    def asked_by(self, check: str) -> list[Exchange]:
+        """Return what the check with this id has asked the attempt."""
+        return [exchange for exchange in self.attempt.transcript if exchange.check == check]
+
 
 @dataclass(frozen=True)
 class Check:
@@ -78,6 +83,7 @@ class Check:
     fixtures: the FIXTURES that the function takes. parameters: its other arguments, by name.
     unattempted: its outcome before an attempt is judged.
     conditions: by function, a check of which the checks that ask it count only if it passes, too.
+    needs_answers: whether it passes only where each function that it asks has answered.
     """
 
     name: str
@@ -86,6 +92,7 @@ class Check:
     unattempted: CheckOutcome
     parameters: Mapping[str, object] = field(default_factory=dict)
     conditions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    needs_answers: bool = True
 
     @property
     def id(self) -> str:
@@ -105,8 +112,11 @@ class Check:
             return error
         return None
 
-
-JudgeEnd = Callable[[Check, BaseException | None], CheckOutcome]
+    def judged(self, error: BaseException | None, run: CheckRun) -> CheckOutcome:
+        """Return the outcome of the check that ended with this exception, None if it passed."""
+        if self.needs_answers and (error is None or type(error) is CheckFailed):
+            error = unanswered(run.asked_by(self.id), run.reference, error)
+        return outcome_of(self.unattempted, error, run)
 
 
 def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, list[Check]]:
@@ -129,16 +139,20 @@ def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, lis
     return {file: collector.found.get(file, []) for file in files}
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark of `check` with pytest."""
+    config.addinivalue_line("markers", "hidden_check(mark): points, layer and hint of a hidden check")
+
+
 class _Collector:
     """A pytest plugin that converts what is collected to Checks."""
+
+    pytest_configure = staticmethod(pytest_configure)
 
     def __init__(self, device: str) -> None:
         self._device = device
         self.found: dict[Path, list[Check]] = {}
         self.problem = ""
-
-    def pytest_configure(self, config: pytest.Config) -> None:
-        register_mark(config)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed and not self.problem:
@@ -150,11 +164,6 @@ class _Collector:
                 self.found.setdefault(item.path, []).append(check_of(item))
             except pytest.UsageError as error:
                 self.problem = self.problem or str(error)
-
-
-def register_mark(config: pytest.Config) -> None:
-    """Register the mark of `check` with pytest."""
-    config.addinivalue_line("markers", "hidden_check(mark): points, layer and hint of a hidden check")
 
 
 def is_for_another_device(item: pytest.Item, device: str) -> bool:
@@ -253,21 +262,11 @@ def run_checks(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
 
     A check passes only on answers, and on those of functions that say something.
     """
-
-    def judged(check: Check, error: BaseException | None) -> CheckOutcome:
-        if error is None or type(error) is CheckFailed:
-            error = unanswered(_asked_by(check.id, run), run.reference, error)
-        return outcome_of(check.unattempted, error, run)
-
-    outcomes = run_concurrently(checks, run, judged)
-    outcomes = _of_what_says_something(outcomes, checks[0].conditions if checks else {}, run)
+    outcomes = run_concurrently(checks, run)
+    outcomes = _without_what_says_nothing(outcomes, checks[0].conditions if checks else {}, run)
     order = {check.id: place for place, check in enumerate(checks)}
     run.attempt.transcript.sort(key=lambda exchange: order.get(exchange.check, -1))
     return outcomes
-
-
-def _asked_by(check: str, run: CheckRun) -> list[Exchange]:
-    return [exchange for exchange in run.attempt.transcript if exchange.check == check]
 
 
 def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) -> CheckOutcome:
@@ -278,23 +277,23 @@ def outcome_of(check: CheckOutcome, error: BaseException | None, run: CheckRun) 
     if error is None:
         return replace(check, outcome="passed")
     if isinstance(error, AttemptRaised):
-        evidence = ". ".join(filter(None, (explain(error.raised), error.due)))
-        return replace(check, outcome="error", evidence=evidence, raised=error.raised, place=error.place)
+        seen = ". ".join(filter(None, (explain(error.raised), error.due)))
+        return replace(check, outcome="error", evidence=seen, raised=error.raised, place=error.place)
     if isinstance(error, CheckFailed):
-        evidence = withhold(str(error), _asked_by(check.id, run), error.expected)
-        about: dict[str, Any] = {name: getattr(error, name) for name in ("suspect", "place", "unmet")}
-        return replace(check, outcome="failed", evidence=evidence, **about)
+        seen = withhold(str(error), run.asked_by(check.id), error.expected)
+        check = replace(check, suspect=error.suspect, place=error.place, unmet=check.unmet or error.unmet)
+        return replace(check, outcome="failed", evidence=seen)
     if isinstance(error, AttemptEnded):
         return replace(check, outcome="timeout" if error.end is End.TIMEOUT else "crashed", evidence=str(error))
     if isinstance(error, pytest.skip.Exception):
         return replace(check, outcome="skipped", evidence=str(error))
-    if differs := compare_with_reference(_asked_by(check.id, run), run.reference):
+    if differs := compare_with_reference(run.asked_by(check.id), run.reference):
         return outcome_of(check, differs, run)
     fault = f"{check.id}: {type(error).__name__}: {error}"
     return replace(check, outcome="skipped", evidence=FAILED_ITSELF, fault=fault)
 
 
-def _of_what_says_something(
+def _without_what_says_nothing(
     outcomes: Sequence[CheckOutcome], conditions: Mapping[str, Callable[..., Any]], run: CheckRun
 ) -> list[CheckOutcome]:
     """Return the outcomes, without the passes of checks that ask a function which says nothing.
@@ -302,49 +301,54 @@ def _of_what_says_something(
     What the attempt is asked in addition does not stand in its transcript.
     """
     transcript = [*run.attempt.transcript]
-    asked: dict[str, list[str]] = {outcome.id: [] for outcome in outcomes if outcome.outcome == "passed"}
-    for exchange in transcript:
-        if exchange.check in asked:
-            asked[exchange.check].append(target_of(exchange.call))
-    targets = dict.fromkeys(target for each in asked.values() for target in each)
-    demands = [each for target in targets for each in _demands(target, conditions.get(target), run)]
+    passed = [outcome.id for outcome in outcomes if outcome.outcome == "passed"]
+    asked = {check: [target_of(exchange.call) for exchange in run.asked_by(check)] for check in passed}
+    demands = [
+        (target, demand)
+        for target in dict.fromkeys(chain.from_iterable(asked.values()))
+        for demand in _demands(target, conditions.get(target), run)
+    ]
     # Which calls these are depends on the attempt's answers, so what they come to is remembered by nobody.
-    again = replace(run, memory=Memory())
-    ends = run_concurrently(demands, again, lambda demand, error: outcome_of(demand.unattempted, error, run))
+    ends = run_concurrently([demand for _, demand in demands], replace(run, memory=Memory()))
     run.attempt.transcript[:] = transcript
-    failed = {end.title: end for end in reversed(ends) if end.outcome != "passed"}
-    why = {check: failed[target] for check, each in asked.items() for target in reversed(each) if target in failed}
-    told: dict[str, dict[str, Any]] = {
-        check: {name: getattr(w, name) for name in ("outcome", "evidence", "fault")}
-        | {"place": w.title, "unmet": w.unmet or w.id.endswith(COUNTS)}
-        for check, w in why.items()
-    }
-    return [replace(outcome, **told.get(outcome.id, {})) for outcome in outcomes]
+    unmet: dict[str, CheckOutcome] = {}  # by function, the first demand that it does not meet
+    for (target, _), end in zip(demands, ends, strict=True):
+        if end.outcome != "passed":
+            unmet.setdefault(target, end)
+
+    def held_to(outcome: CheckOutcome) -> CheckOutcome:
+        place = next((target for target in asked.get(outcome.id, ()) if target in unmet), "")
+        if not place:
+            return outcome
+        end = unmet[place]
+        return replace(
+            outcome, outcome=end.outcome, evidence=end.evidence, fault=end.fault, place=place, unmet=end.unmet
+        )
+
+    return list(map(held_to, outcomes))
 
 
 def _demands(target: str, condition: Callable[..., Any] | None, run: CheckRun) -> Iterator[Check]:
-    """Yield what is demanded of a function, as checks with its name for a title, unless it is right where this could be seen."""
+    """Yield what is demanded of a function, as checks, unless it is right where this could be seen."""
     exchanges = [exchange for exchange in run.attempt.transcript if target_of(exchange.call) == target]
     asked = asked_of(exchanges, run.reference)
     if asked is None and not any(has_numbers(run.reference.execute(exchange.call)) for exchange in exchanges):
         return  # nobody gives any
-
-    def demand(what: str, function: Callable[..., Any], *fixtures: str, **given: object) -> Check:
-        name = f"{target} {what}"
-        return Check(name, function, fixtures, CheckOutcome(name, target, Layer.FINITE, 0.0, ""), given)
-
     if asked is None or not asked.is_right:
-        yield demand("says something", expect_something, "attempt", target=target, asked=asked)
+        name = f"{target} says something"
+        unattempted = CheckOutcome(name, name, Layer.FINITE, 0.0, "")
+        yield Check(
+            name, expect_something, ("attempt",), unattempted, {"target": target, "asked": asked}, needs_answers=False
+        )
     if condition and asked and asked.is_drawn and not asked.is_right:
-        yield demand(COUNTS, condition, "attempt", "draw")
+        name = f"{target} counts"
+        unattempted = CheckOutcome(name, name, Layer.FINITE, 0.0, "", unmet=True)
+        yield Check(name, condition, ("attempt", "draw"), unattempted, needs_answers=False)
 
 
-def run_concurrently(checks: Sequence[Check], run: CheckRun, judge_end: JudgeEnd) -> list[CheckOutcome]:
-    """Return the outcome of each check, in the order of the checks.
-
-    judge_end: the outcome of a check that ended with this exception, None if it passed.
-    """
-    started = [_Running(check, run, judge_end) for check in checks]
+def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[CheckOutcome]:
+    """Return the outcome of each check, in the order of the checks."""
+    started = [_Running(check, run) for check in checks]
     while asking := [(each, call) for each in started if isinstance(call := each.made(), Call)]:
         answers = run.attempt.execute_all([Question(each.check.id, call) for each, call in asking])
         for (each, _), answer in zip(asking, answers, strict=True):
@@ -355,9 +359,8 @@ def run_concurrently(checks: Sequence[Check], run: CheckRun, judge_end: JudgeEnd
 class _Running:
     """One check: where it stands, and its function, which is run only where nobody knows what it does next."""
 
-    def __init__(self, check: Check, run: CheckRun, judge_end: JudgeEnd) -> None:
-        self.check = check
-        self._run, self._judge_end = run, judge_end
+    def __init__(self, check: Check, run: CheckRun) -> None:
+        self.check, self._run = check, run
         self._step = run.memory.first(check.id)
         self._unseen: list[Reply] = []  # replies that the function has not got
         self._function = greenlet(check.call)
@@ -389,7 +392,7 @@ class _Running:
         return made
 
     def _note(self, made: Call | BaseException | None) -> None:
-        noted = made if isinstance(made, Call) else self._judge_end(self.check, made)
+        noted = made if isinstance(made, Call) else self.check.judged(made, self._run)
         self._step = self._run.memory.note(self._step, noted)
 
 

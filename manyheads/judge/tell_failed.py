@@ -1,54 +1,24 @@
-"""What is told of an attempt that failed hidden checks: what its answers to public calls show, as at home, and what those checks prove."""
+"""What hidden checks show of an attempt beside its answers to public calls: where each failed, and what it proves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ..box.connection import AttemptEnded
-from ..box.level import Box
-from ..box.worker.limits import Limits
 from ..box.worker.messages import Call
 from ..checks.outcome import CheckOutcome
 from ..checks.sanitize import sanitize
 from ..checks.transcript import Exchange, target_of
-from ..course import Exercise
 from ..diagnosis.agree import asks_for_a_gpu, is_comparable
-from ..diagnosis.bank import load_bank
 from ..diagnosis.diagnosis import AllWords, Diagnosis, named
 from ..diagnosis.guards import REFUSES, UNDIVIDED
 from ..diagnosis.proofs import can_cause
-from ..diagnosis.recording import Recording
 from ..result import FunctionResult
-from ..submission import AttemptSource
 from ..submission.unwritten import UNTOUCHED
-from .attempt_runner import AttemptRunner
-from .function_results import FINE, Functions, uses
-from .memory import Memory
-from .public_checks import answer_public_calls
+from .function_results import Functions
+from .function_states import FINE, uses
 
 IsRight = Callable[[Exchange], bool]
-
-
-def ask_public_calls(
-    recording: Recording, box: Box, limits: Limits, source: AttemptSource, exercise: Exercise, memory: Memory
-) -> Functions | None:
-    """Return what the attempt's answers to the public calls show; None where it does not answer them.
-
-    They are put to a process of their own, which has met no hidden input and can put none into a message. So what is told
-    of its answers needs no guard.
-    """
-    for call in recording.calls:
-        memory.hold_as_it_is(call)
-    attempt = AttemptRunner(box, source, limits, memory=memory)
-    try:
-        if attempt.load() is not None:
-            return None
-        return answer_public_calls(recording, attempt, source.source, exercise, load_bank(exercise), is_wrong=True)
-    except AttemptEnded:
-        return None
-    finally:
-        attempt.close()
 
 
 def places_of(
@@ -98,13 +68,11 @@ def with_hidden_checks(
     itself stands with the others; beside them, where it can not be why the checks fail.
     """
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
-    first: dict[str, CheckOutcome] = {}
-    for outcome in failed:
-        first.setdefault(places.get(outcome.id, ""), outcome)
-    functions: list[FunctionResult] = []
+    first = {places.get(o.id, ""): o for o in reversed(failed)}
+    functions: dict[str, FunctionResult] = {}
     for each in told.functions:
         if each.name in first and each.state in FINE:
-            others = [o.name for o in functions if o.state not in FINE and o.name in uses(source, each.name)]
+            others = [o.name for o in functions.values() if o.state not in FINE and o.name in uses(source, each.name)]
             each = FunctionResult(
                 name=each.name,
                 state="waiting" if others else "wrong",
@@ -112,32 +80,27 @@ def with_hidden_checks(
                 check=first[each.name].title,
                 evidence=sanitize(first[each.name].evidence),
             )
-        functions.append(each)
-    written = {each.name for each in functions if each.state not in ("unwritten", "undefined")}
-    proofs = [o for o in failed if places.get(o.id, "") in written]  # a stub does nothing that it should not
-    diagnosis = _with_suspects(told.diagnosis, failed, proofs, places, words, failed_by)
-    return replace(told, functions=tuple(functions), diagnosis=diagnosis)
+        functions[each.name] = each
+    # A stub does nothing that it should not.
+    written = {name for name, each in functions.items() if each.state not in ("unwritten", "undefined")}
+    proven: dict[str, str] = {}
+    for outcome in failed:
+        if (place := places.get(outcome.id, "")) in written and _is_news(outcome, told.diagnosis, failed_by):
+            proven.setdefault(outcome.suspect, place)
+    new = tuple(named(words, id_).model_copy(update={"function": place}) for id_, place in proven.items())
+    diagnosis, unexplained = told.diagnosis, {o.id for o in failed if not o.suspect}
+    if diagnosis.named or can_cause([*proven], unexplained, {o.id for o in failed}, lambda: failed_by):
+        both = sorted((*diagnosis.named, *new), key=lambda d: d.id == UNTOUCHED)
+        diagnosis = replace(diagnosis, named=tuple(both))
+    else:
+        diagnosis = replace(diagnosis, also=(*diagnosis.also, *new))
+    return replace(told, functions=tuple(functions.values()), diagnosis=diagnosis)
 
 
-def _with_suspects(
-    diagnosis: Diagnosis,
-    failed: Sequence[CheckOutcome],
-    proofs: Sequence[CheckOutcome],
-    places: Mapping[str, str],
-    words: AllWords,
-    failed_by: Mapping[str, list[frozenset[str]]],
-) -> Diagnosis:
-    """Return the diagnosis with the misconceptions that failed checks prove, but for those that follow from what is named."""
+def _is_news(outcome: CheckOutcome, diagnosis: Diagnosis, failed_by: Mapping[str, list[frozenset[str]]]) -> bool:
+    """Return whether a failed check proves a misconception that does not follow from what is named."""
     known = {id_ for each in diagnosis.every for id_ in (each.id, *each.alternatives)}
     if REFUSES in known:
         known.add(UNDIVIDED)  # the same guard, seen from the other side
-    follows = {check for each in diagnosis.named for checks in failed_by.get(each.id, ()) for check in checks}
-    proven: dict[str, str] = {}
-    for outcome in proofs:
-        if outcome.suspect and outcome.suspect not in known and outcome.id not in follows:
-            proven.setdefault(outcome.suspect, places.get(outcome.id, ""))
-    new = tuple(named(words, id_).model_copy(update={"function": place}) for id_, place in proven.items())
-    unexplained = {o.id for o in failed if not o.suspect}
-    if diagnosis.named or can_cause([*proven], unexplained, {o.id for o in failed}, lambda: failed_by):
-        return replace(diagnosis, named=tuple(sorted((*diagnosis.named, *new), key=lambda d: d.id == UNTOUCHED)))
-    return replace(diagnosis, also=(*diagnosis.also, *new))
+    follows = any(outcome.id in checks for each in diagnosis.named for checks in failed_by.get(each.id, ()))
+    return bool(outcome.suspect) and outcome.suspect not in known and not follows

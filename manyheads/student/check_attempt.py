@@ -11,16 +11,18 @@ from ..box.level import Box
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Call
 from ..checks.cast import cast
+from ..checks.explain import describe_exception
 from ..course import Exercise
 from ..diagnosis.diagnosis import Diagnosis, named
 from ..diagnosis.fingerprint import fingerprint_beside
 from ..diagnosis.observe import Observed, settled
 from ..diagnosis.recording import Recording, differs
 from ..judge.attempt_runner import AttemptRunner
-from ..judge.cures import are_the_cause, as_note, cure, stopped_parts
-from ..judge.function_results import describe_exception, with_start
+from ..judge.cures import cure
+from ..judge.function_results import with_start
 from ..judge.prove_line import EditedAttempts, Failure, IsRight
 from ..judge.public_checks import Attempt, answer_public_calls, check_result, see, visible_results
+from ..judge.stopped_parts import are_the_cause, as_note, stopped_parts
 from ..lines.find_lines import Bounds, OutOfTime
 from ..result import ExerciseResult, Outcome, ProvedLine
 from ..submission import AttemptSource, proved_line
@@ -210,8 +212,7 @@ def check_source(
             return unloadable(recording, "error", source.problem, "load_error")
         attempt = AttemptRunner(box, source, limits)
         try:
-            raised = attempt.load()
-            if raised is not None:
+            if (raised := attempt.load()) is not None:
                 sentence = f"It {describe_exception(raised)}. {cure(source.source, raised)}".rstrip()
                 return unloadable(recording, "error", sentence, "load_error")
             note = stopped_parts(loaded := attempt.source, attempt.stopped, describe_exception)

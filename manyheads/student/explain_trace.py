@@ -10,9 +10,9 @@ from torch import Tensor
 
 from ..box.worker.answers import Step, TensorInfo, Traced
 from ..checks.answer import Answer
+from ..checks.explain import describe_exception
 from ..checks.outcome import CheckFailed
 from ..judge.axes import Axes
-from ..judge.function_results import describe_exception
 from ..submission import AttemptSource, lines_of, proved_line
 from ..submission.source_text import printable
 from ..submission.standing import in_cells

@@ -15,12 +15,11 @@ from ..box.worker.limits import Limits
 from ..box.worker.messages import Call, TraceCall
 from ..checks.answer import Answer
 from ..checks.cast import cast
-from ..checks.explain import explain, is_undefined
+from ..checks.explain import describe_exception, explain, is_undefined
 from ..checks.outcome import CheckFailed
 from ..checks.sanitize import kind_name, sanitize
 from ..diagnosis.fingerprint import tensor_fingerprint
-from ..judge.cures import stopped_parts
-from ..judge.function_results import describe_exception
+from ..judge.stopped_parts import stopped_parts
 from ..submission import AttemptSource
 from .choose_example import examples_named
 from .example import Example

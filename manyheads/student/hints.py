@@ -92,7 +92,7 @@ def _steps(words: Mapping[str, Words], result: ExerciseResult, start: str) -> tu
             return _unexplained(result, wrong, wrong.check, wrong.evidence)
         return _unexplained(result, wrong, *((first.title, first.evidence) if first else ("", "")))
     if begun:
-        from ..judge.function_results import STUB_ENDS
+        from ..judge.function_states import STUB_ENDS
 
         stub = begun.evidence.startswith(STUB_ENDS)
         return begun.evidence, f"{begun.name}: {begun.evidence}", steps_to("stub_ends") if stub else to_begin

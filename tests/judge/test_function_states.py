@@ -7,12 +7,10 @@ from manyheads.box.worker.messages import Call
 from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange
-from manyheads.judge.function_results import Seen, function_results, named_in, uses
+from manyheads.judge.function_states import Seen, named_in, states_of, uses
 from manyheads.judge.tell_failed import places_of
 
 RIGHT, WRONG = Reply((Output("right"),)), Reply((Output("wrong"),))
-
-
 UNWRITTEN = Raised("NotImplementedError", ("NotImplementedError", "Exception"), "", "call", 3)
 
 
@@ -67,7 +65,7 @@ def make(size) -> layer:
 def test_what_raises_before_it_uses_another_waits_for_none(line: int, text: str, state: str) -> None:
     raised = Raised("KeyError", ("KeyError", "Exception"), "'b'", "call", line)
     seen = [Seen("layer", is_asked=True, is_wrong=True), Seen("make", is_asked=True, is_wrong=True, raised=raised)]
-    assert [f.state for f in function_results(seen, text, ["layer"])] == ["wrong", state]
+    assert [f.state for f in states_of(seen, text, ["layer"])] == ["wrong", state]
 
 
 TEXT = """
@@ -78,7 +76,7 @@ def attend(q): return weights(scores(q))
 
 
 def states(*seen: Seen, explained: tuple[str, ...] = ()) -> list[str]:
-    return [f"{f.state} {f.waits_for}".strip() for f in function_results(seen, TEXT, explained)]
+    return [f"{f.state} {f.waits_for}".strip() for f in states_of(seen, TEXT, explained)]
 
 
 def test_what_uses_an_unwritten_function_waits_for_it_unless_it_has_a_mistake_of_its_own() -> None:
@@ -96,7 +94,7 @@ def test_what_uses_a_name_that_is_not_there_waits_for_it() -> None:
 def test_of_what_is_written_beside_the_stubs_exception_that_is_told() -> None:
     seen = [Seen("scores", True, is_wrong=True, is_empty=True), Seen("weights", True, is_wrong=True)]
     begun = TEXT.replace("return q\n", "\n    raise NotImplementedError()\n    return q\n", 1)
-    found = function_results(seen, begun, ())
+    found = states_of(seen, begun, ())
     says = "the stub's raise on line 3 still stands above code of yours: take that line out once the rest is written"
     assert [(each.state, each.evidence) for each in found] == [("unwritten", says), ("unwritten", "")]
 
@@ -104,14 +102,14 @@ def test_of_what_is_written_beside_the_stubs_exception_that_is_told() -> None:
 def test_a_class_of_which_one_method_is_written_is_not_wrong_and_the_other_is_named() -> None:
     half = "class Head:\n    def __init__(self, n):\n        self.n = n\n\n    def forward(self, x):\n        raise NotImplementedError\n"
     seen = [Seen("Head", True, is_wrong=True, raised=UNWRITTEN)]
-    (found,) = function_results(seen, half, ())
+    (found,) = states_of(seen, half, ())
     assert (found.state, found.evidence) == ("unwritten", "its forward is not written yet")
-    (found,) = function_results(seen, half, ("Head",))
+    (found,) = states_of(seen, half, ("Head",))
     assert found.state == "wrong"
 
 
 def test_a_name_that_is_not_there_is_told_with_one_that_may_be_meant() -> None:
-    (found,) = function_results([Seen("score", True, is_undefined=True, is_wrong=True)], TEXT, ())
+    (found,) = states_of([Seen("score", True, is_undefined=True, is_wrong=True)], TEXT, ())
     assert (found.state, found.near) == ("undefined", "scores")
 
 

@@ -50,8 +50,13 @@ class Doubling:
         raise AssertionError("asked alone")
 
 
+class Told(Check):  # its outcome tells what it ended with
+    def judged(self, error: BaseException | None, run: CheckRun) -> CheckOutcome:
+        return replace(self.unattempted, evidence="" if error is None else f"{type(error).__name__}: {error}")
+
+
 def check_of(name: str, function: Callable[[Implementation], None]) -> Check:
-    return Check(f"test_{name}", function, ("attempt",), CheckOutcome(name, name, Layer.VALUES, 1.0, ""))
+    return Told(f"test_{name}", function, ("attempt",), CheckOutcome(name, name, Layer.VALUES, 1.0, ""))
 
 
 def asks(*numbers: int) -> Check:
@@ -65,15 +70,10 @@ def asks(*numbers: int) -> Check:
     return check_of(name, function)
 
 
-def judge_end(check: Check, error: BaseException | None) -> CheckOutcome:
-    """The outcome tells what the check ended with."""
-    return replace(check.unattempted, evidence="" if error is None else f"{type(error).__name__}: {error}")
-
-
 def run(*checks: Check, subject: Doubling | None = None, memory: Memory | None = None) -> tuple[list[str], Doubling]:
     subject = subject or Doubling()
     done = CheckRun(subject, LocalRunner({}), b"s", ("f",), memory or Memory())
-    return [outcome.evidence for outcome in run_concurrently(checks, done, judge_end)], subject
+    return [outcome.evidence for outcome in run_concurrently(checks, done)], subject
 
 
 def test_what_all_checks_ask_next_is_asked_at_once() -> None:

@@ -115,7 +115,7 @@ class TrialRun:
         answers = answers_of(self._recorded, namespace)
         known = zip(self.recording.calls, answers, strict=False)  # other calls, where another engine recorded
         attempt = _Known(namespace, {id(call): each.whole for call, each in known})
-        told = answer_public_calls(self.recording, attempt, self._text, self._exercise, self._bank, is_wrong=True)
+        told = answer_public_calls(self.recording, attempt, self._text, self._exercise, self._bank)
         return Told(told.diagnosis.named, told.checks, tuple(each.told.found for each in answers))
 
     def stops(self, told: Told) -> bool:
