@@ -1,4 +1,4 @@
-"""Import trusted code, and run it as a replacement for an attempt or with a cache."""
+"""Import trusted code (references and mutants) in the judge's process, and run it in place of an attempt."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ class LocalRecordingRunner:
         self.check = ""
         self.device = device
         self.transcript: list[Exchange] = []
+        self.ended: dict[str, Call] = {}  # trusted code ends no process
+        self.in_single: set[int] = set()  # nor is it asked in float32 because of another call
         self._runner = LocalRunner(namespace, device)
 
     def execute(self, call: Call) -> Reply:

@@ -22,7 +22,7 @@ class CheckOutcome:
     raised: the attempt's exception as a `Raised`, if it raised one.
     suspect: the misconception that this failure proves by itself.
     fault: the error of the grader itself; empty if there is none.
-    place: the function that is to blame, where the check itself passed.
+    place: the function that it asks; of several the one that is to blame, as far as that is known.
     unmet: whether the check itself passed, and its function compares nothing, or does not meet a condition (COUNTS_IF).
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import cycle
 
 from ..box.connection import AttemptEnded, Connection, End, Spent
@@ -70,46 +70,41 @@ def _can_change(call: Call) -> set[str]:
     return {*call.arguments, *(f"{whole}.{layer}.weight" for whole, module in modules for layer in module.linears)}
 
 
+@dataclass(eq=False)
 class AttemptRunner:
     """Executes calls in the attempt's process in the box: replaces one that ended, keeps the time limit, records all calls."""
 
-    def __init__(
-        self,
-        box: Box,
-        source: AttemptSource,
-        limits: Limits,
-        device: str = "cpu",
-        dtype: str = "float64",
-        memory: Memory | None = None,
-    ) -> None:
-        """dtype: the dtype of the first calls. memory: of earlier attempts at this exercise."""
-        self.device = device
-        self.check = ""  # the id of the check that calls `execute`
-        self.transcript: list[Exchange] = []
-        self.ended: dict[str, Call] = {}  # by the id of a check, the call that ended the process
-        self.stopped: tuple[Stopped, ...] = ()  # parts of the file that did not run to their end
-        self.dtype = dtype
-        self.in_single: set[int] = set()  # the ids of calls that were answered in float32, though any dtype would do
-        self.source = source
-        self._box, self._limits = box, limits
-        self._memory = memory or Memory()
-        self._connection: Connection | None = None
-        self._lines = source.source.count("\n") + 1
-        self._ends = 0  # how often the process has ended
-        self._ahead: dict[int, Reply | None] = {}  # replies to calls that were asked ahead, by the call's id
-        self._one_by_one = False  # whether calls are no longer sent in batches
-        self._spent = Spent()
+    box: Box
+    source: AttemptSource
+    limits: Limits
+    device: str = "cpu"
+    dtype: str = "float64"  # of the next call that states none
+    memory: Memory = field(default_factory=Memory)  # of earlier attempts at this exercise
+    check: str = ""  # the id of the check that calls `execute`
+    transcript: list[Exchange] = field(default_factory=list)
+    ended: dict[str, Call] = field(default_factory=dict)  # by the id of a check, the call that ended the process
+    stopped: tuple[Stopped, ...] = ()  # parts of the file that did not run to their end
+    in_single: set[int] = field(
+        default_factory=set
+    )  # ids of calls that were answered in float32, though any dtype would do
+    _connection: Connection | None = None
+    _ends: int = 0  # how often the process has ended
+    _ahead: dict[int, Reply | None] = field(
+        default_factory=dict
+    )  # replies to calls that were asked ahead, by the call's id
+    _one_by_one: bool = False  # whether calls are no longer sent in batches
+    _spent: Spent = field(default_factory=Spent)
 
     def load(self) -> Raised | None:
         """Import the attempt in a fresh process. Returns its exception, if it raised one. Raises AttemptEnded."""
         self.close()
         if self._ends:
-            self._connection = start_again(self._box, self._limits, self._spent)
+            self._connection = start_again(self.box, self.limits, self._spent)
         else:
-            self._connection = self._box.attempt(self._limits)
+            self._connection = self.box.attempt(self.limits)
         self._allowed()
         try:
-            loaded = load(self._box, self._limits, self.source.load(), self._connection, self._spent)
+            loaded = load(self.box, self.limits, self.source.load(), self._connection, self._spent)
         except AttemptEnded:
             self._connection = None
             self._ends += 1
@@ -192,10 +187,10 @@ class AttemptRunner:
         connection = self._connection
         if not calls or connection is None or self._one_by_one or self.device != "cpu":
             return none
-        spent, patience = self._spent.seconds, min(BATCH_SECONDS, self._limits.seconds_per_call, max(0.0, self._left))
+        spent, patience = self._spent.seconds, min(BATCH_SECONDS, self.limits.seconds_per_call, max(0.0, self._left))
         try:
-            packed = [self._memory.pack(call, dtype) for call in calls]
-            replies = connection.ask_all(packed, self._memory.read, patience)
+            packed = [self.memory.pack(call, dtype) for call in calls]
+            replies = connection.ask_all(packed, self.memory.read, patience)
         except AttemptEnded:
             self._connection, self._one_by_one, self._spent.seconds = None, True, spent
             return none
@@ -220,15 +215,15 @@ class AttemptRunner:
 
     @property
     def _left(self) -> float:
-        return self._limits.seconds_per_attempt - self._spent.seconds
+        return self.limits.seconds_per_attempt - self._spent.seconds
 
     def _allowed(self) -> float:
         """Return the seconds for the next message. Raises AttemptEnded where none are left."""
         if self._left <= 0:
             self.close()
-            whole = f"the {self._limits.seconds_per_attempt:g} seconds that a whole attempt may take"
+            whole = f"the {self.limits.seconds_per_attempt:g} seconds that a whole attempt may take"
             raise AttemptEnded(End.TIMEOUT, f"This attempt has used up {whole}.")
-        per_call = self._limits.seconds_per_call
+        per_call = self.limits.seconds_per_call
         return float(min(self._left, per_call, max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends)))
 
     def _ask(self, message: Load | Call) -> Reply:
@@ -243,7 +238,7 @@ class AttemptRunner:
 
     def _read(self, reply: Reply) -> Reply:
         """Return the reply with what the text says of it: a NotImplementedError may stand in a function that is written."""
-        reply = within_file(reply, self._lines)
+        reply = within_file(reply, self.source.source.count("\n") + 1)
         raised = reply.raised
         if raised is None or raised.type != "NotImplementedError" or not raised.line:
             return reply

@@ -39,17 +39,25 @@ def table() -> dict[re.Pattern[str], str]:
 def cure(source: str, raised: Raised) -> str:
     """Return what usually mends this, "" where nothing is known."""
     file, message = _file(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
-    said = _unbound(file, message) if raised.type == "UnboundLocalError" else ""
-    if raised.type in ("TypeError", "AttributeError"):
-        said = _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
+    if said := _shown_by_text(file, raised.type, message):
+        return said
     text = f"{raised.type}: {message}\n{file.code}\n{file.around}"
-    for pattern, sentence in () if said else table().items():
+    for pattern, sentence in table().items():
         if found := pattern.match(text):
             names = {"name": "", "method": None, **found.groupdict()}
             if names["name"] not in file.defined and names["method"] in {None, *file.selfless}:
                 return sentence.replace("{name}", names["name"] or "")
-    near = get_close_matches("forward", [n.name for n in file.functions], 1) if 'required "forward"' in message else []
-    return said or (f"Did you mean forward, where it says {near[0]}?" if near else _misspelt(file, message))
+    if 'required "forward"' in message and (near := get_close_matches("forward", [n.name for n in file.functions], 1)):
+        return f"Did you mean forward, where it says {near[0]}?"
+    return _misspelt(file, message)
+
+
+def _shown_by_text(file: _File, type_: str, message: str) -> str:
+    if type_ == "UnboundLocalError":
+        return _unbound(file, message)
+    if type_ not in ("TypeError", "AttributeError"):
+        return ""
+    return _without_return(file) or _not_given(file) if "NoneType" in message else _not_called(file, message)
 
 
 class _File:

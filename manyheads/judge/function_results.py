@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..box.worker.answers import Raised
@@ -16,20 +16,18 @@ from ..diagnosis.broken_aspect import first_broken, groups_of
 from ..diagnosis.diagnosis import NOTHING, Diagnosis
 from ..diagnosis.observe import Observed
 from ..diagnosis.recording import PublicCheck
-from ..result import CheckResult, Diagnosed, FunctionResult
+from ..result import CheckResult, Diagnosed, FunctionResult, ProvedLine
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .axes import Axes, Signatures, axes_of, said_of
 from .cures import cure
 from .function_states import Seen, states_of
 from .public_answers import Answers, placed
 
-Describe = Callable[[Raised, str], str]
 
-
-def evidence_of(error: CheckFailed, describe: Describe = describe_exception) -> tuple[str, Raised | None]:
-    """Return what a student reads of a check that failed, and the exception, if there was one."""
+def evidence_of(error: CheckFailed, *, is_shown: bool = True) -> tuple[str, Raised | None]:
+    """Return what a student reads of a check that failed, and the exception, if there was one, whose message may be shown."""
     if isinstance(error, AttemptRaised):
-        return describe(error.raised, error.due), error.raised
+        return describe_exception(error.raised, error.due, is_shown=is_shown), error.raised
     return str(error), None
 
 
@@ -39,12 +37,13 @@ def arguments_due(signatures: Sequence[Signature]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Functions:
-    """What is known of each function; the checks and the misconceptions, each with the function that it belongs to."""
+class Findings:
+    """What is known of each function; the checks and the misconceptions, each with its function; the lines that are wrong."""
 
     functions: tuple[FunctionResult, ...] = ()
     checks: tuple[CheckResult, ...] = ()
     diagnosis: Diagnosis = NOTHING
+    lines: tuple[ProvedLine, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class _Failure:
     besides: bool = False  # the check is about an edit, which does move what it should
 
 
-def functions_of(answers: Answers, checks: Sequence[CheckResult], diagnosis: Diagnosis) -> Functions:
+def functions_of(answers: Answers, checks: Sequence[CheckResult], diagnosis: Diagnosis) -> Findings:
     """Return what is known of each function. A check stops at the first that fails it, but all of its calls were made."""
     recording, source = answers.recording, answers.source
     names = dict.fromkeys(map(target_of, recording.calls))  # in the order of their definitions
@@ -81,7 +80,7 @@ def functions_of(answers: Answers, checks: Sequence[CheckResult], diagnosis: Dia
     found = [_told(each, failures[each.name], diagnosis, answers) for each in found]
     functions = states_of(found, source, {part.function for part in diagnosis.every})
     wrong = [function.name for function in functions if function.state == "wrong"]
-    return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), diagnosis)
+    return Findings(functions, tuple(_with_cause(check, wrong, failures) for check in checks), diagnosis)
 
 
 def _seen(answers: Answers, name: str, is_wrong: bool, stopped_at: str) -> Seen:
@@ -110,7 +109,7 @@ def _failures(answers: Answers, checks: Sequence[CheckResult], name: str) -> Ite
         if result.function == name and result.outcome in ("timeout", "crashed"):
             yield _Failure(check, result.evidence)
         elif broken := first_broken(own, seen):
-            said, raised = evidence_of(broken.error, answers.describe)
+            said, raised = evidence_of(broken.error, is_shown=not answers.is_graded)
             besides = broken.ask.aspect == "values" and any(ask.aspect == "moves" for ask in check.asks)
             mends = cure(answers.source, raised) if raised else ""
             yield _Failure(check, said, raised, mends, broken.calls, broken.ask.means, besides)

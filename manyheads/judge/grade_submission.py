@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import cache
-from types import MappingProxyType
 
 from ..box.connection import AttemptEnded, End
 from ..box.level import Box
@@ -21,7 +20,7 @@ from ..checks.transcript import target_of
 from ..course import Assignment, Course, Exercise
 from ..diagnosis import load_bank
 from ..diagnosis.agree import agree, is_comparable
-from ..diagnosis.diagnosis import naming
+from ..diagnosis.diagnosis import NOTHING, naming
 from ..diagnosis.recording import Recording
 from ..diagnosis.recording_file import current
 from ..errors import CourseFault
@@ -31,50 +30,39 @@ from ..submission import AttemptSource, Submission, code_digest, proved_line, re
 from ..submission.standing import told_of_file
 from .attempt_runner import AttemptRunner
 from .cures import cure
-from .function_results import Functions, with_start
+from .function_results import Findings, with_start
 from .keys import Settings as Settings
 from .keys import versions_of
 from .memory import Memory, RememberingRunner
 from .process_ties import cpu_budget
-from .prove_line import EditedAttempts, Failure, IsRight
+from .prove_line import EditedAttempts, IsRight
 from .public_checks import answer_public_calls, check_result
 from .run_checks import CheckRun, GraderFault, HiddenChecks, points_fault
 from .stopped_parts import are_the_cause, as_note, stopped_parts
-from .tell_failed import places_of, with_hidden_checks
+from .tell_failed import with_hidden_checks, with_places
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 RESULTS = 1000  # how many texts' results are remembered
 REMEMBERED = 512 * MIB  # of all exercises together: eight at their own limit
 DIGITS = 12  # of a file's digest in a result
-NOTHING_TOLD = Functions()
 
 
-def result_of(
-    exercise: Exercise,
-    outcomes: Sequence[CheckOutcome],
-    told: Functions = NOTHING_TOLD,
-    places: Mapping[str, str] = MappingProxyType({}),
-    lines: tuple[ProvedLine, ...] = (),
-    note: str = "",
-) -> ExerciseResult:
-    """Return the result of an exercise. Where a check with points could not be run, nothing is said of the attempt.
-
-    places: the function of each check, by the check's id; "" where it asks several and passed.
-    """
-    checks = tuple(check_result(o, o.outcome, o.evidence, places.get(o.id, "")) for o in outcomes)
+def result_of(exercise: Exercise, outcomes: Sequence[CheckOutcome], found: Findings, note: str = "") -> ExerciseResult:
+    """Return the result of an exercise. Where a check with points could not be run, nothing is said of the attempt."""
+    checks = tuple(check_result(o, o.outcome, o.evidence, o.place) for o in outcomes)
     is_graded = not any(c.outcome == "skipped" and c.max_score for c in checks)
-    told = told if is_graded else NOTHING_TOLD
+    found = found if is_graded else Findings()
     return ExerciseResult(
         id=exercise.id,
         score=sum(c.score for c in checks) if is_graded else None,
         max_score=sum(c.max_score for c in checks),
         checks=checks,
-        diagnosis=with_start(told.diagnosis.named, exercise.hint),
-        also=told.diagnosis.also,
-        answers=told.diagnosis.answers,
-        lines=lines if is_graded else (),
+        diagnosis=with_start(found.diagnosis.named, exercise.hint),
+        also=found.diagnosis.also,
+        answers=found.diagnosis.answers,
+        lines=found.lines,
         note=note,
-        functions=told.functions,
+        functions=found.functions,
     )
 
 
@@ -85,8 +73,8 @@ class Judge:
         """Collect the checks. Raises GraderFault, BrokenReference."""
         self._course, self._box, self._settings = course, box, settings
         self._limits = course.limits.for_worker(settings.device)
-        files = [e.checks for a in course.assignments for e in self.selected(a)]
-        self._checks = HiddenChecks(files, settings.device)
+        self._exercises = [e for a in course.assignments for e in self.selected(a)]
+        self._checks = HiddenChecks([e.checks for e in self._exercises], settings.device)
         self._recording = cache(current)  # each read once
         self._results: dict[tuple[str, int, str], ExerciseResult] = {}  # by exercise, seed and text
         self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
@@ -99,8 +87,8 @@ class Judge:
 
     def demand_points(self) -> None:
         """Raise GraderFault where an exercise's checks do not give the points that course.yaml says."""
-        exercises = [e for a in self._course.assignments for e in self.selected(a)]
-        faults = {e.id: fault for e in exercises if (fault := points_fault(e, self._checks.unattempted(e.checks)))}
+        points = ((e.id, points_fault(e, self._checks.unattempted(e.checks))) for e in self._exercises)
+        faults = {id_: fault for id_, fault in points if fault}
         if faults:
             raise GraderFault(f"{'; '.join(faults.values())}. Nobody is graded. Next: course verify {' '.join(faults)}")
 
@@ -149,11 +137,11 @@ class Judge:
         digest = "" if source.missing else source.digest[:DIGITS]
         return told_of_file(result.model_copy(update={"note": note, "digest": digest}), source)
 
-    def _all_ended(
-        self, exercise: Exercise, outcome: Outcome, sentence: str, told: Functions = NOTHING_TOLD
-    ) -> ExerciseResult:
+    def _all_ended(self, exercise: Exercise, outcome: Outcome, sentence: str) -> ExerciseResult:
         unattempted = self._checks.unattempted(exercise.checks)
-        return result_of(exercise, [replace(o, outcome=outcome, evidence=sentence) for o in unattempted], told)
+        diagnosis = naming(load_bank(exercise).texts, "load_error") if outcome == "error" else NOTHING
+        ended = [replace(o, outcome=outcome, evidence=sentence) for o in unattempted]
+        return result_of(exercise, ended, Findings(diagnosis=diagnosis))
 
     def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> ExerciseResult:
         """As `_judge`; what another student has handed in word for word has the same result, as long as it ran well."""
@@ -171,9 +159,8 @@ class Judge:
         """Return the result of an attempt, and whether no process ended while it was loaded."""
         if source.missing:
             return self._all_ended(exercise, "missing", f"{source.name} was not handed in."), True
-        unloadable = Functions(diagnosis=naming(load_bank(exercise).texts, "load_error"))
         if source.problem:
-            return self._all_ended(exercise, "error", source.problem, unloadable), True
+            return self._all_ended(exercise, "error", source.problem), True
         memory, settings = self._memory(exercise, seed), self._settings
         attempt = AttemptRunner(self._box, source, self._limits, settings.device, settings.dtype, memory)
         # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.
@@ -188,12 +175,12 @@ class Judge:
                 return self._all_ended(exercise, outcome, f"While the file was imported: {end}"), True
             if raised is not None:
                 said = f"It {explain(raised)}. {cure(source.source, raised)}".rstrip()
-                return self._all_ended(exercise, "error", said, unloadable), True
+                return self._all_ended(exercise, "error", said), True
             outcomes = self._checks.run(exercise.checks, run)
         is_certain = not any(part.ended for part in attempt.stopped)
         note = stopped_parts(attempt.source, attempt.stopped, explain)
         if are_the_cause(attempt.source, attempt.stopped, attempt.transcript):
-            return self._all_ended(exercise, "error", note, unloadable), is_certain
+            return self._all_ended(exercise, "error", note), is_certain
         return self._told(exercise, attempt, run, outcomes, as_note(note)), is_certain
 
     def _told(
@@ -201,47 +188,48 @@ class Judge:
     ) -> ExerciseResult:
         """Return the result of checks that were run, with the line, the functions and the misconceptions."""
         self.faults += [o.fault for o in outcomes if o.fault]
+        lines = self._lines(exercise, attempt, run, outcomes)
         source, transcript, ended = attempt.source, attempt.transcript, attempt.ended
-        lines = self._lines(exercise, Failure(source, outcomes, transcript, attempt.dtype), run)
-        places = places_of(outcomes, transcript, ended, lambda e: agree(e.reply, run.reference.execute(e.call)))
+        outcomes = with_places(outcomes, transcript, ended, lambda e: agree(e.reply, run.reference.execute(e.call)))
         asked = {target_of(call) for call in (*(e.call for e in transcript), *ended.values())}
         names = (name for name in namespace_of(exercise.solution) if name in asked)
-        told = Functions(tuple(FunctionResult(name=name, state="right") for name in names))
+        found = Findings(tuple(FunctionResult(name=name, state="right") for name in names))
         if any(o.outcome != "passed" for o in outcomes):
             recording = self._recording(exercise)
             if recording and self._settings.diagnoses:
                 with self._noting(f"{source.name}: what it is told"):
-                    told = self._public(exercise, source, recording, run.memory) or told
+                    found = self._public(exercise, source, recording, run.memory) or found
             if lines:
-                told = replace(told, diagnosis=told.diagnosis.of_one_mistake())
+                found = replace(found, lines=lines, diagnosis=found.diagnosis.of_one_mistake())
             failed_by = recording.failed_by if recording else {}
-            told = with_hidden_checks(told, outcomes, places, source.source, load_bank(exercise).texts, failed_by)
-        return result_of(exercise, outcomes, told, places, lines, note)
+            found = with_hidden_checks(found, outcomes, source.source, load_bank(exercise).texts, failed_by)
+        return result_of(exercise, outcomes, found, note)
 
-    def _lines(self, exercise: Exercise, failure: Failure, run: CheckRun) -> tuple[ProvedLine, ...]:
+    def _lines(
+        self, exercise: Exercise, attempt: AttemptRunner, run: CheckRun, outcomes: Sequence[CheckOutcome]
+    ) -> tuple[ProvedLine, ...]:
         """Return the lines where one small edit makes every check pass. Not on a GPU, where a process takes seconds to start."""
-        skipped = {o.id for o in failure.outcomes if o.outcome == "skipped"}
+        skipped = {o.id for o in outcomes if o.outcome == "skipped"}
 
         def is_right(call: Call) -> IsRight | None:
             right = run.reference.execute(call) if is_comparable(call) else None
             return (lambda reply: agree(reply, right)) if right else None
 
         def do_pass(edited: AttemptRunner, ids: Sequence[str]) -> bool:
-            outcomes = self._checks.run(exercise.checks, replace(run, attempt=edited), ids)
-            if any(o.outcome == "timeout" for o in outcomes):
+            found = self._checks.run(exercise.checks, replace(run, attempt=edited), ids)
+            if any(o.outcome == "timeout" for o in found):
                 raise OutOfTime
-            return all(o.outcome == "passed" or o.id in skipped for o in outcomes)
+            return all(o.outcome == "passed" or o.id in skipped for o in found)
 
         if self._settings.lines and self._settings.device == "cpu":
-            attempts = EditedAttempts(self._box, self._limits, failure, is_right, do_pass, run.memory)
-            with self._noting(f"{failure.source.name}: a search for its line"):
-                edits = attempts.mended(self._settings.bounds)
-                return tuple(proved_line(failure.source, edit.line, edit.described) for edit in edits)
+            with self._noting(f"{attempt.source.name}: a search for its line"):
+                edits = EditedAttempts(attempt, outcomes, is_right, do_pass).mended(self._settings.bounds)
+                return tuple(proved_line(attempt.source, edit.line, edit.described) for edit in edits)
         return ()
 
     def _public(
         self, exercise: Exercise, source: AttemptSource, recording: Recording, memory: Memory
-    ) -> Functions | None:
+    ) -> Findings | None:
         """Return what the attempt's answers to the public calls show; None where it does not answer them.
 
         They are put to a process of their own, which has met no hidden input and can put none into a message. So what is told

@@ -10,84 +10,62 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 
 from ..box.connection import AttemptEnded, Connection, End, Spent
-from ..box.level import Box
 from ..box.replies import read_reply
 from ..box.worker import wire
 from ..box.worker.answers import Reply
-from ..box.worker.limits import Limits
 from ..box.worker.messages import Call
 from ..checks.explain import is_left_open, says_unwritten
 from ..checks.outcome import CheckOutcome
-from ..checks.transcript import Exchange, target_of
+from ..checks.transcript import target_of
 from ..lines.candidates import candidates
 from ..lines.code_parts import Edit
 from ..lines.find_lines import Bounds, OutOfTime, find_lines
 from ..result import CheckResult
-from ..submission import AttemptSource
 from ..submission.unwritten import is_unwritten
 from .attempt_runner import AttemptRunner
-from .memory import Memory
 
 ASKED = 8  # of the calls that went wrong, the most that an edited attempt is asked at a look
 _SEARCHED = ("passed", "failed", "error", "skipped")  # how checks end where it makes sense to search
 IsRight = Callable[[Reply], bool]
 
 
-@dataclass(frozen=True)
-class Failure:
-    """What is known of an attempt that failed: its text, how its checks ended, what it was asked, in which dtype."""
-
-    source: AttemptSource
-    outcomes: Sequence[CheckOutcome | CheckResult]
-    transcript: Sequence[Exchange]
-    dtype: str
-
-    @property
-    def failed(self) -> list[str]:
-        """The ids of the checks that did not pass."""
-        return [o.id for o in self.outcomes if o.outcome not in ("passed", "skipped")]
-
-    @property
-    def asked(self) -> list[Exchange]:
-        """What those checks asked."""
-        failed = set(self.failed)
-        return [e for e in self.transcript if e.check in failed]
-
-
 @dataclass
 class EditedAttempts:
-    """Edited attempts of one failure. Between looks, their process stays.
+    """Edits of an attempt that failed. Between looks, their process stays.
 
     is_right: of a call whether a reply to it is right; None for one that shows nothing by itself. do_pass: whether these
-    checks pass, all of them where none are given. It raises OutOfTime and AttemptEnded. memory: of earlier attempts.
+    checks pass, all of them where none are given. It raises OutOfTime and AttemptEnded.
     """
 
-    box: Box
-    limits: Limits
-    failure: Failure
+    attempt: AttemptRunner
+    outcomes: Sequence[CheckOutcome | CheckResult]
     is_right: Callable[[Call], IsRight | None]
     do_pass: Callable[[AttemptRunner, Sequence[str]], bool]
-    memory: Memory | None = None
+    _connection: Connection | None = None
+
+    @cached_property
+    def _failed(self) -> list[str]:
+        return [o.id for o in self.outcomes if o.outcome not in ("passed", "skipped")]
 
     def mended(self, bounds: Bounds) -> tuple[Edit, ...]:
         """Return an edit for each line where one makes every check pass; empty where there are none, or too many."""
-        source, asked = self.failure.source, self.failure.asked
-        raised = [e.reply.raised for e in self.failure.transcript]
+        source, transcript = self.attempt.source, self.attempt.transcript
+        raised = [e.reply.raised for e in transcript]
         is_unfinished = any(says_unwritten(exception) or is_left_open(exception) for exception in raised)
-        is_over = any(o.outcome not in _SEARCHED for o in self.failure.outcomes)
-        if not self.failure.failed or is_over or is_unfinished or is_unwritten(source.source):  # one edit is not enough
+        is_over = any(o.outcome not in _SEARCHED for o in self.outcomes)
+        if not self._failed or is_over or is_unfinished or is_unwritten(source.source):  # one edit is not enough
             return ()
-        memory = self.memory or Memory()
-        packed = [(e, memory.pack(e.call, self.failure.dtype)) for e in asked]
+        asked = [e for e in transcript if e.check in self._failed]
+        packed = [(e, self.attempt.memory.pack(e.call, self.attempt.dtype)) for e in asked]
         # Small calls are asked first, and those that ask for gradients last.
         packed.sort(key=lambda each: (each[0].call.cotangent is not None, len(each[1])))
         judged = ((e, data, self.is_right(e.call)) for e, data in packed)
         wrong = ((data, is_right) for e, data, is_right in judged if is_right is not None and not is_right(e.reply))
         self._wrong = list(islice(wrong, ASKED))
-        self._connection: Connection | None = None
         self._deadline = time.monotonic() + bounds.seconds
         raised_on = {e.reply.raised.line for e in asked if e.reply.raised is not None and e.reply.raised.line}
         edits = candidates(source.source, {target_of(e.call) for e in asked}, raised_on)
@@ -104,17 +82,17 @@ class EditedAttempts:
     def _look(self, texts: Sequence[str]) -> list[bool]:
         """Return whether each answers what the attempt answered wrongly; where that is nothing, passes the checks that failed."""
         if not self._wrong:
-            return [self._passes(text, self.failure.failed) for text in texts]
+            return [self._passes(text, self._failed) for text in texts]
         first = self._answer(texts, self._wrong[:1])
         return [ok and all(self._answer([text], self._wrong)) for ok, text in zip(first, texts, strict=True)]
 
     def _answer(self, texts: Sequence[str], calls: Sequence[tuple[bytes, IsRight]]) -> list[bool]:
         """Return whether each text answers these calls rightly. Asked together; one by one if that goes wrong."""
-        asked, source = [packed for packed, _ in calls], self.failure.source
+        asked, source = [packed for packed, _ in calls], self.attempt.source
         packed = [each for text in texts for each in (wire.encode(replace(source, source=text).load()), *asked)]
         left = self._left()
         try:
-            connection, self._connection = self._connection or self.box.attempt(self.limits), None
+            connection, self._connection = self._connection or self._start(), None
             replies = iter(connection.ask_all(packed, read_reply, left))
         except AttemptEnded as ended:
             if ended.end is End.TIMEOUT:
@@ -130,12 +108,13 @@ class EditedAttempts:
 
     def _passes(self, text: str, look_at: Sequence[str] = ()) -> bool:
         """Return whether every check passes, in a process of its own; or those to look at, in the one that stays."""
-        left, limits, source = self._left(), self.limits, replace(self.failure.source, source=text)
-        per_call, whole = min(left, limits.seconds_per_call), min(left, limits.seconds_per_attempt)
-        short = replace(limits, seconds_per_call=per_call, seconds_per_attempt=whole)
-        attempt = AttemptRunner(self.box, source, short, dtype=self.failure.dtype, memory=self.memory)
+        left, first = self._left(), self.attempt
+        per_call, whole = min(left, first.limits.seconds_per_call), min(left, first.limits.seconds_per_attempt)
+        short = replace(first.limits, seconds_per_call=per_call, seconds_per_attempt=whole)
+        source = replace(first.source, source=text)
+        attempt = AttemptRunner(first.box, source, short, dtype=first.dtype, memory=first.memory)
         try:
-            connection = self._connection or self.box.attempt(limits) if look_at else None
+            connection = self._connection or self._start() if look_at else None
             raised = attempt.load_into(connection) if connection else attempt.load()
             return raised is None and self.do_pass(attempt, look_at)
         except AttemptEnded as ended:
@@ -146,6 +125,9 @@ class EditedAttempts:
             if look_at:
                 self._connection = attempt.release()
             attempt.close()
+
+    def _start(self) -> Connection:
+        return self.attempt.box.attempt(self.attempt.limits)
 
     def _left(self) -> float:
         if (left := self._deadline - time.monotonic()) <= 0:

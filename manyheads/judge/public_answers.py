@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from ..box.worker.answers import Raised
 from ..checks.explain import kind_of
 from ..checks.transcript import target_of
 from ..diagnosis.diagnosis import Diagnosis
@@ -28,7 +27,7 @@ class Answers:
 
     in_single: the calls that were asked in float32, though any dtype would do: their dtype says nothing.
     source, signatures: the text, and of each function its signatures, as far as they are known.
-    describe: says what an exception is, and what is due in its place.
+    is_graded: then no exception's message is told.
     """
 
     recording: Recording
@@ -36,7 +35,7 @@ class Answers:
     in_single: Set[int]
     source: str
     signatures: Signatures
-    describe: Callable[[Raised, str], str]
+    is_graded: bool
 
     def __post_init__(self) -> None:
         recording, seen = self.recording, self.seen

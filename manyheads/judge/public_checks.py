@@ -8,10 +8,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from ..box.connection import AttemptEnded, End
-from ..checks.explain import describe_exception
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.sanitize import sanitize
@@ -28,7 +26,7 @@ from ..submission.standing import INTERFACE
 from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .attempt_runner import AttemptRunner
 from .axes import Signatures
-from .function_results import Functions, arguments_due, evidence_of, functions_of
+from .function_results import Findings, arguments_due, evidence_of, functions_of
 from .function_states import in_another_order
 from .public_answers import Answers
 
@@ -41,7 +39,7 @@ def answer_public_calls(
     source: str | None,
     exercise: Exercise | None = None,
     bank: Bank | None = None,
-) -> Functions:
+) -> Findings:
     """Return the results of the visible checks, the state of each function, and what is named.
 
     Where a visible check fails, all public calls are put. source, exercise: None where they are not at hand.
@@ -68,11 +66,9 @@ def answer_public_calls(
         diagnosis = diagnose(recording, {**seen, **by_name}, text, bank)
         if by_name:
             diagnosis = replace(diagnosis, named=(named(recording.words, INTERFACE), *diagnosis.named))
-    asked_in_single = attempt.in_single if isinstance(attempt, AttemptRunner) else frozenset[int]()
-    in_single = {i for i in seen if id(recording.calls[i]) in asked_in_single}
+    in_single = {i for i in seen if id(recording.calls[i]) in attempt.in_single}
     results = sorted(checks, key=lambda check: check.outcome == "passed")
-    describe = partial(describe_exception, is_shown=not is_graded)
-    return functions_of(Answers(recording, seen, in_single, text, signatures, describe), results, diagnosis)
+    return functions_of(Answers(recording, seen, in_single, text, signatures, is_graded), results, diagnosis)
 
 
 def visible_results(
@@ -99,7 +95,7 @@ def _check(recording: Recording, check: PublicCheck, attempt: Attempt, seen: dic
         for index in check.asked:
             asked[index] = seen[index] = see(recording, index, attempt)
     except AttemptEnded as ended:
-        call = attempt.ended.get(check.id) if isinstance(attempt, AttemptRunner) else None
+        call = attempt.ended.get(check.id)
         place = target_of(call) if call else ""
         return check_result(check, "timeout" if ended.end is End.TIMEOUT else "crashed", str(ended), place)
     if broken := first_broken(groups_of(check, asked), asked):

@@ -55,14 +55,13 @@ def _refuse_links(folder: Path, submissions: Sequence[Submission]) -> None:
     own = (LOCK, JOURNAL, not_graded.NAME, CHANGED, CHANGING)
     results = [result_path(folder, submission.student, submission.assignment.id) for submission in submissions]
     for path in [*(folder / name for name in own), *results]:
-        within = path.parent
-        if link := next((each for each in (within, path) if each.is_symlink() and each != folder), None):
-            raise CourseFault(f"{link} is a link, and nothing is written through it. Next: remove it")
-        wrong = f"{path} is a folder, where a file" if path.is_dir() else ""
-        if within != folder and within.exists() and not within.is_dir():
-            wrong = f"{within} is a file, where a folder"
-        if wrong:
-            raise CourseFault(f"{wrong} is to be written. Next: move it elsewhere, or give --out another folder")
+        for each, is_folder in ((path.parent, True), (path, False)):
+            if each != folder and each.is_symlink():
+                raise CourseFault(f"{each} is a link, and nothing is written through it. Next: remove it")
+            if each != folder and each.exists() and each.is_dir() != is_folder:
+                there, due = ("a file", "a folder") if is_folder else ("a folder", "a file")
+                said = f"{each} is {there}, where {due} is to be written"
+                raise CourseFault(f"{said}. Next: move it elsewhere, or give --out another folder")
 
 
 def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, in_part: bool) -> int:
@@ -75,14 +74,13 @@ def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, 
     for path in (path for assignment in assignments for path in sorted(folder.glob(f"*/{assignment}.json"))):
         with suppress(OSError, ValueError, TypeError, LookupError):  # it is no result
             seeds[int(json.loads(path.read_bytes())["seed"])] += 1
-    before = seeds.most_common(1)[0][0] if seeds else None
-    if in_part and before is not None and set(seeds) != {before if given is None else given}:
-        said = f"what {folder} holds of the other exercises has the seed {', '.join(map(str, sorted(seeds)))}"
-        following = "the same command without --seed and --exercise, or with another --out"
-        raise CourseFault(f"{said}, and a result states one seed. Next: {following}")
-    if given is not None:
-        return given
-    return secrets.randbelow(SEEDS) if before is None else before
+    chosen = seeds.most_common(1)[0][0] if seeds and given is None else given
+    if in_part and seeds and set(seeds) != {chosen}:
+        raise CourseFault(
+            f"what {folder} holds of the other exercises has the seed {', '.join(map(str, sorted(seeds)))}, and a result "
+            "states one seed. Next: the same command without --seed and --exercise, or with another --out"
+        )
+    return secrets.randbelow(SEEDS) if chosen is None else chosen
 
 
 def merged(

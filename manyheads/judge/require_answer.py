@@ -17,7 +17,7 @@ nothing. Whoever is right where this could be seen is asked nothing. A course as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import cycle, product
@@ -32,7 +32,7 @@ from ..box.worker.messages import Build, Call
 from ..checks.answer import TABLES, Answer, answers_of, has_numbers, numbers_of
 from ..checks.asserts import NONE, TOLERANCE, assert_finite, assert_shape, difference, expect, label
 from ..checks.implementation import Implementation, Runner
-from ..checks.outcome import AttemptRaised, CheckFailed
+from ..checks.outcome import CheckFailed
 from ..checks.sanitize import kind_name
 from ..checks.transcript import Exchange, target_of
 
@@ -54,12 +54,8 @@ class AsksNothingError(Exception):
     """A check that an attempt cannot fail by not answering. That is a fault of the check."""
 
 
-def unanswered(
-    exchanges: Sequence[Exchange], reference: Runner, failed: CheckFailed | None = None
-) -> CheckFailed | AsksNothingError | None:
-    """Return why a check that passed does not count, or how it `failed`, unless numbers came as another kind than is due."""
-    if failed is not None:
-        return next((other for each in exchanges if (other := _table_of_another_kind(each, reference))), failed)
+def unanswered(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | AsksNothingError | None:
+    """Return why a check that passed does not count; None where it does."""
     if not exchanges:
         return AsksNothingError("it asks the attempt nothing")
     kinds: dict[str, Kinds] = {}
@@ -71,16 +67,21 @@ def unanswered(
             return AsksNothingError(f"{said}: let it ask an allowed input, too")
         kinds[target] = due or ()
 
-    def silence(exchange: Exchange) -> CheckFailed | None:
-        if target_of(exchange.call) in answered:
-            return None
-        raised = exchange.reply.raised
-        return CheckFailed("a module is built, and never answers") if raised is None else AttemptRaised(raised)
+    def demand_an_answer(exchange: Exchange) -> None:
+        if target_of(exchange.call) not in answered:
+            Answer(exchange.call, exchange.reply).must_return()
+            raise CheckFailed("a module is built, and never answers")
 
-    ways: tuple[Callable[[Exchange], CheckFailed | None], ...]
-    ways = (lambda e: _of_another_kind(e, kinds[target_of(e.call)]), silence, lambda e: _not_finite(e, reference))
-    for find, exchange in product(ways, exchanges):
-        if failed := find(exchange):
+    def demand_its_kind(exchange: Exchange) -> None:
+        _demand_kind(exchange, kinds[target_of(exchange.call)])
+
+    def demand_numbers(exchange: Exchange) -> None:
+        _demand_numbers(exchange, reference)
+
+    for demand, exchange in product((demand_its_kind, demand_an_answer, demand_numbers), exchanges):
+        try:
+            demand(exchange)
+        except CheckFailed as failed:
             failed.place = target_of(exchange.call)
             return failed
     return None
@@ -103,49 +104,47 @@ def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
     return tuple(map(frozenset, found)) if found else None
 
 
-def _of_another_kind(exchange: Exchange, wanted: Kinds) -> CheckFailed | None:
+def _demand_kind(exchange: Exchange, wanted: Kinds) -> None:
     call, outputs = exchange.call, exchange.reply.outputs
-    try:
-        if outputs:
-            Answer(call, exchange.reply).must_return()
-    except CheckFailed as failed:
-        return failed
+    if outputs:
+        Answer(call, exchange.reply).must_return()
     for out, due, answer in zip(outputs, cycle(wanted), answers_of(call, exchange.reply), strict=False):
         may_be = not call.form.is_leaf or out.kind in ("tensor", OPAQUE)  # a part may be None, or opaque
         is_due = out.kind in due and (may_be or (out.kind in TABLES and out.tensor is not None))
         is_number = out.tensor is not None and out.tensor.dim() == 0
         if not is_due and (due <= {"tensor", NONE, OPAQUE} or not is_number):
-            return answer.of_another_kind(min(due - {NONE}, default=NONE), out.kind)
+            raise answer.of_another_kind(min(due - {NONE}, default=NONE), out.kind)
+
+
+def _demand_numbers(exchange: Exchange, reference: Runner) -> None:
+    """Demand that no answer is NaN, or infinite, where nothing in the reference's is so. In training chance may bring it about."""
+    call, reply = exchange.call, exchange.reply
+    in_training = isinstance(call.subject, Build) and call.subject.training
+    if in_training or all(out.tensor is None or bool(out.tensor.isfinite().all()) for out in reply.outputs):
+        return
+    for mine, right, name in _parts(call, reply, reference.execute(call)):
+        if mine.tensor is not None and right.tensor is not None and not bool(right.tensor.isnan().any()):
+            # Where the reference masks with infinities, an attempt may mask elsewhere, or may mask what others call False.
+            masks = not right.tensor.is_floating_point() or not bool(right.tensor.isfinite().all())
+            assert_finite(mine.tensor.masked_fill(mine.tensor.isinf(), 0.0) if masks else mine.tensor, name)
+
+
+def of_another_kind(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
+    """Return why a check had to fail where numbers came, or are due, as an ndarray, a list or a text; None for any other reason."""
+    for exchange in exchanges:
+        kinds = kinds_of([exchange.call], reference) or ()
+        has_tables = TABLES & {out.kind for out in exchange.reply.outputs}.union(*kinds)
+        if has_tables and exchange.reply.raised is None:
+            try:
+                _demand_kind(exchange, kinds)
+            except CheckFailed as failed:
+                return failed
     return None
-
-
-def _table_of_another_kind(exchange: Exchange, reference: Runner) -> CheckFailed | None:
-    kinds = kinds_of([exchange.call], reference) or ()
-    has_tables = TABLES & {out.kind for out in exchange.reply.outputs}.union(*kinds)
-    return _of_another_kind(exchange, kinds) if has_tables and exchange.reply.raised is None else None
 
 
 def _parts(call: Call, mine: Reply, right: Reply) -> Iterator[tuple[Output, Output, str]]:
     labels = (answer.label for answer in answers_of(call, mine))
     return zip(mine.outputs, right.outputs, labels, strict=False)
-
-
-def _not_finite(exchange: Exchange, reference: Runner) -> CheckFailed | None:
-    """Say where an answer is NaN, or infinite, and nothing in the reference's is so. In training chance may bring it about."""
-    call, reply = exchange.call, exchange.reply
-    in_training = isinstance(call.subject, Build) and call.subject.training
-    if in_training or all(out.tensor is None or bool(out.tensor.isfinite().all()) for out in reply.outputs):
-        return None
-    for mine, right, name in _parts(call, reply, reference.execute(call)):
-        if mine.tensor is None or right.tensor is None or bool(right.tensor.isnan().any()):
-            continue
-        # Where the reference masks with infinities, an attempt may mask elsewhere, or may mask what others call False.
-        masks = not right.tensor.is_floating_point() or not bool(right.tensor.isfinite().all())
-        try:
-            assert_finite(mine.tensor.masked_fill(mine.tensor.isinf(), 0.0) if masks else mine.tensor, name)
-        except CheckFailed as failed:
-            return failed
-    return None
 
 
 def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:

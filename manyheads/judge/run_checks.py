@@ -36,7 +36,7 @@ from ..course import Course, Exercise
 from ..errors import CourseFault
 from .memory import Memory, RememberingRunner, Step
 from .process_ties import cpu_budget
-from .require_answer import asked_of, compare_with_reference, expect_something, unanswered
+from .require_answer import asked_of, compare_with_reference, expect_something, of_another_kind, unanswered
 from .withhold import withhold
 
 FIXTURES = ("attempt", "reference", "draw")
@@ -114,8 +114,10 @@ class Check:
 
     def judged(self, error: BaseException | None, run: CheckRun) -> CheckOutcome:
         """Return the outcome of the check that ended with this exception, None if it passed."""
-        if self.needs_answers and (error is None or type(error) is CheckFailed):
-            error = unanswered(run.asked_by(self.id), run.reference, error)
+        if self.needs_answers and error is None:
+            error = unanswered(run.asked_by(self.id), run.reference)
+        elif self.needs_answers and type(error) is CheckFailed:
+            error = of_another_kind(run.asked_by(self.id), run.reference) or error
         return outcome_of(self.unattempted, error, run)
 
 

@@ -15,16 +15,16 @@ from ..diagnosis.guards import REFUSES, UNDIVIDED
 from ..diagnosis.proofs import can_cause
 from ..result import FunctionResult
 from ..submission.unwritten import UNTOUCHED
-from .function_results import Functions
+from .function_results import Findings
 from .function_states import FINE, uses
 
 IsRight = Callable[[Exchange], bool]
 
 
-def places_of(
+def with_places(
     outcomes: Sequence[CheckOutcome], transcript: Sequence[Exchange], ended: Mapping[str, Call], is_right: IsRight
-) -> dict[str, str]:
-    """Return the function of each check, by the check's id; "" where it asks several and passed.
+) -> list[CheckOutcome]:
+    """Return the outcomes, each with its function; "" where it asks several and passed.
 
     transcript: what the checks asked. ended: the call that ended the process, by the id of the check.
     """
@@ -39,36 +39,36 @@ def places_of(
             return targets.pop() if len(targets) == 1 else ""
         return outcome.place or _failed_in(own, ended.get(outcome.id), is_right)
 
-    return {outcome.id: place(outcome) for outcome in outcomes}
+    return [replace(outcome, place=place(outcome)) for outcome in outcomes]
 
 
 def _failed_in(exchanges: Sequence[Exchange], ended: Call | None, is_right: IsRight) -> str:
     """Return the function at which a check failed: the last that it called, or one that gave this a wrong answer; "" for none."""
     if ended is not None or not exchanges:
         return target_of(ended) if ended is not None else ""
-    last = target_of(exchanges[-1].call)
-    # Whether it raises can be judged, where numbers cannot.
-    judged = [is_comparable(e.call) or (e.reply.raised and not asks_for_a_gpu(e.call)) for e in exchanges]
-    each = zip(exchanges, judged, strict=True)
-    wrong = [target_of(e.call) for e, is_judged in each if e.reply.mutated or (is_judged and not is_right(e))]
+
+    def is_wrong(each: Exchange) -> bool:  # whether it raises can be judged, where numbers cannot
+        can_be_judged = is_comparable(each.call) or (each.reply.raised and not asks_for_a_gpu(each.call))
+        return bool(each.reply.mutated) or (bool(can_be_judged) and not is_right(each))
+
+    wrong, last = [target_of(e.call) for e in exchanges if is_wrong(e)], target_of(exchanges[-1].call)
     return wrong[0] if wrong and last not in wrong else last
 
 
 def with_hidden_checks(
-    told: Functions,
+    told: Findings,
     outcomes: Sequence[CheckOutcome],
-    places: Mapping[str, str],
     source: str,
     words: AllWords,
     failed_by: Mapping[str, list[frozenset[str]]],
-) -> Functions:
+) -> Findings:
     """Return what is told, with what only the hidden checks show.
 
     A function that fails one of them and passes what is public is wrong. A misconception that a failed check proves by
     itself stands with the others; beside them, where it can not be why the checks fail.
     """
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
-    first = {places.get(o.id, ""): o for o in reversed(failed)}
+    first = {outcome.place: outcome for outcome in reversed(failed)}
     functions: dict[str, FunctionResult] = {}
     for each in told.functions:
         if each.name in first and each.state in FINE:
@@ -85,8 +85,8 @@ def with_hidden_checks(
     written = {name for name, each in functions.items() if each.state not in ("unwritten", "undefined")}
     proven: dict[str, str] = {}
     for outcome in failed:
-        if (place := places.get(outcome.id, "")) in written and _is_news(outcome, told.diagnosis, failed_by):
-            proven.setdefault(outcome.suspect, place)
+        if outcome.place in written and _is_news(outcome, told.diagnosis, failed_by):
+            proven.setdefault(outcome.suspect, outcome.place)
     new = tuple(named(words, id_).model_copy(update={"function": place}) for id_, place in proven.items())
     diagnosis, unexplained = told.diagnosis, {o.id for o in failed if not o.suspect}
     if diagnosis.named or can_cause([*proven], unexplained, {o.id for o in failed}, lambda: failed_by):

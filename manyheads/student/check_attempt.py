@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..box.connection import AttemptEnded, End
@@ -20,11 +20,11 @@ from ..diagnosis.recording import Recording, differs
 from ..judge.attempt_runner import AttemptRunner
 from ..judge.cures import cure
 from ..judge.function_results import with_start
-from ..judge.prove_line import EditedAttempts, Failure, IsRight
+from ..judge.prove_line import EditedAttempts, IsRight
 from ..judge.public_checks import Attempt, answer_public_calls, check_result, see, visible_results
 from ..judge.stopped_parts import are_the_cause, as_note, stopped_parts
 from ..lines.find_lines import Bounds, OutOfTime
-from ..result import ExerciseResult, Outcome, ProvedLine
+from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine
 from ..submission import AttemptSource, proved_line
 from ..submission.source_text import tree_of
 from ..submission.standing import told_of_file
@@ -121,7 +121,7 @@ def unloadable(recording: Recording, outcome: Outcome, sentence: str, misconcept
 
 
 def prove_own_lines(
-    recording: Recording, failure: Failure, box: Box, limits: Limits, bounds: Bounds
+    recording: Recording, own: AttemptRunner, checks: Sequence[CheckResult], bounds: Bounds
 ) -> tuple[ProvedLine, ...]:
     """Return the lines, without the edits: a place is told, and not what to write there."""
     places = {id(call): index for index, call in enumerate(recording.calls)}
@@ -143,22 +143,19 @@ def prove_own_lines(
         others = () if ids else (i for check in recording.checks for i in check.calls if i not in seen)
         return not any(differs(recording, i, see(recording, i, edited).found) for i in others)
 
-    edits = EditedAttempts(box, limits, failure, is_right, do_pass).mended(bounds)
-    return tuple(proved_line(failure.source, edit.line) for edit in edits)
+    edits = EditedAttempts(own, checks, is_right, do_pass).mended(bounds)
+    return tuple(proved_line(own.source, edit.line) for edit in edits)
 
 
-def with_endless_line(
-    result: ExerciseResult, source: AttemptSource, ended: Mapping[str, Call], box: Box, limits: Limits, dtype: str
-) -> ExerciseResult:
+def with_endless_line(result: ExerciseResult, attempt: AttemptRunner) -> ExerciseResult:
     """Return the result; where a call did not come back, the evidence names the line of its loop, as far as it can be found.
 
     The call is made once more, with an alarm in the attempt's own process: on a student's own machine alone, where nothing is
     hidden from the attempt and no points depend on it.
-
-    ended: the calls that ended the attempt's process, by the id of the check.
     """
+    source, ended = attempt.source, attempt.ended
     late = [check for check in result.checks if check.outcome == "timeout" and check.id in ended]
-    if not late or not (line := _line(source, ended[late[0].id], box, limits, dtype)):
+    if not late or not (line := _line(attempt, ended[late[0].id])):
         return result
     said = dict.fromkeys((check.evidence for check in late), _sentence(source.source, line))
     checks = tuple(c.model_copy(update={"evidence": said[c.evidence]}) if c in late else c for c in result.checks)
@@ -166,15 +163,16 @@ def with_endless_line(
     return result.model_copy(update={"checks": checks, "functions": functions})
 
 
-def _line(source: AttemptSource, call: Call, box: Box, limits: Limits, dtype: str) -> int:
+def _line(attempt: AttemptRunner, call: Call) -> int:
     """Return the student's line at which the alarm reached the call, 0 where it did not."""
+    source = attempt.source
     below = source.source.count("\n") + 2  # the alarm is the last line
     cells = (*source.cells, below) if source.cells else ()
     armed = replace(source, source=f"{source.source}\n{_PRELUDE}", cells=cells)
-    connection = box.attempt(limits)
+    connection = attempt.box.attempt(attempt.limits)
     try:
-        connection.ask(armed.load(), limits.seconds_per_call)
-        raised = connection.ask(cast(call, call.dtype or dtype), ALARM + WAITED).raised
+        connection.ask(armed.load(), attempt.limits.seconds_per_call)
+        raised = connection.ask(cast(call, call.dtype or attempt.dtype), ALARM + WAITED).raised
     except AttemptEnded:
         return 0
     finally:
@@ -220,9 +218,8 @@ def check_source(
             if are_the_cause(loaded, attempt.stopped, attempt.transcript):
                 return unloadable(recording, "error", note, "load_error")
             attempt.close()
-            result = with_endless_line(result, loaded, attempt.ended, box, limits, attempt.dtype)
-            failure = Failure(loaded, result.checks, attempt.transcript, attempt.dtype)
-            lines = prove_own_lines(recording, failure, box, limits, bounds)
+            result = with_endless_line(result, attempt)
+            lines = prove_own_lines(recording, attempt, result.checks, bounds)
             named = diagnosis.of_one_mistake().named if lines else result.diagnosis
             note = " ".join(filter(None, (as_note(note), result.note)))
             return result.model_copy(update={"lines": lines, "diagnosis": named, "note": note})

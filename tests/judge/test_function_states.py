@@ -8,7 +8,7 @@ from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.transcript import Exchange
 from manyheads.judge.function_states import Seen, named_in, states_of, uses
-from manyheads.judge.tell_failed import places_of
+from manyheads.judge.tell_failed import with_places
 
 RIGHT, WRONG = Reply((Output("right"),)), Reply((Output("wrong"),))
 UNWRITTEN = Raised("NotImplementedError", ("NotImplementedError", "Exception"), "", "call", 3)
@@ -20,7 +20,7 @@ def failed_in(*asked: tuple[str, Reply], ended: Call | None = None, **more: str)
     calls = [Call(name, **(more if not i else {})) for i, (name, _) in enumerate(asked)]
     exchanges = [Exchange("check", call, reply) for call, (_, reply) in zip(calls, asked, strict=True)]
     last = {"check": ended} if ended else {}
-    return places_of([failed], exchanges, last, lambda each: each.reply.outputs == RIGHT.outputs)["check"]
+    return with_places([failed], exchanges, last, lambda each: each.reply.outputs == RIGHT.outputs)[0].place
 
 
 @pytest.mark.parametrize(("exchanges", "place"), [

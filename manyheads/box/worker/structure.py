@@ -50,7 +50,7 @@ def leaves_of(result: object, form: Form) -> list[object]:
     return [part_at(result, form, path) for path, _ in form.leaves()]
 
 
-def output_of(result: object) -> Output:
+def output_of(result: Any) -> Output:
     """Return a tensor, or plain numbers of another kind, as data; of anything else the name of its type."""
     if issubclass(type(result), Tensor):  # isinstance would call the object's __class__
         value = bare(cast("Tensor", result))
