@@ -53,7 +53,7 @@ def leaves_of(result: object, form: Form) -> list[object]:
 def output_of(result: Any) -> Output:
     """Return a tensor, or plain numbers of another kind, as data; of anything else the name of its type."""
     if issubclass(type(result), Tensor):  # isinstance would call the object's __class__
-        value = bare(cast("Tensor", result))
+        value = bare(result)
         dtype, device, shape = dtype_name(value.dtype), value.device.type, tuple(value.shape)
         if value.layout is not torch.strided or value.is_quantized or value.is_complex() or value.is_nested:
             return Output(f"{str(value.layout).removeprefix('torch.')} {dtype} tensor")
