@@ -4,16 +4,57 @@
 # *About 45 minutes. You need: the first assignment up to its exercise 5, the weight split. After this:
 # [2 · Grouped queries](02_grouped_query_attention.ipynb).*
 #
-# So far a sequence has talked to itself. A translator does not: the French that it writes asks the English that it
-# reads, a caption asks a picture, and a drawing that takes shape asks the sentence that ordered it. Queries come from
-# one side, keys and values from the other. That is all, and it undoes three things that you may have taken for
-# granted: the table of scores is no longer square, the two sides need not be equally wide, and nobody is in the
-# future.
+# So far every sequence has looked at itself. A translator needs more than that. While it writes its French sentence,
+# it looks back at the English one. Queries come from one side, keys and values from the other. This is called
+# **cross-attention**, and you have already built most of it.
+#
+# ## Who asks whom
+#
+# The side that asks is `x`, and the side that is asked is the *context*. Each has its own length, T_q and T_k, and its
+# own number of channels. nh is the number of heads, and hd the number of channels in each.
+#
+# | from | through | becomes |
+# |---|---|---|
+# | x (B, T_q, d_query) | W_query | q (B, nh, T_q, hd) |
+# | context (B, T_k, d_context) | W_key | k (B, nh, T_k, hd) |
+# | context (B, T_k, d_context) | W_value | v (B, nh, T_k, hd) |
+# | q and k | q kᵀ / √hd | scores (B, nh, T_q, T_k) |
+#
+# A row of the scores belongs to a token of `x`, and a column to a token of the context. Each token of `x` gets one
+# answer, however long the context is.
+#
+# There is no causal mask: the whole context is known before the first question is asked.
+#
+# ## Padding is not a word
+#
+# Sentences in a batch have different lengths, but a tensor has only one. So the shorter ones are filled up with a token
+# that means nothing, the *padding*. `keep` says which tokens are real:
+#
+# ```text
+# context   the  cat  sat   ·    ·
+# keep      True True True  False False
+#
+# context   a    bird sang  at   dawn
+# keep      True True True  True True
+# ```
+#
+# Your layers make keys and values of the padding, too. So hide its *scores* before the softmax, just as you hid the
+# future. Then the real tokens share all of the weight.
+#
+# `keep` has two axes, (B, T_k), and the scores have four. Broadcasting lines axes up from the right, so the B of `keep`
+# would meet the *queries*. Put two axes of length 1 between. `(B, 1, 1, T_k)` hides columns, the same ones for every
+# head and query. `(B, 1, T_k, 1)` would hide rows, and where T_q equals T_k that runs without an error.
 #
 # ## Your turn: `CrossAttention`
 #
-# Your module of the weight split, with a second input in place of the causal mask, and a mask of another kind. The
-# details stand below the code.
+# Start from your module of the weight split. `d_out`, `num_heads` and `out_proj` with its bias stay. Take the causal
+# mask out, and put the context in.
+#
+# - **Three widths.** `W_query` reads `d_query` channels, the other two read `d_context`, and all three write `d_out`.
+#   The heads are cut from `d_out`.
+# - **Two lengths.** A `view` of the keys with T_q in it works only where T_q equals T_k.
+# - **True means real.** But `masked_fill` fills where *its* mask is True, so turn `keep` into its opposite first.
+# - **`keep` may be None.** Then every token is real.
 
 # %% tags=["setup"]
 import math
@@ -64,52 +105,10 @@ class CrossAttention(nn.Module):
 
 
 # %% [markdown]
-# ## Who asks whom
-#
-# | from | through | becomes |
-# |---|---|---|
-# | x (B, T_q, d_query) | W_query | q (B, nh, T_q, hd) |
-# | context (B, T_k, d_context) | W_key | k (B, nh, T_k, hd) |
-# | context (B, T_k, d_context) | W_value | v (B, nh, T_k, hd) |
-# | q and k | q kᵀ / √hd | scores (B, nh, T_q, T_k) |
-#
-# A row of the table belongs to a token of `x`, a column to a token of the context. The answer has as many tokens as
-# there were questions: `T_q` of them, however long the context is. In the original transformer the decoder's second
-# attention is of this kind (Vaswani et al. 2017); Perceiver lets a few hundred queries read tens of thousands of
-# pixels so (Jaegle et al. 2021), and Stable Diffusion asks 77 text tokens from each spot of its picture.
-#
-# There is no causal mask. The context is finished before the first question is asked, so there is no future to hide.
-#
-# ## Padding is not a word
-#
-# Sentences in a batch have different lengths, and a tensor has one. So the shorter ones are filled up with a token
-# that means nothing, and `keep` says which tokens are real:
-#
-# ```text
-# context   the  cat  sat   ·    ·
-# keep      True True True  False False
-#
-# context   a    bird sang  at   dawn
-# keep      True True True  True True
-# ```
-#
-# The filled-up places have numbers all the same, and a projection makes keys and values of them. A query that is not
-# told would look at them. Hide their *scores* before the softmax, as the causal mask hid the future, and the real
-# tokens share the whole unit.
-#
-# `keep` has the shape `(B, T_k)`: the same columns are hidden for every head and for every query. The scores have
-# four axes, and in broadcasting axes are lined up from the right. `(B, T_k)` as it is would line B up with the
-# *queries*. Two axes have to be put in between, and which two is the whole question: `(B, 1, 1, T_k)` hides
-# columns, `(B, 1, T_k, 1)` would hide rows. If T_q happens to equal T_k, both run.
-#
-# Self-attention over padded sentences needs both masks at once. A query may look where *each* of them lets it:
-# `causal & keep[:, None, None, :]`, of shape `(B, 1, T, T)`. Mind the padding in front: if a sentence begins with
-# padding, its first row sees nobody, and a softmax over nothing but −∞ is NaN.
-#
 # ## One walk through, with numbers
 #
-# One head of two channels, and every layer passes on what it gets. Two tokens ask, three are in the context, and the
-# third is padding. It is also the loudest:
+# If your numbers are off, follow this small case by hand. There is one head of two channels, and every layer passes on
+# what it gets. Two tokens ask. Three are in the context, and the third is padding with large numbers in it:
 #
 # | | channels | |
 # |---|---|---|
@@ -119,7 +118,7 @@ class CrossAttention(nn.Module):
 # | c_1 | 0, 2 | real |
 # | c_2 | 9, 9 | padding |
 #
-# Token x_0 scores 2, 0 and 9; over √2 that is 1.4142, 0 and 6.3640.
+# The dot products of x_0 with the three are 2, 0 and 9. Divided by √2 they are 1.4142, 0 and 6.3640.
 #
 # | x_0's weights | c_0 | c_1 | c_2 |
 # |---|---|---|---|
@@ -127,27 +126,17 @@ class CrossAttention(nn.Module):
 # | c_2 hidden | 0.8044 | 0.1956 | 0 |
 # | c_2 zeroed after the softmax | 0.0070 | 0.0017 | 0 |
 #
-# The second line is right, and x_0 carries 1.6089, 0.3911. The third is what remains if you wipe the weight and forget
-# that it had already eaten the others' share.
+# The second line is right: x_0 carries 1.6089, 0.3911. In the third line the weight of the padding was set to 0 after
+# the softmax. By then it had already taken nearly all of the weight, and only 0.0087 is left for the real tokens.
 #
 # ![Weights of two queries over three context tokens. Without keep both give 0.99 to the padding; with keep the
 # padding's column is hidden and the real tokens share 0.80 and 0.20](figures/01_cross_attention.svg)
-#
-# ## What lurks
-#
-# - **Three widths.** `W_query` reads `d_query` channels, the other two read `d_context`, and all three write
-#   `d_out`. The heads are cut from `d_out`.
-# - **Two lengths.** `T_q` for the queries and the answer, `T_k` for keys and values. A `view` of the keys with
-#   `T_q` in it works in every test where both are equal.
-# - **True means real.** SDPA reads a bool mask the same way, `masked_fill` fills where its mask is True, and
-#   `nn.MultiheadAttention` has a `key_padding_mask` in which True means *ignore*. Three neighbours, two conventions.
-# - **No keep, all real.** With `None` nothing is hidden.
-# - A context token that is padding must not be heard at all. Change it to anything else, and no output may move.
 
 # %% [markdown]
 # ### See for yourself: `CrossAttention`
 #
-# What the module owns and refuses; shapes with two lengths; the walk-through; and padding, rewritten.
+# First what your module owns and refuses, and its shapes with two lengths. Then the numbers from above. Last, the
+# padding is rewritten, and no output may move.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -215,7 +204,22 @@ if __name__ == "__main__":
         print("Where a token stands must be written into the token, which is what exercise 3 does")
 
 # %% [markdown]
+# ## Going further
+#
+# **Where it is used.** The decoder of the first transformer has an attention of this kind in each layer, between text
+# to be written and text to be translated ([Vaswani and others, 2017](https://arxiv.org/abs/1706.03762)). In Perceiver a
+# few hundred queries read tens of thousands of pixels ([Jaegle and others, 2021](https://arxiv.org/abs/2103.03206)). In
+# Stable Diffusion each place in the picture asks 77 tokens of text.
+#
+# **Both masks at once.** Self-attention over padded sentences needs the causal mask, too. A query may look where *both*
+# masks allow it: `causal & keep[:, None, None, :]`, of shape `(B, 1, T, T)`. Be careful if the padding stands in front.
+# The first row then has no key that it may look at, and a softmax over nothing but −∞ is NaN.
+#
+# **True does not always mean real.** PyTorch's fused function, `scaled_dot_product_attention`, reads a boolean mask as
+# you read `keep`. `nn.MultiheadAttention` has a `key_padding_mask` in which True means *ignore this token*. Look it up
+# each time.
+#
 # ## Onward
 #
-# Two sides, each with its own length. Next you will make the asked side cheaper to keep:
+# You now have two sides, each with its own length. Next you make the keys and values cheaper to keep:
 # [2 · Grouped queries](02_grouped_query_attention.ipynb).

@@ -4,14 +4,59 @@
 # *About 45 minutes. You need: the first assignment up to its exercise 7, the fused QKV. After this:
 # [3 · Rotary positions](03_rotary.ipynb).*
 #
-# Twelve heads ask twelve questions. Must they also keep twelve sets of keys and values to look the answers up
-# in? Most large models today say no: several query heads share one set. Training hardly notices, and the
-# memory that generation needs shrinks to a quarter or an eighth.
+# A model that writes text keeps the keys and values of all tokens so far, and they take a lot of memory. Must twelve
+# query heads really have twelve heads of keys and values? Most large models today say no: several query heads share
+# one. On this page a head of keys with its head of values is called a *set*.
+#
+# ## Who reads which set
+#
+# Count the query heads off in groups of `n_head / n_kv_head`. The first group reads the first set, the second group
+# reads the second. So query head h reads set `h // group`. With four query heads and two sets:
+#
+# | query head | 0 | 1 | 2 | 3 |
+# |---|---|---|---|---|
+# | reads set | 0 | 0 | 1 | 1 |
+#
+# ## The narrow layer
+#
+# Queries have a layer of their own, `q`, which is as wide as ever. Keys and values come from a narrower one, `kv`. It
+# makes `2 · n_kv_head · hd` channels of every token: first all keys, then all values.
+#
+# ```text
+# x           (B, T, C)
+# kv(x)       (B, T, 2·n_kv_head·hd)
+#
+# first half  k: set 0, set 1, …
+# second half v: set 0, set 1, …
+# ```
+#
+# A set is just as wide as the heads that read it: hd = C / `n_head` channels. So you divide scores by √hd, as always.
+#
+# ## From sets to heads
+#
+# Scores need as many heads of keys as of queries. So repeat each set `group` times, along the axis of the heads.
+# PyTorch has two functions that repeat, and their orders differ:
+#
+# | order of the sets | what is repeated |
+# |---|---|
+# | 0, 0, 1, 1 | each entry, one after the other: right |
+# | 0, 1, 0, 1 | the whole row: wrong here |
+#
+# With the wrong order every shape is right, and training goes as usual. But a model whose weights come from elsewhere
+# writes nonsense, because its heads read the wrong sets.
+#
+# ![Four query heads over two sets: heads 0 and 1 read set 0, heads 2 and 3 read set 1. A token alone comes out as
+# 10, 10, 20, 20; tiled it would be 10, 20, 10, 20](figures/02_grouped_query_attention.svg)
 #
 # ## Your turn: `GroupedQueryAttention`
 #
-# Your module of the fused QKV, with two changes: keys and values come from a layer of their own, which is
-# narrower, and one step more stands between the cut into heads and the scores.
+# Start from your module of the fused QKV. Two things change: the layers `q` and `kv` take the place of one, and the
+# sets are repeated before the scores.
+#
+# - **Refuse two counts** when the module is made. `n_head` must divide `n_embd`, and `n_kv_head` must divide `n_head`.
+#   Six heads cannot share four sets evenly.
+# - **Name the axis.** `repeat_interleave` without one flattens the whole tensor first.
+# - **If you use `expand`,** add the new axis *behind* the sets, then join the two. In front of them you get 0, 1, 0, 1.
 
 # %% tags=["setup"]
 import math
@@ -62,71 +107,12 @@ class GroupedQueryAttention(nn.Module):
 
 
 # %% [markdown]
-# ## Who reads whom
-#
-# The query heads stand in a row and are counted off in groups of `n_head / n_kv_head`. The first group reads
-# the first set of keys and values, the second group the second: head h reads set `h // group`. With four
-# query heads and two sets:
-#
-# | query head | 0 | 1 | 2 | 3 |
-# |---|---|---|---|---|
-# | reads set | 0 | 0 | 1 | 1 |
-#
-# To compute with it, make as many heads of keys and values as there are of queries, by writing each set down
-# `group` times. PyTorch has two functions for writing things down several times, and one of them is wrong here.
-# The order 0, 0, 1, 1 says every *entry* twice; the order 0, 1, 0, 1 says the whole *row* twice. With the second,
-# every shape is right, the loss falls, and a model whose weights came from elsewhere talks nonsense.
-#
-# ![Four query heads over two sets: heads 0 and 1 read set 0, heads 2 and 3 read set 1. A token alone comes out as
-# 10, 10, 20, 20; tiled it would be 10, 20, 10, 20](figures/02_grouped_query_attention.svg)
-#
-# One number decides what you have:
-#
-# | n_kv_head | name | sets kept |
-# |---|---|---|
-# | n_head | multi-head attention | one for each query head |
-# | between | grouped-query attention | one for each group |
-# | 1 | multi-query attention | one for all |
-#
-# Both ends hide the mistake. With as many sets as heads, a group has one head and nothing is repeated; with a
-# single set, both orders are 0, 0, 0, 0. Test in the middle, and with sizes that are not all 2.
-#
-# ## The narrow layer
-#
-# `kv` makes `2 · n_kv_head · hd` channels of every token: first all keys, then all values.
-#
-# ```text
-# x           (B, T, C)
-# kv(x)       (B, T, 2·n_kv_head·hd)
-#
-# first half  k: set 0, set 1, …
-# second half v: set 0, set 1, …
-# ```
-#
-# The width of a head is C / `n_head`, for queries, keys and values alike: a set is exactly as wide as the heads
-# that read it. What shrinks is how many sets there are. So √hd is what you divide by, as always.
-#
-# The smallest case again: one token, four query heads, two sets, hd = 1, and `proj` passes everything on. A token
-# alone sees itself with weight 1, whatever the scores are. Say set 0 has the value 10 for it and set 1 the
-# value 20. Then it carries `[10, 10, 20, 20]`: two heads have read set 0 and two have read set 1.
-#
-# ## What lurks
-#
-# - **A new axis goes in front, or behind?** Who repeats by hand, with `expand`, inserts an axis and fuses it with
-#   the heads. Behind the sets: 0, 0, 1, 1. In front of them: 0, 1, 0, 1.
-# - **Two counts to refuse.** `n_head` must divide `n_embd`, and `n_kv_head` must divide `n_head`. Four sets for
-#   six heads is no group at all; say so when the module is made, with both numbers.
-# - **`repeat_interleave` without an axis** flattens everything first. Name the axis.
-# - The heads of queries are not touched: they are cut, asked, and joined as before.
-#
-# (Multi-query attention is from Shazeer, *Fast Transformer Decoding: One Write-Head is All You Need*, 2019; groups
-# are from Ainslie et al., *GQA*, 2023. Llama 2 70B, Llama 3 and Mistral 7B keep 8 sets.)
-
-# %% [markdown]
 # ### See for yourself: `GroupedQueryAttention`
 #
-# The three layers and what is refused; the token alone, which tells the two orders apart; and the past, which does
-# not notice an edited future.
+# First the three layers, and what is refused. Then a single token that tells the two orders apart: four query heads,
+# two sets, hd = 1, and a `proj` that passes everything on. A token alone looks only at itself, with weight 1, whatever
+# its scores are. Set 0 has the value 10 for it, and set 1 the value 20. So it must carry `[10, 10, 20, 20]`. Last, the
+# future is edited, and the past must stay.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -194,13 +180,27 @@ if __name__ == "__main__":
         )
 
 # %% [markdown]
+# ## Three names, and why to test in the middle
+#
+# How many sets there are gives the method its name:
+#
+# | n_kv_head | name | sets |
+# |---|---|---|
+# | n_head | multi-head attention | one for each query head |
+# | between | grouped-query attention | one for each group |
+# | 1 | multi-query attention | one for all |
+#
+# Both ends of the table hide a wrong order. With as many sets as heads, each group has one head, and nothing is
+# repeated. With a single set, both orders are 0, 0, 0, 0. So test with a number between, as the check above does.
+
+# %% [markdown]
 # ## Your turn: `kv_cache_bytes`
 #
-# The parameters are not the point, though. A model that writes, token by token, keeps the keys and values of all
-# tokens so far, so that it need not compute them again: the *KV cache*, which you build in exercise 4. It is kept in
-# every layer, and it grows with every token. How many bytes are that?
+# The fewer parameters are not the main gain. While a model writes, it keeps the keys and values of all tokens so far,
+# so that it need not compute them again. This is the *KV cache*, and you build it in exercise 4. Every layer has one,
+# and it grows with every token. How many bytes is that?
 #
-# Llama 2 70B has 80 layers, 64 query heads of 128 channels, and two bytes for a number. For one sequence of 4096
+# Take Llama 2 70B: 80 layers, 64 query heads of 128 channels, and two bytes for a number. For one sequence of 4096
 # tokens:
 #
 # | n_kv_head | cache |
@@ -209,8 +209,8 @@ if __name__ == "__main__":
 # | 8, as it was built | 1,342,177,280 bytes, 1.25 GiB |
 # | 1 | 167,772,160 bytes, 160 MiB |
 #
-# Ten sequences at once with the first line are 100 GiB, which no single card of 80 GiB holds, and the weights are not
-# even counted. `n_head` is an argument, and in the end it does not matter. Why not?
+# Ten such sequences with 64 sets each need 100 GiB. No single card of 80 GiB holds that, and the weights are not even
+# counted. `n_head` is one of the arguments, but the result does not depend on it. Why not?
 
 
 # %% tags=["solution"]
@@ -250,8 +250,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ### Predict before you run: the cache
 #
-# An answer of 4096 tokens fits into 1.25 GiB. Somebody halves the number of query heads, somebody else halves the
-# number of sets, a third halves the length. Whose cache shrinks, and by how much?
+# The cache of 4096 tokens with 8 sets takes 1.25 GiB. Now change one thing: halve the number of query heads, or the
+# number of sets, or the length. In which of the three cases does the cache shrink, and to what share?
 
 # %% tags=["predict"]
 if __name__ == "__main__":
@@ -267,7 +267,14 @@ if __name__ == "__main__":
         print("keys and values are what the next token wants to see again")
 
 # %% [markdown]
+# ## Sources
+#
+# One set for all heads is from Shazeer, *Fast Transformer Decoding: One Write-Head is All You Need*
+# ([2019](https://arxiv.org/abs/1911.02150)). Groups are from Ainslie and others, *GQA*
+# ([2023](https://arxiv.org/abs/2305.13245)), who found answers nearly as good as with one set for each head. Llama 2
+# 70B, Llama 3 and Mistral 7B have 8 sets.
+#
 # ## Onward
 #
-# Heads now share what they read. None of them knows yet how far away it was written:
+# Your heads now share what they read. None of them knows yet how far away a token stands:
 # [3 · Rotary positions](03_rotary.ipynb).
