@@ -4,14 +4,14 @@
 # *About 50 minutes. You need: the first two exercises of the first assignment (attention scores, the causal mask), and
 # sine and cosine. After this: [4 · The KV cache](04_kv_cache.ipynb).*
 #
-# Attention is deaf to order. Shuffle the keys together with their values and every answer stays as it was:
-# *dog bites man* and *man bites dog* are the same bag of words. Somebody has to tell each token where it stands.
-# One could add a position to it, as the first transformers did. Or one can do something more elegant, and **turn
-# it**.
+# Attention does not see order. Shuffle the keys together with their values, and every answer stays as it was: *dog
+# bites man* and *man bites dog* hold the same words. So each token must be told where it stands. The first transformers
+# added a position to every token. Many models of today do something else: they **turn** queries and keys by an angle
+# that depends on the position.
 #
 # ## A shelf of clocks
 #
-# Take the channels of a query two by two. Each pair (a, b) is a point in the plane, the hand of a clock. At
+# Take the channels of a query two by two. Each pair (a, b) is a point in the plane, like the tip of a clock's hand. At
 # position 0 all hands stay as they are. At position p hand i is turned by p times its own speed:
 #
 # ```text
@@ -22,41 +22,16 @@
 #     (a cos − b sin, a sin + b cos)
 # ```
 #
-# With base = 10,000 and hd = 4 there are two hands. Pair 0 turns by 1 radian a step, about 57 degrees; pair 1
-# by 1/100 of that. The quick hand tells neighbours apart, and after six steps it has been round once. The slow
-# one has hardly moved by then, and tells the beginning of a chapter from its end. A wall clock does the same with
-# its seconds and hours.
+# With base = 10,000 and hd = 4 there are two hands. Pair 0 turns by 1 radian a step, about 57 degrees. Pair 1 turns by
+# 1/100 of that. The quick hand tells neighbours apart, but after about six steps it has been round once. By then the
+# slow hand has hardly moved, so it tells the beginning of a chapter from its end.
+#
+# Turn the query at position m and the key at position n, and the angle between their hands changes by m − n steps. So
+# their score knows how far apart they are. Why that is so stands before the second function.
 #
 # ![The hands of pair 0 and pair 1 at positions 0 to 3: the first turns by 57 degrees a step, the second by 0.57.
 # Below, query and key two steps apart at two places: the same angle between
 # them](figures/03_rotary.svg)
-#
-# ## Why turning is the right thing to do
-#
-# A score is a dot product, and a dot product of two hands depends on their lengths and on the *angle between
-# them*. Turn the query by its position m and the key by its position n: the angle between them changes by m − n
-# times the speed, and by nothing else. So the score knows how far apart two tokens are, and it does not know where
-# in the text they are. Move a whole sentence along by a hundred words, and all its scores stay.
-#
-# | query at | key at | difference | angle added between the hands of pair 0 |
-# |---|---|---|---|
-# | 5 | 3 | 2 | 2 rad |
-# | 47 | 45 | 2 | 2 rad |
-# | 3 | 5 | −2 | −2 rad |
-#
-# Lengths stay, too, for a rotation stretches nothing. Values are never turned: they are what is carried home,
-# and a book does not change with the shelf that it stood on.
-#
-# ## Two layouts, and a trap between them
-#
-# Which channels are a pair? Here, as in the paper, it is the neighbours: 0 with 1, 2 with 3. Many published models
-# are computed in another layout, which pairs channel i with channel i + hd/2, since halves are quicker to
-# slice than neighbours. **Both are right, each with its own weights.** Weights that were trained with
-# neighbours and are run with halves give a model that is not even wrong: it speaks, and says nothing. Every
-# tracker of every library that loads other people's weights has this report.
-#
-# The cure is not in the rotation, it is in the weights: reorder the *rows* of the query and key projections once,
-# within each head, so that the channels come out in the other order. You will write that, too.
 
 # %% tags=["setup"]
 import math
@@ -66,13 +41,13 @@ import torch
 # %% [markdown]
 # ## Your turn: `rotate`
 #
-# Positions are given, and they need not be 0, 1, 2, …: while decoding, the one new token stands at position 37, say,
-# and whoever counts from 0 again tells it that the text has just begun. They are integers, so mind the dtype when
-# you make angles of them, and mind the dtype of what you give back.
+# Positions are given to you, and they need not be 0, 1, 2, …. While a model writes, the one new token stands at
+# position 37, say; if you count from 0 again, it is told that the text has just begun. Positions are integers. Make
+# floating point angles of them, and give back the dtype of x.
 #
-# Slicing with a step takes the first channel of each pair and the second one. Turned, they have to go back to where
-# they came from: side by side again, not one half behind the other. An odd number of channels leaves one without a
-# partner. Refuse it with a ValueError.
+# The pairs are neighbours: channels 0 and 1, then 2 and 3. A slice with a step of 2 takes the first channel of each
+# pair, another takes the second. After the turn they go back to where they came from: side by side again, not one half
+# behind the other. An odd number of channels leaves one without a partner: raise a ValueError.
 
 
 # %% tags=["solution"]
@@ -99,7 +74,7 @@ def rotate(x: torch.Tensor, positions: torch.Tensor, base: float = 10000.0) -> t
 #
 # One hand that points along its first axis, at positions 0, 1 and 2: its angle should be 0, 1 and 2 radians. Then
 # four channels at position 3, by hand: the second pair turns by 0.03. Then positions in another order, in a batch of
-# heads. Last, five channels, which nobody can pair.
+# heads. Last, five channels, which cannot be paired.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -132,10 +107,27 @@ if __name__ == "__main__":
         raise AssertionError("five channels cannot be paired: raise a ValueError")
 
 # %% [markdown]
+# ## Why turning is the right thing to do
+#
+# A score is a dot product. For two hands it depends on their lengths and on the *angle between them*. Turn the query by
+# its position m and the key by its position n: the angle between them changes by m − n times the speed, and by nothing
+# else. So a score knows how far apart two tokens are, and not where in the text they are. Move a whole sentence along
+# by a hundred words, and all scores within it stay.
+#
+# | query at | key at | difference | angle added between the hands of pair 0 |
+# |---|---|---|---|
+# | 5 | 3 | 2 | 2 rad |
+# | 47 | 45 | 2 | 2 rad |
+# | 3 | 5 | −2 | −2 rad |
+#
+# A rotation changes no length. Values are never turned: they carry the content, and the content does not depend on the
+# place.
+#
 # ## Your turn: `rotary_scores`
 #
-# Turn both sides, each by its own positions, then score as ever. Turning only one of the two looks harmless: shapes
-# agree, and numbers move with the positions. But then the score depends on where a token is, and the charm is gone.
+# Turn both sides, each by its own positions, then score as always. If you turn only one of the two, shapes agree, and
+# numbers change with the positions. But then a score depends on where a token stands, and not on how far apart two
+# tokens are.
 
 
 # %% tags=["solution"]
@@ -164,8 +156,8 @@ def rotary_scores(
 # %% [markdown]
 # ### See for yourself: `rotary_scores`
 #
-# Two hands that point the same way, two steps apart: their dot product is cos 2, and over √2 it is −0.2943. The same
-# ten positions later, and the same with random numbers: what counts is the difference.
+# Two hands that point the same way, two steps apart: their dot product is cos 2, and divided by √2 it is −0.2943. Then
+# the same ten positions later, and the same with random numbers: only the difference may count.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -189,6 +181,17 @@ if __name__ == "__main__":
     print("rotary_scores: how far apart, not where")
 
 # %% [markdown]
+# ## Two layouts, and a trap between them
+#
+# Which channels are a pair? Here, as in the paper, neighbours are: 0 with 1, 2 with 3. Many published models use
+# another layout, which pairs channel i with channel i + hd/2, because halves are quicker to slice than neighbours.
+# **Both are right, each with its own weights.** Weights that were trained with neighbours and are run with halves give
+# a model that writes nonsense, and no error tells you why. Libraries that load other people's weights have had this
+# report.
+#
+# The weights can be mended, and the rotation stays as it is: reorder the *rows* of the query and key projections once,
+# within each head, so that the channels come out in the other order.
+#
 # ## Your turn: `pairs_to_halves`
 #
 # A row of a projection's weight makes one channel of what comes out. In one head of six channels the pairs are
@@ -198,9 +201,9 @@ if __name__ == "__main__":
 # |---|---|---|---|---|---|---|
 # | comes from old row | 0 | 2 | 4 | 1 | 3 | 5 |
 #
-# First all the *first* channels of the pairs, then all the *second* ones; and so in each head for itself. A view
-# may cut an axis in place, and a transpose swaps two neighbours: you have danced that dance before. There are C
-# rows, so a head has C / `n_head` of them.
+# First come all the *first* channels of the pairs, then all the *second* ones. This happens in each head for itself.
+# There are C rows, so a head has C / `n_head` of them. The tools are those of the reshape dance: a view cuts an axis
+# into two, and a transpose swaps two axes.
 
 
 # %% tags=["solution"]
@@ -221,8 +224,8 @@ def pairs_to_halves(weight: torch.Tensor, n_head: int) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `pairs_to_halves`
 #
-# Rows that say where they came from, two heads of six channels. Then the point of it all: scores made with the
-# reordered weights, and a rotation that pairs halves, are the scores that you had.
+# First rows that say where they came from, for two heads of six channels. Then what it is for: with the reordered
+# weights, a rotation that pairs halves must give the scores that you had.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -251,9 +254,9 @@ if __name__ == "__main__":
 # %% [markdown]
 # ### Predict before you run
 #
-# One token stands at position 0, another moves away from it, step by step. Both have the same eight channels, all 1.
-# Does the score fall steadily, or does it come back? And does position 63 score lower than position 3, or higher?
-# Say so before you run the cell.
+# One token stands at position 0, and another moves away from it, step by step. Both have the same eight channels, all
+# 1. Does the score fall steadily, or does it rise again? And does position 63 score lower than position 3, or higher?
+# Decide before you run the cell.
 
 # %% tags=["predict"]
 if __name__ == "__main__":
@@ -269,12 +272,15 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Sources
 #
-# Su and others, *RoFormer: Enhanced Transformer with Rotary Position Embedding* (2021, arXiv 2104.09864), pairs
-# neighbours, with base 10,000. On neighbours and halves: issue 25199 of Hugging Face's transformers, and issue 190 of
-# gpt-fast, about the function that reorders the weights. On positions that restart while decoding: pull request
-# 2010 of PyTorch's executorch.
+# Su and others, *RoFormer: Enhanced Transformer with Rotary Position Embedding*
+# ([2021](https://arxiv.org/abs/2104.09864)), pairs neighbours, with base 10,000.
+#
+# On neighbours and halves: [issue 25199](https://github.com/huggingface/transformers/issues/25199) of Hugging Face's
+# transformers, and [issue 190](https://github.com/meta-pytorch/gpt-fast/issues/190) of gpt-fast, about the function
+# that reorders the weights. On positions that restart while a model writes:
+# [pull request 2010](https://github.com/pytorch/executorch/pull/2010) of PyTorch's executorch.
 #
 # ## Onward
 #
-# Keys are turned by their own position and never again, so they can be kept as they are. Go on with
+# A key is turned once, by its own position, and never again. So it can be kept as it is. Go on with
 # [4 · The KV cache](04_kv_cache.ipynb).

@@ -4,51 +4,32 @@
 # *About 40 minutes. You need: the causal mask, the second exercise of the first assignment, and
 # [4 · The KV cache](04_kv_cache.ipynb). After this: [6 · Attention in tiles](06_tiled_attention.ipynb).*
 #
-# Nobody keeps a whole novel in mind while reading it. The last page or two are vivid, the rest has long been
-# boiled down to something shorter: who is angry with whom, and why. A **sliding window** makes attention read
-# like that. Each token looks at itself and at the few tokens before it, and at nothing else. What lies further
-# back has to reach it by hearsay, layer by layer, and surprisingly often it does.
+# When you read a novel, you do not keep every word in mind. The last page or two are clear. Of the rest you remember
+# something shorter: who is angry with whom, and why. A **sliding window** makes attention read like that. Each token
+# looks at itself and at a few tokens before it, and at nothing else. What lies further back can still reach it through
+# the layers: you will count how far, below.
 #
 # ## A band on the grid
 #
-# Rows are queries, columns are keys, True means *may look*: all as you know it from the causal mask. The
-# mask hid one triangle. The window hides a second one, in the opposite corner, and what is left is a band
-# along the diagonal:
+# Rows are queries, columns are keys, and True means *may look*, as in the causal mask. That mask hid one triangle. The
+# window hides a second one, in the opposite corner. What is left is a band along the diagonal:
 #
 # ![Above, the band of eight queries and eight keys with a window of 3. Below, three queries at the end of eight
 # keys: their band ends in the lower right corner; starting at the upper left it is
 # wrong](figures/05_sliding_window.svg)
 #
-# **The window counts the token itself.** With `window` = 3 query 5 sees keys 3, 4 and 5: itself and
-# `window` − 1 before it. Not everybody counts so. The FlashAttention kernels take *how many to the left*, where
-# the token itself is not counted, so whoever hands them a model's window as it is sees one key too many.
-# That very slip stood in a library that half the world uses: two of its backends disagreed by one key, and no
-# loss curve ever complained.
-#
-# Near the start there are fewer than `window` keys to see, and that is fine: query 0 sees itself alone.
-#
-# ## What it saves
-#
-# | | full causal attention | a window of W |
-# |---|---|---|
-# | scores that matter, T tokens | about T² / 2 | at most T · W |
-# | 32,768 tokens, W = 4,096 | 537 million | 126 million |
-# | keys and values to keep while decoding | T | W |
-#
-# The last row is why it stands behind the KV cache: a key that has slid out of every window can be thrown
-# away, and the cache stops growing. (A mask alone saves no arithmetic, mind you. The scores are computed, and
-# then hidden; it takes a kernel that skips them, and the next exercise is about such kernels.)
+# **The window counts the token itself.** With `window` = 3 query 5 sees keys 3, 4 and 5: itself and `window` − 1 before
+# it. Near the start there are fewer keys to see, and that is fine: query 0 sees only itself.
 #
 # ## Where the queries stand
 #
-# While decoding, the cache holds T_k keys, and only the last T_q tokens ask. So the table is not square, and
-# somebody has to say where in the sequence those queries stand. They are the *newest* tokens: **the last query
-# stands at the last key**. In numbers, query i stands at position T_k − T_q + i.
+# While a model writes, the cache holds T_k keys, and only the last T_q tokens ask. So the table is not square, and you
+# must decide where in the sequence those queries stand. They are the *newest* tokens: **the last query stands at the
+# last key**. In numbers, query i stands at position T_k − T_q + i.
 #
-# Count the queries from 0 instead, and the newest token is taken for the oldest one: it is allowed to look at
-# key 0 and at nothing else. With T_q = T_k the two agree to the last digit, so training is right, and the
-# model begins to babble only when it speaks. PyTorch's own `is_causal=True` aligns to the upper left, and
-# says so in its documentation; FlashAttention changed from upper left to lower right in its version 2.1.
+# If you count the queries from 0 instead, the newest token is taken for the oldest one. It may look at key 0 and at
+# nothing else. With T_q = T_k both ways give the same mask. So training is right, and the model fails only when it
+# writes.
 
 # %% tags=["setup"]
 import math
@@ -58,13 +39,13 @@ import torch
 # %% [markdown]
 # ## Your turn: `window_mask`
 #
-# Write the position of every query into a column, that of every key into a row, and compare: broadcasting
-# makes a table of it. Two conditions must hold at once. The first you have written before; which is the
-# second? (Whoever likes triangles better can cut the band out with two of them. Mind their diagonals.)
+# Write the positions of the queries into a column and those of the keys into a row, and compare them: broadcasting
+# makes a table. Two conditions must hold at once. The first you have written before. Which is the second? You may also
+# cut the band out with two triangles, if you take care of their diagonals.
 #
-# Two calls make no sense, and both would answer with something plausible. With a window of 0 nobody sees
-# anybody, and a softmax over nothing is NaN. And more queries than keys would stand before the beginning of the
-# sequence. Refuse them with a ValueError that names the numbers.
+# Two calls make no sense, and both would give an answer that looks right. With a window of 0 no token sees anything,
+# and a softmax over nothing is NaN. And with more queries than keys, some queries would stand before the beginning of
+# the sequence. Raise a ValueError that names the numbers.
 
 
 # %% tags=["solution"]
@@ -90,9 +71,9 @@ def window_mask(T_q: int, T_k: int, window: int, device: torch.device | str | No
 # %% [markdown]
 # ### See for yourself: `window_mask`
 #
-# Five tokens and a window of 3, drawn with a ● where a query may look. Then the last two of five queries, who
+# Five tokens and a window of 3, drawn with a ● where a query may look. Then the last two of five queries, which
 # must get the last two rows of the same drawing. Then one token alone with its cache, and the two calls that make
-# no sense. The device check uses "meta" once more, the pretend device whose tensors have a shape and no numbers.
+# no sense. The device check uses "meta", a pretend device whose tensors have a shape and no numbers.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -124,8 +105,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Your turn: `local_attention`
 #
-# The rest you know by heart: scores over √hd, hide, share out, mix. T_q and T_k can be read off q and k, and the
-# device too. Every row of the band holds at least the token itself, so no softmax is empty.
+# You know the rest: scores over √hd, hide, softmax, mix the values. Take T_q, T_k and the device from q and k. Every
+# row of the band holds at least the token itself, so no softmax is empty.
 
 
 # %% tags=["solution"]
@@ -148,10 +129,10 @@ def local_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, window: i
 # %% [markdown]
 # ### See for yourself: `local_attention`
 #
-# Queries of zeros have no preference, so each gets the plain mean of the values that it sees: means of two
-# neighbours, under a window of 2. Then the probe, in both directions: an edit of the future must move nothing, and
-# nor must an edit of what has slid out of the window. Last, decoding: the newest query alone gets the answer that
-# it got in company.
+# Queries of zeros have no preference, so each gets the plain mean of the values that it sees: with a window of 2, means
+# of two neighbours. Then the probe, in both directions: an edit of the future must change nothing, and an edit of what
+# has slid out of the window must change nothing either. Last, the newest query alone must get the same answer as with
+# the others.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -186,9 +167,9 @@ if __name__ == "__main__":
 # %% [markdown]
 # ### Predict before you run
 #
-# Three layers, one above the other, each with a window of 4. A token of the third layer sees four tokens of the
-# second, each of which has seen four of the first, and so on. Of how many tokens of the text can the last token
-# of a long text have heard: 4, 10, 12 or 64? Say a number before you run the cell.
+# Three layers, one above the other, each with a window of 4. A token of the third layer sees four tokens of the second,
+# each of which has seen four of the first, and so on. Of how many tokens can the last token of a long text know
+# something: 4, 10, 12 or 64? Say a number before you run the cell.
 
 # %% tags=["predict"]
 if __name__ == "__main__":
@@ -202,15 +183,37 @@ if __name__ == "__main__":
         print("each layer adds window − 1, for the token itself is already known: layers · (window − 1) + 1")
 
 # %% [markdown]
+# ## What it saves
+#
+# | | full causal attention | a window of W |
+# |---|---|---|
+# | scores that matter, T tokens | about T² / 2 | at most T · W |
+# | 32,768 tokens, W = 4,096 | 537 million | 126 million |
+# | keys and values to keep while a model writes | T | W |
+#
+# The last row is why this exercise comes after the KV cache: a key that has slid out of the window is never needed
+# again, so the cache stops growing. A mask alone saves no arithmetic: your function computes all scores and then hides
+# some. It takes a function that skips them, and the next exercise builds one.
+#
+# ## One key too many, and the wrong corner
+#
+# Not every library counts the token itself. FlashAttention, a fast kernel for GPUs, takes the number of keys *to the
+# left*, without the token. Give it a model's window as it is, and each token sees one key too many. Hugging Face's
+# transformers had this fault: with FlashAttention and without it, the same model saw windows that differed by one key
+# ([issue 39408](https://github.com/huggingface/transformers/issues/39408)).
+#
+# PyTorch's `is_causal=True` starts its triangle in the upper left corner, as its documentation says
+# ([issue 103082](https://github.com/pytorch/pytorch/issues/103082)). FlashAttention changed from the upper left to the
+# lower right corner in [version 2.1](https://github.com/Dao-AILab/flash-attention#21-change-behavior-of-causal-flag).
+#
 # ## Sources
 #
-# Longformer is where the window became popular: Beltagy, Peters and Cohan, *Longformer: The Long-Document
-# Transformer* (2020, arXiv 2004.05150). Mistral 7B has a window of 4,096 in each of 32 layers, and a cache that
-# overwrites what has slid out: Jiang and others, *Mistral 7B* (2023, arXiv 2310.06825); its count of layers times
-# window, about 131,000 tokens, is the rough form of yours. On one key too many: issue 39408 of Hugging Face's
-# transformers. On the upper left corner: issues 103082 and 115111 of PyTorch.
+# Longformer made the window popular: Beltagy, Peters and Cohan, *Longformer: The Long-Document Transformer*
+# ([2020](https://arxiv.org/abs/2004.05150)). Mistral 7B has a window of 4,096 in each of 32 layers, and a cache that
+# overwrites what has slid out: Jiang and others, *Mistral 7B* ([2023](https://arxiv.org/abs/2310.06825)). That paper
+# multiplies layers by window and gets about 131,000 tokens. Your count, layers · (window − 1) + 1, is the exact one.
 #
 # ## Onward
 #
-# Your mask says which scores nobody needs, and you have computed them all the same. Go on with
+# Your mask says which scores are not needed, but your function has computed them all the same. Go on with
 # [6 · Attention in tiles](06_tiled_attention.ipynb), where they are skipped.

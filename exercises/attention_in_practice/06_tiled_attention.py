@@ -2,30 +2,30 @@
 # # 6 · Tiled attention
 #
 # *About 60 minutes. You need: the causal mask, and softmax by hand; no classes. That is exercises 1 and 2 of the first
-# assignment; [5 · The sliding window](05_sliding_window.ipynb) comes before. After this: a fused kernel holds no secret
-# any more.*
+# assignment; [5 · The sliding window](05_sliding_window.ipynb) comes before. After this: you know what a fast attention
+# function does inside.*
 #
 # A sequence of 16,384 tokens has 268 million scores in each head, and you want none of them. You want 16,384
-# answers. The square between is scaffolding: written to memory, read back, masked, exponentiated, summed,
-# used once and thrown away. FlashAttention (Dao and others, 2022) never puts it up. It works on small tiles
+# answers. The square of scores is only scaffolding: it is written to memory, read back, used once and thrown away.
+# FlashAttention ([Dao and others, 2022](https://arxiv.org/abs/2205.14135)) never builds it. It works on small *tiles*
 # of the square, one after the other, and forgets each before it takes the next.
 #
-# One thing seems to forbid that. A softmax divides by the sum of the *whole* row, and a tile knows a piece
-# of the row only. This exercise is about the way out, which is three lines long.
+# There is one difficulty. A softmax divides by the sum of the *whole* row, and a tile holds only a piece of the row.
+# The way out is three lines long, and it is the subject of this exercise.
 #
-# ## A sum that is allowed to change its mind
+# ## A sum that can be corrected
 #
-# Softmax subtracts the largest score before it exponentiates, so that nothing overflows. Going through a
-# row in blocks you know the largest score *so far*: m. You also keep the sum so far, of exp(score − m): s.
-# Then a block arrives with a larger score. Was all in vain? No: every old term is exp(score − m), and
+# Softmax subtracts the largest score before it exponentiates, so that nothing overflows. When you go through a row in
+# blocks, you know the largest score *so far*: call it m. You also keep the sum so far, of exp(score − m): call it s.
+# Then a block arrives with a larger score. Must you start again? No: every old term is exp(score − m), and
 #
 # ```text
 # exp(score − new m)
 #     = exp(score − m) · exp(m − new m)
 # ```
 #
-# The second factor is the same for all of them. One multiplication mends the whole past, however long it is
-# (Milakov and Gimelshein, 2018):
+# The second factor is the same for all old terms. So one multiplication corrects the whole sum, however long the row
+# has been so far ([Milakov and Gimelshein, 2018](https://arxiv.org/abs/1805.02867)):
 #
 # ```text
 # new m = larger of m, the block's max
@@ -34,7 +34,7 @@
 # m = new m
 # ```
 #
-# Start with m = −∞ and s = 0; the first factor is then exp(−∞) = 0, and needs no special case.
+# Start with m = −∞ and s = 0. The first factor is then exp(−∞) = 0, so you need no special case.
 #
 # Take the scores log 2, log 4 | log 8, log 2 in blocks of two. Their exponentials are 2, 4, 8 and 2, with a
 # sum of 16, so the weights must be 1/8, 1/4, 1/2 and 1/8.
@@ -44,8 +44,8 @@
 # | 1 | log 4 | 1.5 | 2/4 + 4/4 |
 # | 2 | log 8 | 2 | 1.5 · 4/8 + 8/8 + 2/8 |
 #
-# And indeed exp(log 8) · 2 = 16. Without the factor 4/8 it would be 2.75 · 8 = 22: the first block counts as if its
-# largest score were still the largest of all.
+# The whole sum is exp(m) · s = 8 · 2 = 16, as it should be. Without the factor 4/8 it would be 8 · 2.75 = 22: the first
+# block would count as if its largest score were still the largest of all.
 
 # %% tags=["setup"]
 import math
@@ -55,9 +55,9 @@ import torch
 # %% [markdown]
 # ## Your turn: `online_softmax`
 #
-# Two passes. The first goes through the blocks and carries m and s; the second goes through them once more,
-# subtracts the final m, and divides by the final s. The last block may be shorter than the others. This is
-# the exercise in which the softmax is *yours*: `torch.softmax` is not called.
+# Go through the blocks twice. The first time, carry m and s along. The second time, subtract the final m from the
+# scores, exponentiate, and divide by the final s. The last block may be shorter than the others. Do not call
+# `torch.softmax`: here you write it yourself.
 
 
 # %% tags=["solution"]
@@ -80,8 +80,8 @@ def online_softmax(scores: torch.Tensor, block: int) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `online_softmax`
 #
-# The row from above, then the same row backwards, where the largest score comes early and no mending is
-# needed, then blocks that do not fit.
+# The row from above; then the same row backwards, where the largest score comes first and nothing has to be corrected;
+# then blocks that do not fit evenly.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -107,9 +107,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## The values come along
 #
-# Attention wants the weighted sum of the values, not the weights, and that sum can be carried just like s. Call
-# it o: the sum so far of exp(score − m) times the value. It is made of the same terms, so it is mended
-# by the same factor:
+# Attention needs the weighted sum of the values, not the weights. You can carry that sum along just like s. Call it o:
+# the sum so far of exp(score − m) times the value. It is made of the same terms, so the same factor corrects it:
 #
 # ```text
 # fix = exp(m − new m)
@@ -118,46 +117,39 @@ if __name__ == "__main__":
 # o   = o · fix + p @ values
 # ```
 #
-# At the end of the row the answer is o / s. Divide once, there. Whoever divides in every tile has to
-# multiply the old sum back in, or adds up averages. m, s and o have one entry for each *query*, so a block of
-# queries is served at once: a tile is block_q queries against block_k keys.
+# At the end of the row the answer is o / s. Divide only there, once: quotients of single tiles cannot simply be added
+# up. m, s and o have one entry for each *query*, so you can work on a block of queries at once. A tile is block_q
+# queries against block_k keys.
 #
 # ## Which tiles, and which corners of them
 #
-# Causal attention needs the lower triangle of the square alone. Seen from a block of queries, there are
-# three kinds of tiles:
+# Causal attention needs only the lower triangle of the square. For a block of queries there are three kinds of tiles:
 #
-# - keys that are all past: every score counts;
-# - keys that are all future: nothing counts, and the tile is not even computed;
-# - tiles across the diagonal: score by score, key ≤ query. Mind that these are positions in the *sequence*.
-#   Inside a tile, row 0 is position `top` and column 0 is position `left`; where the blocks differ in size,
-#   one block of queries crosses the diagonal in several tiles, and none has it corner to corner.
+# - All keys are past: every score counts.
+# - All keys are future: no score counts, and the tile is not even computed.
+# - The diagonal runs through the tile: a score counts where key ≤ query. These are positions in the *sequence*. Row 0
+#   of a tile is position `top`, and column 0 is position `left`. Where the two blocks differ in size, the diagonal can
+#   run through several tiles of one block of queries, and it need not begin in a corner.
 #
 # ![Twelve queries and keys in tiles of 4 × 3, numbered in the order they are visited; below, the running maximum
 # of queries 8 to 11 after each tile](figures/06_tiled_attention.svg)
 #
-# A row of a tile may be hidden altogether, and its maximum is then −∞. If something real was seen before, m
-# stays finite and exp(−∞ − m) = 0, as it should. In which order of tiles would that break?
+# A whole row of a tile may be hidden, and its maximum is then −∞. If the query has seen a real score before, m stays
+# finite, and exp(−∞ − m) = 0, as it should be. In which order of tiles would
+# that fail? Think of a query whose first tile is hidden.
 #
 # ## What is left over: log-sum-exp
 #
-# Give back one more number for each query: lse = m + log s, the logarithm of the sum of all exponentials of
-# its scaled scores. Every weight of the row can be made again from it, as exp(score − lse), without a maximum and
-# without a sum. That is why the backward pass of FlashAttention stores lse and not the weights; and two answers that
-# saw different halves of the keys can be joined by their lse alone, on two machines if need be.
-#
-# How much is saved? With T = 16,384, hd = 64 and tiles of 128 × 128, 16,384 scores stand in memory at a time in place of
-# 268 million. The arithmetic is the same; what is spared is the way to memory and back.
-#
-# Sources: Milakov and Gimelshein, *Online normalizer calculation for softmax* (2018); Rabe and Staats,
-# *Self-attention does not need O(n²) memory* (2021); Dao, Fu, Ermon, Rudra and Ré, *FlashAttention* (2022).
+# Return one more number for each query: lse = m + log s. It is the logarithm of the sum of the exponentials of the
+# query's scaled scores. From it every weight of the row can be made again, as exp(score − lse), without a maximum and
+# without a sum.
 
 # %% [markdown]
 # ## Your turn: `tiled_attention`
 #
-# An outer loop over blocks of queries, an inner one over blocks of keys. Scale by √hd. Where both blocks are
-# smaller than T, nothing that you make may have two axes of length T: no scores, no weights, and no mask
-# either. Compare positions inside the tile.
+# Write an outer loop over blocks of queries, and an inner one over blocks of keys. Divide scores by √hd. Where both
+# blocks are smaller than T, no tensor that you make may have two axes of length T: no scores, no weights, and no mask.
+# So compare positions inside each tile.
 
 
 # %% tags=["solution"]
@@ -187,8 +179,8 @@ def tiled_attention(
 # %% [markdown]
 # ### See for yourself: `tiled_attention`
 #
-# Held against the square, written out, in tiles of all sorts. Then a look over your shoulder: every shape
-# that PyTorch makes for you while it runs.
+# Your answers beside those of the whole square, with tiles of several sizes. Then the shape of every tensor that
+# PyTorch makes while your function runs.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -227,7 +219,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ### Predict before you run
 #
-# Queries of zeros: every score is 0, whatever the keys are. Query 7 sees the keys 0 to 7. Is its lse 0, about
+# The queries are zeros, so every score is 0, whatever the keys are. Query 7 sees the keys 0 to 7. Is its lse 0, about
 # 2.1, or 8? Say why, and only then run the cell.
 
 # %% tags=["predict"]
@@ -241,7 +233,22 @@ if __name__ == "__main__":
         print(f"Query 15 has {lse[15]:.2f}: twice as many equal keys add log 2 = {math.log(2):.2f}")
 
 # %% [markdown]
+# ## What it saves
+#
+# With T = 16,384, hd = 64 and tiles of 128 × 128, 16,384 scores are in memory at a time, in place of 268 million. The
+# arithmetic stays about the same. What you save is the way to memory and back.
+#
+# The lse saves more. When FlashAttention computes gradients, it makes the weights again from lse, so it need not keep
+# them. And two answers to the same query, each from one half of the keys, can be joined with the help of their lse,
+# even if they were computed on two machines.
+#
+# ## Sources
+#
+# Milakov and Gimelshein, *Online normalizer calculation for softmax* ([2018](https://arxiv.org/abs/1805.02867)). Rabe
+# and Staats, *Self-attention does not need O(n²) memory* ([2021](https://arxiv.org/abs/2112.05682)). Dao, Fu, Ermon,
+# Rudra and Ré, *FlashAttention* ([2022](https://arxiv.org/abs/2205.14135)).
+#
 # ## Onward
 #
-# That was the last of the six. Watch your tiles go by (`course trace tiled_attention`). Then open the last exercise
-# of the first assignment once more: you know now what its fused function does inside.
+# That was the last of the six. Watch your tiles one by one (`course trace tiled_attention`). Then open the last
+# exercise of the first assignment once more: now you know what its fused function does inside.

@@ -2,20 +2,19 @@
 # # 4 · The KV cache
 #
 # *About 45 minutes. You need: heads, the causal mask and the fused QKV, which are exercises 2, 4 and 7 of the first
-# assignment. After this: exercise 5, where the cache stops growing.*
+# assignment. After this: [5 · The sliding window](05_sliding_window.ipynb), where the cache stops growing.*
 #
-# A language model writes one token at a time. To write token 1,000 it attends from that token to the 999 before
-# it, and to write token 1,001 it does so again, with one more. What changes between the two? The new token has a
-# query, a key and a value that did not exist before. All other keys and values are what they were: token 17 never sees a
-# later token, so nothing that comes later can change it. To compute them again is to
-# read the whole book anew for each word that you add.
+# A language model writes one token at a time. Token 1,000 attends to the 999 before it, and token 1,001 does the same
+# with one more. The new token has a query, a key and a value of its own. All other keys and
+# values stay as they were: token 17 never sees a later token, so nothing that comes later can change it. To compute
+# them again is to read the whole book again for each word that you add.
 #
-# So keep them. That is the whole idea of the KV cache; all else is bookkeeping, and the bookkeeping is where it goes wrong.
+# So keep them. This is the *KV cache*.
 #
 # ## What goes in, what is kept
 #
-# A first call gets the prompt, say five tokens. It answers five, and hands back a *cache* with five keys and
-# five values for each head. The next call gets *only the new token*, and the cache:
+# The first call gets the prompt, say five tokens. It returns five answers, and a *cache* with five keys and values for
+# each head. The next call gets *only the new token*, and the cache:
 #
 # ```text
 # call   x          q           k, v
@@ -24,53 +23,39 @@
 # 3      (1, 3, C)  3 queries   6 + 3
 # ```
 #
-# Why is there no cache of queries? A query asks once, on behalf of its own token, and is never needed again.
-#
-# The cost of a token is now one row of scores in place of a square: T in place of T² dot products. What it costs is
-# memory: 2 · T · C numbers a layer, which for a long text is more than the weights.
+# Queries are not kept: each is used once, for its own token.
 #
 # ## The mask is no longer square
 #
-# With T new tokens and a cache of P, queries stand at the positions P … P + T − 1, and keys at 0 … P + T − 1. A key
-# may be seen where its position is at most the query's. For P = 3 and T = 2:
+# With P tokens in the cache and T new ones, the queries stand at the positions P … P + T − 1, and the keys at
+# 0 … P + T − 1. A query may see a key whose position is at most its own.
 #
 # ![Three calls: the cache grows to the right; in each call the mask of the new queries is aligned to the
 # lower right corner](figures/04_kv_cache.svg)
 #
-# The triangle sits in the *lower right* corner. Draw it from the upper left one and query 0 of the chunk, whose
-# position is 3, sees key 0 alone: it has forgotten its own prompt. That is what `is_causal=True` does in PyTorch's fused
-# function when there are fewer queries than keys; its documentation says so, and many have
-# stumbled over it. With a single new token the mistake looks like this: the newest token sees the
-# oldest only. And the opposite one: no mask at all whenever there is a cache, for "the past is all visible". True for
-# a single token, and for a chunk of three the first sees the other two.
+# The triangle sits in the *lower right* corner. Two mistakes are common here:
 #
-# ## Three rules for whoever hands out a cache
+# - The triangle starts in the upper left corner. With P = 3, the first new query, whose position is 3, then sees key 0
+#   alone.
+# - There is no mask when there is a cache, because "the past is all visible". That is true for one new token. Of three
+#   new ones the first then sees the other two.
 #
-# - **It belongs to the caller.** A module that keeps the cache on itself serves one sequence; the next prompt finds the
-#   last one's keys. A default argument `cache=[]` is made once, when the function is, and is such a place, too.
-# - **It is not changed.** Beam search continues one past in two ways. Whoever writes the new keys *into* the cache that was
-#   given has joined both futures. `torch.cat` makes a new tensor; `list.append` and writing into a slice do not.
-# - **It has an end.** The model knows block_size positions. What counts is the tokens *in all*, not those of this call: one
-#   token is always few.
+# ## Your turn: `CachedSelfAttention`
 #
-# Feed the same text in any chunks, and the answers must be those of one call. It is the only test that you need, and
-# the one below.
+# Start from your fused module of the first assignment, without dropout. New keys and values go behind the cached ones,
+# and `forward` returns a second thing. Three rules:
 #
-# Sources: Vaswani and others, *Attention Is All You Need* (2017), for the decoder that sees its past; Pope and others, *Efficiently
-# Scaling Transformer Inference* (2022), for what the cache costs; the PyTorch documentation of
-# `scaled_dot_product_attention` on `is_causal`.
+# - **The cache belongs to the caller.** If it is kept on `self`, the next prompt finds the keys of the last one. A
+#   default argument `cache=[]` has the same fault: Python makes that list only once.
+# - **The cache is not changed.** One past may be continued twice, to try two endings. If you write new keys *into* the
+#   given cache, both endings are in it. `torch.cat` makes a new tensor; `list.append` and writing into a slice do not.
+# - **The text has an end.** The model knows `block_size` positions. Count all tokens, not only those of this call.
 
 # %% tags=["setup"]
 import math
 
 import torch
 from torch import nn
-
-# %% [markdown]
-# ## Your turn: `CachedSelfAttention`
-#
-# Start from your fused module of the first assignment, without dropout. What is new: where keys and values come from, which positions
-# the mask compares, who counts the tokens, and a second thing to return.
 
 
 # %% tags=["solution"]
@@ -147,7 +132,8 @@ class CachedSelfAttention(nn.Module):
 # %% [markdown]
 # ### See for yourself: `CachedSelfAttention`
 #
-# One text of nine tokens, whole and in chunks; then a second text on the same module, and one past with two futures.
+# Feed the same text in any chunks, and the answers must be those of one call. This is the test that matters: nine
+# tokens, whole and in chunks. Then a second text on the same module, and one past with two futures.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -203,8 +189,25 @@ if __name__ == "__main__":
         print("and for twice as many tokens it would be one in twice as many")
 
 # %% [markdown]
+# ## What it costs, and what it saves
+#
+# With the cache a new token costs one row of scores in place of a square: T dot products in each head, not T². The
+# price is memory: 2 · T · C numbers in each layer. You counted those bytes in exercise 2.
+#
+# ## The mask of PyTorch's fused function
+#
+# `scaled_dot_product_attention` has an argument `is_causal=True`. Where there are fewer queries than keys, it draws the
+# triangle from the upper left corner, as its documentation says. With a cache and a single new token, that token sees
+# only the oldest one. [Issue 103082](https://github.com/pytorch/pytorch/issues/103082) of PyTorch is about just this.
+#
+# ## Sources
+#
+# The decoder that sees its past is from Vaswani and others, *Attention Is All You Need*
+# ([2017](https://arxiv.org/abs/1706.03762)). What the cache costs is in Pope and others, *Efficiently Scaling
+# Transformer Inference* ([2022](https://arxiv.org/abs/2211.05102)).
+#
 # ## Onward
 #
 # Watch the cache grow (`course trace kv_cache`), and see the triangle of a later chunk in its corner
-# (`course plot kv_cache`). The cache grows with every token, for ever; in exercise 5 each token looks back a fixed way,
-# and it need not grow beyond that. Go on with [5 · The sliding window](05_sliding_window.ipynb).
+# (`course plot kv_cache`). Your cache grows with every token. In exercise 5 each token looks back a fixed number of
+# tokens, and then the cache need not grow beyond that: [5 · The sliding window](05_sliding_window.ipynb).
