@@ -208,10 +208,10 @@ if __name__ == "__main__":
 #
 # ## One key too many, and the wrong corner
 #
-# Not every library counts the token itself. FlashAttention, a fast kernel for GPUs, takes the number of keys *to the
-# left*, without the token. Give it a model's window as it is, and each token sees one key too many. Hugging Face's
-# transformers had this fault: with FlashAttention and without it, the same model saw windows that differed by one key
-# ([issue 39408](https://github.com/huggingface/transformers/issues/39408)).
+# Not every library counts the token itself. FlashAttention, a program that computes attention fast on a GPU, takes the
+# number of keys *to the left*, without the token. Give it a model's window as it is, and each token sees one key too
+# many. Hugging Face's transformers had this fault: with FlashAttention and without it, the same model saw windows that
+# differed by one key ([issue 39408](https://github.com/huggingface/transformers/issues/39408)).
 #
 # PyTorch's `is_causal=True` starts its triangle in the upper left corner, as its documentation says
 # ([issue 103082](https://github.com/pytorch/pytorch/issues/103082)). FlashAttention changed from the upper left to the

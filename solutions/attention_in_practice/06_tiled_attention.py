@@ -143,8 +143,8 @@ if __name__ == "__main__":
 # of queries 8 to 11 after each tile](figures/06_tiled_attention.svg)
 #
 # A whole row of a tile may be hidden, and its maximum is then −∞. If the query has seen a real score before, m stays
-# finite, and exp(−∞ − m) = 0, as it should be. In which order of tiles would
-# that fail? Think of a query whose first tile is hidden.
+# finite, and exp(−∞ − m) = 0, as it should be. In which order of tiles would that
+# fail? Think of a query whose first tile is hidden.
 #
 # ## What is left over: log-sum-exp
 #
