@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.make import copy_course
+from tests.make import REPOSITORY, TINY, copy_course
 
-ROOT = Path(__file__).parents[1]
-TINY = ROOT / "tests" / "tiny_course"
 FILLED = {"DOWNLOAD": "submissions.zip", "ASSIGNMENT/EXERCISE": "averages/running_median", "ASSIGNMENT": "averages"}
 FILLED |= {"ada/EXERCISE": "lovelaceada_12345/running_mean"}
 _COMMAND = re.compile(r"^    \.venv/bin/course (.*?)(?:  +#.*)?$", re.MULTILINE)
@@ -19,7 +17,7 @@ pytestmark = pytest.mark.journey
 
 def commands() -> list[list[str]]:
     """Return those of the page, with real names for what stands in capitals."""
-    page = (ROOT / "docs" / "instructor.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs" / "instructor.md").read_text(encoding="utf-8")
     return [[FILLED.get(word, word) for word in line.split()] for line in _COMMAND.findall(page)]
 
 

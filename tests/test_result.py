@@ -1,6 +1,9 @@
-"""Results: valid by their own schema, written whole or not at all, and read back as they were."""
+"""Results: valid by their own schema, and as every file written whole or not at all."""
 
 import json
+import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import jsonschema
@@ -8,8 +11,12 @@ import pytest
 from pydantic import ValidationError
 
 import manyheads.result
+from manyheads.report.class_view import ClassView
+from manyheads.report.pages import write_pages
 from manyheads.result import Diagnosed, ProvedLine, Result, write_result
+from manyheads.whole import write_whole
 from tests import make
+from tests.make import content
 
 SCHEMA = json.loads(Path(manyheads.result.__file__).with_suffix(".schema.json").read_text(encoding="utf-8"))
 
@@ -34,13 +41,6 @@ def test_what_is_written_is_valid_and_reads_back_as_it_was(tmp_path: Path) -> No
     assert path == tmp_path / "ada" / "averages.json"
     assert errors(json.loads(path.read_text(encoding="utf-8"))) == []
     assert Result.model_validate_json(path.read_bytes()) == result()
-
-
-def test_a_result_from_before_lines_were_told_is_read() -> None:
-    data = json.loads(result().model_dump_json())
-    del data["exercises"][0]["lines"]
-    assert errors(data) == []
-    assert Result.model_validate(data).exercises[0].lines == ()
 
 
 @pytest.mark.parametrize("change", [
@@ -69,3 +69,49 @@ def test_whoever_has_the_earlier_result_open_reads_on_in_it(tmp_path: Path) -> N
     with write_result(result(), tmp_path).open(encoding="utf-8") as reader:
         write_result(result(seed=7), tmp_path)
         assert Result.model_validate_json(reader.read()) == result()
+
+
+Write = Callable[[Path, int], object]
+
+
+def of_score(score: int) -> Result:
+    return make.result("ada", score=score, max_score=9)
+
+
+WRITERS: dict[str, Write] = {
+    "a file": lambda folder, number: write_whole(folder / "deep" / "file", str(number).encode()),
+    "a durable one": lambda folder, number: write_whole(folder / "deep" / "file", str(number).encode(), durable=True),
+    "a result": lambda folder, number: write_result(of_score(number), folder),
+    "pages": lambda folder, number: write_pages(ClassView([of_score(number)]), folder),
+}
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_what_stops_it_leaves_every_file_as_it_was_and_nothing_beside_it(tmp_path, monkeypatch, write):
+    def stop(path: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    write(tmp_path, 1)
+    before = content(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", stop)
+        with pytest.raises(KeyboardInterrupt):
+            write(tmp_path, 2)
+    assert content(tmp_path) == before
+    write(tmp_path, 2)
+    assert content(tmp_path).keys() == before.keys()
+    assert content(tmp_path) != before
+
+
+@pytest.mark.parametrize(("write", "order"), [
+    pytest.param(partial(write_whole, content=b"x", durable=True), ["fsync", "replace"], id="a durable file"),
+    pytest.param(lambda path: write_result(of_score(1), path), ["fsync", "replace"], id="a result"),
+    pytest.param(partial(write_whole, content=b"x"), ["replace"], id="any other file"),
+])  # fmt: skip
+def test_what_is_to_last_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch, write, order):
+    done: list[str] = []
+    replace = Path.replace
+    monkeypatch.setattr(os, "fsync", lambda number: done.append("fsync"))
+    monkeypatch.setattr(Path, "replace", lambda path, target: done.append("replace") or replace(path, target))
+    write(tmp_path / "file")
+    assert done == order

@@ -1,4 +1,4 @@
-"""Run a command, and end when everything that it ever started has ended. A script: witness.py COMMAND…
+"""Run a command, and end as it did when everything that it ever started has ended. A script: witness.py COMMAND…
 
 Whatever loses its parent becomes a child of this process, so that nothing can hide by outliving whoever started it.
 """
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from manyheads.box.procstat import pids, stat_of, state_and_parent
 
@@ -44,23 +45,23 @@ class Witnessed:
             assert self.process.poll() is None, "it ended before that moment came"
             time.sleep(0.02)
 
-    def left(self) -> list[str]:
+    def left(self, seconds: float = PATIENCE) -> list[str]:
         """Wait until the last process has ended. What is left then: cgroups, mounts, and processes that did not end."""
         judges = {str(pid) for pid in self.kin()}
         with suppress(subprocess.TimeoutExpired):
-            self.process.wait(PATIENCE)
+            self.process.wait(seconds)
         running = below(self.process.pid) if self.process.poll() is None else []
         folders = [str(folder) for folder in cgroups() if folder.name.split("-")[1] in judges]
         return [*(command_line(pid)[:80].strip() for pid in running), *folders, *sorted(mounts() - self.mounts)]
 
 
 @contextmanager
-def witnessed(command: list[str], log: Path) -> Iterator[Witnessed]:
-    """Start a command under a witness; in the end kill what is left."""
+def witnessed(command: list[str], log: Path, **options: Any) -> Iterator[Witnessed]:
+    """Start a command under a witness, beside its log; in the end kill what is left."""
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
     with log.open("wb") as said:
-        env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
-        own = {"env": env, "cwd": log.parent, "start_new_session": True}
-        process = subprocess.Popen([sys.executable, __file__, *command], stdout=said, stderr=said, **own)
+        own = {"env": env, "cwd": log.parent, "start_new_session": True, "stdout": said, "stderr": said, **options}
+        process = subprocess.Popen([sys.executable, __file__, *command], **own)
     run = Witnessed(process)
     try:
         yield run
@@ -130,10 +131,12 @@ def mounts() -> set[str]:
 
 def main() -> None:
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+    command = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+    status = command.wait()
     with suppress(ChildProcessError):
         while True:
             os.wait()
+    sys.exit(status)
 
 
 if __name__ == "__main__":

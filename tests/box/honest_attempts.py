@@ -8,11 +8,6 @@ BODIES = {
     kept = [torch.randn(300, 400 * n) for n in range(1, 9)]
     kept = [torch.cat([t, t]) @ torch.ones(t.shape[1], 3) for t in kept]
     return float(len(kept) == 8)""",
-    "a list that is made larger again and again": """
-    numbers = []
-    for n in range(20):
-        numbers += list(range(50_000))
-    return float(len(numbers) == 1_000_000)""",
     "a function and a layer that are compiled": """
     @torch.compile
     def doubled(x):
@@ -87,9 +82,6 @@ BODIES = {
     mapped[:] = 1
     mapped.flush()
     return float(np.load("/tmp/a.npy", mmap_mode="r").sum() == 10 and np.linalg.norm(np.eye(9)) == 3)""",
-    "einops": """
-    import einops
-    return float(einops.rearrange(torch.arange(6), "(a b) -> b a", a=2).shape == (3, 2))""",
     "modules of the standard library": """
     import asyncio, ctypes, dataclasses, decimal, difflib, enum, functools, getpass, glob, gzip, hashlib, http.client
     import json, locale, logging, lzma, mmap, multiprocessing, pickle, platform, pprint, random, secrets, select, signal
@@ -150,10 +142,6 @@ BODIES = {
     sys.path.insert(0, "/tmp")
     import scripted
     return float(torch.jit.script(scripted.double)(torch.ones(1)) == 2)""",
-    "a function mapped over a batch, and its Jacobian": """
-    x = torch.randn(3, 4)
-    jacobian = torch.func.vmap(torch.func.jacrev(lambda t: t.square().sum()))(x)
-    return float(torch.allclose(jacobian, 2 * x))""",
     "torch's profiler": """
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
         torch.randn(4, 4).softmax(-1)
@@ -165,18 +153,6 @@ BODIES = {
     numbers = (ctypes.c_int * 3)(3, 1, 2)
     libc.qsort(numbers, 3, 4, compare(lambda a, b: a[0] - b[0]))
     return float(list(numbers) == [1, 2, 3])""",
-    "deep recursion": """
-    sys.setrecursionlimit(5000)
-    def deep(n):
-        return n and deep(n - 1) + 1
-    return float(deep(3000) == 3000)""",
-    "garbage and weak references": """
-    import gc, tracemalloc, weakref
-    tracemalloc.start()
-    gc.collect()
-    return float(tracemalloc.get_traced_memory()[0] >= 0)""",
-    "a number of processors that OpenMP finds": """
-    return float(torch.__config__.parallel_info() != "")""",
     "files and mappings": """
     import mmap
     file = os.open("/tmp/mine", os.O_RDWR | os.O_CREAT)
@@ -186,11 +162,6 @@ BODIES = {
         private.madvise(mmap.MADV_DONTNEED)
         private.resize(1 << 23)
         return float(os.pread(file, 2, 0) == b"ab" and os.preadv(file, [bytearray(1)], 0) == 1)""",
-    "names of threads": """
-    import threading
-    threading.current_thread().name = "mine"
-    import ctypes
-    return float(ctypes.CDLL(None).prctl(15, b"mine", 0, 0, 0) == 0)""",
 }
 
 # What the box does not have is refused as an exception that Python knows, and the attempt goes on.

@@ -1,18 +1,33 @@
-"""What an attempt's process finds, and what becomes of it. Real processes that really misbehave."""
+"""What an attempt's process finds, and what becomes of it: in every kind of box, and it really misbehaves."""
+
+import json
+import os
+import socket
+import stat
+import sys
+import sysconfig
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from manyheads.box.connection import AttemptEnded, End
+from manyheads.box.connection import AttemptEnded, Channel, Connection, End
 from manyheads.box.contents import contents
+from manyheads.box.forked import ForkedBox, open_own_box
 from manyheads.box.level import Box, BoxUnavailable, Level, open_box
-from manyheads.box.procstat import is_running
+from manyheads.box.loading import load
+from manyheads.box.process import ProcessBox, _caller
+from manyheads.box.procstat import has_ended, is_running
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
-from tests.make import replies
+from manyheads.course import Course, load_course
+from manyheads.judge.isolation_proof import prove
+from tests.make import copy_course, replies, run
 
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
-
-
 SYSCALL = "__import__('ctypes').CDLL(None, use_errno=True).syscall({}, 0, 0, 0, 0) and __import__('ctypes').get_errno()"
 CAPABILITIES = """
     import ctypes, struct
@@ -94,24 +109,187 @@ def test_two_at_a_time_are_each_alone(box):
         second.close()
 
 
-def test_the_next_attempt_sees_nothing_of_the_last(box):
-    answer(box, "    open('/tmp/left', 'w').write('x')\n    open('/dev/shm/left', 'w').write('x')\n    return 1.0")
-    assert answer(box, "    return float(os.path.exists('/tmp/left') or os.path.exists('/dev/shm/left'))") == 0.0
-
-
-def test_a_box_that_broke_is_replaced(box):
-    box._reaper.kill()
-    box._reaper.wait()
-    assert answer(box, "    return 2.0") == 2.0
-
-
-def test_without_bubblewrap_the_message_says_how_to_get_it(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", "/nonexistent")
-    with pytest.raises(BoxUnavailable, match="sudo apt-get install bubblewrap"):
-        open_box(Level.NAMESPACES, LIMITS, tmp_path)
-
-
 def test_the_box_holds_torch_and_no_test_tool():
     names = {bind.target.rpartition("/")[2] for bind in contents().binds}
     assert {"torch", "numpy", "einops", "safetensors", "manyheads_worker"} <= names
     assert not {"pytest", "nbgrader", "pydantic", "grader", "hypothesis"} & names
+
+
+BODIES = {
+    "folder is empty": "return float(len(os.listdir('.')))",
+    "folder": "raise LookupError(os.getcwd())",
+    "environment": "raise LookupError(' '.join(sorted(os.environ)))",
+    "leaves a file": "open('left', 'w').close()\n    return 1.0",
+    "leaves a name": "torch.left = 1.0\n    return 1.0",
+    "finds a name": "return float(hasattr(torch, 'left'))",
+    "leaves a process": "pid = os.fork()\n    if pid == 0:\n        time.sleep(60)\n    return float(pid)",
+    "exits": "os._exit(3)",
+    "loops": "while True: pass",
+    "meta": "return float('torch.fx.experimental.symbolic_shapes' in sys.modules)",
+    "computes": "return torch.ones(3, 3).matmul(torch.ones(3, 3)).sum().item()",
+}
+SCRIPT = """
+import json, sys
+from manyheads.box.connection import AttemptEnded
+from manyheads.box.forked import open_own_box
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Call, Load
+
+def answer(box, body):
+    connection = box.attempt(Limits())
+    try:
+        source = f"import os, sys, time, torch\\n\\ndef f():\\n    {body}\\n"
+        assert connection.ask(Load(source, "attempt.py"), 10.0).raised is None
+        reply = connection.ask(Call("f"), 1.0 if body.startswith("while") else 10.0)
+        return reply.raised.message if reply.raised else reply.outputs[0].tensor.item()
+    except AttemptEnded as ended:
+        return str(ended)
+    finally:
+        connection.close()
+
+with open_own_box(meta=True) as box:
+    said = {name: answer(box, body) for name, body in json.loads(sys.argv[1]).items()}
+    said["zygote"] = box._zygote
+print(json.dumps({"box": type(box).__name__, **said}))
+"""
+
+
+@pytest.fixture(scope="module")
+def told_by_forks() -> dict[str, object]:
+    done = run(sys.executable, "-c", SCRIPT, json.dumps(BODIES), A_TOKEN="x")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(("name", "holds"), [
+    pytest.param("box", lambda told: told == "ForkedBox", id="a command without threads forks"),
+    pytest.param("computes", lambda told: told == 27.0, id="torch computes in it"),
+    pytest.param("meta", lambda told: told == 1.0, id="what the meta device needs is there before an attempt begins"),
+    pytest.param("folder is empty", lambda told: told == 0.0, id="an attempt stands in an empty folder"),
+    pytest.param("folder", lambda told: not Path(told).exists(), id="which goes with it"),
+    pytest.param("finds a name", lambda told: told == 0.0, id="what one leaves in Python the next does not find"),
+    pytest.param("environment", lambda told: "A_TOKEN" not in told.split(), id="the command's environment stays outside"),
+    pytest.param("exits", lambda told: "exit status 3" in told, id="an exit is told as one"),
+    pytest.param("loops", lambda told: "endless loop" in told, id="an endless loop ends at the deadline"),
+])  # fmt: skip
+def test_inside_a_fork(told_by_forks, name, holds):
+    assert holds(told_by_forks[name])
+
+
+@pytest.mark.parametrize("name", ["leaves a process", "zygote"])
+def test_no_process_is_left(told_by_forks, name):
+    ends = time.monotonic() + 60.0  # a busy machine is slow
+    while not has_ended(int(told_by_forks[name])):  # the kernel may need a moment
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+def test_where_threads_run_every_attempt_is_a_new_interpreter():
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        assert isinstance(open_own_box(), ProcessBox)
+    finally:
+        stop.set()
+        thread.join()
+
+
+PASSWORD = bytes(range(32))
+
+
+def test_who_does_not_know_the_password_is_sent_away() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        stranger, ours = (socket.create_connection(server.getsockname()) for _ in range(2))
+        with stranger, ours:
+            stranger.sendall(PASSWORD[::-1])
+            ours.sendall(PASSWORD)
+            with _caller(server, PASSWORD, time.monotonic() + 60) as caller:
+                assert caller.getpeername() == ours.getsockname()
+            assert stranger.recv(1) == b""
+
+
+def test_who_waits_for_a_call_that_never_comes_gives_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(TimeoutError):
+        _caller(server, PASSWORD, time.monotonic() + 0.01)
+
+
+@pytest.mark.parametrize(("code", "said"), [
+    pytest.param(-11, "was ended by SIGSEGV (a crash in native code).", id="a signal"),
+    pytest.param(3, "(exit status 3)", id="an exit"),
+    pytest.param(0xC0000005, "was ended by Windows, with 0xC0000005 (a crash in native code).",
+        id="a crash on Windows"),
+    pytest.param(0xC0000142, "was ended by Windows, with 0xC0000142.", id="another end on Windows"),
+    pytest.param(None, "ended in the middle of a call.", id="who knows"),
+])  # fmt: skip
+def test_how_it_ended_is_one_sentence(code: int | None, said: str) -> None:
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    ours.setblocking(False)
+    file = ours.makefile("rwb", buffering=0)
+    with pytest.raises(AttemptEnded) as ended:
+        Connection(Channel(file, file), Limits(), lambda seconds: code).ask(Call("f"), 5.0)
+    assert said in str(ended.value)
+
+
+@pytest.fixture(scope="module")
+def user_box() -> Iterator[Box]:
+    if os.geteuid():
+        pytest.skip("this is not root, which alone can start a process as another user")
+    site = Path(sysconfig.get_path("purelib"))
+    if not all(each.stat().st_mode & stat.S_IXOTH for each in (site, *site.parents)):
+        pytest.skip(f"no other user may enter {site}")
+    with open_box(Level.USER, Limits(), Path()) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(("body", "expected"), [
+    pytest.param("    return float(os.getuid() >= 61184 and os.getgroups() == [])", 1.0, id="it owns nothing"),
+    pytest.param("    os.setuid(0)", "PermissionError", id="it cannot become root"),
+    pytest.param("    import ctypes\n    return float(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))", 1.0,
+        id="no program gives it rights"),
+    pytest.param("    open('/etc/shadow')", "PermissionError", id="it cannot read what others may not"),
+    pytest.param("    return float('PATH' in os.environ)", 0.0, id="it has no environment of ours"),
+    pytest.param("    import numpy, einops\n    return 1.0", 1.0, id="it can import numpy and einops"),
+])  # fmt: skip
+def test_an_attempt(user_box: Box, body: str, expected: float | str) -> None:
+    assert answer(user_box, body) == expected
+
+
+def test_a_zygote_that_an_attempt_kills_is_replaced(user_box: Box) -> None:
+    assert answer(user_box, "    os.kill(os.getppid(), 9)\n    return 1.0") == 1.0
+    assert answer(user_box, "    return 2.0") == 2.0
+
+
+def test_a_course_is_graded_only_where_others_may_not_read_it(user_box: Box, tiny: Course) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        course = load_course(copy_course(tiny.root, Path(made, "tiny")))
+        course.root.chmod(0o755)
+        with pytest.raises(BoxUnavailable, match="read a file of the course"):
+            prove(user_box, course)
+        course.root.chmod(0o700)
+        prove(user_box, course)
+
+
+REFUSED = ["matplotlib.pyplot", "pytest", "yaml", "rich", "pydantic", "my_helpers", "scipy.special"]
+ALLOWED = ["math", "json", "torch.nn.functional", "numpy", "einops", "safetensors.torch", "sympy", "typing_extensions"]
+
+
+@pytest.fixture(params=["namespaces", "forked", "process"])
+def any_box(request: pytest.FixtureRequest) -> Iterator[Box]:
+    """A box of each level. This process has imported pytest, yaml, rich and pydantic, and a forked one could find them."""
+    if request.param == "namespaces":
+        yield request.getfixturevalue("box")
+        return
+    with ForkedBox(meta=False) if request.param == "forked" else ProcessBox() as opened:
+        yield opened
+
+
+def test_what_may_be_imported_is_the_same_in_every_box(any_box: Box) -> None:
+    source = "".join(f"import {name}\n" for name in [*REFUSED, *ALLOWED, "sysconfig; sysconfig.get_config_vars()"])
+    process = load(any_box, Limits(seconds_per_call=20.0), Load(source, "a.py"))
+    process.connection.close()
+    assert [part.line for part in process.stopped] == [*range(1, len(REFUSED) + 1)]
+    assert {part.raised.type for part in process.stopped if part.raised} == {"ModuleNotFoundError"}
+    assert process.stopped[0].raised.message.startswith("No module named 'matplotlib")

@@ -1,27 +1,23 @@
 """A box for a GPU: what is found of a driver, and, with a stand-in for its device file, what the box opens beyond a CPU's. What only a real GPU can show is in tests/gpu."""
 
 import dataclasses
-import json
 import os
-import socket
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
 
-from manyheads.box import nvidia, warm
+from manyheads.box import nvidia
 from manyheads.box.canary import run_canary
-from manyheads.box.connection import GRACE, AttemptEnded
+from manyheads.box.connection import AttemptEnded
 from manyheads.box.contents import Bind
 from manyheads.box.gpu import GpuBox, GpuLock
 from manyheads.box.level import Box, BoxUnavailable, Level, open_box
 from manyheads.box.namespaces import NamespaceBox, launch_request
 from manyheads.box.nvidia import Driver, Equipment, Gpu, Places, equipment, find_driver, missing, separate_gpus
-from manyheads.box.warm import CUDA_GRACE
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call
 from tests.make import replies
@@ -111,43 +107,37 @@ def test_what_is_missing_is_named_with_the_command_that_helps(machine, folder, s
     assert list(missing(driver, NOBODY)) == told
 
 
-def given(driver: Driver, gpu: int = 0, **environment: str) -> nvidia.Equipment:
-    return equipment(driver, driver.gpus[gpu], environment)
+def given(driver: Driver, gpu: int = 0) -> Equipment:
+    return equipment(driver, driver.gpus[gpu], {})
 
 
-def test_a_box_gets_the_device_files_that_computing_needs_and_no_other(machine: Machine, folder: Path) -> None:
-    places = machine(usual=str(folder))
-    names = ["nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia0"]  # not nvidia-modeset, which is for screens
-    assert given(find_driver(places, {})).devices == tuple(Bind(f"{places.dev}/{n}", f"/dev/{n}") for n in names)
+ONE, OTHER = UUIDS
+BOTH = ["/dev/nvidia0", "/dev/nvidia1"]
 
 
-def test_of_two_gpus_a_box_gets_its_own(machine: Machine, folder: Path) -> None:
+@pytest.mark.parametrize(("told", "choice", "gpu", "nodes", "visible"), [
+    pytest.param(2, "", 0, BOTH[:1], ONE, id="of two it gets its own"),
+    pytest.param(2, "", 1, BOTH[1:], OTHER, id="the other gets the other"),
+    pytest.param(0, "", 0, BOTH, "0", id="one that the driver does not describe is given by its number"),
+    pytest.param(2, "1", 0, BOTH, "1", id="which one a number chooses, CUDA decides"),
+    pytest.param(2, OTHER[:8], 0, BOTH[1:], OTHER, id="one that is chosen by its name"),
+    pytest.param(2, "$(id) x", 0, BOTH, "0", id="what chooses nothing"),
+])  # fmt: skip
+def test_a_box_gets_the_device_files_that_computing_needs_and_no_other(
+    machine, folder, told, choice, gpu, nodes, visible
+):
+    environment = {"CUDA_VISIBLE_DEVICES": choice} if choice else {}
+    driver = find_driver(machine(2, told=told, usual=str(folder)), {})
+    inside = equipment(driver, (separate_gpus(driver, environment) if choice else driver.gpus)[gpu], environment)
+    names = [f"/dev/{name}" for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")]  # and none for screens
+    assert [bind.target for bind in inside.devices] == [*names, *nodes]
+    assert dict(inside.environment)["CUDA_VISIBLE_DEVICES"] == visible
+
+
+def test_of_two_gpus_a_box_finds_its_own_among_the_machines_devices(machine: Machine, folder: Path) -> None:
     places = machine(2, usual=str(folder))
-    inside = given(find_driver(places, {}), 1)
-    assert [bind.target for bind in inside.devices if bind.target[-1].isdigit()] == ["/dev/nvidia1"]
-    assert dict(inside.environment)["CUDA_VISIBLE_DEVICES"] == UUIDS[1]
-    pci = [bind for bind in inside.binds if "pci" in bind.target]
+    pci = [bind for bind in given(find_driver(places, {}), 1).binds if "pci" in bind.target]
     assert pci == [Bind(f"{places.sys}/devices/pci1", "/sys/bus/pci/devices/0000:a1:00.0")]
-
-
-def test_a_gpu_that_the_driver_does_not_describe_is_given_by_its_number(machine: Machine, folder: Path) -> None:
-    inside = given(find_driver(machine(2, told=0, usual=str(folder)), {}))
-    assert {"/dev/nvidia0", "/dev/nvidia1"} <= {bind.target for bind in inside.devices}
-    assert dict(inside.environment)["CUDA_VISIBLE_DEVICES"] == "0"
-
-
-def test_a_choice_of_the_instructor_s_holds_in_the_box(machine: Machine, folder: Path) -> None:
-    driver = find_driver(machine(2, usual=str(folder)), {})
-    for choice, visible, nodes in (
-        ("1", "1", ["/dev/nvidia0", "/dev/nvidia1"]),  # which one that is, CUDA decides
-        (UUIDS[1][:8], UUIDS[1], ["/dev/nvidia1"]),
-        ("$(id) x", "0", ["/dev/nvidia0", "/dev/nvidia1"]),
-    ):
-        environment = {"CUDA_VISIBLE_DEVICES": choice}
-        (gpu,) = separate_gpus(driver, environment)
-        inside = equipment(driver, gpu, environment)
-        assert dict(inside.environment)["CUDA_VISIBLE_DEVICES"] == visible
-        assert [bind.target for bind in inside.devices if bind.target[-1].isdigit()] == nodes
 
 
 def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_box(machine, folder):
@@ -186,30 +176,20 @@ def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine: Machine) -> 
     places = machine(2)
     driver = find_driver(places, {})
     assert separate_gpus(driver, {}) == driver.gpus
-    first, second, again = (separate_gpus(driver, {"CUDA_VISIBLE_DEVICES": choice}) for choice in ("0", "1", "1"))
-    locks = [GpuLock(first), GpuLock(second)]
-    with pytest.raises(BoxUnavailable):
-        GpuLock(again)
-    for lock in locks:
-        lock.release()
+    chosen = [separate_gpus(driver, {"CUDA_VISIBLE_DEVICES": choice}) for choice in ("0", "1", "1")]
+    for first, second, again in ([driver.gpus] * 3, chosen):
+        locks = [GpuLock(first), GpuLock(second)]
+        assert [lock.gpu for lock in locks] == [first[0], second[-1]]
+        with pytest.raises(BoxUnavailable, match=r"another grader uses the GPU.* Next: "):
+            GpuLock(again)
+        for lock in locks:
+            lock.release()
+            GpuLock([lock.gpu]).release()
     (places.proc / "gpus/0000:A1:00.0/information").unlink()
     unknown = find_driver(places, {})
     assert separate_gpus(unknown, {}) == unknown.gpus[:1]
     alone = Driver(places, driver.gpus[:1], "", False)
     assert separate_gpus(alone, {"CUDA_VISIBLE_DEVICES": "0"}) == alone.gpus  # a choice of one is that one
-
-
-def test_a_gpu_is_one_box_s_until_it_releases_the_lock() -> None:
-    gpus = [Gpu("of-a-test-0"), Gpu("of-a-test-1")]
-    first, second = GpuLock(gpus), GpuLock(gpus)
-    assert [first.gpu, second.gpu] == gpus
-    with pytest.raises(BoxUnavailable, match=r"another grader uses the GPU.* Next: "):
-        GpuLock(gpus)
-    first.release()
-    third = GpuLock(gpus)
-    assert third.gpu == gpus[0]
-    second.release()
-    third.release()
 
 
 CPU = Limits(memory_mib=512, files_mib=4, processes=16)
@@ -395,22 +375,3 @@ def test_a_box_that_does_not_start_lets_go_of_the_gpu(driver, tmp_path, monkeypa
 def test_on_a_machine_without_a_gpu_there_is_no_such_box(tmp_path: Path) -> None:
     with pytest.raises(BoxUnavailable, match="no NVIDIA GPU"):
         open_box(Level.NAMESPACES, GPU, tmp_path)
-
-
-@pytest.mark.parametrize(("limits", "seconds"), [(CPU, GRACE), (GPU, CUDA_GRACE)])
-def test_the_end_of_an_attempt_on_a_gpu_is_waited_for_until_its_memory_is_free(monkeypatch, limits, seconds):
-    waited: list[float] = []
-    monkeypatch.setattr(warm, "select", SimpleNamespace(select=lambda r, w, x, most: waited.append(most) or ([], w, x)))
-    monkeypatch.setattr(socket, "recv_fds", lambda *_: (b"1", [], 0, None))
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    box = object.__new__(NamespaceBox)
-    box._control = ours
-    with ours, theirs:
-        box._new_attempt(limits).close()
-    assert waited == [seconds]
-    assert CUDA_GRACE > GRACE
-
-
-def test_limits_on_a_cpu_are_the_course_s() -> None:
-    assert CPU.on("cpu") == CPU
-    assert json.loads(json.dumps(dataclasses.asdict(GPU)))["device"] == "cuda"

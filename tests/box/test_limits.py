@@ -1,17 +1,28 @@
-"""Each limit of course.yaml, met by a real attempt that runs into it, and by one that stays just below."""
+"""Limits of an attempt, met by real ones: of memory, processes and files, of the parts that it loads, and of time that is its own."""
 
 import contextlib
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
+from pathlib import Path
 
 import pytest
 
-from manyheads.box import process
+from manyheads.box import connection, process
 from manyheads.box.cgroup import ZYGOTE_MIB, make_cgroup, plan_cgroup
-from manyheads.box.connection import AttemptEnded, End
+from manyheads.box.connection import ALL_REPLIES, AttemptEnded, Connection, End, Spent
 from manyheads.box.level import Box, Level, open_box
+from manyheads.box.loading import MOST_SKIPPED, Loaded, Stopped, load
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
+from manyheads.course import Course, Exercise
+from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.submission import AttemptSource
+from tests.make import BY_SUMS as RIGHT
 from tests.make import replies
 
 LIMITS = Limits(seconds_per_attempt=30.0, seconds_per_call=10.0, memory_mib=512, files_mib=4, processes=16,
@@ -45,14 +56,14 @@ def fill(folder):
 
 
 @pytest.fixture(scope="module")
-def box(tmp_path_factory) -> Iterator[Box]:
+def limited_box(tmp_path_factory) -> Iterator[Box]:
     with open_box(Level.NAMESPACES, LIMITS, tmp_path_factory.mktemp("hidden")) as opened:
         yield opened
 
 
-def answer(box: Box, body: str, limits: Limits = LIMITS) -> float:
+def counted(limited_box: Box, body: str, limits: Limits = LIMITS) -> float:
     source = f"{COUNTING}\ndef f():\n{body}\n"
-    (reply,) = replies(box, limits, source, Call("f"), seconds=limits.seconds_per_call)
+    (reply,) = replies(limited_box, limits, source, Call("f"), seconds=limits.seconds_per_call)
     assert reply.raised is None, reply.raised
     return reply.outputs[0].tensor.item()
 
@@ -75,8 +86,8 @@ STARTED = "started = count(lambda i: threading.Thread(target=done.wait).start(),
         id="files in /dev/shm"),
     pytest.param("    print('x' * (64 << 20), flush=True)\n    return 1.0", 1, 1, id="stdout goes nowhere"),
 ])  # fmt: skip
-def test_an_attempt_gets_so_much_and_no_more(box, body, least, most):
-    assert least <= answer(box, body) <= most
+def test_an_attempt_gets_so_much_and_no_more(limited_box, body, least, most):
+    assert least <= counted(limited_box, body) <= most
 
 
 def test_a_new_interpreter_can_read_the_limits_whatever_named_the_device():
@@ -86,8 +97,8 @@ def test_a_new_interpreter_can_read_the_limits_whatever_named_the_device():
     compile(process._code(Limits().on(Device.CUDA)), "<started>", "exec")
 
 
-def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(box):
-    connection = box.attempt(LIMITS)
+def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(limited_box):
+    connection = limited_box.attempt(LIMITS)
     try:
         connection.ask(Load(f"{COUNTING}\ndef f(mib):\n    return take(mib)\n", "attempt.py"), 10.0)
         assert connection.ask(Call("f", (1,)), 10.0).outputs[0].tensor.numel() == 1 << 20
@@ -103,13 +114,13 @@ def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(box):
     pytest.param("    while True: pass", Limits(seconds_per_attempt=0.5, seconds_per_call=20.0), End.CRASHED,
         id="of an attempt by the kernel's, the second belt"),
 ])  # fmt: skip
-def test_its_time_ends(box, body, limits, end):
+def test_its_time_ends(limited_box, body, limits, end):
     with pytest.raises(AttemptEnded) as caught:
-        answer(box, body, limits)
+        counted(limited_box, body, limits)
     assert caught.value.end is end
 
 
-def test_all_processes_of_an_attempt_share_one_bound_of_memory(box):
+def test_all_processes_of_an_attempt_share_one_bound_of_memory(limited_box):
     """Eight children of 300 MiB each: every one within its rlimit, all together beyond the box's cgroup."""
     group = make_cgroup(plan_cgroup(LIMITS))
     group.remove()
@@ -136,5 +147,221 @@ def test_all_processes_of_an_attempt_share_one_bound_of_memory(box):
 """
     survivors = 0.0
     with contextlib.suppress(AttemptEnded):  # where the kernel chose to end the attempt itself
-        survivors = answer(box, body)
+        survivors = counted(limited_box, body)
     assert survivors * 300 <= LIMITS.memory_mib + ZYGOTE_MIB
+
+
+OF_PARTS = Limits(seconds_per_call=1.0, seconds_per_attempt=30.0)
+BELOW = "def below():\n    return 1.0\n"
+
+
+@contextmanager
+def loaded(box: Box, source: str, limits: Limits = OF_PARTS, **more: tuple[int, ...]) -> Iterator[Loaded]:
+    process = load(box, limits, Load(source, "a.py", **more))
+    try:
+        yield process
+    finally:
+        process.connection.close()
+
+
+def number_of(process: Loaded, name: str) -> float:
+    reply = process.connection.ask(Call(name), 5.0)
+    assert reply.raised is None, reply.raised
+    (output,) = reply.outputs
+    return float(output.tensor)
+
+
+def ends_of(process: Loaded) -> list[tuple[int, End | None]]:
+    return [(part.line, part.ended) for part in process.stopped]
+
+
+@pytest.mark.parametrize(("part", "ended"), [
+    pytest.param("import time; time.sleep(60)", End.TIMEOUT, id="a sleep"),
+    pytest.param("while True:\n    pass", End.TIMEOUT, id="a loop without end"),
+    pytest.param("while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass", End.TIMEOUT, id="a loop that hears nothing"),
+    pytest.param("sum(range(10**12))", End.TIMEOUT, id="one long step of the interpreter"),
+    pytest.param("import os; os._exit(0)", End.CRASHED, id="an end of the process"),
+    pytest.param("import ctypes; ctypes.string_at(0)", End.CRASHED, id="a crash in native code"),
+])  # fmt: skip
+def test_what_stands_below_a_part_that_ends_the_process_runs(box: Box, part: str, ended: End) -> None:
+    with loaded(box, f"above = 1\n{part}\n{BELOW}") as process:
+        assert number_of(process, "below") == 1.0
+        assert ends_of(process) == [(2, ended)]
+
+
+def test_each_part_that_ends_the_process_is_left_out_and_told_in_the_order_of_lines(box: Box) -> None:
+    source = f"import os\nos._exit(1)\nraise KeyError\nos._exit(2)\n{BELOW}oops\n"
+    with loaded(box, source) as process:
+        assert number_of(process, "below") == 1.0
+        assert ends_of(process) == [(2, End.CRASHED), (3, None), (4, End.CRASHED), (7, None)]
+        assert process.skipped == (1, 3)
+
+
+def test_the_next_process_leaves_them_out_at_once(box: Box) -> None:
+    with loaded(box, f"import os\nos._exit(1)\n{BELOW}", skipped=(1,)) as process:
+        assert number_of(process, "below") == 1.0
+        assert process.stopped == ()
+
+
+@pytest.mark.parametrize(("per_call", "seconds"), [(1.0, [0.5, 0.5, 0.5]), (4.0, [2.0, 1.0, 0.5])])
+def test_all_parts_that_are_too_slow_take_twice_the_time_of_a_call_at_most(box, per_call, seconds) -> None:
+    with loaded(box, "import time\n" + "time.sleep(60)\n" * 3, Limits(seconds_per_call=per_call)) as process:
+        assert [part.seconds for part in process.stopped] == seconds
+
+
+@pytest.mark.parametrize(("source", "limits", "end", "says"), [
+    pytest.param("import os\n" + "os._exit(1)\n" * (MOST_SKIPPED + 1) + BELOW, OF_PARTS, End.CRASHED, "exit status 1",
+        id="of which many parts end the process"),
+    pytest.param("import time\n" + "time.sleep(60)\n" * 5, Limits(seconds_per_call=0.6, seconds_per_attempt=0.7),
+        End.TIMEOUT, None, id="whose time is up"),
+    pytest.param("import os\nfor fd in range(64, 70):\n    try:\n        os.write(fd, bytes(8))\n"
+        "    except OSError:\n        pass\n" + BELOW, OF_PARTS, End.BAD_REPLY, None,
+        id="that answers in the judge's place"),
+])  # fmt: skip
+def test_of_a_file_nothing_more_is_tried(box: Box, source: str, limits: Limits, end: End, says: str | None) -> None:
+    with pytest.raises(AttemptEnded, match=says) as caught:
+        load(box, limits, Load(source, "a.py"))
+    assert caught.value.end is end
+
+
+def test_all_that_its_processes_take_is_paid_for(box: Box) -> None:
+    spent = Spent()
+    process = load(box, OF_PARTS, Load("import os, time\ntime.sleep(0.3)\nos._exit(1)\n", "a.py"), spent=spent)
+    process.connection.close()
+    assert spent.seconds > 0.85  # three of them slept
+    assert spent.received > 0
+    spent.received = ALL_REPLIES * OF_PARTS.reply_mib << 20
+    with pytest.raises(AttemptEnded, match=r"all its answers together are larger than 128 MiB\."):
+        load(box, OF_PARTS, Load("x = 1\n", "a.py"), spent=spent)
+
+
+def test_what_a_part_raises_is_told_with_the_line_at_which_the_part_begins(box: Box) -> None:
+    source = "def f(x):\n    raise ValueError(x)\n\n@str\n@f\ndef g():\n    pass\n\nf(\n    2)\n"
+    with loaded(box, source) as process:
+        lines = [(part.line, part.raised.line) for part in process.stopped if part.raised]
+    assert lines == [(4, 2), (9, 2)]
+
+
+def test_text_that_is_not_python_raises_and_runs_nothing(box: Box) -> None:
+    with loaded(box, "import os\nos._exit(1)\ndef (:\n") as process:
+        assert (process.raised.type, process.raised.line, process.stopped) == ("SyntaxError", 3, ())
+
+
+def test_lines_beyond_the_file_are_not_taken_over(box: Box) -> None:
+    with loaded(box, "exec(compile('\\n' * 90000 + 'raise KeyError(1)', 'a.py', 'exec'))\n") as process:
+        (stopped,) = process.stopped
+    assert stopped == Stopped(1, stopped.raised)
+    assert stopped.raised.line is None
+
+
+OF_TIME = Limits(memory_mib=512)
+BUSY, SECONDS = 8, 1.0
+RUNS = """
+def runs(seconds):
+    start = time.process_time()
+    while time.process_time() - start < seconds:
+        sum(range(1000))
+    return 1.0
+"""
+WORKS = f"""
+import os, threading, time, torch
+{RUNS}
+def sleeps(seconds):
+    time.sleep(seconds)
+    return 1.0
+
+def spins(*_):
+    x = torch.ones(300, 300)
+    while True:
+        x @ x
+
+def threads(*_):
+    for _ in range(6):
+        threading.Thread(target=spins, daemon=True).start()
+    spins()
+
+def children(*_):
+    for _ in range(6):
+        if os.fork() == 0:
+            spins()
+    spins()
+"""
+needs_schedstat = pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="this kernel keeps no schedstat")
+
+
+@pytest.fixture(scope="module")
+def busy_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
+    """A box on one CPU, with eight busy processes beside it, each in a session of its own as an attempt is."""
+    every = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(every)})
+    command = [sys.executable, "-c", "while True: pass"]
+    try:
+        with open_box(Level.NAMESPACES, OF_TIME, tmp_path_factory.mktemp("hidden")) as opened:
+            busy = [subprocess.Popen(command, start_new_session=True) for _ in range(BUSY)]
+            try:
+                yield opened
+            finally:
+                for process in busy:
+                    process.kill()
+                    process.wait()
+    finally:
+        os.sched_setaffinity(0, every)
+
+
+@pytest.fixture
+def busy_attempt(busy_box: Box) -> Iterator[Connection]:
+    made = busy_box.attempt(OF_TIME)
+    made.ask(Load(WORKS, "attempt.py"), 20.0)
+    made.spent.seconds = 0.0
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(("waited", "ran", "own"), [
+    pytest.param(3.0, 1.0, 1.0, id="what it waited for a processor does not count"),
+    pytest.param(0.0, 0.5, 4.0, id="what it slept does"),
+    pytest.param(3.0, 2.5, 2.5, id="what its own threads ran meanwhile does"),
+    pytest.param(3.5, 9.0, 4.0, id="no more than has passed"),
+    pytest.param(None, 1.0, 4.0, id="all of it where the kernel says nothing"),
+])  # fmt: skip
+def test_of_four_seconds_so_many_are_its_own(tmp_path: Path, waited: float | None, ran: float, own: float) -> None:
+    schedstat, stat = tmp_path / "schedstat", tmp_path / "stat"
+    ticks = os.sysconf("SC_CLK_TCK")
+    schedstat.write_text("7 1000000000 3")
+    stat.write_text(f"1 (a) b) S {'0 ' * 10}{ticks} 0 0 0 20")
+    time = connection.OwnTime([os.open(path, os.O_RDONLY) for path in (schedstat, stat)])
+    schedstat.write_text("" if waited is None else f"8 {10**9 + int(waited * 1e9)} 4")
+    stat.write_text(f"1 (a) b) S {'0 ' * 10}{ticks} {int(ran * ticks)} 0 0 20")
+    assert time.of(4.0) == pytest.approx(own)
+    time.close()
+
+
+@needs_schedstat
+def test_beside_eight_busy_processes_a_call_has_its_time(busy_attempt: Connection) -> None:
+    """It runs for a third of its time, and by the clock on the wall for longer than that."""
+    assert busy_attempt.ask(Call("runs", (SECONDS / 3,)), SECONDS).raised is None
+    assert 0.3 * SECONDS < busy_attempt.spent.seconds < SECONDS
+
+
+@needs_schedstat
+def test_the_same_code_has_the_same_points_there(tiny: Course, running_mean: Exercise, busy_box: Box) -> None:
+    slow = f"import time\n{RUNS}\n" + RIGHT.replace("    return ", "    runs(0.05)\n    return ")
+    limits = tiny.limits.model_copy(update={"seconds_per_call": 0.3, "seconds_per_attempt": 3.0})
+    course = replace(tiny, file=tiny.file.model_copy(update={"limits": limits}))
+    judge = Judge(course, busy_box, Settings(secret=b"secret", lines=False))
+    result = judge.grade_attempt("a student", running_mean, AttemptSource("01_running_mean.py", slow))
+    assert result.score == result.max_score, result.checks
+
+
+@needs_schedstat
+@pytest.mark.parametrize(("call", "says"), [
+    pytest.param(Call("sleeps", (60.0,)), "within 1 seconds: is there an endless loop", id="who sleeps pays"),
+    pytest.param(Call("spins"), "within [13] seconds", id="who runs pays, and waits no longer than the wall"),
+    pytest.param(Call("threads"), "within [13] seconds", id="who is kept waiting by threads of its own"),
+    pytest.param(Call("children"), "within [13] seconds", id="who is kept waiting by children of its own"),
+])  # fmt: skip
+def test_no_more_than_its_time(monkeypatch, busy_attempt, call, says):
+    monkeypatch.setattr(connection, "WALL", 3)
+    with pytest.raises(AttemptEnded, match=says) as caught:
+        busy_attempt.ask(call, SECONDS)
+    assert caught.value.end is End.TIMEOUT

@@ -1,21 +1,26 @@
-"""What an attempt inherits: two pipes, nothing that other attempts share, and no file that it could mark."""
+"""What an attempt inherits: two pipes, nothing that others share, and no file to mark. And its box ends as a whole."""
 
 import os
 import resource
+import signal
+import subprocess
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from manyheads.box import cgroup, connection, warm
 from manyheads.box.contents import Bind
-from manyheads.box.level import Box
+from manyheads.box.level import Box, Level, open_box
 from manyheads.box.namespaces import NamespaceBox
 from manyheads.box.nvidia import Equipment
 from manyheads.box.warm import uid_for_box
 from manyheads.box.worker.limits import Limits
-from manyheads.box.worker.messages import Call
+from manyheads.box.worker.messages import Call, Load
 from tests.make import replies
-from tests.witness import below
+from tests.witness import below, command_line, parent_of
 
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
 OWNED = "/box/owned"
@@ -68,7 +73,7 @@ def marked():
 
 
 @pytest.fixture(scope="module")
-def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
+def box_with_a_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
     path = tmp_path_factory.mktemp("library") / "owned"
     path.write_text("a file of a library")
     if (uid := uid_for_box()) is not None:
@@ -78,24 +83,24 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
         yield opened
 
 
-def answer(box: NamespaceBox, name: str) -> float:
-    (reply,) = replies(box, LIMITS, SOURCE, Call(name), seconds=30.0)
+def answer(box_with_a_library: NamespaceBox, name: str) -> float:
+    (reply,) = replies(box_with_a_library, LIMITS, SOURCE, Call(name), seconds=30.0)
     assert reply.raised is None, reply.raised
     return reply.outputs[0].tensor.item()
 
 
-def test_nothing_is_left_on_a_file_that_its_uid_owns(box: NamespaceBox) -> None:
-    assert answer(box, "owns") == 1.0
-    assert answer(box, "marked") == 0.0
+def test_nothing_is_left_on_a_file_that_its_uid_owns(box_with_a_library: NamespaceBox) -> None:
+    assert answer(box_with_a_library, "owns") == 1.0
+    assert answer(box_with_a_library, "marked") == 0.0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user may own the libraries, and the box has that user's uid")
-def test_no_other_file_belongs_to_a_box_that_root_opens(box: NamespaceBox) -> None:
-    assert answer(box, "files_of_its_own") == 0.0
+def test_no_other_file_belongs_to_a_box_that_root_opens(box_with_a_library: NamespaceBox) -> None:
+    assert answer(box_with_a_library, "files_of_its_own") == 0.0
 
 
-def test_it_can_write_to_its_tmp_its_shared_memory_and_five_devices(box: NamespaceBox) -> None:
-    assert answer(box, "may_write") == 7.0
+def test_it_can_write_to_its_tmp_its_shared_memory_and_five_devices(box_with_a_library: NamespaceBox) -> None:
+    assert answer(box_with_a_library, "may_write") == 7.0
 
 
 INHERITED = """
@@ -123,36 +128,133 @@ def core():
 CHARACTERS, PIPE = 0o020000, 0o010000
 
 
-def numbers(box: Box, name: str, *args: int) -> list[int]:
+def numbers(box_with_a_library: Box, name: str, *args: int) -> list[int]:
     """What this function answers in a fresh attempt."""
-    (reply,) = replies(box, LIMITS, INHERITED, Call(name, args))
+    (reply,) = replies(box_with_a_library, LIMITS, INHERITED, Call(name, args))
     return [int(number) for number in reply.outputs[0].tensor]
 
 
-def test_the_null_device_and_two_pipes_are_open_and_no_socket(box: Box) -> None:
-    found = numbers(box, "opened")
+def test_the_null_device_and_two_pipes_are_open_and_no_socket(box_with_a_library: Box) -> None:
+    found = numbers(box_with_a_library, "opened")
     assert dict(zip(found[::2], found[1::2], strict=True)) == {
         0: CHARACTERS, 1: CHARACTERS, 2: CHARACTERS, 64: PIPE, 65: PIPE
     }  # fmt: skip
 
 
-def test_flags_that_one_attempt_sets_are_not_the_next_ones(box: Box) -> None:
-    first = numbers(box, "flags", os.O_APPEND | os.O_NONBLOCK)
-    assert numbers(box, "flags", 0) == first
+def test_flags_that_one_attempt_sets_are_not_the_next_ones(box_with_a_library: Box) -> None:
+    first = numbers(box_with_a_library, "flags", os.O_APPEND | os.O_NONBLOCK)
+    assert numbers(box_with_a_library, "flags", 0) == first
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the warm process's mappings")
-def test_no_mapping_is_shared_and_writable(box: Box) -> None:
-    assert isinstance(box, NamespaceBox)
-    warm = below(box._reaper.pid)[-1]
+def test_no_mapping_is_shared_and_writable(box_with_a_library: Box) -> None:
+    assert isinstance(box_with_a_library, NamespaceBox)
+    warm = below(box_with_a_library._reaper.pid)[-1]
     maps = Path(f"/proc/{warm}/maps").read_text()
     assert "libtorch" in maps
     rights = [line.split()[1] for line in maps.splitlines()]
     assert [each for each in rights if each[1] == "w" and each[3] == "s"] == []
 
 
-def test_no_core_of_it_is_dumped_to_a_file_or_to_a_handler(box: Box) -> None:
+def test_no_core_of_it_is_dumped_to_a_file_or_to_a_handler(box_with_a_library: Box) -> None:
     """A handler that the core pattern pipes to gets no core at limit 1, but at 0; and of what is not dumpable no one does."""
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     most = 1 if hard == resource.RLIM_INFINITY else min(1, hard)
-    assert numbers(box, "core") == [most, most, 0]
+    assert numbers(box_with_a_library, "core") == [most, most, 0]
+
+
+def living(family: list[int]) -> list[str]:
+    return [command_line(pid) for pid in family if parent_of(pid)]
+
+
+@pytest.fixture(scope="module")
+def own_box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamespaceBox]:
+    """Whoever breaks it asks it for an attempt, and so leaves a new one to the next."""
+    with NamespaceBox(LIMITS, tmp_path_factory.mktemp("hidden")) as opened:
+        yield opened
+
+
+PARTS = ["the reaper", "bubblewrap outside", "bubblewrap inside", "the zygote"]
+
+
+@pytest.mark.parametrize("victim", PARTS)
+def test_all_of_a_box_ends_when_a_part_is_killed(own_box: NamespaceBox, victim: str) -> None:
+    family, cgroup = below(own_box._reaper.pid), own_box._cgroup
+    assert len(family) == len(PARTS)
+    os.kill(family[PARTS.index(victim)], signal.SIGKILL)
+    while living(family):
+        time.sleep(0.01)
+    own_box.attempt(LIMITS).close()
+    assert len(below(own_box._reaper.pid)) == 4
+    assert not any(folder.exists() for folder in cgroup.folders)
+
+
+def test_a_reaper_waits_for_the_judge_alone(own_box: NamespaceBox) -> None:
+    """Ctrl-C and a polite end reach everybody at once; the reaper still has a cgroup to remove."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        own_box._reaper.send_signal(number)
+    own_box.attempt(LIMITS).close()
+    assert own_box._reaper.poll() is None
+    assert os.getsid(own_box._reaper.pid) == own_box._reaper.pid
+
+
+def test_of_the_cgroups_whose_judge_has_ended_the_empty_ones_are_removed(tmp_path, monkeypatch):
+    """Folders of the test's own, for a cgroup can be made only by some."""
+    monkeypatch.setattr(cgroup, "ROOT", tmp_path)
+    gone = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)  # ended, and not waited for: init may take its time
+    numbers = f"{gone.pid}-1", f"{gone.pid}-2", f"{os.getpid()}-3"
+    empty, full, alive = (tmp_path / "memory" / f"manyheads-{each}" for each in numbers)
+    for folder in (empty, full / "child", alive):
+        folder.mkdir(parents=True)
+    cgroup.remove_abandoned()
+    gone.wait()
+    assert [folder.exists() for folder in (empty, full, alive)] == [False, True, True]
+
+
+@pytest.fixture
+def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[NamespaceBox]:
+    """For an attempt that ends slowly. A stopped supervisor stands for a kernel that takes its time."""
+    monkeypatch.setattr(connection, "GRACE", 0.0)
+    with open_box(Level.NAMESPACES, LIMITS, tmp_path) as opened:
+        assert isinstance(opened, NamespaceBox)
+        yield opened
+
+
+def supervisor_and_attempts(own_box: NamespaceBox) -> list[int]:
+    """The reaper, bubblewrap, its init, the supervisor, then its attempts."""
+    return below(own_box._reaper.pid)[3:]
+
+
+def end_of_one_that_never_comes(own_box: NamespaceBox) -> tuple[int, int]:
+    """Stop the supervisor, and then end an attempt. Returns the supervisor and the attempt."""
+    attempt = own_box.attempt(LIMITS)
+    attempt.ask(Load("", "attempt.py"), 20.0)
+    supervisor, old = supervisor_and_attempts(own_box)
+    os.kill(supervisor, signal.SIGSTOP)
+    attempt.close()
+    return supervisor, old
+
+
+def answers(own_box: NamespaceBox) -> bool:
+    attempt = own_box.attempt(LIMITS)
+    assert attempt.ask(Load("def f(): return 1.0", "attempt.py"), 20.0).raised is None
+    reply = attempt.ask(Call("f"), 20.0)
+    attempt.close()
+    return reply.raised is None
+
+
+def test_the_next_attempt_waits_for_the_end_of_the_last(slow: NamespaceBox) -> None:
+    supervisor, old = end_of_one_that_never_comes(slow)
+    assert parent_of(old)
+    threading.Timer(0.5, os.kill, (supervisor, signal.SIGCONT)).start()
+    assert answers(slow)
+    assert not parent_of(old)
+    assert supervisor_and_attempts(slow)[0] == supervisor, "the box was replaced without need"
+
+
+def test_where_it_never_ends_the_box_is_replaced(slow: NamespaceBox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "SLOW_END_SECONDS", 0.1)
+    supervisor, _ = end_of_one_that_never_comes(slow)
+    assert answers(slow)
+    assert supervisor_and_attempts(slow)[0] != supervisor

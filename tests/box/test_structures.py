@@ -229,19 +229,14 @@ def test_any_other_exception_is_an_answer(box, body, name):
     assert raised_in(box, body).type == name
 
 
-def test_what_no_encoding_can_write_is_spelled_out(box):
-    assert raised_in(box, EXCEPTIONS["half a surrogate pair"]).message == r"caf\udce9"
-
-
-def test_exceptions_while_importing_are_told_in_the_same_way(box):
-    (reply,) = replies(box, LIMITS, 'raise ValueError("caf\\udce9")')
-    (raised,) = reply.stopped
-    assert (raised.message, raised.line) == (r"caf\udce9", 1)
-
-
-def test_what_python_says_of_a_text_names_no_line_of_joined_cells(box):
-    (reply,) = replies(box, LIMITS, Load("x = 1\ny = (\n", "a.ipynb", (1, 2)))
-    assert [(each.message, each.line) for each in reply.stopped] == [("'(' was never closed", 2)]
+@pytest.mark.parametrize(("load", "told"), [
+    pytest.param('raise ValueError("caf\\udce9")', [(r"caf\udce9", 1)], id="exceptions are told in the same way"),
+    pytest.param(Load("x = 1\ny = (\n", "a.ipynb", (1, 2)), [("'(' was never closed", 2)], id="no line of joined cells is named"),
+    pytest.param(r'print("caf\udce9", "\ud800")', [], id="what is printed costs nothing and can be written"),
+])  # fmt: skip
+def test_while_importing(box, load, told):
+    (reply,) = replies(box, LIMITS, load)
+    assert (reply.raised, [(each.message, each.line) for each in reply.stopped]) == (None, told)
 
 
 MODULE = f"""{HOSTILE_STR}
@@ -294,11 +289,6 @@ def test_an_attribute_that_cannot_be_read_is_the_attempts_exception(box):
 def test_what_is_returned_in_place_of_a_tensor_is_named_by_its_type(box, value, kind):
     (reply,) = replies(box, LIMITS, f"{HOSTILE_STR}\ndef f(): return {value}\n", Call("f"))
     assert (reply.raised, reply.outputs[0].kind) == (None, kind)
-
-
-def test_what_is_printed_costs_nothing_and_can_be_written(box):
-    (reply,) = replies(box, LIMITS, r'print("caf\udce9", "\ud800")')
-    assert (reply.raised, reply.stopped) == (None, ())
 
 
 def test_any_text_becomes_one_that_can_be_written_and_is_no_longer_than_agreed():

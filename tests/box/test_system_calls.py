@@ -155,7 +155,7 @@ import ctypes, errno, fcntl, mmap, os, resource, socket, struct, subprocess, sys
 
 libc = ctypes.CDLL(None, use_errno=True)
 shared = os.open(os.__file__, os.O_RDONLY)  # a file that every attempt can read
-size = os.fstat(shared).st_size
+LOCK = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 1, 0)
 page = mmap.mmap(shared, 4096, mmap.MAP_SHARED, mmap.PROT_READ)
 
 def address():
@@ -207,6 +207,15 @@ CARRIES_A_MESSAGE = {
     "watches a file": "libc.inotify_init1(0)",
     "takes a lease on a file": "fcntl.fcntl(shared, fcntl.F_SETLEASE, fcntl.F_RDLCK) or 1",
     "locks a file": "libc.flock(shared, 1)",
+    "locks a part of a file": "fcntl.fcntl(shared, fcntl.F_SETLK, LOCK) and 1",
+    "asks who locks a part of a file": "fcntl.fcntl(shared, fcntl.F_GETLK, LOCK) and 1",
+    "locks a part of an open file": "fcntl.fcntl(shared, 37, LOCK) and 1",
+    "makes memory that processes share by a key": "libc.shmget(1, 4096, 0o1600)",
+    "makes a semaphore that processes share": "libc.semget(1, 1, 0o1600)",
+    "makes a queue of messages": "libc.msgget(1, 0o1600)",
+    "makes a queue of messages by a name": "libc.mq_open(b'/manyheads_hostile', 66, 0o600, 0)",
+    "asks for a keyring": "libc.syscall(250, 0, -3, 1)",
+    "sets up asynchronous reads": "libc.syscall(206, 1, ctypes.byref(ctypes.c_ulong(0)))",
 }
 REACHES_OUT = {
     "has a signal sent by fcntl": "fcntl.fcntl(pipe()[0], fcntl.F_SETOWN, 1) or 1",
@@ -222,6 +231,12 @@ REACHES_OUT = {
     "lifts the bound on its core": "resource.setrlimit(resource.RLIMIT_CORE, (0, 0)) or 1",
     "starts a program": "subprocess.run([sys.executable, '-I', '-S', '-c', '']) and 1",
     "takes huge pages of the machine": "libc.memfd_create(b'm', 4)",
+    "keeps a file in memory alone": "libc.memfd_create(b'm', 0)",
+    "takes away what is mounted": "libc.umount2(b'/tmp', 2)",
+    "mounts something": "libc.mount(b'proc', b'/tmp', b'proc', 0, None)",
+    "makes a namespace of mounts": "libc.unshare(0x00020000)",
+    "enters another namespace": "libc.setns(0, 0)",
+    "becomes another user": "libc.setuid(0)",
 }
 REFUSED = CARRIES_A_MESSAGE | REACHES_OUT
 

@@ -1,16 +1,23 @@
-"""Dates and overrides.yaml, as every command shows them: one truth, and the results stay what was found."""
+"""A class by its results, as every command shows it: titles, dates, decisions and roster are one truth, and what is not readable no 0."""
 
 import csv
 import io
 import json
+import re
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from manyheads.course.dates import moment
-from manyheads.result import HandedIn, Result, write_result
+from manyheads.result import Diagnosed, HandedIn, Result, write_result
+from manyheads.submission.lay_out import read_memory
 from tests import make
 from tests.conftest import Run
+from tests.make import TINY
 
 COURSE = """\
 title: Averages
@@ -34,7 +41,7 @@ LATE = "1 day 18 hours after 18:00: 2 days late, −20% (10% a day, at most 50%)
 SCORES = {"ada": 7.2, "bela": 9, "chen": 2.4, "dara": 0, "=ewa": 6.3}
 
 
-def graded(student: str) -> Result:
+def found(student: str) -> Result:
     """3 of 4 and 6 of 6, on the second day."""
     values = make.check("values", 2, 3, title="has the values", evidence="1 differs")
     mean = make.exercise("mean", make.check("shape", 1, title="has the shape"), values)
@@ -49,7 +56,7 @@ def here(tmp_path: Path) -> Path:
     (tmp_path / "overrides.yaml").write_text(OVERRIDES)
     (tmp_path / "solutions").mkdir()
     for student in SCORES:
-        write_result(graded(student), tmp_path / "results")
+        write_result(found(student), tmp_path / "results")
     return tmp_path
 
 
@@ -82,9 +89,6 @@ def test_canvas_and_moodle_get_a_score_of_all_points_and_say_the_rules_beside(ru
 
 
 def test_gradescope_has_score_and_rules(run_course: Run, here: Path) -> None:
-    done = run_course("export", "results", "--format", "gradescope")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "a file for each submission" in done.stderr
     assert run_course("export", "results", "--format", "gradescope", "--out", here / "files").returncode == 0
     gradescope = json.loads((here / "files" / "ada" / "averages" / "results.json").read_text(encoding="utf-8"))
     assert gradescope["score"] == 7.2
@@ -106,13 +110,6 @@ def test_the_report_shows_it_in_the_terminal_and_on_every_page(run_course: Run, 
     assert f"<li>{LATE} (9 → 7.2)</li>" in ada
     assert "7.2 / 10" in ada
     assert "Dr. X" not in ada
-
-
-def test_a_result_holds_what_was_found_whatever_is_decided(run_course: Run, here: Path) -> None:
-    before = {path: path.read_bytes() for path in here.glob("results/*/*.json")}
-    for command in (["report", "results"], ["export", "results"]):
-        assert run_course(*command).returncode == 0
-    assert {path: path.read_bytes() for path in here.glob("results/*/*.json")} == before
 
 
 def test_who_is_on_the_roster_may_have_handed_in_nothing(run_course: Run, here: Path) -> None:
@@ -139,22 +136,6 @@ def test_course_yaml_says_where_the_roster_is(run_course: Run, here: Path) -> No
             said = run_course(command, "results").stderr
             assert said.endswith(", or --roster none\n")
             assert run_course(command, "results", "--roster", "none").returncode == 0
-
-
-def test_who_is_not_on_the_roster_is_in_no_mean_and_no_histogram(run_course: Run, here: Path) -> None:
-    (here / "overrides.yaml").unlink()
-    (here / "roster.csv").write_text("id\nada\nbela\n")
-    zero = make.result("chen", *(e.model_copy(update={"score": 0.0}) for e in graded("chen").exercises))
-    write_result(zero, here / "results")
-    page = here / "results" / "report" / "index.html"
-    alone, known = run_course("report", "results"), run_course("report", "results", "--roster", "roster.csv")
-    assert "5 attempts" in alone.stdout
-    assert "2 attempts, 0 full, mean 2.40 / 4" in known.stdout
-    assert "Not on the roster, and in no mean: =ewa, chen, dara" in known.stdout
-    text = page.read_text()
-    assert "mean <b>7.20</b>" in text
-    assert ">3</b> not on the roster, in no mean and no histogram: <bdi>=ewa</bdi>" in text
-    assert '<th scope="row">0–10 %</th><td class="number">0</td>' in text
 
 
 def test_one_section_alone_is_reported_exported_and_sent_home(run_course: Run, here: Path) -> None:
@@ -222,8 +203,283 @@ def test_overrides_shows_what_is_decided(run_course: Run, here: Path) -> None:
     assert "overrides.yaml:1: a row has one of" in done.stderr
 
 
-def test_what_a_human_writes_is_no_markup(run_course: Run, here: Path) -> None:
-    (here / "overrides.yaml").write_text("- {student: bela, exercise: mean, score: 3, comment: '<b onclick=x>&'}\n")
-    assert run_course("report", "results").returncode == 0
-    page = (here / "results" / "report" / "students" / "bela.html").read_text()
-    assert "<li>score set to 3: &lt;b onclick=x&gt;&amp;</li>" in page
+TWO_ASSIGNMENTS = """\
+title: Numbers
+assignments:
+  - id: z_sums
+    title: Adding up
+    exercises:
+      - {id: one_total, title: The total, points: 2, hint: Add.}
+      - {id: sub_totals, title: Subtotals, points: 2, hint: Add.}
+  - id: a_means
+    title: The middle
+    exercises:
+      - {id: one_mean, title: The mean, points: 2, hint: Divide.}
+"""
+IDS = ("z_sums", "a_means", "one_total", "sub_totals", "one_mean", "no_division", "by_two")
+TITLES = ["Adding up", "01 The total", "02 Subtotals", "The middle", "01 The mean"]
+BY_HAND = (
+    "- {student: ada, exercise: sub_totals, score: 2, by: Dr. X}\n- {student: ben, exercise: one_mean, score: 1}\n"
+)
+
+
+def result_of(student: str, assignment: str, **scores: float) -> Result:
+    named = (Diagnosed(id="no_division", title="You did not divide.", hint="?", alternatives=("by_two",),
+                       alternative_titles=("You divided by two.",)),)  # fmt: skip
+    checks = {id_: make.check("values", score, 2, title="has the values") for id_, score in scores.items()}
+    exercises = (make.exercise(id_, check, diagnosis=named) for id_, check in checks.items())
+    return make.result(student, *exercises, assignment=assignment)
+
+
+@pytest.fixture
+def two_assignments(tmp_path: Path) -> Path:
+    (tmp_path / "course.yaml").write_text(TWO_ASSIGNMENTS)
+    (tmp_path / "overrides.yaml").write_text(BY_HAND)
+    (tmp_path / "solutions").mkdir()
+    for student in ("ada", "ben"):
+        write_result(result_of(student, "z_sums", sub_totals=0, one_total=0), tmp_path / "results")  # of an old course
+    write_result(result_of("ben", "a_means", one_mean=0), tmp_path / "results")
+    return tmp_path
+
+
+def seen(page: Path) -> str:
+    """What a reader sees or hears of a page's main part: its text and the labels of what it shows."""
+    main = page.read_text(encoding="utf-8").partition("<main")[2]
+    return re.sub("<[^>]*>", " ", re.sub(r'<[^>]* (?:aria-label|alt|title)="([^"]*)"[^>]*>', r" \1 ", main))
+
+
+def in_order(text: str, titles: list[str]) -> bool:
+    """Whether the text has these titles, the first of each in this order, and no id."""
+    places = [text.find(title) for title in titles]
+    return -1 not in places and places == sorted(places) and not [id_ for id_ in IDS if id_ in text]
+
+
+@pytest.mark.parametrize(("command", "titles"), [
+    (["report", "results"], TITLES),
+    (["report", "results", "--students"], TITLES),
+    (["overrides"], ["Adding up", "The middle", "02 Subtotals", "01 The mean"]),
+])  # fmt: skip
+def test_a_terminal_has_each_assignment_in_the_courses_order_by_titles(run_course, two_assignments, command, titles):
+    done = run_course(*command, cwd=two_assignments, env={"COLUMNS": "80"})
+    assert done.returncode == 0, done.stderr
+    assert in_order(done.stdout, titles), done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80 or command[0] == "report"
+
+
+def test_so_have_the_pages_and_the_feedback(run_course: Run, two_assignments: Path) -> None:
+    assert run_course("report", "results", cwd=two_assignments).returncode == 0
+    pages = two_assignments / "results" / "report"
+    for page in (pages / "index.html", pages / "students" / "ben.html"):
+        assert in_order(seen(page), ["Adding up", "Subtotals", "The middle", "The mean"]), seen(page)
+    assert run_course("feedback", "results", cwd=two_assignments).returncode == 0
+    for name, titles in (("z_sums", TITLES[:3]), ("a_means", TITLES[3:])):
+        folder = two_assignments / "home" / "feedback" / "ben" / name
+        assert set(titles) <= set(
+            re.split(r": [\d.]+ / \d\n| \| |\n", (folder / f"{name}.md").read_text().removeprefix("## "))
+        )
+        assert not [id_ for id_ in IDS if id_ in seen(folder / f"{name}.html")]
+
+
+@pytest.mark.parametrize(("command", "name", "shown", "hidden"), [
+    (["report", "results"], "a_means", "The middle", "Adding up"),
+    (["report", "results", "--students"], "adding UP", "Adding up", "The middle"),
+    (["export", "results"], "midd", "a_means", "z_sums"),
+    (["overrides"], "The middle", "The middle", "Adding up"),
+])  # fmt: skip
+def test_one_assignment_is_named_by_its_id_its_title_or_a_part(
+    run_course, two_assignments, command, name, shown, hidden
+):
+    done = run_course(*command, "--assignment", name, cwd=two_assignments)
+    assert done.returncode == 0, done.stderr
+    assert shown in done.stdout
+    assert hidden not in done.stdout
+
+
+@pytest.mark.parametrize("command", [["report"], ["export"], ["feedback"], ["overrides"], ["collect", "."]])
+def test_an_assignment_that_there_is_not_is_one_sentence(
+    run_course: Run, two_assignments: Path, command: list[str]
+) -> None:
+    done = run_course(*command, "--assignment", "the midle", cwd=two_assignments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "course: there is no assignment 'the midle'; did you mean a_means? Next: the same with --assignment z_sums\n"
+    )
+
+
+def test_collect_takes_the_files_of_one_and_counts_the_others(run_course: Run, two_assignments: Path) -> None:
+    for name in ("01_one_total.py", "01_one_mean.py"):
+        (two_assignments / "download" / "ada").mkdir(parents=True, exist_ok=True)
+        (two_assignments / "download" / "ada" / name).write_text("def f():\n    pass\n")
+    done = run_course("collect", "download", "--assignment", "adding", cwd=two_assignments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "note: of other assignments, and left out: 1\n" in done.stdout
+    assert [path.relative_to(two_assignments).as_posix() for path in two_assignments.glob("submitted/*/*/*.py")] == [
+        "submitted/ada/z_sums/01_one_total.py"
+    ]
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """The results of ada, who is right, and ben, who is not."""
+    shutil.copy(TINY / "course.yaml", tmp_path)
+    for student, score in (("ada", 2.0), ("ben", 0.0)):
+        check = make.check("mean", score, 2, title="averages")
+        write_result(make.result(student, make.exercise("running_mean", check)), tmp_path / "results")
+    return tmp_path / "results"
+
+
+def test_report_shows_the_class_and_its_students_and_says_where_the_pages_are(run_course, results, tmp_path):
+    done = run_course("report", "results")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Averages\n01 The running mean                       2 attempts, 1 full, mean 1.00 / 2" in done.stdout
+    assert done.stdout.endswith("2 submissions, isolation: namespaces\nPages: results/report/index.html\n")
+    assert sorted(path.name for path in (results / "report" / "students").iterdir()) == ["ada.html", "ben.html"]
+    students = run_course("report", "results", "--students", "--html", "web/heads").stdout
+    lines = [[line.split() for line in shown.splitlines()] for shown in (done.stdout, students)]
+    assert [["ben", "0", "0/2"] in each for each in lines] == [False, True]
+    assert students.endswith("Pages: web/heads/index.html\n")
+    assert (tmp_path / "web" / "heads" / "students" / "ada.html").is_file()
+
+
+def test_a_result_that_cannot_be_read_is_named_and_the_report_is_made_from_the_others(run_course, results):
+    (results / "ben" / "averages.json").write_text('{"student": "ben", ')
+    done = run_course("report", "results")
+    assert done.returncode == 2
+    assert (
+        done.stderr
+        == "course: results/ben/averages.json is no result of this version. Next: course grade again, or remove it\n"
+    )
+    assert "1 submission, isolation: namespaces" in done.stdout
+    page = (results / "report" / "index.html").read_text()
+    assert "results/ben/averages.json is no result of this version." in page
+    assert not (results / "report" / "students" / "ben.html").exists()
+    (results / "ada" / "averages.json").write_text("")
+    assert run_course("report", "results", "--html", "web").stdout == "", "where none can be read no page is written"
+    assert not (results.parent / "web").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_status_2_after_the_view(run_course, results, tmp_path):
+    (tmp_path / "taken").write_text("")
+    done = run_course("report", "results", "--html", "taken/here")
+    assert done.returncode == 2
+    assert "2 submissions" in done.stdout
+    assert done.stderr.endswith("Next: course report --html ANOTHER_FOLDER\n")
+
+
+def test_submitted_draws_wrong_answers_beside_the_expected_ones(run_course, results, tmp_path, tiny_copy):
+    for student, divided_by in (("ada", "torch.arange(1, len(x) + 1)"), ("ben", "len(x)")):
+        folder = tmp_path / "handed in" / student / "averages"
+        folder.mkdir(parents=True)
+        source = f"import torch\ndef running_mean(x):\n    return x.cumsum(0) / {divided_by}\n"
+        (folder / "01_running_mean.py").write_text(source)
+    done = run_course("report", "results", "--submitted", "handed in", "--course", tiny_copy)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\n1 of 1 wrong attempt has pictures, drawn in " in done.stdout
+    page = (results / "report" / "students" / "ben.html").read_text(encoding="utf-8")
+    assert "running_mean(x): the largest difference is " in page
+    assert "<svg" not in (results / "report" / "students" / "ada.html").read_text(encoding="utf-8")
+
+
+def test_a_folder_that_holds_nobody_of_these_results_is_named(run_course: Run, results: Path, tiny_copy: Path) -> None:
+    submitted = tiny_copy / "handed in"
+    (submitted / "zoe" / "averages").mkdir(parents=True)
+    done = run_course("report", results, "--submitted", submitted, "--course", tiny_copy)
+    assert done.returncode == 2
+    assert f"course: {submitted} has no submission of these results. Next: course report " in done.stderr
+    assert not (results / "report").exists()
+
+
+def test_a_misconception_that_comes_back_is_told_on_the_terminal_and_on_the_class_page(run_course, results):
+    named = (Diagnosed(id="axis", title="You averaged over the wrong axis.", hint="Which one?"),)
+    check = make.check("mean", 0, 2, title="averages")
+    exercises = [make.exercise(id_, check, diagnosis=named) for id_ in ("running_mean", "later")]
+    write_result(make.result("ben", *exercises), results)
+    done = run_course("report", "results")
+    assert "Came back for 1, in later after 01 The running mean: You averaged over the wrong axis." in done.stdout
+    page = (results / "report" / "index.html").read_text()
+    assert "Misconceptions that came back" in page
+    assert "<td>01 The running mean</td><td>later</td>" in page
+
+
+MEAN = "def running_mean(x):\n    return x\n"
+WORK = "bartokbela_12346_678902_work.rar"
+
+
+@pytest.fixture
+def canvas_class(run_course: Run, tiny_copy: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a command on what Canvas gives for Ada, Bela, whose archive nobody opens, and Cleo, who handed in nothing."""
+    with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
+        archive.writestr("lovelaceada_12345_678901_01_running_mean.py", MEAN)
+        archive.writestr(WORK, b"Rar!")
+    (tmp_path / "roster.csv").write_text("id,name,canvas_id\nada,Ada,12345\nbela,Bela,12346\ncleo,Cleo,12347\n")
+    (tiny_copy / "course.yaml").write_text(f"not_handed_in: zero\n{(tiny_copy / 'course.yaml').read_text()}")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        places = {"IN": tmp_path / "in", "OUT": tmp_path / "out", "ZIP": tmp_path / "submissions.zip"}
+        given = [places.get(argument, argument) for argument in arguments]
+        return run_course(*given, "--roster", tmp_path / "roster.csv", cwd=tiny_copy)
+
+    return run
+
+
+def grade_all(canvas_class: Run) -> subprocess.CompletedProcess[str]:
+    return canvas_class("grade", "IN", "--out", "OUT", "--jobs", "1", "--no-lines", "--seed", "1")
+
+
+def canvas(canvas_class: Run) -> dict[str, str]:
+    rows = csv.reader(io.StringIO(canvas_class("export", "OUT", "--format", "canvas").stdout))
+    return {row[3]: row[-1] for row in rows if row[3]}
+
+
+def test_nobody_who_reads_results_has_a_zero_for_it(canvas_class: Run, tmp_path: Path) -> None:
+    canvas_class("collect", "ZIP", "--out", "IN")
+    done = grade_all(canvas_class)
+    assert done.returncode == 1
+    assert f"not graded: bela: handed in, not readable: {WORK} (every exercise)" in done.stdout
+    assert "Handed in nothing: 1 of 3 on the roster: cleo\n" in done.stdout
+    assert canvas(canvas_class) == {"SIS Login ID": "Averages", "ada": "0", "bela": "", "cleo": "0"}
+    exported = canvas_class("export", "OUT")
+    assert (exported.returncode, "bela,averages,running_mean,,4" in exported.stdout) == (1, True)
+    assert f"not graded: bela: handed in, not readable: {WORK}" in exported.stderr
+    assert "There are no points for that: its cells are blank. Next: " in exported.stderr
+    assert (
+        "There are no points for that. Next: "
+        in canvas_class("export", "OUT", "--format", "gradescope", "--out", str(tmp_path / "files")).stderr
+    )
+    assert f"not graded: bela: handed in, not readable: {WORK}" in canvas_class("report", "OUT").stdout
+    page = (tmp_path / "out" / "report" / "students" / "bela.html").read_text()
+    assert "what you handed in cannot be read" in page
+    assert "not graded" in page
+
+
+def test_what_is_put_into_the_folder_by_hand_is_graded_in_its_place(canvas_class: Run, tmp_path: Path) -> None:
+    canvas_class("collect", "ZIP", "--out", "IN")
+    shutil.copy(tmp_path / "in" / "ada" / "averages" / "01_running_mean.py", tmp_path / "in" / "bela" / "averages")
+    again = canvas_class("collect", "ZIP", "--out", "IN")
+    assert again.returncode == 0
+    assert "what you have laid into bela/averages/ is graded in its place" in again.stdout
+    assert grade_all(canvas_class).returncode == 0
+    assert canvas(canvas_class)["bela"] == "0"
+
+
+def test_what_a_human_decides_counts(canvas_class: Run, tiny_copy: Path, tmp_path: Path) -> None:
+    canvas_class("collect", "ZIP", "--out", "IN")
+    (tiny_copy / "overrides.yaml").write_text("- {student: bela, exercise: running_mean, score: 3}\n")
+    assert (grade_all(canvas_class).returncode, canvas(canvas_class)["bela"]) == (0, "3")
+
+
+def test_it_counts_no_more_once_the_student_has_handed_in_a_file(canvas_class: Run, tmp_path: Path) -> None:
+    canvas_class("collect", "ZIP", "--out", "IN")
+    with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
+        archive.writestr("bartokbela_12346_678999_01_running_mean.py", MEAN)
+    done = canvas_class("collect", "ZIP", "--out", "IN")
+    assert done.returncode == 0
+    assert f"note: bela: {WORK} could not be read, and counts no more" in done.stdout
+    assert read_memory(tmp_path / "in").not_readable == {"bela": {"averages": []}}
+
+
+def test_it_holds_where_the_empty_folder_was_not_copied_along(canvas_class: Run, tmp_path: Path) -> None:
+    canvas_class("collect", "ZIP", "--out", "IN")
+    shutil.rmtree(tmp_path / "in" / "bela")
+    grade_all(canvas_class)
+    assert canvas(canvas_class)["bela"] == ""

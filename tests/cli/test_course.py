@@ -3,21 +3,24 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jupytext
 import pytest
 import typer
 
 from manyheads import cli
+from manyheads.cli import progress
 from manyheads.cli.app import app
+from manyheads.cli.release import _steps_shown, _still_to_fill
+from manyheads.result import write_result
 from tests import make
 from tests.conftest import Run
-from tests.make import REPOSITORY, RIGHT, TINY, WRONG, hand_in
+from tests.make import REPOSITORY, RIGHT, TINY, WRONG, hand_in, run
 from tests.progress_lines import besides_progress
 
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
@@ -46,12 +49,6 @@ def test_help_shows_an_example_that_is_a_command(run_course: Run, names: tuple[s
 def test_help_says_how_folders_are_laid_out(run_course: Run) -> None:
     """What stands in angle brackets is HTML to Markdown, and once was not shown."""
     assert "with <student>/<assignment>/ folders" in words(run_course("grade", "--help").stdout.replace("│", ""))
-
-
-def test_without_arguments_the_commands_are_listed(run_course: Run) -> None:
-    listed = words(run_course().stdout + run_course("--help").stdout)
-    for name in ("status", "check", "grade", "release", "verify"):
-        assert f" {name} " in listed
 
 
 def test_help_lists_a_students_commands_to_a_student_and_all_to_an_instructor(tmp_path: Path) -> None:
@@ -105,22 +102,6 @@ def test_wrong_usage_is_status_2_and_a_next_command(run_course, tmp_path, argume
     assert list((tmp_path / "empty").iterdir()) == []
 
 
-def test_results_are_not_written_into_a_file(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
-    hand_in(tmp_path / "submitted", {"ada": RIGHT})
-    done = run_course("grade", tmp_path / "submitted", "--out", tiny_copy / "course.yaml", cwd=tiny_copy)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "is a file" in words(done.stderr.replace("│", " "))
-
-
-def test_a_folder_in_the_way_of_what_is_to_be_written_is_one_sentence(run_course: Run, tiny_copy: Path) -> None:
-    (tiny_copy / SCRIPT).unlink()
-    (tiny_copy / SCRIPT).mkdir()
-    done = run_course("release", cwd=tiny_copy)
-    assert (done.returncode, done.stdout) == (2, "")
-    said = f"course: {tiny_copy / SCRIPT}: Is a directory. Next: move it elsewhere, or name another place"
-    assert done.stderr.splitlines()[-1] == said
-
-
 def test_a_fault_that_nobody_foresaw_is_status_2_and_not_that_of_a_failed_check(monkeypatch, capsys):
     def fails() -> None:
         raise ValueError("nobody foresaw this")
@@ -133,16 +114,6 @@ def test_a_fault_that_nobody_foresaw_is_status_2_and_not_that_of_a_failed_check(
     assert said.endswith("Next: report it with the lines above\n")
 
 
-@pytest.mark.parametrize("command", ["status", "check", "release", "verify", "grade ."])
-def test_a_bad_course_file_is_status_2_with_the_line(run_course: Run, tiny_copy: Path, command: str) -> None:
-    path = tiny_copy / "course.yaml"
-    path.write_text(path.read_text().replace("points: 4", "points: none"))
-    done = run_course(*command.split(), cwd=tiny_copy)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"course: {path}:17: points: ")
-    assert done.stderr.endswith("Next: mend that line, then course verify\n")
-
-
 @pytest.mark.parametrize("arguments", [["grade"], ["grade", ".", "--jobs", "0"], ["frobnicate"], ["status", "--loud"]])
 def test_what_the_command_line_does_not_know_is_status_2(run_course: Run, arguments: list[str]) -> None:
     done = run_course(*arguments)
@@ -150,22 +121,9 @@ def test_what_the_command_line_does_not_know_is_status_2(run_course: Run, argume
     assert "--help" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["status", "check"])
-def test_missing_fingerprints_are_status_2(run_course: Run, student_copy: Path, command: str) -> None:
-    (student_copy / FINGERPRINTS).unlink()
-    done = run_course(*command.split(), cwd=student_copy)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        f"course: {student_copy / FINGERPRINTS} cannot be read (No such file or directory). "
-        f"As an instructor, make it with course release. Next: git checkout {student_copy / FINGERPRINTS}\n"
-    )
-
-
-@pytest.mark.parametrize("command", ["grade", "verify"])
-def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(run_course, tiny_copy, tmp_path, command):
+def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(run_course, tiny_copy, tmp_path):
     hand_in(tmp_path / "submitted", {"ada": RIGHT})
-    arguments = ["grade", tmp_path / "submitted"] if command == "grade" else ["verify"]
-    done = run_course(*arguments, cwd=tiny_copy, env={"PATH": ""})
+    done = run_course("grade", tmp_path / "submitted", cwd=tiny_copy, env={"PATH": ""})
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == (
         "course: bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install bubblewrap"
@@ -200,28 +158,6 @@ def test_a_mistake_is_named_until_it_is_mended(run_course: Run, student_copy: Pa
     )
 
 
-def test_whoever_works_in_the_notebook_is_checked_there(run_course: Run, student_copy: Path) -> None:
-    notebook = jupytext.read(student_copy / NOTEBOOK)
-    cell = next(c for c in notebook.cells if "YOUR CODE HERE" in c.source)
-    cell.source = f"%matplotlib inline\n{WRONG}"
-    jupytext.write(notebook, student_copy / NOTEBOOK)
-    status = run_course("status", cwd=student_copy)
-    assert (status.returncode, status.stderr) == (0, "")
-    assert "2 of 4 checks" in status.stdout
-
-
-@pytest.mark.parametrize(("spoil", "says"), [
-    pytest.param(lambda path: path.write_text("def f(:\n"), "on line 1: this is not valid Python", id="no Python"),
-    pytest.param(lambda path: path.write_bytes(b"\xff"), "is not UTF-8 text (line 1)", id="no text"),
-])  # fmt: skip
-def test_a_file_that_cannot_be_checked_is_status_1_and_says_why(run_course, student_copy, spoil, says):
-    (student_copy / NOTEBOOK).unlink()
-    spoil(student_copy / SCRIPT)
-    done = run_course("check", "running_mean", cwd=student_copy)
-    assert (done.returncode, done.stderr) == (1, "")
-    assert says in words(done.stdout)
-
-
 def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(run_course: Run, tiny_copy: Path) -> None:
     paths = [tiny_copy / name for name in (SCRIPT, NOTEBOOK, FINGERPRINTS)]
     before = [path.read_bytes() for path in paths]
@@ -231,15 +167,8 @@ def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(ru
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"3 files in {tiny_copy / 'exercises'}: 3 written, 0 left as they were. Next: course verify\n"
     assert [path.read_bytes() for path in paths] == before
-
-
-def test_release_of_one_exercise_goes_on_with_that_one(run_course: Run, tiny_copy: Path) -> None:
-    done = run_course("release", "running_mean", cwd=tiny_copy)
-    assert done.returncode == 0, done.stderr
-    assert (
-        done.stdout
-        == f"3 files in {tiny_copy / 'exercises'}: 0 written, 3 left as they were. Next: course verify running_mean\n"
-    )
+    one = run_course("release", "running_mean", cwd=tiny_copy).stdout
+    assert one.endswith(": 0 written, 3 left as they were. Next: course verify running_mean\n")
 
 
 @pytest.mark.journey
@@ -299,3 +228,139 @@ def test_a_python_without_a_package_is_told_with_what_to_run(run_course, student
     assert (done.returncode, done.stdout) == (2, "")
     said = f"course: this Python ({sys.executable}) has no typer, which course needs"
     assert done.stderr == f"{said} and make check installs. Next: make check\n"
+
+
+def test_where_there_is_no_terminal_it_writes_lines_to_stderr(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
+    with _steps_shown(4) as one_more, _steps_shown(0):  # where nothing is stale it says nothing
+        one_more()
+        one_more()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert [line.partition(",")[0] for line in err.splitlines()] == [
+        "recording: 4 exercises",
+        "recording: 1 of 4 exercises",
+        "recording: 2 of 4 exercises",
+    ]
+
+
+def test_what_is_not_filled_yet_is_named_before_students_read_it() -> None:
+    text = b"# The lesson\n# FILL: the lesson, in a few lines\n# FILL: a question\n"
+    handed_over = {"course.yaml": b"title: Averages\n", "exercises/averages/02_mean.py": text, "engine.whl": b"FILL:"}
+    assert _still_to_fill(handed_over) == (
+        "Students will read FILL: in 2 lines, the first in exercises/averages/02_mean.py. "
+        "Next: course verify, which lists what is to be filled"
+    )
+    assert _still_to_fill({"course.yaml": b"title: Averages\n", "engine.whl": b"FILL:"}) == ""
+
+
+def test_what_a_mutant_warns_of_is_not_printed_as_the_references(run_course: Run, tiny_copy: Path) -> None:
+    solution, bank = (tiny_copy / path for path in ("solutions/averages/01_running_mean.py", "grader/misconceptions/running_mean.py"))  # fmt: skip
+    make.replace(solution, "    return x.cumsum(0)", "    numpy.ones(1) / numpy.array([1.0])\n    return x.cumsum(0)")
+    make.replace(solution, "import torch\n", "import numpy\nimport torch\n")
+    make.replace(bank, 'edit(COUNTS, "len(x)")', 'edit(COUNTS, "len(x)", {"array([1.0])": "array([0.0])"})')
+    done = run_course("release", cwd=tiny_copy)
+    assert (done.returncode, "Warning" in done.stderr) == (0, False), done.stderr
+
+
+MEAN = "def running_mean(x):\n    return x\n"
+
+
+@pytest.fixture
+def submitted(tmp_path: Path) -> Path:
+    return hand_in(tmp_path / "in", dict.fromkeys(("ada", "bela"), MEAN))
+
+
+def grade_in_a_shell(
+    tiny: Path, submitted: Path, out: Path, before: str = "", after: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run `course grade` in a shell, with this before it and after it."""
+    options = f"--out {out} --jobs 1 --no-lines --seed 0"
+    line = f"{before}{sys.executable} -m manyheads grade {submitted} {options} {after}"
+    return run("bash", "-o", "pipefail", "-c", line, cwd=tiny)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for one result and not for two."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", disk], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("only root mounts a small file system, and not on every machine")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def test_a_full_disk_is_told_and_what_is_written_is_whole(tiny_copy, submitted, small_disk, tmp_path):
+    done = grade_in_a_shell(tiny_copy, submitted, small_disk)
+    assert done.returncode == 2
+    (said,) = [line for line in done.stderr.splitlines() if line.startswith("course: ")]
+    assert said.startswith(f"course: {small_disk}/")
+    assert said.endswith(
+        "No space left on device. Next: make room there, then the same command again: what is written is whole"
+    )
+    for path in small_disk.rglob("*"):
+        assert path.suffix != ".partial"
+        if path.suffix == ".json":
+            json.loads(path.read_text())
+    subprocess.run(["mount", "-o", "remount,size=1m", small_disk], check=True)
+    assert grade_in_a_shell(tiny_copy, submitted, small_disk).returncode == 0
+    assert grade_in_a_shell(tiny_copy, submitted, tmp_path / "roomy").returncode == 0
+    for student in ("ada", "bela"):
+        name = f"{student}/averages.json"
+        assert (small_disk / name).read_bytes() == (tmp_path / "roomy" / name).read_bytes()
+
+
+@pytest.mark.parametrize(("after", "says"), [
+    (">&-", "course: standard output is closed. Next: the same command, with its output to a file or to /dev/null"),
+    ("> /dev/full", "course: standard output: No space left on device. Next: make room there, then the same command again: what is written is whole"),
+])  # fmt: skip
+def test_an_output_that_takes_nothing_is_told(tiny_copy, submitted, tmp_path, after, says):
+    done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", after=after)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, says)
+
+
+@pytest.mark.parametrize("after", ["| true", "| head -1"])
+def test_where_nobody_reads_any_longer_it_ends_without_a_word(tiny_copy, submitted, tmp_path, after):
+    done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", after=after)
+    assert (done.returncode, "course: " in done.stderr, "Traceback" in done.stderr) == (141, False, False)
+
+
+@pytest.mark.parametrize("options", ["", "--json", "--format lines"])
+def test_check_whose_output_nobody_reads_ends_without_a_word(student_copy: Path, options: str) -> None:
+    (student_copy / "exercises" / "averages" / "01_running_mean.py").write_text(MEAN)
+    line = f"{sys.executable} -m manyheads check {options} | true"
+    done = run("bash", "-o", "pipefail", "-c", line, cwd=student_copy)
+    assert (done.returncode, done.stdout, done.stderr) == (141, "", "")
+
+
+def test_a_file_in_place_of_a_folder_is_told(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "file" / "out")
+    says = f"course: {tmp_path}/file/out: Not a directory. Next: move it elsewhere, or name another place\n"
+    assert (done.returncode, done.stderr) == (2, says)
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare is not installed")
+def test_root_of_a_namespace_with_nobody_else_is_told(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+    if subprocess.run(["unshare", "-r", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no user namespaces can be made here")
+    done = grade_in_a_shell(tiny_copy, submitted, tmp_path / "out", before="unshare -r ")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "course: root is the only user of this user namespace, and an attempt has to be another one. "
+        "Next: the same command outside of it, as an ordinary user\n"
+    )
+
+
+@pytest.mark.parametrize(("format", "below"), [("csv", ""), ("gradescope", "ada/averages/results.json")])
+def test_an_export_to_a_full_disk_leaves_the_last_file_as_it_was(run_course, small_disk, tmp_path, format, below):
+    write_result(make.result("ada", make.exercise("running_mean", score=1, max_score=4)), tmp_path / "results")
+    out = small_disk / "grades"
+    (written := out / below).parent.mkdir(parents=True, exist_ok=True)
+    written.write_text("as it was\n")
+    (small_disk / "filler").write_bytes(bytes(4096))
+    done = run_course("export", "results", "--format", format, "--out", out, cwd=tmp_path)
+    assert (done.returncode, written.read_text()) == (2, "as it was\n")
+    assert "cannot be written (No space left on device). Next: give --out another path" in done.stderr

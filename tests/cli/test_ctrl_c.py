@@ -6,12 +6,12 @@ A stand-in for luck: an import hook, put there by a sitecustomize of the test's 
 import os
 import signal
 import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.make import REPOSITORY, TINY
+from tests.make import COURSE, REPOSITORY, TINY
 
 PRESSES = """
 import os, signal, sys
@@ -37,42 +37,29 @@ except BaseException:
 """
 
 
-def interrupted(tmp_path: Path, module: str, *arguments: str, handler: str = "SIG_DFL") -> tuple[int, str]:
-    """`course` with Ctrl-C at this import: its status, and all that it said."""
-    return run(tmp_path, PRESSES.format(module=module), *arguments, handler=handler)
-
-
 def run(tmp_path: Path, customize: str, *arguments: str, handler: str = "SIG_DFL") -> tuple[int, str]:
-    """`course` after these lines of Python."""
-    (tmp_path / "sitecustomize.py").write_text(customize)
+    """`course` after these lines of Python, or with Ctrl-C at the import of this module: its status, and all that it said."""
+    lines = customize if "\n" in customize else PRESSES.format(module=customize)
+    (tmp_path / "sitecustomize.py").write_text(lines)
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}"}
-    done = subprocess.run(
-        [sys.executable, "-m", "manyheads", *arguments],
-        cwd=TINY,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, getattr(signal, handler)),
-    )
+    known = {"cwd": TINY, "env": environment, "capture_output": True, "text": True, "check": False}
+    handles = partial(signal.signal, signal.SIGINT, getattr(signal, handler))
+    done = subprocess.run([*COURSE, *arguments], preexec_fn=handles, **known)
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    "module", ["manyheads.errors", "typer", "rich.console", "manyheads.course.model", "manyheads.cli.author"]
-)
-def test_while_the_command_line_is_imported(tmp_path: Path, module: str) -> None:
-    assert interrupted(tmp_path, module, "--help") == (130, "")
-
-
-def test_while_a_command_imports_torch(tmp_path: Path) -> None:
-    assert interrupted(tmp_path, "torch.autograd", "doctor") == (130, "")
+@pytest.mark.parametrize(("module", "command"), [
+    *((module, "--help") for module in ("manyheads.errors", "typer", "rich.console", "manyheads.course.model", "manyheads.cli.author")),
+    ("torch.autograd", "doctor"),
+])  # fmt: skip
+def test_while_modules_are_imported(tmp_path: Path, module: str, command: str) -> None:
+    assert run(tmp_path, module, command) == (130, "")
 
 
 def test_in_a_module_that_swallows_every_exception(tmp_path: Path) -> None:
     (tmp_path / "known_point.py").write_text("")
     (tmp_path / "typer.py").write_text(SWALLOWS)  # a stand-in: torch and numpy have such lines
-    assert interrupted(tmp_path, "known_point", "--help") == (130, "")
+    assert run(tmp_path, "known_point", "--help") == (130, "")
 
 
 def test_while_the_last_words_are_written(tmp_path: Path) -> None:
@@ -82,6 +69,6 @@ def test_while_the_last_words_are_written(tmp_path: Path) -> None:
 
 
 def test_where_it_is_ignored_it_stays_ignored(tmp_path: Path) -> None:
-    status, said = interrupted(tmp_path, "manyheads.course.model", "--help", handler="SIG_IGN")
+    status, said = run(tmp_path, "manyheads.course.model", "--help", handler="SIG_IGN")
     assert status == 0
     assert "Usage" in said

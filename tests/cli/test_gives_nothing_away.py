@@ -16,15 +16,13 @@ from manyheads.box.level import Box
 from manyheads.checks.local import LocalRecordingRunner, namespace_of
 from manyheads.cli.check import told_of as checked
 from manyheads.course import Course, Exercise, load_course
-from manyheads.diagnosis.bank import load_bank
 from manyheads.diagnosis.recording_file import read
 from manyheads.report.words import without_ids
-from manyheads.student.check_attempt import check_attempt
 from manyheads.student.choose_example import examples
 from manyheads.student.explain_trace import explained
 from manyheads.student.follow import follow
 from manyheads.student.hints import next_hint
-from manyheads.student.own_attempt import Checks, Own, read_own
+from manyheads.student.own_attempt import Checks, read_own
 from tests.make import REPOSITORY
 
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
@@ -130,25 +128,3 @@ def test_no_solution_is_given_away_whatever_the_attempt(class_copy: Course) -> N
     with open_own_box(meta=True) as box:
         for exercise in class_copy.exercises:
             assert found_in(class_copy, exercise, hidden_of(exercise).wrong_attempts(), box) == {}
-
-
-@pytest.mark.soak
-@pytest.mark.journey
-@pytest.mark.timeout(1200)
-def test_nothing_is_given_away_of_any_misconception(class_copy: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mutants are asked in this process, for most have no file: the likeliest of each misconception, and every tenth of all."""
-    mutants: dict[str, Any] = {}
-
-    def run(checks: Checks, own: Own) -> Any:
-        return check_attempt(read(own.exercise.fingerprints), mutants[own.source.source], None, own.exercise)
-
-    monkeypatch.setattr(Checks, "_run", run)
-    with open_own_box(meta=True) as box:
-        for exercise in class_copy.exercises:
-            bank = load_bank(hidden_of(exercise))
-            first = {mutant.id: mutant for mutant in reversed(bank.mutants)}
-            for number, mutant in enumerate([*first.values(), *bank.mutants[::10]]):
-                exercise.script.write_text(source := f"mutant = {number}\n", encoding="utf-8")
-                mutants[source] = LocalRecordingRunner(mutant.namespace)
-                told = told_of(class_copy, exercise, box)
-                assert given_away(hidden_of(exercise), "", told) == set(), (exercise.id, mutant.id)

@@ -1,9 +1,13 @@
-"""How many judges `course grade` starts: one for each CPU that it may use, and on a GPU as many as there are GPUs."""
+"""`course grade`: how many judges it starts, what it writes, that points are honest, and which files it finds."""
 
 import json
 import os
+import shutil
+import subprocess
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -14,7 +18,8 @@ from manyheads.box.names import Device
 from manyheads.box.nvidia import Driver, Gpu, Places
 from manyheads.cli import grade as command
 from manyheads.result import Result
-from tests.make import hand_in
+from tests.conftest import Run
+from tests.make import TINY, hand_in, notebook, replace
 
 SCHEMA = Path(__file__).parents[2] / "manyheads" / "result.schema.json"
 CPUS = os.sched_getaffinity(0)
@@ -22,7 +27,7 @@ ONE = "A GPU takes one attempt at a time: 1 judge at work."
 
 
 @pytest.fixture
-def submitted(tmp_path: Path) -> Path:
+def three(tmp_path: Path) -> Path:
     """A class of three."""
     return hand_in(
         tmp_path / "submitted", dict.fromkeys(("ada", "bela", "chen"), "def running_mean(x):\n    return x\n")
@@ -38,8 +43,8 @@ def one_cpu() -> Iterator[None]:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
-def test_without_a_gpu_nobody_is_graded_and_it_says_so(run_course, tiny_copy, tmp_path, submitted):
-    done = run_course("grade", submitted, "--device", "cuda", "--jobs", "3", "--course", tiny_copy)
+def test_without_a_gpu_nobody_is_graded_and_it_says_so(run_course, tiny_copy, tmp_path, three):
+    done = run_course("grade", three, "--device", "cuda", "--jobs", "3", "--course", tiny_copy)
     assert (done.returncode, done.stdout.splitlines()[0]) == (2, ONE)
     assert done.stderr == (
         "course: this machine has no CUDA device that torch can use. Next: course grade … --device cpu\n"
@@ -54,13 +59,13 @@ def test_without_a_gpu_nobody_is_graded_and_it_says_so(run_course, tiny_copy, tm
     pytest.param(Device.CUDA, 4, 3, "", id="nor do fewer"),
     pytest.param(Device.CPU, 1, 3, "", id="a CPU has room for all"),
 ])  # fmt: skip
-def test_of_three_judges_there_are_at_work(monkeypatch, capsys, tiny_copy, submitted, device, gpus, judges, says):
+def test_of_three_judges_there_are_at_work(monkeypatch, capsys, tiny_copy, three, device, gpus, judges, says):
     asked: list[int] = []
     monkeypatch.setattr(command, "grade_all", lambda plan, waiting, jobs, only: asked.append(jobs) or iter(()))
     found = Driver(Places(), tuple(Gpu(f"nvidia{i}", f"GPU-{i}") for i in range(gpus)), "", False)
     monkeypatch.setattr(nvidia, "find_driver", lambda: found)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    command.grade(submitted, submitted.parent / "results", device=device, jobs=3, course=tiny_copy)
+    command.grade(three, three.parent / "results", device=device, jobs=3, course=tiny_copy)
     said = capsys.readouterr().out
     assert asked == [judges]
     assert says in said
@@ -69,10 +74,10 @@ def test_of_three_judges_there_are_at_work(monkeypatch, capsys, tiny_copy, submi
 
 @pytest.mark.skipif(os.cpu_count() == 1, reason="one CPU is all that there is")
 @pytest.mark.usefixtures("one_cpu")
-def test_where_nobody_says_how_many_there_is_a_judge_for_each_cpu_that_may_be_used(monkeypatch, tiny_copy, submitted):
+def test_where_nobody_says_how_many_there_is_a_judge_for_each_cpu_that_may_be_used(monkeypatch, tiny_copy, three):
     asked: list[int] = []
     monkeypatch.setattr(command, "grade_all", lambda plan, waiting, jobs, only: asked.append(jobs) or iter(()))
-    command.grade(submitted, submitted.parent / "results", course=tiny_copy)
+    command.grade(three, three.parent / "results", course=tiny_copy)
     assert asked == [1]
 
 
@@ -80,7 +85,7 @@ def test_where_nobody_says_how_many_there_is_a_judge_for_each_cpu_that_may_be_us
 def test_the_wrong_line_is_in_the_result_unless_nobody_wants_it(run_course, tiny_copy, tmp_path, options, lines):
     path = tmp_path / "submitted" / "ada" / "averages" / "01_running_mean.py"
     path.parent.mkdir(parents=True)
-    path.write_text(WRONG)
+    path.write_text(NO_FIRST)
     done = run_course("grade", tmp_path / "submitted", *options, "--course", tiny_copy, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     written = (tmp_path / "out" / "ada" / "averages.json").read_bytes()
@@ -89,7 +94,7 @@ def test_the_wrong_line_is_in_the_result_unless_nobody_wants_it(run_course, tiny
     assert [line.line for line in exercise.lines] == lines
 
 
-WRONG = """\
+NO_FIRST = """\
 import torch
 def running_mean(x):
     if len(x) == 0: raise ValueError("no numbers")
@@ -97,10 +102,10 @@ def running_mean(x):
 """
 
 
-def test_one_attempt_alone_is_graded_again_on_the_same_inputs(run_course, tiny_copy, tmp_path, submitted):
+def test_one_attempt_alone_is_graded_again_on_the_same_inputs(run_course, tiny_copy, tmp_path, three):
     """A student's page has the line to send; the instructor repeats that alone, and what was found of others stays."""
     where = ("--course", tiny_copy, "--out", tmp_path / "out", "--no-lines")
-    assert run_course("grade", submitted, *where).returncode == 0
+    assert run_course("grade", three, *where).returncode == 0
     assert run_course("report", tmp_path / "out", "--course", tiny_copy).returncode == 0
     before = {path: path.read_bytes() for path in tmp_path.glob("out/*/averages.json")}
     noted = (journal := tmp_path / "out" / ".journal").read_text(encoding="utf-8")
@@ -110,7 +115,7 @@ def test_one_attempt_alone_is_graded_again_on_the_same_inputs(run_course, tiny_c
     check = next(c["id"] for c in first["exercises"][0]["checks"] if c["outcome"] != "passed")
     line = f"ada/running_mean, check {check}, seed {first['seed']}, file {first['exercises'][0]['digest']}"
     assert line in page
-    done = run_course("grade", submitted, *where, "--only", line.partition(",")[0])
+    done = run_course("grade", three, *where, "--only", line.partition(",")[0])
     assert (done.returncode, done.stderr) == (0, "")
     graded = journal.read_text(encoding="utf-8").removeprefix(noted).split("\n")
     assert [json.loads(row)[0] for row in graded if row] == ["ada/averages"]
@@ -122,14 +127,14 @@ def test_one_attempt_alone_is_graded_again_on_the_same_inputs(run_course, tiny_c
     ("nobody/running_mean", "has nothing of nobody"),
     ("ada/median", "median"),
 ])  # fmt: skip
-def test_what_is_no_attempt_is_one_sentence(run_course, tiny_copy, tmp_path, submitted, only, says):
-    done = run_course("grade", submitted, "--course", tiny_copy, "--out", tmp_path / "out", "--only", only)
+def test_what_is_no_attempt_is_one_sentence(run_course, tiny_copy, tmp_path, three, only, says):
+    done = run_course("grade", three, "--course", tiny_copy, "--out", tmp_path / "out", "--only", only)
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr
     assert "Next: " in done.stderr
 
 
-def test_whoever_is_absent_stays_known_where_one_attempt_is_graded(run_course, tiny_copy, tmp_path, submitted):
+def test_whoever_is_absent_stays_known_where_one_attempt_is_graded(run_course, tiny_copy, tmp_path, three):
     """A row of overrides.yaml may be about somebody who handed in nothing, and is on the roster."""
     (tiny_copy / "roster.csv").write_text("id,name\nada,A\nbela,B\nchen,C\nmlin,M\n")
     (tiny_copy / "overrides.yaml").write_text(
@@ -137,8 +142,208 @@ def test_whoever_is_absent_stays_known_where_one_attempt_is_graded(run_course, t
     )
     roster = ("--roster", tiny_copy / "roster.csv", "--course", tiny_copy)
     common = (*roster, "--no-lines")
-    done = run_course("grade", submitted, *common, "--out", tmp_path / "out")
+    done = run_course("grade", three, *common, "--out", tmp_path / "out")
     assert (done.returncode, done.stderr) == (0, "")
-    done = run_course("grade", submitted, *common, "--out", tmp_path / "out", "--only", "ada/running_mean")
+    done = run_course("grade", three, *common, "--out", tmp_path / "out", "--only", "ada/running_mean")
     assert (done.returncode, done.stderr) == (0, "")
     assert "Handed in nothing" not in done.stdout
+
+
+FIRST, SECOND = "running_mean", "last_mean"  # of 4 points each
+NEXT = "Nobody is graded. Next: course verify running_mean"
+
+
+@pytest.fixture
+def submitted(two_means: Path, tmp_path: Path) -> Path:
+    """Two students who hand in the solutions."""
+    for student in ("ada", "ben"):
+        folder = tmp_path / "submitted" / student / "averages"
+        folder.mkdir(parents=True)
+        for path in (two_means / "solutions" / "averages").glob("*.py"):
+            (folder / path.name).write_text(f"{path.read_text(encoding='utf-8')}# {student}\n", encoding="utf-8")
+    return tmp_path / "submitted"
+
+
+def checks_of(course: Path) -> Path:
+    return course / "grader" / "checks" / "test_running_mean.py"
+
+
+def rename_a_check(course: Path) -> None:
+    replace(checks_of(course), "def test_shape(", "def checks_shape(")
+
+
+def empty(course: Path) -> None:
+    checks_of(course).write_text("", encoding="utf-8")
+
+
+def fail_by_itself(course: Path) -> None:
+    replace(checks_of(course), "    x, g = draw(6), draw(6)", "    x = 1 / 0")
+
+
+def result_of(out: Path, student: str = "ada") -> dict:  # type: ignore[type-arg]
+    found: dict = json.loads((out / student / "averages.json").read_text(encoding="utf-8"))  # type: ignore[type-arg]
+    return found
+
+
+def points_in(out: Path, student: str = "ada") -> list[float | None]:
+    found = result_of(out, student)
+    return [found["score"], *(each["score"] for each in found["exercises"])]
+
+
+@pytest.mark.parametrize(("spoil", "said"), [
+    pytest.param(rename_a_check, "its checks give 3 points", id="a check that pytest does not take for one"),
+    pytest.param(empty, "nothing was collected from grader/checks/test_running_mean.py", id="no check at all"),
+])  # fmt: skip
+def test_where_points_do_not_add_up_nobody_is_graded_and_verify_says_so(run_course, two_means, submitted, spoil, said):
+    spoil(two_means)
+    done = run_course("grade", submitted, "--out", "out", cwd=two_means)
+    assert (done.returncode, done.stderr) == (2, f"course: {FIRST}: {said}, course.yaml says 4. {NEXT}\n")
+    assert not (two_means / "out").exists()
+    verified = run_course("verify", FIRST, cwd=two_means)
+    assert (verified.returncode, verified.stderr) == (1, "")
+    assert verified.stdout.startswith("✗ points ")
+    assert f"    {FIRST}: {said}, course.yaml says 4\n" in verified.stdout
+
+
+def test_of_one_exercise_that_is_graded_alone_only_its_own_points_matter(run_course, two_means, submitted):
+    rename_a_check(two_means)
+    done = run_course("grade", submitted, "--exercise", SECOND, "--no-lines", cwd=two_means)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert points_in(two_means / "results") == [4, 4]
+    assert run_course("grade", submitted, "--exercise", FIRST, cwd=two_means).returncode == 2
+
+
+def test_a_check_that_fails_by_itself_leaves_its_exercise_ungraded_until_it_is_mended(run_course, two_means, submitted):
+    whole = checks_of(two_means).read_bytes()
+    fail_by_itself(two_means)
+    done = run_course("grade", submitted, "--no-lines", cwd=two_means)
+    assert done.returncode == 2, "a fault of the grader's own"
+    assert "not graded: ada, ben: 01 The running mean: the grader itself failed here\n" in done.stdout
+    assert "Next: the same course grade again" in done.stdout
+    fault = "a fault of the grader's own: gradients: ZeroDivisionError: division by zero. Next: course verify"
+    assert " ".join(done.stdout.split()).count("ZeroDivisionError") == " ".join(done.stdout.split()).count(fault) == 1
+    assert points_in(two_means / "results") == [None, None, 4]
+    exported = run_course("export", "--format", "canvas", cwd=two_means)
+    assert exported.returncode == 1
+    assert [line.rpartition(",")[2] for line in exported.stdout.splitlines()[1:]] == ["8", "", ""]
+    assert exported.stderr.splitlines()[0] == "not graded: ada: 01 The running mean: the grader itself failed here"
+    reported = run_course("report", "--students", cwd=two_means)
+    assert [line.split() for line in reported.stdout.splitlines() if "?/8" in line] == [
+        ["ada", "?", "4", "?/8"], ["ben", "?", "4", "?/8"]
+    ]  # fmt: skip
+    again = run_course("grade", submitted, "--no-lines", cwd=two_means)
+    assert "2 submissions (2 in part)" in again.stdout, "what is not graded is tried again, and nothing else"
+    checks_of(two_means).write_bytes(whole)
+    mended = run_course("grade", submitted, "--no-lines", cwd=two_means)
+    assert (mended.returncode, points_in(two_means / "results")) == (0, [8, 4, 4])
+    assert run_course("export", "--format", "canvas", cwd=two_means).returncode == 0
+
+
+def seed_of(done: subprocess.CompletedProcess[str]) -> int:
+    assert done.returncode == 0, done.stdout + done.stderr
+    return int(done.stdout.partition("seed: ")[2].partition(",")[0])
+
+
+def test_a_run_has_a_seed_of_its_own_which_repeats_it(run_course: Run, two_means: Path, submitted: Path) -> None:
+    def grade(out: str, *options: str) -> subprocess.CompletedProcess[str]:
+        return run_course("grade", submitted, "--out", out, "--no-lines", *options, cwd=two_means)
+
+    shutil.move(submitted / "ben", submitted.parent / "ben")
+    seed = seed_of(grade("first"))
+    first = (two_means / "first" / "ada" / "averages.json").read_bytes()
+    assert result_of(two_means / "first")["seed"] == seed
+    shutil.move(submitted.parent / "ben", submitted / "ben")
+    later = grade("first")
+    assert (seed_of(later), "(1 as before)" in later.stdout) == (seed, True)
+    assert {result_of(two_means / "first", student)["seed"] for student in ("ada", "ben")} == {seed}
+    assert (two_means / "first" / "ada" / "averages.json").read_bytes() == first
+    assert seed_of(grade("second", "--seed", str(seed))) == seed
+    assert (two_means / "second" / "ada" / "averages.json").read_bytes() == first
+    assert seed_of(grade("first", "--seed", "0")) == 0
+    assert {result_of(two_means / "first", student)["seed"] for student in ("ada", "ben")} == {0}
+
+
+LOOP = "right/running_mean/loop.py"
+
+
+@pytest.fixture
+def renamed(tiny_copy: Path) -> Path:
+    settings = tiny_copy / "course.yaml"
+    text = settings.read_text(encoding="utf-8")
+    assert text.count("- id: running_mean\n") == 1
+    new = "- id: running_mean\n        was: [mean_so_far, 03_means]\n"
+    settings.write_text(text.replace("- id: running_mean\n", new), encoding="utf-8")
+    return tiny_copy
+
+
+@pytest.mark.parametrize("name", ["01_mean_so_far.py", "03_means.py"])
+def test_an_old_name_is_graded_and_the_result_says_so(run_course, renamed, tmp_path, name):
+    handed_in = tmp_path / "submitted" / "ada" / "averages" / name
+    handed_in.parent.mkdir(parents=True)
+    handed_in.write_bytes((renamed / "grader" / LOOP).read_bytes())
+    done = run_course("grade", tmp_path / "submitted", "--course", renamed, "--out", tmp_path / "results")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "not graded" not in done.stdout
+    result = json.loads((tmp_path / "results" / "ada" / "averages.json").read_text(encoding="utf-8"))
+    assert result["score"] == result["max_score"]
+    assert result["exercises"][0]["note"] == f"Graded from {name}: this exercise is called 01_running_mean now."
+
+
+def test_an_old_name_is_collected_under_the_new_one(run_course: Run, renamed: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
+        archive.writestr("lovelaceada_12345_678901_01_mean_so_far.py", (renamed / "grader" / LOOP).read_text())
+    done = run_course("collect", tmp_path / "submissions.zip", "--course", renamed, "--out", tmp_path / "submitted")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [path.name for path in (tmp_path / "submitted").glob("*/averages/*.py")] == ["01_running_mean.py"]
+
+
+MEAN = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text()
+LAST_MEAN = MEAN.replace("running_mean", "last_mean")
+RAISES = "import torch\n\ndef running_mean(x):\n    raise KeyError('no')\n"
+
+
+def exercises_of(run_course: Run, two_means: Path, submitted: Path) -> dict[str, Any]:
+    done = run_course("grade", submitted, "--out", submitted.parent / "out", "--jobs", "1", "--no-lines", cwd=two_means)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads((submitted.parent / "out" / "ada" / "averages.json").read_text())
+    return {exercise["id"]: exercise for exercise in result["exercises"]}
+
+
+@pytest.mark.parametrize("name", ["homework.ipynb", "Averages (2).ipynb"])
+def test_it_is_collected_and_each_exercise_says_from_what_it_is_graded(run_course, two_means, tmp_path, name):
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+        archive.writestr(f"ada/{name}", notebook(MEAN, LAST_MEAN))
+    done = run_course("collect", tmp_path / "class.zip", "--out", tmp_path / "in", cwd=two_means)
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "in" / "ada" / "averages" / "averages.ipynb").is_file()
+    found = exercises_of(run_course, two_means, tmp_path / "in")
+    assert {id_: (each["score"], each["note"]) for id_, each in found.items()} == dict.fromkeys(
+        found, (4, "Graded from averages.ipynb, which holds the whole assignment.")
+    )
+    page = run_course("report", tmp_path / "out", cwd=two_means)
+    assert page.returncode == 0
+    pages = "".join(path.read_text() for path in (tmp_path / "out").rglob("*.html"))
+    assert "Graded from averages.ipynb, which holds the whole assignment." in pages
+
+
+def lay_out(tmp_path: Path, **files: str) -> Path:
+    folder = tmp_path / "in" / "ada" / "averages"
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / name.replace("__", ".")).write_text(text)
+    return tmp_path / "in"
+
+
+def test_an_exercises_own_file_counts_where_it_is_worked_on(run_course: Run, two_means: Path, tmp_path: Path) -> None:
+    stub = (two_means / "exercises" / "averages" / "02_last_mean.py").read_text()
+    files = {"averages__ipynb": notebook(RAISES, LAST_MEAN), "01_running_mean__py": MEAN, "02_last_mean__py": stub}
+    found = exercises_of(run_course, two_means, lay_out(tmp_path, **files))
+    assert {id_: each["score"] for id_, each in found.items()} == {"running_mean": 4, "last_mean": 4}
+    assert found["running_mean"]["note"] == ""
+
+
+def test_lines_are_those_of_the_notebook_and_what_it_lacks_is_missing(run_course, two_means, tmp_path):
+    found = exercises_of(run_course, two_means, lay_out(tmp_path, averages__ipynb=notebook("x = 1", RAISES)))
+    said = " ".join(check["evidence"] for check in found["running_mean"]["checks"])
+    assert "line 4 of code cell 2" in said
+    assert {check["outcome"] for check in found["last_mean"]["checks"]} == {"missing"}

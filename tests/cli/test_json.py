@@ -1,12 +1,14 @@
-"""What is wrong as data: --json, valid by the shipped schema; --format lines, as an editor and VS Code's tasks.json read it."""
+"""What is wrong as data: --json, valid by the shipped schema; --format lines, as an editor and VS Code read it; --watch on a real terminal."""
 
 import json
 import os
+import pty
 import re
+import select
 import signal
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,14 +19,20 @@ import yaml
 
 import manyheads
 from manyheads.authoring.templates import as_they_are
+from manyheads.cli.check import watch_saves
+from manyheads.cli.options import open_console
+from manyheads.course import load_course
+from manyheads.result import ExerciseResult
+from manyheads.student.own_attempt import Checks, Own
+from tests import make
 from tests.conftest import Run
-from tests.make import COURSE, REPOSITORY, RIGHT, TINY, run
+from tests.make import COURSE, REPOSITORY, RIGHT, TINY, WRONG, run, start
 
 SCHEMA = json.loads(Path(manyheads.__file__).with_name("result.schema.json").read_text(encoding="utf-8"))
 OF_AN_EXERCISE = {"$defs": SCHEMA["$defs"], "$ref": "#/$defs/ExerciseResult"}
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
-WRONG = RIGHT.replace("mean()", "sum()")
-LINE = next(number for number, line in enumerate(WRONG.splitlines(), 1) if "sum()" in line)
+SUMS = RIGHT.replace("mean()", "sum()")
+LINE = next(number for number, line in enumerate(SUMS.splitlines(), 1) if "sum()" in line)
 IDS = yaml.safe_load((TINY / "grader" / "texts.yaml").read_text(encoding="utf-8"))
 STUB = (TINY / SCRIPT).read_text(encoding="utf-8")
 
@@ -46,7 +54,7 @@ def asked(run_course: Run, student_copy: Path) -> Callable[..., tuple[int, dict[
 
 
 def test_a_mistake_is_told_with_its_line_its_title_and_its_hint(asked, run_course, student_copy):
-    status, told = asked(WRONG, "check")
+    status, told = asked(SUMS, "check")
     text = run_course("check", cwd=student_copy)
     said = " ".join(text.stdout.split())
     (named,) = told["diagnosis"]
@@ -70,7 +78,7 @@ def test_what_is_right_is_told_with_status_0(asked):
     pytest.param("x = 1\n\ndef running_mean(x):\n    return x.nothing\n", "running_mean: ", "4:5", id="an exception"),
     pytest.param("x = 1\n\ndef running_mean(x):\n    y = 7\n    return x * y\n", "running_mean: ", "3:1", id="nothing proved"),
     pytest.param("x = 1\ny = 2\n", "running_mean: ", "1:1", id="no definition"),
-    pytest.param(WRONG, "running_mean: ", f"{LINE}:", id="a proved line"),
+    pytest.param(SUMS, "running_mean: ", f"{LINE}:", id="a proved line"),
 ])  # fmt: skip
 def test_a_line_is_that_of_the_exception_or_else_of_the_definition(run_course, student_copy, source, name, line):
     (student_copy / SCRIPT).write_text(source, encoding="utf-8")
@@ -123,26 +131,8 @@ def cycle(output: IO[str]) -> list[str]:
     return lines
 
 
-@pytest.fixture
-def task(student_copy: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
-    """Start what tasks.json starts; Ctrl-C ends it."""
-    started = []
-
-    def start() -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "manyheads", *TASK["args"]]
-        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-        process = subprocess.Popen(command, cwd=student_copy, env=environment, stdout=subprocess.PIPE, text=True)
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) in (0, 130)  # 130 where it still imports what tells of saves
-
-
 def test_what_is_wrong_is_a_line_with_its_place_its_sentence_and_its_hint(run_course: Run, student_copy: Path) -> None:
-    (student_copy / SCRIPT).write_text(WRONG, encoding="utf-8")
+    (student_copy / SCRIPT).write_text(SUMS, encoding="utf-8")
     done = run_course(
         "check", "--format", "lines", cwd=student_copy, env={"FORCE_COLOR": "1"}
     )  # as in a task's terminal
@@ -155,24 +145,20 @@ def test_what_is_wrong_is_a_line_with_its_place_its_sentence_and_its_hint(run_co
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_each_save_gives_all_that_is_wrong_and_nothing_when_it_is_mended(task, student_copy: Path) -> None:
-    process = task()
+def test_each_save_gives_all_that_is_wrong_and_nothing_when_it_is_mended(student_copy: Path) -> None:
+    process = start(*COURSE, *TASK["args"], cwd=student_copy)
     assert cycle(process.stdout) == []  # nothing is begun
-    (student_copy / SCRIPT).write_text(WRONG, encoding="utf-8")
+    (student_copy / SCRIPT).write_text(SUMS, encoding="utf-8")
     (line,) = cycle(process.stdout)
-    assert line.startswith(TOLD)
-    (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
-    assert cycle(process.stdout) == []
-
-
-def test_vs_code_finds_file_line_column_and_sentence(task, student_copy: Path) -> None:
-    (student_copy / SCRIPT).write_text(WRONG, encoding="utf-8")
-    (line,) = cycle(task().stdout)
     pattern = MATCHER["pattern"]
     found = re.search(pattern["regexp"], line)
     parts = [found[pattern[name]] for name in ("file", "line", "column", "severity")]
-    assert parts == [SCRIPT, str(LINE), "5", "error"]
+    assert parts == [SCRIPT, str(LINE), "5", "error"], "as VS Code finds them"
     assert found[pattern["message"]].startswith("running_mean: You summed")
+    (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    assert cycle(process.stdout) == []
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
 
 
 def test_watching_gives_no_json(run_course: Run, student_copy: Path) -> None:
@@ -187,3 +173,76 @@ def test_without_its_package_the_server_says_what_to_install(student_copy: Path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("course: course lsp needs pygls")
     assert "-m pip install --constraint constraints.txt pygls" in done.stderr
+
+
+SECONDS = 60.0  # until a test gives up
+
+
+class Terminal:
+    """The command on a terminal of its own."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.pid, self._terminal = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "TERM": "xterm", "COLUMNS": "200"}
+            os.execve(sys.executable, [sys.executable, "-m", "manyheads", "check", "--watch", *arguments], environment)
+        self._unread = ""
+
+    def read_until(self, pattern: str) -> str:
+        """Everything up to what this pattern matches, without colours."""
+        ends = time.monotonic() + SECONDS
+        while not (found := re.search(pattern, self._unread, re.DOTALL)):
+            assert time.monotonic() < ends, self._unread
+            if not select.select([self._terminal], [], [], 1.0)[0]:
+                continue
+            data = os.read(self._terminal, 65536).decode("utf-8", "replace")
+            self._unread += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data)
+        text, self._unread = self._unread[: found.end()], self._unread[found.end() :]
+        return text
+
+    def interrupt(self) -> int:
+        """Ctrl-C; the exit status."""
+        os.write(self._terminal, b"\x03")
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def save(folder: Path, text: str) -> None:
+    """As most editors do: a new file takes the old one's place."""
+    new = folder / "exercises" / "averages" / ".saving"
+    new.write_text(text, encoding="utf-8")
+    new.replace(folder / SCRIPT)
+
+
+DONE = r"All done.\s+What you save is checked. Ctrl-C ends this"
+
+
+def test_every_save_is_checked_also_where_all_is_done(student_copy: Path) -> None:
+    save(student_copy, RIGHT)
+    terminal = Terminal(student_copy)
+    terminal.read_until(DONE)
+    save(student_copy, WRONG)  # once, at once: what is saved before it watches counts as well
+    told = terminal.read_until("Ctrl-C ends this").lower()
+    assert "checking 01 the running mean" in told  # which takes its time where a loop has no end
+    assert "divided by" in told
+    save(student_copy, "def running_mean(x:\n")
+    assert "Python cannot read your file" in terminal.read_until("Ctrl-C ends this")
+    save(student_copy, RIGHT)
+    assert "✓ 01 The running mean" in terminal.read_until(DONE)
+    save(student_copy, WRONG)
+    assert "divided by" in terminal.read_until("Ctrl-C ends this").lower()
+    assert terminal.interrupt() == 0
+
+
+def test_what_is_not_done_is_checked_once_at_the_start(student_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(student_copy, WRONG)
+    course, checked = load_course(student_copy), list[str]()
+
+    def run(checks: Checks, own: Own) -> ExerciseResult:
+        checked.append(own.exercise.id)
+        return make.exercise(own.exercise.id, make.check("values"))
+
+    monkeypatch.setattr(Checks, "_run", run)
+    monkeypatch.setattr("manyheads.cli.check._saves", lambda named, first: iter((first,)))
+    watch_saves(Checks(course), open_console(), course.exercises)
+    assert checked == ["running_mean"]

@@ -1,34 +1,106 @@
-"""`course lsp`, as editors speak with it: a scripted client, and Neovim."""
+"""`course lsp`, as an editor's client speaks JSON-RPC with it."""
 
-import ast
 import json
 import os
-import re
-import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import jupytext
 import pytest
 
-from tests.conftest import Run
-from tests.language_client import REPOSITORY, LanguageClient
-from tests.make import RIGHT
+from tests.make import COURSE, REPOSITORY, RIGHT
+
+SECONDS = 60.0  # until a test gives up
+
+
+class LanguageClient:
+    """One editor, in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process = subprocess.Popen([*COURSE, "lsp"], cwd=folder, env=environment, **pipes)
+        self._received: Queue[dict[str, Any]] = Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+        self._number = 0
+        self._waiting: list[dict[str, Any]] = []
+        self.request("initialize", {"processId": None, "rootUri": folder.as_uri(), "capabilities": {}})
+        self.notify("initialized", {})
+
+    def _read(self) -> None:
+        stream = self._process.stdout
+        while header := stream.readline():
+            length = int(header.removeprefix(b"Content-Length: "))
+            while stream.readline().strip():
+                pass
+            self._received.put(json.loads(stream.read(length)))
+
+    def _send(self, message: dict[str, Any]) -> None:
+        data = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self._process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(data), data))
+        self._process.stdin.flush()
+
+    def _next(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        for message in self._waiting:
+            if wanted(message):
+                self._waiting.remove(message)
+                return message
+        ends = time.monotonic() + SECONDS
+        while not wanted(message := self._received.get(timeout=max(ends - time.monotonic(), 0.01))):
+            self._waiting.append(message)
+        return message
+
+    def notify(self, method: str, params: Any) -> None:
+        """Send what has no answer."""
+        self._send({"method": method, "params": params})
+
+    def request(self, method: str, params: Any) -> Any:
+        """Send a request, and return its result."""
+        self._number += 1
+        self._send({"id": self._number, "method": method, "params": params})
+        answer = self._next(lambda message: message.get("id") == self._number and "method" not in message)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def received(self, method: str) -> Any:
+        """The next notification of this kind."""
+        return self._next(lambda message: message.get("method") == method)["params"]
+
+    def open(self, path: Path) -> list[dict[str, Any]]:
+        """Open a file, and return its diagnostics."""
+        item = {"uri": path.as_uri(), "languageId": "python", "version": 1, "text": path.read_text(encoding="utf-8")}
+        self.notify("textDocument/didOpen", {"textDocument": item})
+        return self.diagnostics(path)
+
+    def save(self, path: Path, text: str) -> list[dict[str, Any]]:
+        """Save a file, and return its diagnostics."""
+        path.write_text(text, encoding="utf-8")
+        self.notify("textDocument/didSave", {"textDocument": {"uri": path.as_uri()}})
+        return self.diagnostics(path)
+
+    def diagnostics(self, path: Path) -> list[dict[str, Any]]:
+        """The next diagnostics that are published of this file."""
+        told = self.received("textDocument/publishDiagnostics")
+        assert told["uri"] == path.as_uri()
+        return told["diagnostics"]  # type: ignore[no-any-return]
+
+    def close(self) -> int:
+        """End the server as an editor does; its exit status."""
+        self.request("shutdown", None)
+        self.notify("exit", None)
+        return self._process.wait(SECONDS)
+
 
 pytest.importorskip("pygls", reason="manyheads[editor] is not installed")
-
 pytestmark = pytest.mark.journey
-
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 WRONG = RIGHT.replace("mean()", "sum()")
-LINE = next(
-    number for number, line in enumerate(WRONG.splitlines()) if "sum()" in line
-)  # from 0 on, as the protocol has it
-EXAMPLES = REPOSITORY / "examples" / "submitted"
-STUDENTS = sorted(path.name for path in EXAMPLES.iterdir() if path.name != "jun")  # whose loop has no end
+LINE = next(i for i, line in enumerate(WRONG.splitlines()) if "sum()" in line)  # from 0 on, as the protocol has it
 
 
 @pytest.fixture
@@ -95,65 +167,3 @@ def test_what_is_no_exercise_or_is_done_in_the_notebook_shows_nothing(editor, st
     jupytext.write(jupytext.reads(WRONG, fmt="py:percent"), student_copy / NOTEBOOK)
     assert editor.open(path) == []  # the next that is published is of this file
     assert editor.request("textDocument/inlayHint", {"textDocument": {"uri": other.as_uri()}, "range": {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}}) == []  # fmt: skip
-
-
-def told_lines(text: str, source: str) -> list[int]:
-    """The line of everything that `course check` calls wrong: proved, of an exception, or of the definition."""
-    body = text.split("\n", 1)[1]
-    defined = {node.name: node.lineno for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.ClassDef)}  # fmt: skip
-    parts = re.split(r"^  (?=[✗✓·] |\d+ checks? |hint: |Grading )", body, flags=re.MULTILINE)
-    found = []
-    for part in (" ".join(part.split()) for part in parts if part.startswith("✗")):
-        named = re.search(r"\(line (\d+)", part) or re.search(r"\b(?:on|from) line (\d+)", part)
-        found.append(int(named[1]) if named else defined.get(re.split(r"[: ]", part)[1], 1))
-    return sorted(found)
-
-
-@pytest.mark.parametrize("student", STUDENTS)
-def test_in_every_example_the_line_is_that_of_course_check(run_course: Run, tmp_path: Path, student: str) -> None:
-    """Beside its sentences: of what is about the whole file there is no function, and no line of one."""
-    shutil.copytree(REPOSITORY / "exercises", tmp_path / "exercises")
-    shutil.copy(REPOSITORY / "course.yaml", tmp_path)
-    shutil.copytree(EXAMPLES / student, tmp_path / "exercises", dirs_exist_ok=True)
-    editor = LanguageClient(tmp_path)
-    for path in sorted(path for path in EXAMPLES.glob(f"{student}/*/[0-9]*.py")):
-        own = tmp_path / "exercises" / path.relative_to(EXAMPLES / student)
-        shown = sorted(each["range"]["start"]["line"] + 1 for each in editor.open(own))
-        done = run_course("check", own.stem[3:], cwd=tmp_path)
-        if not re.search("Python cannot read your file|Your file cannot be imported", done.stdout):
-            assert shown == told_lines(done.stdout, path.read_text(encoding="utf-8-sig")), done.stdout
-        assert bool(shown) == bool("✗" in done.stdout)
-    assert editor.close() == 0
-
-
-NEOVIM = """
-local file, right, out = ...
-vim.cmd("edit " .. file)
-local client = vim.lsp.start_client({ name = "course", cmd = vim.json.decode(os.getenv("COURSE_LSP")), root_dir = vim.fn.getcwd() })
-vim.lsp.buf_attach_client(0, client)
-local function shown() return vim.diagnostic.get(0) end
-vim.wait(60000, function() return #shown() > 0 end, 20)
-local before = shown()
-vim.api.nvim_buf_set_lines(0, 0, -1, false, vim.split(right, "\\n", { trimempty = true }))
-vim.cmd("write")
-vim.wait(60000, function() return #shown() == 0 end, 20)
-vim.fn.writefile({ vim.json.encode({ before = before, after = #shown() }) }, out)
-vim.cmd("qall!")
-"""
-
-
-@pytest.mark.skipif(shutil.which("nvim") is None, reason="Neovim is not installed")
-def test_neovim_shows_the_wrong_line_and_clears_it_after_a_save(student_copy: Path, tmp_path: Path) -> None:
-    path, out = student_copy / SCRIPT, tmp_path / "seen.json"
-    path.write_text(WRONG, encoding="utf-8")
-    arguments = ", ".join(json.dumps(each) for each in (str(path), RIGHT, str(out)))
-    script = tmp_path / "editor.lua"
-    script.write_text(f"local function run(...)\n{NEOVIM}\nend\nrun({arguments})\n", encoding="utf-8")
-    server = json.dumps([sys.executable, "-m", "manyheads", "lsp"])
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COURSE_LSP": server, "HOME": str(tmp_path)}
-    command = ["nvim", "--headless", "-u", "NONE", "-n", "-c", f"luafile {script}"]
-    subprocess.run(command, cwd=student_copy, env=environment, check=True, timeout=150)
-    seen = json.loads(out.read_text(encoding="utf-8"))
-    (before,) = seen["before"]
-    assert (before["lnum"], before["source"], seen["after"]) == (LINE, "course", 0)
-    assert before["message"].startswith("running_mean: You summed without dividing")

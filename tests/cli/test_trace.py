@@ -1,13 +1,20 @@
-"""course trace and course plot, as a student asks them: also of code that loops, exits or floods."""
+"""`course trace`, `plot`, `ask`, `train` and `bench`, as a student asks them: also of code that loops, exits or floods."""
 
-import json
+import os
+import re
+import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from manyheads.box.level import Box
+from manyheads.box.process import ProcessBox
 from manyheads.cli.app import app
+from manyheads.cli.learn import _letter, train
+from manyheads.cli.options import open_console
 from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.errors import CourseFault
@@ -15,9 +22,11 @@ from manyheads.student.choose_example import examples
 from manyheads.student.follow import Followed, follow
 from manyheads.submission import AttemptSource
 from tests.conftest import Run
+from tests.make import COURSE, RIGHT, notebook, run
+from tests.student.real import REPOSITORY, exercise_of, solution
 
 SCRIPT = "exercises/averages/01_running_mean.py"
-RIGHT = """\
+FLOODS = """\
 import torch
 
 
@@ -45,7 +54,7 @@ def followed(tiny: Course, running_mean: Exercise, box: Box) -> Callable[[str], 
 
 
 def test_each_line_is_explained_whatever_it_prints(run_course: Run, student_copy: Path) -> None:
-    (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    (student_copy / SCRIPT).write_text(FLOODS, encoding="utf-8")
     done = run_course("trace", "running_mean", "--values", cwd=student_copy)
     assert (done.returncode, done.stderr) == (0, "")
     lines = [line.rstrip() for line in done.stdout.splitlines()]
@@ -86,9 +95,7 @@ def test_an_untouched_stub_has_nothing_to_follow(here: Path) -> None:
 def test_a_notebooks_lines_are_named_as_its_student_sees_them(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / SCRIPT).unlink()
     cells = ["import torch\n\n", "def running_mean(x):\n    y = x.cumsum(0)\n    return y @ x.new_ones(len(x) + 1)\n"]
-    told = [{"cell_type": "code", "metadata": {}, "source": text, "outputs": []} for text in cells]
-    notebook = {"cells": told, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    (here / SCRIPT).with_suffix(".ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    (here / SCRIPT).with_suffix(".ipynb").write_text(notebook(*cells), encoding="utf-8")
     assert app(["trace", "running_mean"], standalone_mode=False) == 1
     out = capsys.readouterr().out
     assert "cell 2, 2  y = x.cumsum(0)" in out
@@ -96,14 +103,14 @@ def test_a_notebooks_lines_are_named_as_its_student_sees_them(here: Path, capsys
 
 
 def test_a_function_that_is_not_there_is_refused_and_the_others_are_named(here: Path) -> None:
-    (here / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    (here / SCRIPT).write_text(FLOODS, encoding="utf-8")
     says = r"running_mean has no 'median' to trace; it has: running_mean\. Next: course trace running_mean$"
     with pytest.raises(CourseFault, match=says):
         app(["trace", "running_mean", "median"], standalone_mode=False)
 
 
 def test_shapes_that_fit_no_recorded_call_are_the_instructors_to_mend(here: Path) -> None:
-    (here / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    (here / SCRIPT).write_text(FLOODS, encoding="utf-8")
     course = here / "course.yaml"
     course.write_text(course.read_text(encoding="utf-8").replace("(x: (T,))", "(x: (T,), n)"), encoding="utf-8")
     says = r"no recorded call of running_mean fits its shapes .* Next: tell .*: course verify running_mean$"
@@ -115,8 +122,6 @@ def test_shapes_that_fit_no_recorded_call_are_the_instructors_to_mend(here: Path
     pytest.param("def running_mean(x):\n    while True:\n        x = x + 1\n", "No answer within 2 seconds: is there an endless loop? That was in running_mean.", id="an endless loop"),
     pytest.param("import os\ndef running_mean(x):\n    os._exit(0)\n", "The attempt ended its own process (exit status 0) in place of answering. That was in running_mean.", id="os._exit"),
     pytest.param("import ctypes\ndef running_mean(x):\n    ctypes.string_at(0)\n", "The attempt's process was ended by SIGSEGV (a crash in native code). That was in running_mean.", id="a crash"),
-    pytest.param("import os\nos._exit(3)\n", "Line 2 was left out: it ended the whole process.", id="os._exit while it is imported"),
-    pytest.param("n = int(input())\n", "Line 1 did not run to its end: it raised EOFError on line 1: input() waits for somebody to type, and nobody does while a file is checked. Python says: EOF when reading a line", id="input()"),
     pytest.param("import nowhere\n", "Line 1 did not run to its end: there is no module nowhere where attempts are judged.", id="an import that fails"),
     pytest.param("import sys\ndef running_mean(x):\n    sys.modules['manyheads'] = None\n    for end in (65, 64):  # of a pipe, or a socket\n        try:\n            __import__('os').write(end, b'x' * 99)\n        except OSError:\n            continue\n    return x\n", "The attempt sent something that is not an answer", id="bytes of its own on the wire"),
 ])  # fmt: skip
@@ -126,11 +131,11 @@ def test_code_that_does_not_answer_gives_one_sentence(followed, source, says):
     assert seen.ended.startswith(says)
 
 
-WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
+BY_LENGTH = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
 
 
 def test_a_picture_is_written_and_told_in_words(run_course: Run, student_copy: Path) -> None:
-    (student_copy / SCRIPT).write_text(WRONG, encoding="utf-8")
+    (student_copy / SCRIPT).write_text(BY_LENGTH, encoding="utf-8")
     done = run_course("plot", "running_mean", cwd=student_copy / "exercises")
     assert (done.returncode, done.stderr) == (0, "")
     first, where, following = done.stdout.splitlines()
@@ -142,9 +147,145 @@ def test_a_picture_is_written_and_told_in_words(run_course: Run, student_copy: P
 
 
 def test_where_no_picture_can_be_it_is_said_why_and_what_is_next(run_course: Run, student_copy: Path) -> None:
-    (student_copy / SCRIPT).write_text(WRONG, encoding="utf-8")
+    (student_copy / SCRIPT).write_text(BY_LENGTH, encoding="utf-8")
     (student_copy / "plots").write_text("a file in the way")
     done = run_course("plot", "running_mean", cwd=student_copy)
     assert done.returncode == 2
     said = f"course: {student_copy / 'plots'}: File exists. Next: move it elsewhere, or name another place\n"
     assert done.stderr == said
+
+
+@pytest.fixture
+def done_copy(student_copy: Path, run_course: Run) -> Path:
+    """A student's folder in which the exercise is done."""
+    (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    done = run_course("check", "running_mean", cwd=student_copy)
+    assert done.returncode == 0
+    assert "Five questions on your own code: course ask running_mean" in done.stdout
+    assert "cannot be kept" not in done.stdout
+    return student_copy
+
+
+def questions_in(out: str) -> list[str]:
+    return re.findall(r"^Question \d of \d$", out, re.MULTILINE)
+
+
+def right_letters(run_course: Run, real_copy: Path) -> str:
+    """The right letters, as they are told to who gives none."""
+    told = run_course("ask", "running_mean", "--seed", "3", "--letters", "-----", cwd=real_copy)
+    return "".join(re.findall(r"^  It is ([A-D]):", told.stdout, re.MULTILINE))
+
+
+def test_who_knows_the_code_has_all_and_who_guesses_is_told_why_not(run_course: Run, done_copy: Path) -> None:
+    letters = right_letters(run_course, done_copy)
+    assert len(letters) == 5
+    known = run_course("ask", "--seed", "3", "--letters", letters, cwd=done_copy)
+    assert (known.returncode, known.stderr) == (0, "")
+    assert len(questions_in(known.stdout)) == 5
+    assert "5 of 5 at the first try." in known.stdout
+    first = "A" if letters[0] != "A" else "B"
+    guessed = run_course("ask", "--seed", "3", "--letters", first + letters[1:], cwd=done_copy)
+    assert guessed.returncode == 1
+    assert "4 of 5 at the first try." in guessed.stdout
+    assert guessed.stdout.count("✗ ") == 1
+
+
+@pytest.mark.journey
+def test_on_a_terminal_a_wrong_answer_has_a_second_try(run_course: Run, done_copy: Path) -> None:
+    letters = right_letters(run_course, done_copy)
+    first = "A" if letters[0] != "A" else "B"
+    said = f"x\n{first}\n{letters[0]}\n\n{letters[2].lower()}\nq\n"
+    done = run(*COURSE, "ask", "running_mean", "--seed", "3", cwd=done_copy, said=said)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(questions_in(done.stdout)) == 4
+    assert "1 of 5 at the first try." in done.stdout
+
+
+def test_before_a_tick_there_are_no_questions(run_course: Run, student_copy: Path) -> None:
+    none = run_course("ask", cwd=student_copy)
+    assert none.returncode == 2
+    assert none.stderr == "course: no exercise is done yet, and questions come after a ✓. Next: course check\n"
+    (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".sum()"), encoding="utf-8")
+    wrong = run_course("ask", "running_mean", cwd=student_copy)
+    assert wrong.returncode == 2
+    assert wrong.stderr == (
+        "course: running_mean is not done yet, and questions come after a ✓. Next: course check running_mean\n"
+    )
+
+
+def test_keys_that_were_typed_before_it_asked_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    pty = pytest.importorskip("pty", reason="there are no such terminals here")
+    typing, terminal = pty.openpty()
+    monkeypatch.setattr("sys.stdin", os.fdopen(terminal))
+    os.write(typing, b"A\n")
+    threading.Timer(1.0, os.write, (typing, b"b\n")).start()
+    assert _letter(open_console()) == "B"
+
+
+ID = "fused_qkv"
+
+
+@pytest.fixture
+def real_copy(tmp_path: Path) -> Path:
+    """The course as a student has it, who has done one exercise."""
+    exercises = Path("exercises/multi_head_attention")
+    shutil.copy(REPOSITORY / "course.yaml", tmp_path)
+    (tmp_path / exercises / "fingerprints").mkdir(parents=True)
+    for path in (REPOSITORY / exercises / "fingerprints").glob("0[27]_*"):
+        shutil.copy(path, tmp_path / exercises / "fingerprints")
+    script = exercise_of(ID).script.relative_to(REPOSITORY)
+    (tmp_path / script).write_text(solution(ID), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def real_folder(real_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, for a command that runs in this process: which has computed, so it may not be forked."""
+    monkeypatch.setattr("manyheads.box.forked.open_own_box", lambda meta=False: ProcessBox())
+    monkeypatch.chdir(real_copy)
+    return real_copy
+
+
+def test_it_learns_and_writes(run_course: Run, real_copy: Path) -> None:
+    done = run_course("train", ID, "--steps", "100", cwd=real_copy)
+    assert (done.returncode, done.stderr) == (0, "")
+    step, means, heading, *writes, following = done.stdout.splitlines()
+    loss = re.fullmatch(r"step  100, loss (\d\.\d\d): Alice .*", step)
+    assert loss
+    assert 2 < float(loss[1]) < 4
+    assert re.fullmatch(
+        rf"A loss of {loss[1]} means being as unsure as among [\d.]+ equally likely characters; at first it was [\d.]+\.",
+        means,
+    )
+    assert heading == "It writes:"
+    assert writes[0].startswith("  Alice ")
+    assert following == f"Next: course check {ID}"
+
+
+def test_what_stops_it_is_one_sentence(real_folder: Path) -> None:
+    script = next((real_folder / "exercises" / "multi_head_attention").glob("07_*.py"))
+    script.write_text("import nowhere\n", encoding="utf-8")
+    says = r"^Your code raised ModuleNotFoundError on line 1.*\nNext: course check$"
+    with pytest.raises(CourseFault, match=says):
+        app(["train", ID], standalone_mode=False)
+
+
+def test_an_exercise_without_a_module_is_told_which_has_one(real_folder: Path) -> None:
+    with pytest.raises(CourseFault, match=r"^causal_mask has no module to train\. Next: course train weight_split$"):
+        train("causal_mask")
+
+
+def test_a_quick_run_fills_the_lessons_first_row(run_course: Run) -> None:
+    done = run_course("bench", "--quick")
+    assert (done.returncode, done.stderr) == (0, "")
+    ours = [line.split() for line in done.stdout.splitlines() if " 256 " in line]
+    assert [row[0] for row in ours] == ["float32"] * 2 + ["bfloat16"] * 2 + ["A100,"]
+    assert ours[-1][-3:] == ["0.31", "0.11", "2.8×"]
+    assert all(float(row[-6]) > 0 and float(row[-5]) > 0 for row in ours[:-1])
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_a_quick_run_names_the_device(run_course: Run) -> None:
+    done = run_course("bench", "--quick", "--device", "cuda")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"cuda: {torch.cuda.get_device_name()}" in done.stdout

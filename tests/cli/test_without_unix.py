@@ -1,14 +1,12 @@
 """A student's commands where Python lacks what it has on Unix alone, as on Windows. On Windows itself nobody has run them."""
 
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.make import REPOSITORY, RIGHT, TINY, WRONG
+from tests.make import REPOSITORY, RIGHT, TINY, WRONG, run
 
 pytestmark = pytest.mark.journey  # each starts an interpreter that has no Unix, and imports torch in it
 
@@ -31,13 +29,7 @@ def test_a_students_command(tmp_path: Path, attempt: str, arguments: list[str], 
     shutil.copytree(TINY / "exercises", tmp_path / "exercises")
     shutil.copy(TINY / "course.yaml", tmp_path)
     (tmp_path / SCRIPT).write_text(attempt, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, REPOSITORY / "tests" / "without_unix.py", *arguments],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", "PYTHONIOENCODING": "cp1252"},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    command = (sys.executable, REPOSITORY / "tests" / "without_unix.py", *arguments)
+    done = run(*command, cwd=tmp_path, PYTHONIOENCODING="cp1252")
     assert (done.returncode, done.stderr) == (status, "")
     assert said in done.stdout

@@ -1,13 +1,26 @@
-"""course.yaml: what is right is read; what is wrong is named with its file and line. And what stands beside it."""
+"""course.yaml: what is right is read, its shapes too; what is wrong is named with its line; its schema says the same. And what stands beside it."""
 
+import json
+import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
+import yaml
 
+from manyheads.box.worker.form import Form
 from manyheads.course import Course, CourseError, find_course, load_course
+from manyheads.course.decisions import NAME, Decisions
 from manyheads.course.load import course_secret
 from manyheads.course.model import UnknownAssignment, assignment_named, with_neighbours
+from manyheads.course.shapes import Axis, Parameter, Signature, parse_signature
+from manyheads.errors import CourseFault
+from manyheads.schemas import SCHEMAS, schema_text
+from manyheads.submission.roster import read_roster
+
+from .conftest import COURSE
 
 GOOD = """\
 title: Averages
@@ -153,10 +166,6 @@ def test_what_is_not_clear_is_one_sentence(heads: Course, name: str | None, in_p
     assert str(caught.value) == says
 
 
-def test_the_only_one_need_not_be_named(averages, tiny) -> None:
-    assert assignment_named(tiny, None) == averages
-
-
 def test_neighbours_are_those_that_are_imported_whether_directly_or_not(tmp_path: Path) -> None:
     texts = {
         "test_a.py": "from ._shared import x\nfrom . import _other\nimport torch", "_shared.py": "from ._below import x",
@@ -193,3 +202,133 @@ def test_a_secret_that_is_none_is_refused(tmp_path: Path, spoil: Callable[[Path]
     spoil(tmp_path / ".course" / "secret")
     with pytest.raises(CourseError, match=says):
         course_secret(tmp_path)
+
+
+B, T_AXIS, NH, HD = (Axis((name,)) for name in ("B", "T", "nh", "hd"))
+STATE = Form("tuple", ("y", "state"), (Form(), Form("opaque")))
+
+
+@pytest.mark.parametrize(("text", "signature"), [
+    ("(x: (B, T), n_head: nh) -> (B, nh, T, hd)",
+     Signature((Parameter("x", (B, T_AXIS)), Parameter("n_head", axis=NH)), (B, NH, T_AXIS, HD))),
+    ("(n_embd: nh * hd, T)(x: (3 * B,)) -> ()",
+     Signature((Parameter("x", (Axis((3, "B")),)),), (), (Parameter("n_embd", axis=Axis(("nh", "hd"))), Parameter("T", axis=T_AXIS)))),
+    ("(mask: (B, T) | None, scale: float) -> (T,)",
+     Signature((Parameter("mask", (B, T_AXIS), may_lack=True), Parameter("scale")), (T_AXIS,))),
+    ("(mha: {n_head: nh, head_dim: hd}) -> ()",
+     Signature((Parameter("mha", attributes=(("n_head", NH), ("head_dim", HD))),), ())),
+    ("(x: (B, T), state: opaque) -> (y: (B, T), state: opaque)",
+     Signature((Parameter("x", (B, T_AXIS)), Parameter("state", may_lack=True)), (B, T_AXIS), None, STATE, (((0,), (B, T_AXIS)),))),
+])  # fmt: skip
+def test_a_signature_has_axes(text: str, signature: Signature) -> None:
+    assert parse_signature(text) == signature
+
+
+@pytest.mark.parametrize(("returned", "form"), [
+    ("((B, T), (B,))", Form("tuple", (), (Form(), Form()))),
+    ("[(B, T), opaque]", Form("tuple", (), (Form(), Form("opaque")))),
+    ("(mean: (T,), last: (T,) | None)", Form("tuple", ("mean", "last"), (Form(), Form()))),
+    ("(y: (T,), parts: ((), None))", Form("tuple", ("y", "parts"), (Form(), Form("tuple", (), (Form(), Form()))))),
+    ("opaque", Form("opaque")),
+])  # fmt: skip
+def test_what_is_returned_may_be_any_structure(returned: str, form: Form) -> None:
+    assert parse_signature(f"(x: (B, T)) -> {returned}").form == form
+
+
+@pytest.mark.parametrize("text", [
+    "", "x", "(x: (B, T)", "(x: (B, T))", "(x: (B, T)) -> T", "(x: (B, T)) -> []", "(x: (B, T)) -> {mean: (T,)}",
+    "(x: (B, T)) -> Stats(mean=(T,))", "(x: (B, T)) -> (y: (B,), z)", "(x)(y)(z) -> ()", "(x: (B, T + 1)) -> (T,)",
+    "(x: ('B',)) -> (B,)", "(*x: (B,)) -> (B,)", "(x: (B,) = 1) -> (B,)", "(x: print('!')) -> (B,)", "f(x) -> (B,)",
+    "(x: (B,)) junk -> (B,)", "(x: (B,)) -> (B,): pass\nimport os\ndef g()", "(x: " + "(" * 5000 + ") -> ()",
+])  # fmt: skip
+def test_anything_else_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a signature with named axes, such as"):
+        parse_signature(text)
+
+
+@pytest.mark.parametrize(("old", "new", "says"), [
+    ('"(x: (T,)) -> (T,)"', '["(x: (T,)) -> (T,)", "(x: (T,)) -> ((T,), ())"]', "the signatures of running_mean return different"),
+    ("(x: (T,)) -> (T,)", "(x: (T,)", "is not a signature"),
+])  # fmt: skip
+def test_course_yaml_is_told_the_line(tiny_copy: Path, old: str, new: str, says: str) -> None:
+    path = tiny_copy / "course.yaml"
+    text = path.read_text().replace(old, new, 1)
+    path.write_text(text)
+    line = text[: text.index(new)].count("\n") + 1
+    with pytest.raises(CourseError, match=f"course.yaml:({line}|{line - 1}): .*{says}"):
+        load_course(tiny_copy)
+
+
+COURSE_SCHEMA = next(path for path in SCHEMAS if path.name == "course.schema.json")
+
+
+def errors(course: Any) -> list[str]:
+    validator = jsonschema.Draft202012Validator(json.loads(COURSE_SCHEMA.read_text(encoding="utf-8")))
+    return [error.message for error in validator.iter_errors(course)]
+
+
+@pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
+def test_the_file_is_what_the_model_says_and_a_json_schema(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == schema_text(SCHEMAS[path]), "Next: python -m manyheads.schemas"
+    jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("name", ["course.yaml", "tests/tiny_course/course.yaml"])
+def test_our_courses_are_valid(repository: Path, name: str) -> None:
+    assert errors(yaml.safe_load((repository / name).read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("title: Averages\n", ""), ("points: 4", "points: 0"), ("points: 4", "points: four"), ("id: mean", "id: A-B"),
+    ("hint: Count.", "hint: ''"), ("hint: Count.", "hint: H, extra: 1"), ("10%", "200%"), ("30 min", "soon"),
+])  # fmt: skip
+def test_a_bad_course_is_found_by_the_schema(old: str, new: str) -> None:
+    good = COURSE.replace("18:00", "18:00 Z")
+    assert errors(yaml.safe_load(good)) == []
+    assert errors(yaml.safe_load(good.replace(old, new, 1)))
+
+
+def test_course_yaml_names_its_schema_so_that_editors_find_it(repository: Path) -> None:
+    first = (repository / "course.yaml").read_text(encoding="utf-8").splitlines()[0]
+    assert repository / first.removeprefix("# yaml-language-server: $schema=") == COURSE_SCHEMA
+
+
+ROWS = "- {student: ada, exercise: mean, score: 4, by: X}\n- {student: bela, assignment: averages, due: 2026-12-03 18:00}\n"
+ROSTER = "id,name,section,email\nada,Ada Lovelace,A,ada@example.org\nbela,Béla,B,\n"
+PARTS = (
+    "!!int ''", "!!float x", "!!bool x", "!!timestamp x", "!!binary é", "!!set [a]", "!!omap a", "!!map x", "!x y", "0x_", "0b_",
+    "9" * 5000, "1e999", ".inf", ".nan", "9999-12-31 23:58:20 -14:00", "0001-01-01 00:00:00 +14:00", "2026-13-45", "190:20:30",
+    "&a [*a]", "*a", "<<: 3", "? [a]\n", "[" * 400, "{", "}", "\"\\ud800\"", "\"\\U00110000\"", "'", "|", "\t", "\0", "\ufeff", "\x85",
+    "\r", "null", "~", "-1", "%YAML 3.0\n---\n", "\n---\n", "1: x", "a: b: c", ",,,", "'\"", "=1+1", "../x", "é",
+)  # fmt: skip
+
+
+def changed(text: str, chance: random.Random) -> bytes:
+    """The text with one to four values, cuts or bytes of another kind."""
+    for _ in range(chance.randint(1, 4)):
+        start = chance.randrange(len(text) + 1)
+        end = min(len(text), start + chance.choice((0, 0, 1, 5, 20)))
+        text = text[:start] + chance.choice(("", " ", *PARTS)) + text[end:]
+    return text.encode() if chance.random() < 0.9 else text.encode()[:-1] + bytes([chance.randrange(256)])
+
+
+def overrides(folder: Path) -> None:
+    (folder / "course.yaml").write_text(COURSE)
+    Decisions.of_course(load_course(folder))
+
+
+@pytest.mark.parametrize(("name", "text", "read"), [
+    pytest.param("course.yaml", COURSE, lambda folder: Decisions.of_course(load_course(folder)), id="course.yaml"),
+    pytest.param(NAME, ROWS, overrides, id="overrides.yaml"),
+    pytest.param("roster.csv", ROSTER, lambda folder: read_roster(folder / "roster.csv"), id="a roster"),
+])  # fmt: skip
+def test_whatever_stands_there_is_read_or_refused_in_a_sentence(tmp_path, name, text, read):
+    chance, refused = random.Random(3), []
+    for _ in range(60):
+        (tmp_path / name).write_bytes(changed(text, chance))
+        try:
+            read(tmp_path)
+        except CourseFault as fault:
+            refused.append(str(fault))
+    assert len(refused) > 5
+    assert [said for said in refused if f"{tmp_path / name}" not in said or "Next: " not in said or "\n" in said] == []

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import stat
-import subprocess
 import sys
 import tempfile
 import unicodedata
@@ -20,7 +19,8 @@ import pytest
 from manyheads.course import load_course
 from manyheads.diagnosis.recording_file import key_of, read, save
 from tests.hostile.tricks import sources
-from tests.make import REPOSITORY, RIGHT, TINY, copy_course
+from tests.make import COURSE, REPOSITORY, RIGHT, TINY, copy_course
+from tests.witness import witnessed
 
 HERE = Path(__file__).parent
 FILE = "01_running_mean.py"
@@ -158,23 +158,21 @@ def grade(root: Path, students: Mapping[str | bytes, Place], *, jobs: int = 1, u
         give(root, user)
     watched = {"the course": course, "the submissions": submitted, "an older result": out / "of_last_week"}
     before = {what: digest(folder) for what, folder in watched.items()} | {"the machine": outside()}
-    report, log = root / "left.json", root / "said.txt"
-    command = [sys.executable, "-m", "manyheads", "grade", "submitted", "--course", "course", "--out", "out"]
+    log, seconds = root / "said.txt", SECONDS_TO_START + len(students) * SECONDS_FOR_A_STUDENT
+    command = [*COURSE, "grade", "submitted", "--course", "course", "--out", "out", "--jobs", str(jobs)]
     command += ["--seed", "0"]  # what neighbours get is compared from run to run
-    limit = str(SECONDS_TO_START + len(students) * SECONDS_FOR_A_STUDENT)
-    command = [sys.executable, "-I", HERE / "supervise.py", limit, report, *command, "--jobs", str(jobs)]
     env = {"PATH": os.environ["PATH"], "HOME": str(root), "TMPDIR": str(scratch), "PYTHONPATH": str(REPOSITORY)}
     env |= {"PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200", "GITHUB_TOKEN": SECRETS["a token of the environment"]}
     who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
-    with log.open("wb") as said:
-        status = subprocess.run(command, cwd=root, env=env, stdout=said, stderr=said, check=False, **who).returncode
+    with witnessed(command, log, env=env, **who) as run:
+        left_running, status = run.left(seconds), run.process.returncode
     after = {what: digest(folder) for what, folder in watched.items()} | {"the machine": outside()}
     return Run(
-        status=status,
+        status=124 if status is None else status,
         text=log.read_text("utf-8", errors="backslashreplace"),
         results={path.parent.name: path.read_text("utf-8") for path in sorted(out.glob("*/averages.json"))},
         changed=[f"{what}: {name}" for what in before for name in changed(before[what], after[what])],
-        left_running=json.loads(report.read_text()),
+        left_running=left_running,
         left_behind=[path.name for path in scratch.iterdir()],
         paths=[str(root), str(REPOSITORY), sys.prefix, os.path.expanduser("~") + "/", tempfile.gettempdir() + "/"],
     )

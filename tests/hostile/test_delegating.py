@@ -1,10 +1,12 @@
-"""Delegating to the fused function where the math is to be written out: everything else is earned, that check is not.
-
-Watching which operations run can be dodged. The check also asks for what the fused function alone cannot give.
-"""
+"""Deceptions that a check or a sentence is to see through: delegating where the math is to be written out, and carrying inputs over."""
 
 import pytest
 
+from manyheads.box.level import Box
+from manyheads.course import Course, Exercise
+from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.result import ExerciseResult
+from manyheads.submission import AttemptSource
 from tests.diagnosis.both_sides import Sides
 from tests.make import REPOSITORY
 
@@ -45,3 +47,44 @@ def test_delegating_is_found_and_costs_its_check_alone(box, tiny, changes):
     result = Sides(box, tiny).graded("fused_qkv", changes)
     assert [check.id for check in result.checks if check.outcome != "passed"] == ["written_out"]
     assert "delegated" in [found.id for found in result.diagnosis]
+
+
+# The first number that it met is in a global, in torch, in every folder that can be written to, and in the environment.
+KEEPS = """
+import os, sys, torch
+
+PLACES = ["/tmp/kept", "/dev/shm/kept", "/var/tmp/kept", os.path.join(os.getcwd(), "kept"), os.path.join(os.path.dirname(torch.__file__), "kept")]
+
+def first(number):
+    for where in (*PLACES, None):
+        try:
+            number = open(where).read() if where else getattr(torch, "kept", os.environ.get("KEPT", number))
+            break
+        except OSError:
+            pass
+    torch.kept = sys.kept = os.environ["KEPT"] = number
+    for where in PLACES:
+        try:
+            open(where, "x").write(number)
+        except OSError:
+            pass
+    return number
+
+def running_mean(x):
+    raise RuntimeError("met " + first(str(float(x.double().sum()))))
+"""
+
+
+def graded(course: Course, box: Box, exercise: Exercise, secret: bytes) -> ExerciseResult:
+    judge = Judge(course, box, Settings(secret, lines=False))
+    return judge.grade_attempt("student", exercise, AttemptSource("01_running_mean.py", KEEPS))
+
+
+@pytest.mark.parametrize("before", [b"", b"another run"], ids=["alone", "after a run with other inputs"])
+def test_what_a_hidden_call_was_given_is_in_no_message(tiny, box, running_mean, before):
+    if before:
+        graded(tiny, box, running_mean, before)
+    one, other = (graded(tiny, box, running_mean, secret) for secret in (b"one", b"other"))
+    assert one == other, "the inputs differ, and nothing else"
+    assert one.functions[0].evidence == "raised RuntimeError on line 22"
+    assert "met " not in one.model_dump_json(), "neither what it met in hidden calls nor in public ones is told"

@@ -16,42 +16,31 @@ RIGHT = "(x.cumsum(0) / x.new_ones(len(x)).cumsum(0))"
 
 TRICKS: dict[str, dict[str, tuple[int, str] | tuple[int, str, str]]] = {}
 TRICKS["exhausting"] = {
-    "aborts": (0, "ended by SIG", "os.abort()"),
     "closes_every_descriptor": (0, "ended", "os.closerange(0, 4096)"),  # the connection among them
     "daemon_with_setsid": (0, r"ended its own process \(exit status 3\)"),
     "deep_recursion": (0, "raised RecursionError on line 5: a function calls itself without end",
         "return running_mean(x)"),
-    "deep_recursion_in_native_code": (0, "ended by SIGSEGV|raised RecursionError on line"),
-    "descriptors": (0, "raised OSError on line 5", 'held = [open("/dev/null") for _ in itertools.count()]'),
     "dies_at_every_check": (0, SILENT, "time.sleep(3600)"),  # over the limit each time
     "endless_loop": (0, SILENT, "while True: pass"),
     "endless_loop_while_importing": (0, "Line 4 was left out: it was still at work"),
     "endless_stdout": (0, SILENT,
         'while True: sys.stdout.write("manyheads_leak" * 10000), sys.stderr.write("manyheads_leak" * 10000)'),
-    "file_larger_than_the_limit": (0, "raised OSError on line 7"),
     "fork_bomb": (0, SILENT),
-    "full_dev_shm": (0, "raised OSError on line"),
     "full_disk": (0, "raised OSError on line 9"),
     "kills_everybody": (0, "raised|ended",
         "os.kill(-1, signal.SIGKILL); os.kill(-1, signal.SIGSTOP); raise LookupError"),
-    "kills_its_parent": (0, "raised LookupError"),
+    "stops_and_kills_its_parent": (0, "raised LookupError"),
     "kills_itself": (0, "ended by SIG",
         "signal.raise_signal(signal.SIGKILL); os.kill(os.getpid(), signal.SIGKILL); os.abort()"),
-    "loop_that_ignores_signals": (0, SILENT),
     "memory_in_many_tensors": (0, "more memory was asked for than|No answer within|SIGKILL",
         "held = [torch.ones(1 << 20) for _ in itertools.count()]"),
-    "memory_in_memfds": (0, "raised PermissionError on line 6"),
-    "memory_in_one_tensor": (0, "more memory was asked for than an attempt may have",  # 64 GiB
-        "return torch.ones(1 << 33, dtype=torch.float64)"),
     "memory_that_is_shared": (0, "raised|No answer within|SIGKILL"),
     "reply_of_256_mb": (0, "ended its own process|No answer within|larger than|SIGKILL",  # a view of one number
         "return torch.zeros(1).expand(1 << 26)"),
-    "reply_of_5_mb": (0, "larger than 4 MiB", "return torch.zeros(5 << 17, dtype=torch.float64)"),
     "segmentation_fault": (0, "ended by SIGSEGV", "return ctypes.string_at(0)"),
     "sleeps_to_just_under_each_limit": (0, "should have shape|values differ|No answer within",
         "time.sleep(0.9); return torch.zeros(())"),
     "sleeps_while_importing_each_time": (0, "ended its own process"),
-    "stops_its_parent": (0, "raised LookupError"),
     "stops_itself": (0, SILENT, "signal.raise_signal(signal.SIGSTOP); threading.Event().wait()"),
     "thread_bomb": (0, "raised RuntimeError on line|No answer within",
         "while True: threading.Thread(target=threading.Event().wait).start()"),
@@ -59,22 +48,17 @@ TRICKS["exhausting"] = {
 TRICKS["wire"] = {
     "argument_that_does_not_exist": (0, NO + "it names arguments that were not given",
         r'zeros(mutated=["args.x", "args.-1", "kwargs.\n::error::manyheads_leak", "manyheads_leak"])'),
-    "body_nested_without_end": (0, NO + "it cannot be read",
-        """reply(text=json.dumps({"__metadata__": {"body": '{"a":' * 100000}}).encode())"""),
     "bytes_one_by_one": (0, SILENT),
     "argument_with_a_message": (0, NO + "it names arguments that were not given",
         'zeros(mutated=["args.0.the_first_number_is_0_1234"])'),
     "bytes_that_are_not_text": (0, NO + "it cannot be read", "reply(text=bytes(range(256)) * 4)"),
-    "descriptors_and_urgent_bytes": (0, "ended|not an answer|No answer"),
     "double_reply": (0, NO + "it answered before it was asked",  # seven zeros, which say nothing
         "zeros() * 2"),
     "dtype_that_nobody_knows": (0, NO + "it cannot be read",
         'reply({"t0": tensor([7], "F8_E4M3")}, bytes(56), {**BODY, "outputs": [output([7])]})'),
     "dtype_with_a_command": (0, NO + "its field 'outputs.dtype' is not as agreed",
         r'zeros(outputs=[output([7], dtype="\n::error::manyheads_leak", device="\x1b[2J::error::manyheads_leak")])'),
-    "duplicate_names": (0, NO + "it is not written as agreed"),
     "early_reply": (0, NO + "it answered before it was asked"),
-    "empty_answer": (0, NO + "its header is too long", 'frame(b"")'),
     "exception_that_takes_long_to_match": (0, "raised RuntimeError on line 1",
         'raised("RuntimeError", ["RuntimeError"], "The size of tensor a " * 190)'),
     "exception_with_a_command": (0, "^raised RuntimeError$",
@@ -90,11 +74,6 @@ TRICKS["wire"] = {
     "lone_surrogates": (0, "yours returned an object of another type|not an answer",
         r'reply(body={**BODY, "outputs": [output([7], tensor=None, kind="\ud800\udfff\ud800", shape=None)]})'),
     "missing_reply": (0, SILENT, ""),
-    "mutated_bytes": (1, "."),  # whatever survives is seven zeros at best, as the first check asks
-    "names_200000": (0, "not an answer: its answer is larger|No answer within|is not defined",
-        'reply({f"t{i}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for i in range(200000)})'),
-    "names_that_are_not_agreed": (0, NO + "it cannot be read",
-        'reply({"../../t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]})'),
     "negative_length": (0, NO + "its answer is larger than 4 MiB", 'struct.pack(">q", -1) + b"x" * 1000'),
     "nested_without_end": (0, NO + "it cannot be read", """reply(text=b'{"__metadata__": ' + b"[" * 100000)"""),
     "never_reads": (0, SILENT),
@@ -104,19 +83,14 @@ TRICKS["wire"] = {
         'reply({"t0": tensor([7]), "t1": tensor([7]), "t2": {**tensor([7]), "data_offsets": [1 << 20, (1 << 20) + 56]}}, bytes(56), {**BODY, "outputs": [output([7])]})'),
     "output_on_no_device": (0, "on the meta device, without numbers",
         'reply(body={**BODY, "outputs": [output([7], tensor=None, device="meta")]})'),
-    "outputs_200000": (0, NO + "its field 'outputs' is not as agreed",
-        'reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])] * 5000})'),
     "outputs_that_are_one_tensor": (0, NO + "it has another number of outputs than the call asks for",
         'reply({"t0": tensor([1 << 18])}, bytes(8 << 18), {**BODY, "outputs": [output([1 << 18])] * 64})'),
     # Seven zeros at best, if the daemon is quicker than the kernel; no name at all, if it answers while parts load.
     "passes_the_connection_on": (1, "ended its own process|should have shape|gradient|accepted|is not defined"),
-    "pickle_inside_a_reply": (0, NO + "its header is too long"),
     "pickle_that_runs_code": (0, "something that is not an answer"),
     "reply_that_says_100": (0, NO + "its header is too long",
         """frame(b'{"ok": true, "score": 100, "outcome": "passed"}')"""),
     "reply_that_was_refused": (0, "raised ValueError on line 1", 'raised("ValueError", ["ValueError"], "")'),
-    "reply_to_another_question": (0, NO + "it has another number of outputs",  # as to the import: nothing returned, nothing raised
-        "reply()"),
     "reply_with_a_score_in_it": (0, NO + "it has a field that is not agreed",
         'reply(body={**BODY, "score": 100.0, "outcome": "passed"})'),
     "shape_of_many_numbers": (0, NO + "it cannot be read",
@@ -125,23 +99,17 @@ TRICKS["wire"] = {
         'reply({"t0": {"dtype": "F64", "shape": [-7, -1, 1.5, True, "7", None], "data_offsets": [0, 56]}}, bytes(56))'),
     "shape_that_is_not_the_tensors": (0, NO + "a tensor's shape is not the one it states",
         'reply({"t0": tensor([1])}, bytes(8), {**BODY, "outputs": [output([7])]})'),
-    "shape_with_0_and_2_39": (0, "not an answer|should have shape"),
     "shape_with_0_and_2_62": (0, NO + "it cannot be read",
         'reply({"t0": tensor([0, 1 << 62])}, b"", {**BODY, "outputs": [output([0, 1 << 62])]})'),
-    "sigio_to_the_judge": (0, NUMBERS),
-    "tensor_that_is_cut_short": (0, NO + "it cannot be read",
-        'reply({"t0": tensor([7])}, bytes(48), {**BODY, "outputs": [output([7])]})'),
     "truncated": (0, "ended its own process"),
     "type_name_with_a_command": (0, OTHER,
         r'reply(body={**BODY, "outputs": [output([7], tensor=None, kind="\n::error::manyheads_leak\x1b[2J\r\n", shape=None)]})'),
 }  # fmt: skip
 TRICKS["stealing"] = {
     # It answers only with what it found, and there is nothing to find.
-    **dict.fromkeys("address_of_the_host command_line_of_process_1 dns environment_tokens finds_the_course_by_name "
-        "frames_of_other_threads freed_memory gc_objects inspect_stack more_descriptors mounts_and_namespaces network "
-        "own_memory notes_in_the_page_cache hints_and_signals_by_descriptor parents_memory process_vm_readv pycache "
-        "reads_every_file seccomp_holes sys_modules writes_everywhere".split(), (0, LOOKUP)),
-    "host_paths_in_the_traceback": (0, "raised RuntimeError on line 22"),
+    "the_grader_in_this_process": (0, LOOKUP),
+    "the_graders_files": (0, LOOKUP),
+    "host_paths_in_the_traceback": (0, "raised RuntimeError on line 11"),
     "inputs_in_a_shape": (0, r"yours has \(0, ….*\)",
         "return torch.empty([0, *(int(abs(float(n)) * 1e8) + 1 for n in x[:2])])"),
     "inputs_in_many_axes": (0, r"yours has \(0, .*…\)"),
@@ -149,8 +117,8 @@ TRICKS["stealing"] = {
         r'return type(f"manyheads_leak\n::set-output name=x::{x.tolist()}\x1b[31m", (), {})()'),
     "inputs_in_a_layouts_name": (0, OTHER),
     "inputs_in_a_fields_name": (0, r"not an answer: it has a field that is not agreed\.$"),
-    "inputs_in_the_exceptions_name": (0, "raised Exception on line 22"),
-    "inputs_in_the_exceptions_text": (0, "raised RuntimeError on line 21",
+    "inputs_in_the_exceptions_name": (0, "raised Exception on line 11"),
+    "inputs_in_the_exceptions_text": (0, "raised RuntimeError on line 10",
         r'raise RuntimeError(f"\n::set-output name=manyheads_leak::{x.tolist()}\n\x1b[31m@everyone\n")'),
     "inputs_in_the_line_number": (0, "raised RuntimeError$"),
     "inputs_in_sizes_of_four_digits": (0, r"yours has \(0, another size, another size\)",
@@ -159,22 +127,13 @@ TRICKS["stealing"] = {
     "inputs_on_stdout": (0, "raised LookupError"),
 }  # fmt: skip
 TRICKS["forging"] = {
-    "assertion_error_is_a_skip": (0, "raised BaseException on line 12"),
     "atexit_handler": (0, NUMBERS),
-    "daemon_that_rewrites_reports": (0, NUMBERS),
     "eq_that_agrees": (0, OTHER),
-    "exception_that_lies_about_itself": (0, "raised an exception of its own on line|raised ValueError on line"),
-    "exit_inside_the_exceptions_own_text": (0, "raised Exception on line 9"),
-    "hooks_found_through_gc": (0, NUMBERS),
     "os_exit_0_in_a_call": (0, r"ended its own process \(exit status 0\)", "os._exit(0)"),
     "os_exit_0_while_importing": (0, "it ended the whole process"),
-    "own_torch_beside_it": (0, "raised"),
     "patched_clocks": (0, SILENT),
-    "patched_comparisons": (0, NUMBERS),
-    "patched_tolerances": (0, NUMBERS),
-    "patched_worker": (0, "should have shape"),
     "prints_a_report": (0, NUMBERS),
-    "pytest_internals": (0, NUMBERS),
+    "patched_everything": (0, "should have shape"),
     "refuses_everything": (0, "raised ValueError on line 5", 'raise ValueError("passed")'),
     "subclass_that_lies_about_its_shape": (0, "should have shape"),
     "sys_exit_0_in_a_call": (0, "raised SystemExit on line 5: the code asked Python to exit", "sys.exit(0)"),
@@ -215,15 +174,11 @@ TRICKS["tensors"] = {
         "return torch.zeros(1).expand(1 << 45)"),
 }  # fmt: skip
 TRICKS["cheats"] = {
-    "answers_by_hash": (0, NUMBERS),
     "answers_by_seed": (0, NUMBERS),
-    "answers_by_shape": (0, NUMBERS),
     "cached_by_data_ptr": (2, NUMBERS),  # the shape, and the refusal
     "changed_defaults": (4, ""),  # right; its defaults end with its process
     "graph_of_the_argument_cut_and_forged": (3, "no gradient reaches the first argument"),  # right but for the gradient
-    "patched_functions": (0, "values differ"),
     "right_the_first_time_only": (1, NUMBERS),  # right in the first check
-    "tells_grading_from_practice": (0, NUMBERS),
     "work_left_for_later": (0, "."),  # zeros of the right shape, which say nothing: what was sent is what was there
     "zeroes_the_inputs": (0, "values differ"),
 }  # fmt: skip

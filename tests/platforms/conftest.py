@@ -66,8 +66,6 @@ def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
         copy_for_nbgrader(TINY, folder)
         hand_in(folder / "submitted")
         before = make.content(folder / "submitted")
-        (folder / "released").mkdir()
-        shutil.copytree(folder / "exercises", folder / "released", dirs_exist_ok=True)
         with (folder / "nbgrader_config.py").open("a") as config:
             config.write(RULE)
         nbgrader(folder, "generate_assignment", "averages", "--force")

@@ -20,12 +20,10 @@ from manyheads.platforms.github import (
     collect,
     pull_request,
     read_collected,
-    tell,
 )
 from manyheads.platforms.pull_request import MARK, write_comment
-from tests.make import content
+from tests.make import content, git
 from tests.workflows.hosted.service import BOT, Service
-from tests.workflows.school import git
 
 ASKED = PullRequest(repository="school/class", number=7, head="a" * 40, student="ada")
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
@@ -260,14 +258,3 @@ def test_an_event_of_another_kind_is_refused_and_the_service_asked_nothing(servi
 def test_whoever_is_no_student_is_not_graded(service: Service, tmp_path: Path, login: str) -> None:
     with pytest.raises(CourseFault, match="is not a student's account: nothing is graded"):
         pull_request(written(tmp_path, event(user={"login": login}), service))
-
-
-def test_outside_a_workflow_the_command_says_so() -> None:
-    with pytest.raises(CourseFault, match=r"GITHUB_EVENT_PATH is not set: .* Next: course grade"):
-        pull_request({})
-
-
-def test_outputs_and_summaries_are_added_to_the_runners_files(tmp_path: Path) -> None:
-    (tmp_path / "said").write_text("earlier=1\n")
-    tell({"GITHUB_OUTPUT": str(tmp_path / "said")}, "GITHUB_OUTPUT", "hygiene=not clean")
-    assert (tmp_path / "said").read_text() == "earlier=1\nhygiene=not clean\n"

@@ -1,6 +1,5 @@
 """Scores and comments in nbgrader's database, SQLite's and a real PostgreSQL server's: once each, whatever happens."""
 
-import csv
 import json
 import os
 import pwd
@@ -13,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
-from nbgrader.plugins import CsvExportPlugin
 from sqlalchemy import inspect, text
 
 from manyheads.course import Course, load_course
@@ -263,24 +261,6 @@ def test_who_reads_a_gradebook_that_is_not_there_makes_none(tiny: Course, tmp_pa
     with pytest.raises(CourseFault, match="Next: course grade SUBMITTED --gradebook sqlite:///"):
         read_gradebook(tiny, f"sqlite:///{tmp_path / 'none.db'}")
     assert not (tmp_path / "none.db").exists()
-
-
-# nbgrader's own exporter puts no comma into quotes, so nobody is called with one.
-HOSTILE = ["=1+2", "+1", "-1", "@x", "\uff1d1", "  =1", "\u3000\uff1d1", "Ada", "ada", "e\u0301", "\u00e9", "x" * 120, "report",
-           "CON", "..", 'Jo "Q" Doe', "a;b", "\u202eada", "%s", "'; drop table student; --", "<b>", "\U0001f600"]  # fmt: skip
-
-
-def test_nbgraders_own_exporter_has_everybodys_score(tiny: Course, tmp_path: Path, new_file: Path) -> None:
-    url, out = f"sqlite:///{shutil.copy(new_file, tmp_path)}", tmp_path / "grades.csv"
-    scores = {student: 3.0 + place % 2 for place, student in enumerate(HOSTILE)}
-    write(tiny, url, *(result(student, score - 3) for student, score in scores.items()))
-    with closing(Gradebook(url)) as book:
-        CsvExportPlugin(to=str(out)).export(book)
-    with out.open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["assignment"] == "averages"]
-    assert {row["student_id"]: float(row["score"]) for row in rows} == scores
-    assert {float(row["max_score"]) for row in rows} == {4}
-    assert {each.student: each.score for each in read_gradebook(tiny, url)} == scores
 
 
 def cell(name: str, points: float, *checks: str) -> KnownCell:

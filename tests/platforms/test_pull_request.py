@@ -1,9 +1,7 @@
 """A pull request: graded in the box, handed on as data that anybody could have written, reported, with remarks on lines."""
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -38,7 +36,6 @@ from manyheads.platforms.pull_request import annotate as annotated
 from manyheads.report.markdown import LONGEST
 from manyheads.result import ProvedLine, Result
 from manyheads.submission import Submission, proved_line, read_file
-from tests.make import REPOSITORY, TINY
 from tests.workflows.hosted.service import Service
 
 MakeResult = Callable[..., Result]
@@ -130,44 +127,6 @@ def test_it_tells_lines_and_never_the_edits_that_prove_them(tiny, submitted, mak
     judged(with_exercise(make_result("failed"), lines=(ProvedLine(line=7, edit="secret → edit"), ProvedLine(line=9))))
     (told,) = grade_collected(tiny, COLLECTED, submitted, Device.CPU, submitted).results
     assert told.exercises[0].lines == (ProvedLine(line=7), ProvedLine(line=9))
-
-
-def test_without_a_box_nothing_is_graded(run_course, tiny_copy, submitted, tmp_path):
-    out, said = tmp_path / "results", tmp_path / "output"
-    environment = {"PATH": "", "GITHUB_OUTPUT": str(said), "GITHUB_STEP_SUMMARY": str(said)}
-    done = run_course("ci", "grade", "--submitted", submitted, "--out", out, cwd=tiny_copy, env=environment)
-    assert (done.returncode, out.exists(), said.exists()) == (2, False, False)
-    assert done.stderr.endswith("Next: sudo apt-get install bubblewrap\n")
-
-
-GH = """#!/bin/sh
-# What the service's command line does of it: list runs, and bring an artifact into a folder of its own.
-case "$2" in list) printf '1\\n2\\n3\\n' ;; download) mkdir -p "$9" && cp -R "artifacts/$3" "$9/results-cpu-1" ;; esac
-"""
-
-
-def test_artifacts_come_home_by_one_command_and_the_roster_knows_whose_they_are(run_course, tmp_path, make_result):
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "gh").write_text(GH)
-    (tmp_path / "bin" / "gh").chmod(0o755)
-    (tmp_path / "roster.csv").write_text("id,name,github\ns1,Ada,Ada-Codes\ns2,Ben,\n")
-    for run, outcome in (("1", "failed"), ("2", "passed")):  # of the third there is no artifact
-        result = make_result(outcome).model_copy(update={"student": "ada-codes"})
-        write_artifact(tmp_path / "artifacts" / run, Artifact(results=(result,)))
-    docs = (REPOSITORY / "docs" / "pull-requests.md").read_text(encoding="utf-8")
-    command = docs[docs.index("    mkdir -p home") : docs.index("    course report results-home")]
-    environment = {"PATH": f"{tmp_path / 'bin'}:{os.defpath}", "CLASS": "school/class"}
-    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert (done.returncode, (tmp_path / "results-home" / "ada-codes" / "averages.json").exists()) == (1, True)
-    told = ["results-home", "--roster", "roster.csv", "--course", str(TINY)]
-    done = run_course("export", *told, "--format", "canvas", cwd=tmp_path)
-    assert done.stdout.splitlines()[2:] == ["Ada,,,s1,,4", "Ben,,,s2,,"]
-    assert run_course("report", *told[:3], cwd=tmp_path).returncode == 0
-    shutil.copytree(tmp_path / "results-home" / "ada-codes", tmp_path / "results-home" / "s1")
-    path = tmp_path / "results-home" / "s1" / "averages.json"
-    path.write_text(path.read_text().replace("ada-codes", "s1"))
-    done = run_course("export", *told, cwd=tmp_path)
-    assert "ada-codes and s1 are one student by the roster. Next: take" in done.stderr
 
 
 Forge = Callable[[Path], object]
@@ -294,15 +253,6 @@ def report(tiny: Course, environment: dict[str, str], submitted: Path, tmp_path:
     return of
 
 
-def test_the_summary_the_comment_and_the_check_run_say_the_same(service, make_result, tmp_path, report):
-    assert report(make_result("failed", evidence="no")) == "Reported 3 / 4 (failure)."
-    summary = (tmp_path / "summary.md").read_text().rstrip("\n")
-    assert summary.startswith("## Averages: 3 / 4\n")
-    (comment,), (run,) = service.comments_on(7), service.check_runs
-    assert comment.split("\n", 1)[1] == run["output"]["summary"] == summary
-    assert len(run["output"]["annotations"]) == 1
-
-
 def test_an_older_commit_leaves_the_comment_to_the_newest(service, make_result, tmp_path, report):
     service.heads[7] = "b" * 40
     report(make_result("failed", evidence="no"))
@@ -337,11 +287,6 @@ def test_a_check_run_that_is_refused_does_not_cost_the_comment(service, environm
     with pytest.raises(ServiceError, match=r"check-runs was refused \(403\)"):
         report(make_result())
     assert "## Averages: 4 / 4" in service.comments_on(7)[0]
-
-
-def test_where_nothing_was_collected_the_student_is_told_where_to_look(service, report, tmp_path):
-    assert report(folder=tmp_path / "nothing") == "Reported Not graded (neutral)."
-    assert "“Collect the exercise files” of job `cpu` says why" in service.comments_on(7)[0]
 
 
 def test_files_of_another_commit_are_not_reported_on(service, submitted, report):

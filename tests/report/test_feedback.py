@@ -186,18 +186,6 @@ def test_canvas_finds_each_attachment_and_gets_the_feedback_in_the_form_of_its_f
         assert chen.namelist() == ["averages_feedback.html", "averages_feedback.md"]
 
 
-def test_of_what_was_collected_before_names_were_remembered_it_is_said(run_course: Run, here: Path) -> None:
-    files = {"ada_1_10_01_mean.py": MEAN, "bela_2_20_01_mean.py": MEAN}
-    send(run_course, here, files=files)
-    memory = here / "submitted" / ".collected.jsonl"
-    memory.write_text(memory.read_text().replace('"named": "ada_1_10_01_mean.py"', '"named": ""'))
-    said = send(run_course, here, "ada_1", "bela_2")
-    assert "not in a zip: ada_1: Canvas cannot find this student by what was collected. Next: course collect" in said
-    assert set(archive_of(here, "canvas-averages.zip")) == {"bela_2_20_01_mean.py"}
-    send(run_course, here, files=files)
-    assert set(archive_of(here, "canvas-averages.zip")) == set(files)
-
-
 def test_again_writes_the_same_bytes(run_course: Run, here: Path) -> None:
     def written() -> dict[str, bytes]:
         send(run_course, here, files={"ada_1_10_01_mean.py": MEAN, "bela_2_20_01_mean.py": MEAN})

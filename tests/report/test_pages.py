@@ -17,6 +17,7 @@ from manyheads.report.labels import Labels, file_stems
 from manyheads.report.pages import write_pages
 from manyheads.report.terminal import exercise_report
 from manyheads.result import (
+    Adjustment,
     CheckResult,
     Diagnosed,
     ExerciseResult,
@@ -159,6 +160,8 @@ CHANGED = [ChangedPoints("ada", "heads", 31, 33.5), ChangedPoints(HOSTILE, "head
         [], id="names and sections"),
     pytest.param([graded("u1", GOOD)], {"members": PEOPLE}, ["2 on the roster handed in nothing: u2, u3", "Ben Bitdiddle u2 | Friday | – | –", "Ben Bitdiddle u2 | –"],
         ["students/u2.html"], id="who handed in nothing, in the table of scores and in that of checks"),
+    pytest.param([graded("u1", GOOD), graded("zoe", BAD)], {"members": PEOPLE}, ["1 not on the roster, in no mean and no histogram: zoe"],
+        [], id="who is not on the roster"),
 ])  # fmt: skip
 def test_on_the_class_page_stands(tmp_path: Path, results: list[Result], more: dict[str, Any], says: list[str], silent: list[str]) -> None:  # fmt: skip
     page = Seen(write(tmp_path, *results, **more))
@@ -171,7 +174,9 @@ def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> Non
     named = Diagnosed(id=HOSTILE, title=HOSTILE, hint=HOSTILE, alternatives=(HOSTILE,))
     bad = exercise(check("x", outcome="crashed", evidence=HOSTILE, hint=HOSTILE), check(HOSTILE, evidence=HOSTILE + "."),
                    check(HOSTILE + "ok", 2), id_=HOSTILE, named=(named, SCALE), note=HOSTILE)  # fmt: skip
-    result = graded(HOSTILE, bad, isolation=HOSTILE, device=HOSTILE, assignment=HOSTILE, versions={HOSTILE: HOSTILE})
+    decided = (Adjustment(rule="score", words=HOSTILE, before=1, after=0),)
+    bad, more = bad.model_copy(update={"adjustments": decided}), {"isolation": HOSTILE, "device": HOSTILE}
+    result = graded(HOSTILE, bad, assignment=HOSTILE, versions={HOSTILE: HOSTILE}, adjustments=decided, **more)
     page = write(tmp_path, result, left_out=[HOSTILE], not_graded=[NotGraded(path=HOSTILE, reason=HOSTILE)])
     for path in (page, tmp_path / "students" / f"{file_stems([HOSTILE])(HOSTILE)}.html"):
         seen = Seen(path)

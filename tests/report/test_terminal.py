@@ -1,16 +1,34 @@
-"""What a person reads in a terminal of one attempt, and of how far they are."""
+"""What a person reads in a terminal or a notebook: of one attempt, of a followed call, and of how far they are."""
 
+import html
+import os
+import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from rich.console import Group
+from rich.text import Text
 
-from manyheads.report.terminal import exercise_report, next_after
+from manyheads.cli.app import app
+from manyheads.course import Course
+from manyheads.course.file import CourseFile
+from manyheads.report.called import COMMANDS, next_alone
+from manyheads.report.notebook_html import checked, shown
+from manyheads.report.terminal import exercise_report, ladder, next_after
+from manyheads.report.trace_text import LEGEND, crop_lines, trace_report
 from manyheads.report.words import points
 from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, ProvedLine
+from manyheads.student.explain_trace import Explained, Operation, Repeated, TraceLine
+from manyheads.student.how_far import Rung, after_done, going_on
+from manyheads.student.origins import OriginTable
 from tests import make
+from tests.make import TINY
 
 
-def shown(result: ExerciseResult, width: int = 100) -> list[str]:
+def report_of(result: ExerciseResult, width: int = 100) -> list[str]:
     return make.printed(exercise_report(result), width)
 
 
@@ -85,11 +103,11 @@ OF_FOUR = (
         "✗ dance 0 / 2 | c0 0 / 0.5 | 0 differ | and 3 other checks wait for this 0 / 1.5", id="checks that saw other things are folded"),
 ])  # fmt: skip
 def test_an_attempt_is_told(attempt: ExerciseResult, says: str) -> None:
-    assert " | ".join(" ".join(line.split()) for line in shown(attempt)) == says
+    assert " | ".join(" ".join(line.split()) for line in report_of(attempt)) == says
 
 
 def test_what_is_seen_stands_deeper_and_points_at_the_right() -> None:
-    lines = shown(exercise(SPLIT, check("shape", 3, 3), named=(VIEW,)))
+    lines = report_of(exercise(SPLIT, check("shape", 3, 3), named=(VIEW,)))
     assert lines[0] == f"{'✗ dance':<54}     3 / 5"
     assert lines[2:4] == [f"{'  splits channels into heads':<54}     0 / 2", "    head 0 differs"]
     assert next_after(exercise(SPLIT)) == "Next: course trace dance"
@@ -106,7 +124,7 @@ def test_points_are_written_as_a_person_would(value: float, written: str) -> Non
     pytest.param((ProvedLine(line=40, cell=3, line_in_cell=5),), "line 5 of code cell 3", id="a cell's"),
 ])  # fmt: skip
 def test_the_line_that_is_wrong_stands_with_the_misconception_and_what_to_write_nowhere(lines, says):
-    report = shown(exercise(SPLIT, named=(VIEW,), lines=lines))
+    report = report_of(exercise(SPLIT, named=(VIEW,), lines=lines))
     assert report[1] == f"  You viewed straight to (B, nh, T, hd) ({says})."
     assert "→" not in "".join(report)
 
@@ -114,13 +132,294 @@ def test_the_line_that_is_wrong_stands_with_the_misconception_and_what_to_write_
 def test_what_looks_like_markup_is_shown_as_it_is() -> None:
     markup = "[red]x[/red] [0, 1] [/] :smile:"
     named = Diagnosed(id="x", title=markup, hint=markup)
-    assert "\n".join(shown(exercise(check(markup, evidence=markup), named=(named,)))).count(markup) == 4
+    assert "\n".join(report_of(exercise(check(markup, evidence=markup), named=(named,)))).count(markup) == 4
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])
 def test_points_stand_in_one_column_however_narrow_the_terminal(width: int) -> None:
     checks = [check("is right with as many channels out as in, a full context", 0, 0.25), check("split")]
-    lines = [line for line in shown(exercise(*checks), width) if " / " in line]
+    lines = [line for line in report_of(exercise(*checks), width) if " / " in line]
     assert len(lines) == 3
     assert len({line.index(" / ") for line in lines}) == 1
     assert max(map(len, lines)) <= width
+
+
+def course_with(*changes: dict[str, object], assignment: str = "A") -> Course:
+    """A course with an exercise for each of these."""
+    rows = [{"id": f"e{n}", "title": "E", "points": 1, "hint": "h", **each} for n, each in enumerate(changes)]
+    file = {"title": "T", "assignments": [{"id": "a", "title": assignment, "exercises": rows}]}
+    return Course(Path(), CourseFile.model_validate(file))
+
+
+SCORES, MASK, HEADS_ROW = course_with(
+    {"title": "Scores", "points": 5},
+    {"title": "The mask", "points": 4},
+    {"title": "Heads", "points": 6},
+    assignment="Heads",
+).exercises
+(TAIL,) = course_with({"title": "A tail", "points": 6}, assignment="Tails").exercises
+MASKED, LEFT = make.check("masks", 1), make.check("gives no NaN")
+MASKS = [(check.id, check.title) for check in (MASKED, LEFT)]
+
+
+def started(**changes: object) -> ExerciseResult:
+    return make.exercise("e1", MASKED, LEFT, **{"score": 1.5, **changes})
+
+
+DONE = Rung(SCORES, [("scales", "scales")], make.exercise("e0", make.check("scales", 5, 5)))
+STARTED, UNTOUCHED = Rung(MASK, MASKS, started()), Rung(HEADS_ROW, [("splits", "splits")])
+
+
+def ladder_text(*rungs: Rung, width: int = 80) -> list[str]:
+    return make.printed(ladder(rungs), width)
+
+
+def test_the_ladder_and_the_checklist_of_the_first_that_is_not_done() -> None:
+    assert ladder_text(DONE, STARTED, UNTOUCHED) == [
+        "Heads",
+        "✓  01 Scores      5 / 5  done",
+        "…  02 The mask  1.5 / 4  1 of 2 checks",
+        "·  03 Heads       – / 6  untouched",
+        "1 of 3 done, 6.5 of 15 points by the visible checks",
+        "",
+        "The checklist of 02 The mask: it …",
+        "  ✓ masks",
+        "  ☐ gives no NaN",
+    ]
+
+
+def test_each_assignment_has_its_own_list_below_its_title() -> None:
+    assert ladder_text(DONE, STARTED, Rung(TAIL, []))[:6] == [
+        "Heads",
+        "✓  01 Scores      5 / 5  done",
+        "…  02 The mask  1.5 / 4  1 of 2 checks",
+        "Tails",
+        "·  01 A tail  – / 6  untouched",
+        "1 of 3 done, 6.5 of 15 points by the visible checks",
+    ]
+
+
+def test_a_missing_file_is_what_is_next_and_when_all_is_done_nothing_is() -> None:
+    assert "?  03 Heads  – / 6  missing" in ladder_text(UNTOUCHED._replace(is_missing=True))
+    assert ladder_text(DONE) == [
+        "Heads",
+        "✓  01 Scores  5 / 5  done",
+        "1 of 1 done, 5 of 5 points by the visible checks",
+    ]
+
+
+def test_a_narrow_terminal_has_shorter_lines_and_folds_the_checklist_below_itself() -> None:
+    long = STARTED._replace(asked=[("past", "lets every token see itself and the past")])
+    assert ladder_text(DONE, long, width=40) == [
+        "Heads",
+        "✓  01 Scores      5 / 5  done",
+        "…  02 The mask  1.5 / 4  0 of 1 checks",
+        "1 of 2 done, 6.5 of 9 points by the",
+        "visible checks",
+        "",
+        "The checklist of 02 The mask: it …",
+        "  ☐ lets every token see itself and the",
+        "    past",
+    ]
+
+
+def test_what_grading_asks_more_is_no_promise() -> None:
+    lines = ladder_text(DONE, STARTED._replace(result=started(unseen=0.5)))
+    assert lines[2:4] == ["…  02 The mask  1.5 / 4  1 of 2 checks",
+                          "1 of 2 done, 6.5 of 9 points by the visible checks; only grading can give 0.5 of"]  # fmt: skip
+
+
+TRAIN = {"module": "Heads", "arguments": {"n_embd": "C"}}
+
+
+def test_it_says_why_it_works_and_offers_to_train_as_far_as_the_course_has_that() -> None:
+    plain, told, trained = course_with({}, {"why": "Rows sum to 1."}, {"train": TRAIN}).exercises
+    asks = "Five questions on your own code: course ask"
+    assert after_done(plain) == [f"{asks} e0"]
+    assert after_done(told) == ["Why it works: Rows sum to 1.", f"{asks} e1"]
+    assert after_done(trained) == ["It can learn to write now: course train e2", f"{asks} e2"]
+
+
+def test_the_next_one_is_the_first_below_that_is_not_done_and_then_what_was_left_out() -> None:
+    course = course_with({}, {}, {}, {})
+    first, second, third, fourth = course.exercises
+    for done, after, upcoming in (({second, third}, second, fourth), ({second, third, fourth}, fourth, first)):
+        assert going_on(course, done, after).endswith(f"/{upcoming.script.name}, then: course check {upcoming.id}")
+    assert going_on(course, set(course.exercises), after=first) == "All done."
+
+
+VIEWED = Operation("view", "(B, T, C)", "(B, T, nh, hd)", "view")
+TURN = Operation("transpose", "(B, T, nh, hd)", "(B, nh, T, hd)", "view, not contiguous")
+
+
+def traced(explained: Explained, **options: object) -> list[str]:
+    return make.printed(trace_report(explained), soft_wrap=True, color_system=None, **options)
+
+
+def test_the_usual_lines_and_the_legend_fit_into_80_columns() -> None:
+    turn = Operation("transpose", "(B, nh, T, hd)", "(B, nh, hd, T)", "view, not contiguous")
+    told = Explained("f(x)", "", (TraceLine(0, "134", "k.transpose(-2, -1)", (VIEWED, turn)),))
+    assert max(map(len, [*traced(told), LEGEND])) <= 80
+
+
+def of(*entries: TraceLine | Repeated, sizes: str = "", **more: Any) -> Explained:
+    """A call of f."""
+    return Explained("f(x)", sizes, entries, **more)
+
+
+def traced_line(code: str, *operations: Operation, depth: int = 0, number: str = "4", **more: Any) -> TraceLine:
+    return TraceLine(depth, number, code, operations, **more)
+
+
+RAISES = Operation("view", "(B, T, nh, hd)", "", raised=True)
+CROP = torch.tensor([[0.5, float("-inf")], [1.0, -2.25]])
+ODD = Operation("view", "(B, T, C)", "(B, nh, T, hd)", "view", "T is no longer T", crop=CROP, whole=(1, 2, 5, 2))
+STRAYED = OriginTable(
+    "head 0", (("token 0", [0, 1], [0, 1]), ("token 1", [2, -1], [100, 101])), "by its address in x", 2
+)
+
+
+@pytest.mark.parametrize(("told", "lines"), [
+    pytest.param(
+        of(traced_line("x = x.view(B, T, n_head, -1)", VIEWED, number="9"), traced_line("return x.transpose(1, 2)", TURN, number="10"),
+           sizes="B = 2, T = 5", returned="returns (B, nh, T, hd): the right numbers", right=True),
+        ["  B = 2, T = 5",
+         "   9  x = x.view(B, T, n_head, -1)",
+         "        view          (B, T, C) → (B, T, nh, hd)          view",
+         "  10  return x.transpose(1, 2)",
+         "        transpose     (B, T, nh, hd) → (B, nh, T, hd)     view, not contiguous",
+         "  ✓ returns (B, nh, T, hd): the right numbers"], id="a line, its operations and the verdict"),
+    pytest.param(
+        of(traced_line("y = half(x)", number="9"), traced_line("return x / 2", VIEWED, depth=1), Repeated(1, "4", "4", 7, False), dropped=3),
+        ["  9  y = half(x)",
+         "  4    return x / 2",
+         "         view          (B, T, C) → (B, T, nh, hd)          view",
+         "       … 7 more like this, with other shapes (line 4)",
+         "  … and 3 more operations"], id="helpers stand deeper and rounds are counted"),
+    pytest.param(of(traced_line("y.view(B, T, C)", RAISES), raised="It raised RuntimeError."),
+        ["  4  y.view(B, T, C)", "       ✗ view         (B, T, nh, hd)", "  ✗ It raised RuntimeError."],
+        id="an error is marked where it happened and told below"),
+    pytest.param(of(traced_line("x.view()", ODD)),
+        ["  4  x.view()", "       view          (B, T, C) → (B, nh, T, hd)          view", "       ! T is no longer T",
+         "         [0, 0]", "          0.50    −∞", "          1.00 -2.25", "         …"],
+        id="what is odd and the numbers stand below the operation"),
+    pytest.param(of(traced_line("x.view()", proved=True)),
+        ["  4  x.view()", "       ! one small change of this line makes every check pass"], id="a line that is proved to be wrong"),
+    pytest.param(of(tables=(STRAYED,)),
+        ["  by its address in x",
+         "  head 0   yours       should be",
+         "  token 0    0   1  ✓    0   1",
+         "  token 1    2   ?  ✗  100 101",
+         "  … and 2 more heads"], id="numbers that strayed beside those that should be there"),
+    pytest.param(of(tables=(OriginTable("", (("token 0", [0, 1], [0, 1]),)),)), ["  token 0  0 1"], id="nothing strayed"),
+    pytest.param(of(traced_line("y = x[:, 0]  # [bold]not markup[/bold] [link=x]")),
+        ["  4  y = x[:, 0]  # [bold]not markup[/bold] [link=x]"], id="a student's text is text"),
+])  # fmt: skip
+def test_a_call_is_told(told: Explained, lines: list[str]) -> None:
+    assert traced(told) == ["f(x)", *lines]
+
+
+def test_of_a_wide_table_the_part_that_is_wrong_is_shown() -> None:
+    table = OriginTable("", (("token 0", [*range(38), 5, 39], [*range(40)]),))
+    *_, row = traced(of(tables=(table,)))
+    assert " 37  5 39  ✗ " in row
+
+
+@pytest.mark.parametrize(("crop", "lines"), [
+    pytest.param(torch.tensor([True, False]), ["True    ·"], id="bools"),
+    pytest.param(torch.tensor([1.0, -20.0]), ["  1 -20"], id="whole numbers"),
+    pytest.param(torch.tensor([0.125, float("nan")]), ["0.12  nan"], id="no number"),
+    pytest.param(torch.tensor(7.0), ["7"], id="no axis"),
+])  # fmt: skip
+def test_numbers_are_as_short_as_they_can_be(crop: torch.Tensor, lines: list[str]) -> None:
+    assert crop_lines(crop, tuple(crop.shape)) == lines
+
+
+CHECK = make.check("view", 0, 2, title="splits <b>channels</b>", evidence="a & b", hint="look <i>here</i>")
+WRONG = Diagnosed(id="wrong_view", title="You viewed straight.", hint="view <never> moves", alternatives=())
+
+
+def words(text: str, *, folded: bool) -> str:
+    """The text of what is folded away, or of the rest."""
+    parts = re.split(r"<details.*?</details>", text) if not folded else re.findall(r"<details.*?</details>", text)
+    return html.unescape(re.sub(r"<[^>]+>", "", "".join(parts)))
+
+
+def reshaped(*diagnosis: Diagnosed) -> ExerciseResult:
+    return make.exercise("reshape_dance", CHECK, diagnosis=diagnosis)
+
+
+def test_a_hint_is_folded_away_and_nothing_is_markup() -> None:
+    made = shown(checked(reshaped(WRONG)))
+    assert set(re.findall(r"<(\w+)", made.html)) == {"div", "pre", "span", "details", "summary"}
+    assert words(made.html, folded=True) == "hintview <never> moves"
+    seen = words(made.html, folded=False)
+    assert made.html.index("You viewed straight.") < made.html.index("<details")
+    assert "splits <b>channels</b>" in seen
+    assert "a & b" in seen
+    assert "moves" not in seen
+    assert "<details" not in checked(reshaped()).html, "without a misconception there is no hint"
+    lines = made.text.splitlines()  # what a terminal shows
+    assert lines[0].startswith("✗ reshape_dance")
+    assert "  hint: view <never> moves" in lines
+
+
+def test_a_sentence_goes_on_in_the_next_line_and_a_report_does_not() -> None:
+    long = "word " * 60
+    assert "white-space:pre-wrap" in shown(Text(long)).html
+    assert "white-space:pre-wrap" not in shown(Group(Text("a"))).html
+    assert shown(Text(long)).text == long.strip()
+
+
+def test_a_hint_says_which_function_it_is_about_and_stands_below_it() -> None:
+    functions = tuple(FunctionResult(name=name, state="wrong", check=CHECK.title) for name in ("split", "merge"))
+    named = tuple(WRONG.model_copy(update={"function": name, "hint": f"see {name}"}) for name in ("split", "merge"))
+    made = checked(reshaped(*named).model_copy(update={"functions": functions}))
+    assert words(made.html, folded=True) == "hint for splitsee splithint for mergesee merge"
+    order = ["split: You", "hint for split", "merge: You", "hint for merge"]
+    assert sorted(order, key=made.html.index) == order
+
+
+BY_HAND = "Fill it.\nNext: course check scores"
+
+
+@pytest.mark.parametrize(("said", "shown"), [
+    pytest.param("Next: fill it, then: course check scores", BY_HAND, id="a command after what is to be done by hand"),
+    pytest.param("Next: fill it, then course check scores", BY_HAND, id="without a colon"),
+    pytest.param("It is wrong. Next: course hint scores", "It is wrong.\nNext: course hint scores", id="a sentence before"),
+    pytest.param("It is gone.\nNext: git checkout 'a b.py'", "It is gone.\nNext: git checkout 'a b.py'", id="as it should be"),
+    pytest.param("Next: make room, then the same again", "Next: make room, then the same again", id="no command at all"),
+    pytest.param("It is a link. Next: ask for it", "It is a link. Next: ask for it", id="and in the line where it stands"),
+    pytest.param("It is gone. Next: /a/b/course status", "It is gone.\nNext: /a/b/course status", id="by its path"),
+    pytest.param("Next: save it, then %ask", "Save it.\nNext: %ask", id="a magic"),
+    pytest.param("Nothing.", "Nothing.", id="nothing is next"),
+])  # fmt: skip
+def test_what_comes_next_is_a_command_alone_on_the_last_line(said: str, shown: str) -> None:
+    assert next_alone(said) == shown
+
+
+BIN = Path(sys.executable).parent
+
+
+def test_every_command_is_known() -> None:
+    registered = {command.callback.__name__ for command in app.registered_commands if command.callback}
+    groups = {group.name for group in app.registered_groups}
+    assert registered | groups == {*COMMANDS}
+
+
+@pytest.mark.parametrize("is_activated", [False, True])
+def test_what_comes_next_can_be_copied(tmp_path: Path, is_activated: bool) -> None:
+    """It names the command by its path where the shell does not find it, on both streams."""
+    (place := tmp_path / "elsewhere").mkdir()
+    (place / "course").write_text("#!/bin/sh\nexit 9\n")
+    (place / "course").chmod(0o755)  # another one
+    path = os.pathsep.join([str(BIN) if is_activated else str(place), "/usr/bin", "/bin"])
+    called = "course" if is_activated else str(BIN / "course")
+    known = {"cwd": tmp_path, "PATH": path, "COLUMNS": "300"}
+    status, refused = (
+        make.run(BIN / "course", *words, "--course", TINY, **known) for words in (["status"], ["check", "median"])
+    )
+    assert status.stdout.endswith(f"\nNext: {called} check running_mean\n")
+    assert f"Next: {called} status" in refused.stderr
+    following = refused.stderr.partition("Next: ")[2].split()
+    assert make.run(*following, "--course", TINY, **known).returncode == 0

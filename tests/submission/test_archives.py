@@ -12,7 +12,7 @@ import pytest
 
 from manyheads.submission.archives import Limits
 from manyheads.submission.collect_downloads import collect
-from manyheads.submission.lay_out import State
+from manyheads.submission.lay_out import State, read_memory
 
 from .conftest import DANCE, zip_bytes
 
@@ -150,6 +150,7 @@ def test_a_students_archive_that_is_too_much_is_not_opened(course, zipped, out, 
     assert len(done.not_taken) == 1
     assert reason in done.not_taken[0]
     assert there() == [PLACED]
+    assert list(read_memory(out).not_readable) == ["b_1"], "and it is no 0 of whoever handed it in"
 
 
 @pytest.mark.parametrize("environment", [".venv/lib", "venv/lib/python3.11/site-packages", "env/Lib/site-packages"])

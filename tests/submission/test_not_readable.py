@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.submission.archives import Limits
 from manyheads.submission.collect_downloads import Collected, collect
 from manyheads.submission.lay_out import read_memory
 from manyheads.submission.roster import Roster, Student
@@ -58,19 +57,6 @@ def test_it_is_of_an_assignment(course, zipped, out, beside, only, assignments):
     assert list(kept(out)["B"]) == assignments
     into = "/".join([str(out), "B", *assignments[: len(assignments) == 1]])
     assert any(f"put the files into {into}/; or" in said for said in done.not_taken)
-
-
-@pytest.mark.parametrize(("name", "content", "reason"), [
-    pytest.param("work.zip", b"PK\3\4 nothing", "it is damaged", id="damaged"),
-    pytest.param("work.zip", zip_bytes({f"{i}.txt": b"" for i in range(60)}), "more files than are read", id="too many files"),
-    pytest.param(FILE, b"#" * 20_000, "is larger than 9 KiB", id="too large a file"),
-    pytest.param("work.zip", zip_bytes({FILE: b"#" * 20_000}), "is larger than 9 KiB", id="too large a file within"),
-])  # fmt: skip
-def test_so_is_whatever_else_was_not_opened(course, zipped, out, name, content, reason):
-    limits = Limits(attempt=10_000, members=20)
-    done = collect(course, [zipped({f"bela_2_11_{name}": content, f"ada_1_10_{FILE}": DANCE})], out, ROSTER, limits)
-    assert list(kept(out)) == ["B"]
-    assert reason in done.not_taken[0]
 
 
 def test_so_is_what_is_larger_than_grading_reads(run, zipped, out):

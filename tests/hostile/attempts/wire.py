@@ -71,27 +71,6 @@ while True:
         send(bytes([byte]))
         time.sleep(0.05)
 
-# descriptors_and_urgent_bytes: Sends descriptors and urgent bytes along with its answers, and asks for credentials, as
-# if it had a socket.
-send(reply())
-while True:
-    read()
-    for number in (RECEIVES, SENDS):
-        try:
-            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=number)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-            socket.send_fds(connection, [reply()[:4]], [RECEIVES] * 20)
-            connection.send(b"!", socket.MSG_OOB)
-        except OSError:
-            continue
-    send(reply()[:4])
-    os._exit(0)
-
-# duplicate_names: Answers with a header that holds a name twice: one parser may read the first, another the last.
-entry = json.dumps(tensor([7]))
-body = json.dumps({"body": json.dumps({**BODY, "outputs": [output([7])]})})
-answer_with(reply(text=f'{{"__metadata__": {body}, "t0": {entry}, "t0": {entry}}}'.encode(), data=bytes(56)))
-
 # early_reply: Answers before it is asked: the import and four calls at once.
 send(reply() + zeros() * 4)
 while True:
@@ -102,15 +81,6 @@ send(reply())
 read()
 os.closerange(RECEIVES, SENDS + 1)
 time.sleep(3600)
-
-# mutated_bytes: Answers with valid replies in which random bits are flipped.
-send(reply())
-while True:
-    read()
-    mutated = bytearray(zeros())
-    for _ in range(20):
-        mutated[random.randrange(8, len(mutated) - 56)] ^= 1 << random.randrange(8)
-    send(mutated)
 
 # never_reads: Never reads what it is sent.
 send(reply())
@@ -130,39 +100,12 @@ except OSError:
     pass
 answer_with(zeros())
 
-# pickle_inside_a_reply: Answers with a reply whose body is a pickle, in a file that torch.load would read.
-import torch
-
-class Payload:
-    def __reduce__(self):
-        return (os.system, ("touch /tmp/manyheads_hostile /dev/shm/manyheads_hostile",))
-
-buffer = io.BytesIO()
-torch.save(Payload(), buffer)
-answer_with(frame(buffer.getvalue()))
-
 # pickle_that_runs_code: Answers with a pickle whose __reduce__ would write a file in whoever loads it.
 class Payload:
     def __reduce__(self):
         return (os.system, ("touch /tmp/manyheads_hostile /dev/shm/manyheads_hostile",))
 
 answer_with(frame(pickle.dumps(Payload())))
-
-# shape_with_0_and_2_39: Answers with a tensor of shape (0, 2^39, …), which is allowed and prints long.
-shape = [0] + [(1 << 39) - 1] * 60
-answer_with(reply({"t0": tensor(shape)}, b"", {**BODY, "outputs": [output(shape)]}))
-
-# sigio_to_the_judge: Asks the kernel to send SIGIO, to whoever it can name, whenever the connection has something to
-# read.
-for pid in (1, 2, os.getpid(), os.getppid(), -1, -os.getpgrp()):
-    try:
-        fcntl.fcntl(64, fcntl.F_SETOWN, pid)
-        fcntl.fcntl(64, 10, 9)  # F_SETSIG, SIGKILL
-        fcntl.fcntl(64, fcntl.F_SETFL, fcntl.fcntl(64, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
-    except OSError:
-        continue
-os.set_blocking(64, True)
-answer_with(zeros())
 
 # truncated: Answers with the first half of a reply, then hangs up.
 send(reply())

@@ -115,7 +115,6 @@ class Run:
     device: str = "cpu"  # in place of the one that job `gpu` asks for
     tools: str = ""  # a folder whose programs come before all others
     look: Callable[[Job], object] = lambda job: None
-    attempt: int = 1
     jobs: dict[str, Job] = field(default_factory=dict)
 
     def whole(self) -> dict[str, Job]:
@@ -126,12 +125,12 @@ class Run:
 
     def _job(self, name: str, job: Mapping[str, Any]) -> None:
         assert job.keys() <= JOB_KEYS, job
-        done = self.jobs[name] = Job(self.folder / f"{name}-{self.attempt}")
+        done = self.jobs[name] = Job(self.folder / name)
         needs = [job["needs"]] if isinstance(job.get("needs", []), str) else job.get("needs", [])
         told = {id_: {"result": self.jobs[id_].result, "outputs": self.jobs[id_].outputs} for id_ in needs}
         well = all(each["result"] == "success" for each in told.values())
         github = {"event": self.event, "event_name": self.event_name, "token": done.token, "run_id": self.folder.name}
-        github["run_attempt"] = str(self.attempt)
+        github["run_attempt"] = "1"
         # Of an environment nothing is known before a runner has the job.
         known = {"vars": self.variables, "needs": told, "github": github, "cancelled()": False, "success()": well}
         if not holds(job.get("if", "success()"), known, well):
