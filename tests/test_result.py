@@ -58,13 +58,6 @@ def test_schema_and_model_refuse_the_same(change: dict[str, object]) -> None:
         result(**change)
 
 
-@pytest.mark.parametrize("student", ["Ünï cödé", "李雷", "-rf", "[bold]x", "a b"])
-def test_an_odd_student_has_a_folder_of_that_name(tmp_path: Path, student: str) -> None:
-    path = write_result(result(student), tmp_path)
-    assert path.parent.name == student
-    assert Result.model_validate_json(path.read_bytes()).student == student
-
-
 def test_whoever_has_the_earlier_result_open_reads_on_in_it(tmp_path: Path) -> None:
     with write_result(result(), tmp_path).open(encoding="utf-8") as reader:
         write_result(result(seed=7), tmp_path)

@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 
 from docs.site import build
-from docs.site.finish import finished
-from docs.site.schemas import said_of_keys
 from tests.axe import SCHEMES, violations
 from tests.browser import Browser
 
@@ -75,22 +73,6 @@ def test_a_picture_can_be_read_on_a_phone_and_leads_to_the_whole(site: Path, bro
         for part, kind in (("img", "src"), ("a", "href"))
     )
     assert shown == linked != []
-
-
-def test_a_comment_goes_on_below_itself_and_a_drawing_keeps_its_lines() -> None:
-    assert finished("<pre><span></span>ls -l  # &lt;all&gt;\n</pre>") == (
-        '<pre><span class="line" style="--at: 7">ls -l<span class="gap">  </span><span class="note"># &lt;all&gt;\n</span></span></pre>'
-    )
-    assert finished("<pre>a ─► b  # c\n</pre>") == '<pre class="drawn" tabindex="0">a ─► b  # c\n</pre>'
-
-
-def test_what_a_docstring_says_of_keys_stands_with_them() -> None:
-    text = "What was seen. line: of the file. 0 where it\nhas none. right: whether it is; why, what: else: or not."
-    assert said_of_keys(text, dict.fromkeys(("line", "right", "why", "what"))) == (
-        "What was seen.",
-        {"line": "of the file. 0 where it has none", "right": "whether it is", "why": "else: or not",
-            "what": "else: or not"},
-    )  # fmt: skip
 
 
 def test_a_page_is_found_by_its_words(site: Path, browser: Browser) -> None:

@@ -209,17 +209,11 @@ def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(att
     assert dtype(attempt, Call("product", (X,), autocast="bfloat16")) == "bfloat16"
     assert dtype(attempt, Call(Build("Layer"), (X,), autocast="bfloat16")) == "bfloat16"
     assert attempt.ask(Call("fault", (X,), autocast="bfloat16"), 10.0).raised is not None
+    assert attempt.ask(Call("product", (X,), memory=True), 10.0).peak is None, "on a CPU no memory is reported"
     assert dtype(attempt, Call("product", (X,))) == "float32"
-
-
-def test_float16_is_such_a_precision_too() -> None:
-    """Not in the box: there a CPU's float16 product looks for /sys, and a GPU's does not."""
-    reply = execute({"product": torch.mm}, Call("product", (X, X), autocast="float16"), "")
-    assert [out.dtype for out in reply.outputs] == ["float16"]
-
-
-def test_on_a_cpu_no_memory_is_reported(attempt: Connection) -> None:
-    assert attempt.ask(Call("product", (X,), memory=True), 10.0).peak is None
+    # Not in the box: there a CPU's float16 product looks for /sys, and a GPU's does not.
+    half = execute({"product": torch.mm}, Call("product", (X, X), autocast="float16"), "")
+    assert [out.dtype for out in half.outputs] == ["float16"]
 
 
 @pytest.mark.parametrize(("call", "device"), [

@@ -38,9 +38,8 @@ except BaseException:
 
 
 def run(tmp_path: Path, customize: str, *arguments: str, handler: str = "SIG_DFL") -> tuple[int, str]:
-    """`course` after these lines of Python, or with Ctrl-C at the import of this module: its status, and all that it said."""
-    lines = customize if "\n" in customize else PRESSES.format(module=customize)
-    (tmp_path / "sitecustomize.py").write_text(lines)
+    """`course` after these lines of Python: its status, and all that it said."""
+    (tmp_path / "sitecustomize.py").write_text(customize)
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}"}
     known = {"cwd": TINY, "env": environment, "capture_output": True, "text": True, "check": False}
     handles = partial(signal.signal, signal.SIGINT, getattr(signal, handler))
@@ -53,13 +52,13 @@ def run(tmp_path: Path, customize: str, *arguments: str, handler: str = "SIG_DFL
     ("torch.autograd", "doctor"),
 ])  # fmt: skip
 def test_while_modules_are_imported(tmp_path: Path, module: str, command: str) -> None:
-    assert run(tmp_path, module, command) == (130, "")
+    assert run(tmp_path, PRESSES.format(module=module), command) == (130, "")
 
 
 def test_in_a_module_that_swallows_every_exception(tmp_path: Path) -> None:
     (tmp_path / "known_point.py").write_text("")
     (tmp_path / "typer.py").write_text(SWALLOWS)  # a stand-in: torch and numpy have such lines
-    assert run(tmp_path, "known_point", "--help") == (130, "")
+    assert run(tmp_path, PRESSES.format(module="known_point"), "--help") == (130, "")
 
 
 def test_while_the_last_words_are_written(tmp_path: Path) -> None:
@@ -69,6 +68,6 @@ def test_while_the_last_words_are_written(tmp_path: Path) -> None:
 
 
 def test_where_it_is_ignored_it_stays_ignored(tmp_path: Path) -> None:
-    status, said = run(tmp_path, "manyheads.course.model", "--help", handler="SIG_IGN")
+    status, said = run(tmp_path, PRESSES.format(module="manyheads.course.model"), "--help", handler="SIG_IGN")
     assert status == 0
     assert "Usage" in said

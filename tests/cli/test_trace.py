@@ -146,15 +146,6 @@ def test_a_picture_is_written_and_told_in_words(run_course: Run, student_copy: P
     assert f"<figcaption>{first}</figcaption>" in page
 
 
-def test_where_no_picture_can_be_it_is_said_why_and_what_is_next(run_course: Run, student_copy: Path) -> None:
-    (student_copy / SCRIPT).write_text(BY_LENGTH, encoding="utf-8")
-    (student_copy / "plots").write_text("a file in the way")
-    done = run_course("plot", "running_mean", cwd=student_copy)
-    assert done.returncode == 2
-    said = f"course: {student_copy / 'plots'}: File exists. Next: move it elsewhere, or name another place\n"
-    assert done.stderr == said
-
-
 @pytest.fixture
 def done_copy(student_copy: Path, run_course: Run) -> Path:
     """A student's folder in which the exercise is done."""

@@ -8,9 +8,7 @@ import torch
 
 from manyheads.box.canary import run_canary
 from manyheads.box.connection import AttemptEnded, Connection, End
-from manyheads.box.gpu import GpuBox
-from manyheads.box.level import Box, BoxUnavailable, Level, open_box
-from manyheads.box.nvidia import find_driver, separate_gpus
+from manyheads.box.level import Box, Level, open_box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Build, Call, Load, StandIn
 
@@ -85,13 +83,6 @@ def number(connection: Connection, call: Call) -> float:
 def test_the_canary_finds_no_way_out(box: Box, tmp_path: Path) -> None:
     report = run_canary(box, LIMITS, tmp_path)
     assert report.holds, report
-
-
-def test_a_second_box_is_refused_the_gpu(box: Box, tmp_path: Path) -> None:
-    if len(separate_gpus(find_driver())) > 1:
-        pytest.skip("there is another GPU for it")
-    with pytest.raises(BoxUnavailable, match="another grader uses the GPU"):
-        GpuBox(LIMITS, tmp_path)
 
 
 @pytest.mark.parametrize("end", ["answers", "exits", "is killed"])

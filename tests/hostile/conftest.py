@@ -140,7 +140,7 @@ def outside() -> dict[str, str]:
     return found
 
 
-def grade(root: Path, students: Mapping[str | bytes, Place], *, jobs: int = 1, user: int | None = None) -> Run:
+def grade(root: Path, students: Mapping[str, Place], *, jobs: int = 1, user: int | None = None) -> Run:
     """Grade this class below `root`, and compare the world before and after.
 
     user: who grades, and has all of it; else whoever runs the tests.
@@ -149,9 +149,9 @@ def grade(root: Path, students: Mapping[str | bytes, Place], *, jobs: int = 1, u
     plant_tiny_course(course)
     scratch.mkdir()
     for name, place in students.items():
-        folder = b"/".join((os.fsencode(submitted), os.fsencode(name), b"averages"))
-        os.makedirs(folder)
-        place(Path(os.fsdecode(folder)))
+        folder = submitted / name / "averages"
+        folder.mkdir(parents=True)
+        place(folder)
     (out / "of_last_week").mkdir(parents=True)
     (out / "of_last_week" / "result.json").write_text('{"score": 1.0}')
     if user is not None:
@@ -219,7 +219,7 @@ class Classes:
         """All attempts of a section, each with an honest student before and after it."""
         return self.get(section, lambda root: grade(root, attempts_of(section)))
 
-    def tricks(self, name: str, tricks: Mapping[str | bytes, Place], *, jobs: int = 1, neighbours: bool = True) -> Run:
+    def tricks(self, name: str, tricks: Mapping[str, Place], *, jobs: int = 1, neighbours: bool = True) -> Run:
         """These students among honest ones."""
         return self.get(name, lambda root: grade(root, among_honest(tricks, int(neighbours)), jobs=jobs))
 
@@ -236,7 +236,7 @@ class Classes:
                 assert run.results[name].replace(name, "aaa_honest") == alone.results["aaa_honest"], name
 
 
-def attempts_of(section: str) -> dict[str | bytes, Place]:
+def attempts_of(section: str) -> dict[str, Place]:
     """All attempts of a section among honest ones: after each where machine or memory is attacked, else after some."""
     parts = section.split("+")
     texts = [each for part in parts for each in sorted(texts_of(part).items())]
@@ -251,13 +251,13 @@ def texts_of(part: str) -> dict[str, str]:
     return {name: head + body for name, body in zip(found[::2], found[1::2], strict=True)} | sources(part, head)
 
 
-def among_honest(tricks: Mapping[str | bytes, Place], every: int = 1) -> dict[str | bytes, Place]:
+def among_honest(tricks: Mapping[str, Place], every: int = 1) -> dict[str, Place]:
     """These students, an honest one before and after them all, and one after so many; after none for 0."""
-    students: dict[str | bytes, Place] = {"aaa_honest": honest(), "zzz_honest": honest()}
+    students: dict[str, Place] = {"aaa_honest": honest(), "zzz_honest": honest()}
     for number, (name, place) in enumerate(tricks.items(), 1):
         students[name] = place
         if every and number % every == 0:
-            students[os.fsencode(name) + b"~honest"] = honest()
+            students[f"{name}~honest"] = honest()
     return students
 
 

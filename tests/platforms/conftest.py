@@ -24,21 +24,6 @@ if importlib.util.find_spec("nbgrader") is None:  # to import it takes every wor
     pytest.skip("nbgrader is not installed", allow_module_level=True)
 
 
-RULE = '''
-from nbgrader.plugins import BasePlugin
-
-
-class TenthPerDay(BasePlugin):
-    """A tenth of the score for each day that has begun; nothing is left after ten."""
-
-    def late_submission_penalty(self, student_id, score, total_seconds_late):
-        days = -(-total_seconds_late // 86400)
-        return score * min(1.0, days / 10)
-
-
-c.AssignLatePenalties.plugin_class = TenthPerDay
-'''
-
 Done = subprocess.CompletedProcess[str]
 Nbgrader = Callable[..., Done]
 
@@ -66,8 +51,6 @@ def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
         copy_for_nbgrader(TINY, folder)
         hand_in(folder / "submitted")
         before = make.content(folder / "submitted")
-        with (folder / "nbgrader_config.py").open("a") as config:
-            config.write(RULE)
         nbgrader(folder, "generate_assignment", "averages", "--force")
         nbgrader(folder, "db", "assignment", "add", "averages", "--duedate", "2026-01-01 12:00:00 UTC")
         (folder / "autograde.log").write_text(nbgrader(folder, "autograde", "averages").stderr)

@@ -257,12 +257,6 @@ def test_a_database_that_cannot_be_opened_is_one_sentence_and_a_next_step(tiny: 
     assert len(str(raised.value).splitlines()) == 1
 
 
-def test_who_reads_a_gradebook_that_is_not_there_makes_none(tiny: Course, tmp_path: Path) -> None:
-    with pytest.raises(CourseFault, match="Next: course grade SUBMITTED --gradebook sqlite:///"):
-        read_gradebook(tiny, f"sqlite:///{tmp_path / 'none.db'}")
-    assert not (tmp_path / "none.db").exists()
-
-
 def cell(name: str, points: float, *checks: str) -> KnownCell:
     return KnownCell(name, "", is_solution=False, points=points, checksum="", checks=checks)
 

@@ -87,6 +87,7 @@ def test_totals_are_those_that_there_are_of_who_counts() -> None:
     assert (part.mean, part.median, part.max_score) == (3, 3, 4)
     assert [(name, count) for name, count in part.totals if count] == [("all", 1), ("50–60 %", 1), ("not graded", 1)]
     assert (part.strangers, part.absent) == (["eve"], ["zoe"])
+    assert (part.columns[0].attempts, part.columns[0].mean) == (3, 3)
     assert part.not_graded == [("cat", "01 A: the grader failed")]
     assert part_of(graded("dan", UNREAD)).not_graded == [("dan", "handed in, not readable: work.rar (every exercise)")]
     nobody = part_of(lost)
@@ -138,9 +139,8 @@ def test_attempts_that_nothing_explains_and_that_answer_alike_are_one_group(tmp_
     results = [wrong("ada", "f00"), wrong("ben", "f00"), wrong("cat", "bad"), wrong("dan", "f00", VIEW), wrong("eve", "")]  # fmt: skip
     assert part_of(*results, wrong("fay", "")).alike == [("a", "f00", ["ada", "ben"])]
     page = write_pages(ClassView(results, labels=LABELS), tmp_path).read_text(encoding="utf-8")
-    assert (
-        '<b>2</b> answer alike in 01 A, and no misconception explains them. Look at one: <a href="students/ada' in page
-    )
+    says = '<b>2</b> answer alike in 01 A, and no misconception explains them. Look at one: <a href="students/ada'
+    assert says in page
     assert '- {answers: "f00", assignment: heads, exercise: a, comment: ' in page
 
 

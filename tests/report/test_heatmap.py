@@ -15,7 +15,6 @@ INF, NAN = float("inf"), float("nan")
 SIDES = ("query position", "key position")
 BLUE, ORANGE = f"var({MORE})", f"var({LESS})"
 STYLE = (REPOSITORY / "manyheads/report/pages/style.css").read_text(encoding="utf-8")
-FIGURES = sorted((REPOSITORY / "solutions").glob("*/figures/*.svg"))
 
 
 def of(*values: list[float], kind: str = "numbers") -> Picture:
@@ -97,14 +96,6 @@ def colours(text: str) -> dict[str, list[str]]:
     for name, colour in re.findall(r"(?:--|\.)([\w-]+)(?::|\{fill:)(#[0-9a-f]{6})", text.replace("#fff;", "#ffffff;")):
         found.setdefault(name, []).append(colour)
     return found
-
-
-@pytest.mark.parametrize("figure", FIGURES, ids=lambda path: path.stem)
-def test_lessons_and_pages_have_one_palette(figure) -> None:
-    lesson, pages = colours(figure.read_text(encoding="utf-8")), colours(STYLE)
-    alike = {"a": HEADS[0], "b": HEADS[1], "s0": MORE, "none": NO_HEAD, "paper": "--paper"}
-    alike |= {name: f"--{name}" for name in ("s1", "s2", "s3", "s4")}
-    assert {name: lesson[name] for name in alike} == {name: pages[other[2:]] for name, other in alike.items()}
 
 
 @pytest.mark.parametrize("name", [*dict.fromkeys([*HEADS, MORE, LESS, NO_HEAD])])

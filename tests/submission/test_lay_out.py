@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from manyheads.errors import CourseFault
-from manyheads.submission import find_submissions, lay_out
+from manyheads.submission import lay_out
 from manyheads.submission.collect_downloads import LOCK, collect
 from manyheads.submission.lay_out import held
 from manyheads.submission.roster import Roster, Student
@@ -101,12 +101,6 @@ def test_the_folder_that_is_filled_is_not_read(run, course, out, inside):
     (out / inside).mkdir(parents=True)
     with pytest.raises(CourseFault, match=r"which is read\. Next: give --out a folder elsewhere"):
         collect(course, [out], out / inside)
-
-
-def test_what_was_laid_out_is_all_graded(run, zipped, course, out):
-    run(zipped([FIRST, "ben_2_11_homework.py", "cat_3_12_04_reshape_dance.ipynb"]))
-    found, others = find_submissions(course, out)
-    assert ([s.student for s in found], others) == (["ada_1", "ben_2", "cat_3"], [])
 
 
 OF_ADA = "multi_head_attention/04_reshape_dance.py"

@@ -1,11 +1,7 @@
 """Leaves all that it can for whoever comes next, and lingers."""
-import ctypes
-import fcntl
 import os
 import signal
 import time
-
-import torch
 
 MARK = b"manyheads_hostile"
 
@@ -23,19 +19,12 @@ def fill(folder):
             file.write(MARK)
 
 
-libc = ctypes.CDLL(None)
 for folder, folders, _ in os.walk("/"):
     quietly(lambda: fill(folder))
     if folder.count("/") > 3:
         folders.clear()
 quietly(lambda: os.mkfifo("/tmp/manyheads_hostile_fifo"))
-quietly(lambda: libc.shmget(0x4D48, 4096, 0o1666))
-quietly(lambda: libc.msgget(0x4D48, 0o1666))
-quietly(lambda: libc.semget(0x4D48, 1, 0o1666))
-quietly(lambda: torch.zeros(4).share_memory_())
 os.environ["MANYHEADS_HOSTILE"] = "1"
-for standard in (0, 1, 2):
-    quietly(lambda: fcntl.fcntl(standard, fcntl.F_SETFL, os.O_APPEND | os.O_NONBLOCK))
 
 
 def bind():
@@ -48,10 +37,7 @@ def bind():
 
 held = quietly(bind)
 for pid in (*range(2, 300), os.getppid()):
-    for path in (f"/proc/{pid}/mem", f"/proc/{pid}/root/tmp/manyheads_hostile"):
-        quietly(lambda: open(path, "wb").write(MARK))
     quietly(lambda: os.kill(pid, signal.SIGKILL))
-    libc.ptrace(16, pid, 0, 0)
 if os.fork() == 0:
     try:
         os.setsid()

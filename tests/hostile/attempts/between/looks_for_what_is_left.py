@@ -1,15 +1,9 @@
 """Looks for all that a neighbour could have left. Each find is an exception of its own; nothing found is the answer."""
-import ctypes
 import errno
-import fcntl
 import os
 import socket
 
-MARK = b"manyheads_hostile"
-
-
 def look():
-    libc = ctypes.CDLL(None, use_errno=True)
     for folder in ("/tmp", "/dev/shm"):
         if os.listdir(folder):
             raise FileExistsError
@@ -28,8 +22,6 @@ def look():
         except PermissionError:
             raise ChildProcessError from None
         raise ChildProcessError
-    if libc.shmget(0x4D48, 4096, 0) != -1 or libc.msgget(0x4D48, 0) != -1 or libc.semget(0x4D48, 1, 0) != -1:
-        raise BufferError
     ours, _ = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
         ours.connect("\0manyheads_hostile")
@@ -38,13 +30,8 @@ def look():
             raise ConnectionError from None
     else:
         raise ConnectionError
-    if any(fcntl.fcntl(standard, fcntl.F_GETFL) & (os.O_APPEND | os.O_NONBLOCK) for standard in (0, 1, 2)):
-        raise BlockingIOError
     if "MANYHEADS_HOSTILE" in os.environ:
         raise EnvironmentError
-    for pid in ("1", "self", str(os.getppid())):
-        if os.path.exists(f"/proc/{pid}/mem"):
-            raise MemoryError
 
 
 def running_mean(x):
