@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from manyheads.authoring.verify.line_claims import Fault, LineBench
+from manyheads.authoring.verify.faults import Fault, FaultBench
 from manyheads.box.level import Box, open_box
 from manyheads.box.names import Level
 from manyheads.course import Course, Exercise, load_course
@@ -24,7 +24,7 @@ FAULTS, SECONDS = 30, 60.0
 
 def faults(course: Course, box: Box, exercises: Sequence[Exercise], count: int, seconds: float) -> None:
     """Try so many faults of each exercise, and print what is told of them."""
-    bench = LineBench(course, box, exercises, Bounds(seconds=seconds))
+    bench = FaultBench(course, box, exercises, Bounds(seconds=seconds))
     total: Counter[str] = Counter()
     spent: list[float] = []
     for exercise in exercises:
@@ -46,7 +46,7 @@ def faults(course: Course, box: Box, exercises: Sequence[Exercise], count: int, 
 
 def wrong(course: Course, box: Box, exercises: Sequence[Exercise]) -> None:
     """Print the lines of the unlisted wrong attempts."""
-    bench = LineBench(course, box, exercises, Bounds(seconds=SECONDS))
+    bench = FaultBench(course, box, exercises, Bounds(seconds=SECONDS))
     tried = found = 0
     for exercise in exercises:
         for path in sorted((course.root / "grader" / "wrong" / exercise.id).glob("*.py")):

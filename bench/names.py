@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manyheads.authoring.stub import stub_of
-from manyheads.authoring.verify.line_claims import LineBench
+from manyheads.authoring.verify.faults import FaultBench
 from manyheads.box.level import Box, Level, open_box
 from manyheads.checks.edit import Edit, EditError
 from manyheads.checks.transcript import target_of
@@ -86,7 +86,7 @@ def _whole(course: Course, box: Box, exercise: Exercise) -> Iterator[Attempt]:
     for kind, paths in (("right", exercise.right_attempts()), ("wrong", exercise.wrong_attempts())):
         for path in paths:
             yield Attempt(kind, path.stem, path.read_text("utf-8"), has_lines=True)
-    faults = LineBench(course, box, [exercise]).faults(exercise)
+    faults = FaultBench(course, box, [exercise]).faults(exercise)
     for number, fault in enumerate(itertools.islice(faults, EDITS)):
         yield Attempt("edit", f"{number} {fault.attempt} {fault.edit.described}", fault.text, has_lines=True)
 

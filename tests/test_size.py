@@ -8,10 +8,10 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3411,
+    "authoring": 3387,
     "box": 5194,
     "checks": 1402,
-    "cli": 2006,
+    "cli": 2004,
     "course": 967,
     "diagnosis": 4006,
     "judge": 4084,
@@ -22,7 +22,7 @@ LIMITS = {
     "student": 2897,
     "submission": 2781,
     "the engine's top": 392,
-    "tests": 30047,
+    "tests": 30038,
     "bench": 1438,
 }
 

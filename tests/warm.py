@@ -28,7 +28,7 @@ ENGINE = [
     "manyheads.box.namespaces", "manyheads.judge.isolation_proof", "manyheads.judge.grade_submission",
     "manyheads.report.pages", "manyheads.authoring.class_repository", "manyheads.authoring.class_repository",
     "manyheads.authoring.release_exercises", "manyheads.authoring.try_repository",
-    "manyheads.authoring.verify.claims",
+    "manyheads.authoring.verify.plugin",
 ]  # fmt: skip
 NBGRADERS = ["nbgrader.apps.nbgraderapp", "nbgrader.apps.api", "jupyter_client", "nbclient", "IPython"]
 NBGRADERS += ["sqlalchemy.dialects.sqlite", "manyheads.platforms.nbgrader_commands"]

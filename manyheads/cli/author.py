@@ -65,13 +65,9 @@ def new(
     console.say(f"Next: fill what says {FILL} there, then: course release {exercise} && course verify {exercise}")
 
 
-# Of a claim that holds, one that does not, and one that asked nothing.
-MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
-
-
 def verify(
     exercises: Annotated[list[str] | None, Argument(help="Ids [default: all].")] = None,
-    seeds: Annotated[int, Option(min=1, help="Draws of inputs for every right and wrong attempt.")] = 5,
+    seeds: Annotated[int, Option(min=1, help="Draws of inputs for every right and wrong attempt.")] = 3,
     pairs: Annotated[int, Option(min=0, help="Pairs of faults to try in each exercise; 0: all.")] = 40,
     assignment: AssignmentOption = None,
     course: CourseOption = None,
@@ -82,15 +78,17 @@ def verify(
     """
     loaded = instructors_course_of(course, "verify")
     named = exercises_named(loaded, exercises or [], assignment)
-    from ..authoring.verify.claims import VerifyEffort, verify_course
+    from ..authoring.verify.claims import Line, verify_course
 
-    console = open_console()
-    broken = 0
-    for claim in verify_course(loaded, named, VerifyEffort(seeds, pairs or None, usable())):
-        mark, style = MARKS[claim.kept if claim.total else None]
-        console.say(f"{mark} {claim.about:<18} {as_called(claim.says):<72} {claim.figures:>5}", style=style)
-        broken += not claim.kept
-        console.say(*(f"    {line}" for line in claim.lines))
+    console, marks = open_console(), {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
+
+    def show(line: Line) -> None:
+        mark, style = marks[line.kept]
+        console.say(f"{mark} {line.about:<18} {as_called(line.says):<72} {line.figures:>5}", style=style)
+        console.say(*(f"    {each}" for each in line.lines))
+
+    lines = verify_course(loaded, named, show, seeds=seeds, pairs=pairs, jobs=usable())
+    broken = sum(line.kept is False for line in lines)
     fallen = counted(broken, "claim does", "claims do")
     console.print(f"{fallen} not hold." if broken else "Every claim holds.")
     if broken:

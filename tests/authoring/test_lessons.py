@@ -8,10 +8,9 @@ import pytest
 from manyheads.authoring.class_repository import bundle
 from manyheads.authoring.release_exercises import write_release
 from manyheads.authoring.stub_notebook import stub_notebook
-from manyheads.authoring.verify.claim import Claim
-from manyheads.authoring.verify.file_claims import verify_lessons
 from manyheads.course import load_course
 from manyheads.judge.run_checks import Catalogue
+from tests.authoring.conftest import LinesOf
 
 SOLUTION = "solutions/averages/01_running_mean.py"
 FIGURE = "figures/01_running_mean.svg"
@@ -39,9 +38,7 @@ def with_lesson(folder: Path, markdown: str = "", code: str = "", figure: bool =
         (path.parent / FIGURE).write_bytes(SVG)
 
 
-def claims(folder: Path) -> list[Claim]:
-    course = load_course(folder)
-    return list(verify_lessons(course, course.exercises))
+LESSONS = "links or predictions"
 
 
 def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(tiny_copy: Path) -> None:
@@ -66,20 +63,20 @@ def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(
     pytest.param("[on](02_median.ipynb)", False, 1, "02_median.ipynb is not released", id="a link to nothing"),
     pytest.param("[page](../../docs/means.md)", False, 1, "../../docs/means.md is not released", id="no such page"),
 ])  # fmt: skip
-def test_a_link_or_figure_that_would_fail_a_student_is_found(tiny_copy, markdown, figure, links, says):
+def test_a_link_or_figure_that_would_fail_a_student_is_found(lines_of, tiny_copy, markdown, figure, links, says):
     with_lesson(tiny_copy, markdown, figure=figure)
-    claim, _ = claims(tiny_copy)
+    claim, _ = lines_of(tiny_copy, LESSONS)
     assert [failure.removeprefix("01_running_mean: ") for failure in claim.failures] == [says] * bool(says)
     assert (claim.held, claim.total) == (links - bool(says), links)
 
 
-def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(tiny_copy: Path) -> None:
+def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(lines_of: LinesOf, tiny_copy: Path) -> None:
     with_lesson(tiny_copy, "[what means cost](../../docs/means.md)")
     page = tiny_copy / "docs" / "means.md"
     page.parent.mkdir()
     page.write_text("# What means cost\n")
     (page.parent / "other.md").write_text("# For instructors\n")
-    assert [(claim.held, claim.total) for claim in claims(tiny_copy)][:1] == [(1, 1)]
+    assert [(claim.held, claim.total) for claim in lines_of(tiny_copy, LESSONS)][:1] == [(1, 1)]
     files = bundle(load_course(tiny_copy), [], "@school")
     assert {name for name in files if name.startswith("docs/")} == {"docs/means.md"}
 
@@ -90,9 +87,9 @@ def test_a_page_of_the_courses_that_a_lesson_links_to_is_handed_to_students(tiny
     pytest.param('print("it waits")', "pass", "with the stub, 'if __name__ == \"__main__\":' prints nothing", id="one that waits in silence"),
     pytest.param("last}", "least}", "with the solution, 'if __name__ == \"__main__\":' raises NameError", id="one whose answer fails"),
 ])  # fmt: skip
-def test_a_prediction_that_would_fail_a_student_is_found(tiny_copy: Path, old: str, new: str, says: str) -> None:
+def test_a_prediction_that_would_fail_a_student_is_found(lines_of, tiny_copy, old, new, says):
     with_lesson(tiny_copy, code=ANSWER.replace(old, new))
-    _, predictions = claims(tiny_copy)
+    _, predictions = lines_of(tiny_copy, LESSONS)
     assert (predictions.kept, predictions.total) == (not says, 1)
     assert says in "".join(predictions.failures)
 
@@ -125,6 +122,3 @@ def test_every_lesson_says_what_it_needs_and_takes_has_a_figure_a_prediction_and
         assert [line for line in behind if line.startswith("# ## ") and not line.startswith(last)] == [], exercise.id
         drawn = "\n".join(text.split("\n# ```")[1::2]).splitlines()
         assert [line for line in drawn if len(line) - len("# ") > PHONE] == [], exercise.id
-    links, predictions = verify_lessons(course, course.exercises)
-    assert links.kept, links.failures
-    assert predictions.kept, predictions.failures

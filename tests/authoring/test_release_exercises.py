@@ -6,8 +6,8 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from manyheads.authoring.release_exercises import is_current, record, stray_files, texts_of, write_release
-from manyheads.course import CourseError, Exercise, load_course
+from manyheads.authoring.release_exercises import record, stray_files, texts_of, write_release
+from manyheads.course import CourseError, load_course
 from manyheads.diagnosis.recording_file import current, loaded, read
 from manyheads.errors import CourseFault
 from manyheads.judge.run_checks import Catalogue
@@ -36,11 +36,6 @@ def test_a_recording_with_other_numbers_is_another() -> None:
     assert "answers" in differences(known, mutants)
     others = tuple(tuple(t if t is None else t + 1 for t in each) for each in known.expected)
     assert differences(known, with_other(known, expected=others)) == ["calls"]
-
-
-@pytest.mark.parametrize("exercise", COURSE.exercises, ids=lambda exercise: exercise.id)
-def test_every_recording_of_the_repository_is_current(exercise: Exercise) -> None:
-    assert is_current(exercise)
 
 
 def release(folder: Path) -> list[str]:

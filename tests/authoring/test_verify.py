@@ -1,21 +1,17 @@
 """`course verify`: on a sound course every claim holds, and for every claim there is a fault that breaks it alone."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from manyheads.authoring.release_exercises import write_release
-from manyheads.authoring.verify import bank_claims
-from manyheads.authoring.verify.attempt_claims import verify_attempts
-from manyheads.authoring.verify.bank_claims import verify_mutants
-from manyheads.authoring.verify.claim import Claim
-from manyheads.authoring.verify.claims import VerifyEffort, verify_course
-from manyheads.authoring.verify.file_claims import LINKS, PREDICTIONS, verify_released, verify_sources
-from manyheads.authoring.verify.form_claims import verify_empty, verify_silent
-from manyheads.authoring.verify.line_claims import SAYS, LineBench, all_lines, verify_lines
-from manyheads.box.level import Box
+from manyheads.authoring.verify import plugin, test_bank
+from manyheads.authoring.verify.claims import LOST, NOTHING, Line, verify_course
+from manyheads.authoring.verify.faults import FaultBench
+from manyheads.box.level import Box, BoxUnavailable
 from manyheads.checks.asserts import CheckFailed
 from manyheads.checks.implementation import Implementation
 from manyheads.checks.local import BrokenReference
@@ -26,22 +22,29 @@ from manyheads.judge.require_answer import Asked
 from manyheads.judge.run_checks import Catalogue, GraderFault
 from manyheads.lines.find_lines import Bounds
 from manyheads.result import ProvedLine
-from tests.make import TINY, add, copy_course, edit, write
+from tests.authoring.conftest import LinesOf
+from tests.make import REPOSITORY, TINY, add, copy_course, edit, write
 
 POINTS = "the checks' points sum to course.yaml's"
 WORDS = "every misconception has its words"
 RELEASED = "exercises/ is exactly what solutions/ yields"
-SHAPES = "course.yaml's shapes fit the recorded calls"
+SHAPES = "the shapes of course.yaml fit the recorded calls"
+LINKS = "what a lesson links to is released, and figures have words"
+PREDICTIONS = "a prediction waits for its function, and then is answered"
+FILLED = "nothing is left to fill"
 LEAK = "no line of a solution is released"
 CAUGHT = "every mutant fails a check"
 NAMED = "every mutant that answers is named first"
 USED = "every check is failed by a mutant"
 VERDICTS = "every visible check gives the hidden check's verdict"
 PAIRS = "both faults of a pair are named"
+NUMBERS = "a mistake with a number is named at numbers that are not listed"
+UNFINISHED = "a mistake keeps its name while later functions are stubs"
+WEIGHTS = "every mutant has the same names if its layers begin with other weights"
 STUB = "the untouched stub scores 0"
 WRONG = "an unlisted wrong attempt fails, gets no diagnosis, and has the same points with every seed"
 WRONG_AT_HOME = "an unlisted wrong attempt fails `course check` and gets no diagnosis there"
-RIGHT = "every right attempt scores full"
+RIGHT = "every right attempt scores full, with every seed in float64, with the first in float32"
 CHECKED = "every right attempt passes `course check`"
 SILENT = "an attempt that gives no answer passes no check"
 EMPTY = "an attempt whose answers say nothing passes no check"
@@ -59,13 +62,7 @@ STUB_FILE = "exercises/averages/01_running_mean.py"
 NOTEBOOK = "exercises/averages/01_running_mean.ipynb"
 
 Fault = Callable[[Path], object]
-Verify = Callable[..., list[Claim]]
-
-
-@pytest.fixture
-def verify(box: Box) -> Verify:
-    """All claims about the course in a folder. Pairs of faults, which take longest, are tried where it is asked."""
-    return lambda folder, pairs=0: list(claims_of(folder, box, pairs))
+FEW = "not silent and not empty and not form and not line"  # about the checks: where those stay, these claims hold
 
 
 @pytest.fixture(scope="module")
@@ -78,23 +75,6 @@ def released_tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tiny_copy(released_tiny: Path, tmp_path: Path) -> Path:
     """The folder of a copy of the tiny course, released by this engine, to write to."""
     return copy_course(released_tiny, tmp_path / "tiny")
-
-
-def claims_of(folder: Path, box: Box, pairs: int | None) -> Iterator[Claim]:
-    """The claims about attempts that give no answer, or say nothing, are about the checks: where those stay, they hold."""
-    course = load_course(folder)
-    exercise, catalogue = course.exercises[0], Catalogue(course)
-    yield from (sources := list(verify_sources(course, catalogue, [exercise])))
-    if not sources[0].kept:
-        return
-    yield from verify_released(course, catalogue)
-    yield from verify_mutants(course, catalogue, exercise, pairs)
-    yield from verify_attempts(course, box, exercise, 1)
-    if pairs is None or (folder / CHECKS).read_bytes() != (TINY / CHECKS).read_bytes():
-        yield verify_silent(course, box, exercise)
-        yield from verify_empty(course, catalogue, box, exercise)
-    if pairs is None:
-        yield from verify_lines(course, box, exercise)
 
 
 def release(folder: Path) -> None:
@@ -111,22 +91,28 @@ def with_another_row(folder: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b'\\"1110\\"', b'\\"1111\\"'))
 
 
-def broken(claims: list[Claim]) -> dict[str, list[str]]:
-    return {claim.says.split(" (")[0]: list(claim.failures) for claim in claims if not claim.kept}
+def broken(lines: list[Line]) -> dict[str, list[str]]:
+    return {line.says: line.failures for line in lines if line.kept is False}
 
 
 @pytest.mark.recorded
-def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, tiny_copy: Path) -> None:
-    claims = verify(tiny_copy, pairs=None)
-    assert broken(claims) == {}
-    assert {claim.says: (claim.held, claim.total) for claim in claims} == {
-        POINTS: (1, 1), WORDS: (7, 7), RELEASED: (3, 3), SHAPES: (1, 1), LEAK: (3, 3),
-        LINKS: (0, 0), PREDICTIONS: (0, 0), CAUGHT: (7, 7), NAMED: (7, 7), USED: (4, 4), VERDICTS: (28, 28),
-        PAIRS: (13, 13), "nothing is left to fill": (9, 9), STUB: (1, 1), WRONG: (1, 1), WRONG_AT_HOME: (1, 1),
-        CHECKED: (3, 3),
-        f"{SILENT} (11 ways)": (11, 11), f"{EMPTY} (16 ways)": (16, 16), f"{FORM} (2 ways)": (2, 2), LINE: (5, 5),
-        NO_LINE: (5, 5), **{f"{RIGHT} (3 attempts, 1 seeds, {dtype})": (3, 3) for dtype in ("float64", "float32")},
+def test_on_a_sound_course_every_claim_holds_with_its_figures(lines_of: LinesOf, tiny_copy: Path) -> None:
+    lines = lines_of(tiny_copy, pairs=None)
+    assert broken(lines) == {}
+    nothing = dict.fromkeys((LINKS, PREDICTIONS, NUMBERS, UNFINISHED, WEIGHTS), NOTHING)
+    assert {line.says: line.figures for line in lines if line.kept is None} == nothing
+    assert {line.says: line.total for line in lines if line.kept} == {
+        POINTS: 1, WORDS: 7, FILLED: 9, RELEASED: 3, SHAPES: 1, LEAK: 3, CAUGHT: 7, NAMED: 7, USED: 4,
+        VERDICTS: 28, PAIRS: 13, STUB: 1, WRONG: 1, WRONG_AT_HOME: 1, CHECKED: 3, RIGHT: 6, SILENT: 11, EMPTY: 16,
+        FORM: 2, LINE: 5, NO_LINE: 5,
     }  # fmt: skip
+
+
+@pytest.mark.recorded
+def test_the_files_of_the_real_course_keep_every_claim(lines_of: LinesOf) -> None:
+    lines = lines_of(REPOSITORY, "test_files")
+    assert len(lines) == 8
+    assert {line.says: line.lines for line in lines if not line.kept} == {}
 
 
 ALWAYS_PASSES = '''
@@ -197,7 +183,7 @@ TANGLED = """\
     pytest.param(edit(YAML, "points: 4", "points: 5"),
         {POINTS: ["running_mean: its checks give 4 points, course.yaml says 5"]}, id="a sum of points that is wrong"),
     pytest.param(add("grader/right/running_mean/lossy.py", "def running_mean(x):\n    return x\n"),
-        {RIGHT: ["lossy.py, seed 0: "], CHECKED: ["lossy.py: "],
+        {RIGHT: ["lossy.py, seed 0, float32: "], CHECKED: ["lossy.py: "],
         RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"]},
         id="a right attempt that loses points"),
     pytest.param(add("grader/wrong/running_mean/listed.py", "def running_mean(x):\n    return x.cumsum(0)\n"),
@@ -208,9 +194,9 @@ TANGLED = """\
         "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"),
         {RELEASED: [RECORDING], WRONG: ["fine.py passes"], WRONG_AT_HOME: ["fine.py passes"]}, id="a wrong attempt that is right"),
 ])  # fmt: skip
-def test_a_fault_breaks_its_claim_and_no_other(verify, tiny_copy, fault, claims):
+def test_a_fault_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claims):
     fault(tiny_copy)
-    assert_broken(verify(tiny_copy), claims)
+    assert_broken(lines_of(tiny_copy, FEW), claims)
 
 
 @pytest.mark.parametrize(("fault", "claims"), [
@@ -249,42 +235,42 @@ def test_a_fault_breaks_its_claim_and_no_other(verify, tiny_copy, fault, claims)
     pytest.param(both(add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
         {USED: ["anything is failed by no mutant"]}, id="a check that asks for anything"),
 ])  # fmt: skip
-def test_a_fault_that_is_released_breaks_its_claim_and_no_other(verify, tiny_copy, fault, claims, monkeypatch):
-    monkeypatch.setattr(bank_claims, "PAIR_SHARE", 0.8)  # there are few
+def test_a_fault_that_is_released_breaks_its_claim_and_no_other(lines_of, tiny_copy, fault, claims, monkeypatch):
+    monkeypatch.setattr(
+        test_bank.test_pairs, "pytestmark", [pytest.mark.claim("{id}", share=0.8).mark]
+    )  # there are few
     fault(tiny_copy)
     release(tiny_copy)
-    assert_broken(verify(tiny_copy, None if PAIRS in claims else 0), claims)
+    assert_broken(lines_of(tiny_copy, FEW, pairs=None if PAIRS in claims else 0), claims)
 
 
 TWO_CHANGES = '    ("counts_all", {"count": "all"}),\n    ("counts_all", {"count": "all", "empty": "accepted"}),\n'
 
 
-def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_rest(verify, tiny_copy):
+def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_rest(lines_of, tiny_copy):
     """Of the last number alone the count is right."""
     write(BANK, KNOBS.replace('    ("counts_all", {"count": "all"}),\n', TWO_CHANGES))(tiny_copy)
     release(tiny_copy)
-    pairs = next(claim for claim in verify(tiny_copy, None) if claim.says == PAIRS)
-    assert pairs.failures == ()
+    (pairs,) = lines_of(tiny_copy, "pairs", pairs=None)
+    assert (pairs.failures, pairs.kept) == ([], True)
 
 
-def test_claims_about_one_exercise_say_nothing_of_the_others(two_means: Path) -> None:
+def test_claims_about_one_exercise_say_nothing_of_the_others(lines_of: LinesOf, two_means: Path) -> None:
     """Nor of stray files, which may be an exercise that is not in course.yaml yet."""
     release(two_means)
-    course = load_course(two_means)
-    first, second = course.exercises
     add("exercises/averages/02_last_mean.py", "x = 1\n")(two_means)
     add("exercises/averages/03_mode.py", "x = 1\n")(two_means)
-    said = [broken(list(verify_released(course, Catalogue(course), which))) for which in ([first], [second], None)]
+    said = [broken(lines_of(two_means, "released", named=named)) for named in (["running_mean"], ["last_mean"], ())]
     assert [{claim: len(failures) for claim, failures in about.items()} for about in said] == [
         {}, {RELEASED: 1}, {RELEASED: 2}
     ]  # fmt: skip
 
 
-def assert_broken(found: list[Claim], expected: dict[str, list[str]]) -> None:
-    failures = broken(found)
+def assert_broken(lines: list[Line], expected: dict[str, list[str]]) -> None:
+    failures = broken(lines)
     assert failures.keys() == expected.keys(), failures
-    for claim in found:
-        assert claim.kept or claim.lines[-1].startswith("Next: ")
+    for line in lines:
+        assert line.kept is not False or line.lines[-1].startswith("Next: ")
     for says, parts in expected.items():
         for part in parts:
             assert any(part in failure for failure in failures[says]), failures[says]
@@ -314,10 +300,11 @@ def assert_broken(found: list[Claim], expected: dict[str, list[str]]) -> None:
                  id="a check without a sentence"),
     pytest.param(edit(SOLUTION, "    ### END SOLUTION\n", ""), CourseFault, ":23: ", id="a part left open"),
 ])  # fmt: skip
-def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(verify, tiny_copy, fault, error, says):
+def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(tiny_copy, fault, error, says):
     fault(tiny_copy)
+    course = load_course(tiny_copy)
     with pytest.raises(error) as raised:
-        [release(tiny_copy), verify(tiny_copy)]
+        [release(tiny_copy), verify_course(course, course.exercises, print, jobs=0)]
     assert says in str(raised.value)
     assert ". Next: " in str(raised.value)
 
@@ -340,23 +327,23 @@ def say_nothing_all(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.param(say_nothing_all, FORM, [f"an attempt that {way} fails shape, refuses_nothing"
         for way in ("scales its numbers", "gives one wrong number")], id="everybody is said to say nothing"),
 ])  # fmt: skip
-def test_a_claim_about_what_says_nothing_tells_what_it_earns(tiny, box, monkeypatch, break_it, broken_claim, failures):
+def test_a_claim_about_what_says_nothing_tells_what_it_earns(lines_of, monkeypatch, break_it, broken_claim, failures):
     break_it(monkeypatch)
-    claims = list(verify_empty(tiny, Catalogue(tiny), box, tiny.exercises[0]))
-    assert_broken(claims, {broken_claim: failures})
+    assert_broken(lines_of(TINY, "empty or form"), {broken_claim: failures})
 
 
 @pytest.fixture
-def bench(tiny: Course, box: Box, running_mean: Exercise) -> LineBench:
-    return LineBench(tiny, box, [running_mean])
+def bench(tiny: Course, box: Box, running_mean: Exercise) -> FaultBench:
+    return FaultBench(tiny, box, [running_mean])
 
 
 def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_claim_breaks(
-    tiny, box, running_mean, bench
+    lines_of, running_mean, bench, monkeypatch
 ):
     first, again = (list(islice(bench.faults(running_mean), 5)) for _ in range(2))
     assert first == again
-    found, wrong = verify_lines(tiny, box, running_mean, Bounds(edits=0))
+    monkeypatch.setattr(plugin, "FaultBench", partial(FaultBench, bounds=Bounds(edits=0)))
+    found, wrong = lines_of(TINY, "line")
     assert (found.kept, found.held, wrong.kept) == (False, 0, True)
     assert all(failure.endswith("nothing is told") for failure in found.failures)
 
@@ -367,37 +354,56 @@ def test_faults_of_lines_are_always_the_same_and_where_nothing_is_tried_the_clai
     pytest.param(0, "a → b", "wrong", id="an edit that does not mend it"),
 ])  # fmt: skip
 def test_a_line_that_is_told_is_tried_on_other_inputs(bench, running_mean, monkeypatch, line, edit, said):
-    fault = next(fault for fault in bench.faults(running_mean) if fault.undone)
+    fault = bench.undone(running_mean)[0]
     (found,) = bench.lines(running_mean, fault.text)
     told = ProvedLine(line=found.line + line, edit=found.edit if edit is None else edit)
     monkeypatch.setattr(bench, "lines", lambda *_: (told,))
     assert bench.told(running_mean, fault) == said
 
 
-def test_a_claim_is_kept_if_enough_of_its_cases_hold() -> None:
-    cases = [(10, 10, 1.0, True), (9, 10, 1.0, False), (9, 10, 0.9, True), (8, 10, 0.9, False), (0, 0, 1.0, True)]
-    assert [Claim("a", "b", held, total, share=share).kept for held, total, share, _ in cases] == [c[3] for c in cases]
+def line(held: int, total: int, share: float = 1.0) -> Line:
+    return Line("all", "says", "course release", share, total, [f"case {number}" for number in range(total - held)])
+
+
+@pytest.mark.parametrize(("held", "total", "share", "kept"), [
+    (10, 10, 1.0, True), (9, 10, 1.0, False), (9, 10, 0.9, True), (8, 10, 0.9, False), (0, 0, 1.0, None), (0, 0, 0.9, None),
+])  # fmt: skip
+def test_a_claim_is_kept_if_enough_of_its_cases_hold_and_is_neither_where_it_asked_nothing(held, total, share, kept):
+    assert line(held, total, share).kept is kept
+    assert (line(held, total, share).figures == NOTHING) is (kept is None)
 
 
 def test_a_claim_shows_its_threshold_where_not_all_hold_and_what_to_do_where_too_few_do() -> None:
-    assert Claim("a", "b", 10, 10, share=0.9).figures == "10 of 10"
-    most = Claim("a", "b", 9, 10, ("one",), 0.9, "course release")
-    assert (most.figures, most.lines) == ("9 of 10, at least 90% asked", [])
-    assert Claim("a", "b", 0, 6, ("one",)).figures == "0 of 6"
-    few = Claim("a", "b", 1, 13, tuple(f"case {n}" for n in range(12)), 0.9, "course release")
-    assert few.lines == [*(f"case {n}" for n in range(10)), "and 2 more", "Next: course release"]
+    assert line(10, 10, 0.9).figures == "10 of 10"
+    assert (line(9, 10, 0.9).figures, line(9, 10, 0.9).lines) == ("9 of 10, at least 90% asked", [])
+    assert line(0, 6).figures == "0 of 6"
+    assert line(1, 13).lines == [*(f"case {n}" for n in range(10)), "and 2 more", "Next: course release"]
+
+
+def test_where_there_is_no_box_that_ends_it_and_is_told(lines_of: LinesOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*given: object) -> None:
+        raise BoxUnavailable("no box here. Next: course doctor")
+
+    monkeypatch.setattr(plugin, "open_box", refuse)
+    with pytest.raises(CourseFault, match=r"^no box here\. Next: course doctor$"):
+        lines_of(TINY, "stub")
 
 
 @pytest.mark.journey
-def test_with_several_processes_the_claims_are_the_same_in_the_same_order(two_means: Path) -> None:
+def test_in_several_processes_the_claims_are_the_same(two_means: Path) -> None:
     release(two_means)
-    course = load_course(two_means)
-    alone, together = (list(verify_course(course, course.exercises, VerifyEffort(1, 2, jobs))) for jobs in (1, 2))
-    told = [[(claim.about, claim.says, claim.figures) for claim in claims] for claims in (alone, together)]
+    course, shown = load_course(two_means), list[Line]()
+    alone, together = (
+        verify_course(course, course.exercises, shown.append, seeds=1, pairs=2, jobs=jobs) for jobs in (1, 2)
+    )
+    told = [sorted((line.about, line.says, line.figures) for line in lines) for lines in (alone, together, shown)]
     assert told[0] == told[1]
-    assert together[-1].says == "the lines of small faults are found"
+    assert told[2] == sorted([*told[0], *told[0]]), "each is shown when it is done"
 
 
-@pytest.mark.parametrize(("held", "total", "kept"), [(9, 10, True), (7, 10, False), (18, 20, False), (38, 40, True)])
-def test_of_few_faults_one_may_be_missed(held: int, total: int, kept: bool) -> None:
-    assert all_lines([Claim("a", SAYS, held, total)]).kept is kept
+@pytest.mark.journey
+def test_a_process_that_is_lost_is_told(tiny_copy: Path) -> None:
+    add("grader/right/running_mean/ends.py", "import os\ndef running_mean(x):\n    os._exit(3)\n")(tiny_copy)
+    course = load_course(tiny_copy)
+    with pytest.raises(CourseFault, match=LOST):
+        verify_course(course, course.exercises, print, seeds=1, pairs=1, jobs=2)

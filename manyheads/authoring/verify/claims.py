@@ -1,106 +1,141 @@
-"""Test all claims about a course, in the order in which failures should be read."""
+"""Run pytest on the claims about a course, and say of each claim what became of its cases.
+
+A claim is a test function: its docstring says what is claimed, its mark `claim` what to do where it is broken, and its
+parameters are the cases. Processes of pytest-xdist run them (`plugin.py`). Here their reports become a line for each claim.
+"""
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
-from functools import partial
-from io import StringIO
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from ...box.level import open_box
-from ...box.names import Level
-from ...course import Course, Exercise, load_course
-from ...judge.process_ties import end_with_parent
-from ...judge.run_checks import Catalogue
-from ..release_exercises import ended_at_once
-from .attempt_claims import verify_attempts
-from .bank_claims import verify_mutants
-from .claim import Claim
-from .file_claims import POINTS, verify_released, verify_sources
-from .form_claims import verify_empty, verify_silent
-from .line_claims import all_lines, verify_lines
+import pytest
 
-__all__ = ["Claim", "VerifyEffort", "verify_course"]
+from ...course import Course, Exercise
+from ...diagnosis import load_bank
+from ...errors import CourseFault
+from ...judge.run_checks import Catalogue, points_fault
 
+HERE = Path(__file__).parent
+CLAIMS = ["test_files.py", "test_bank.py", "test_attempts.py", "test_answers.py"]  # in the order of their trial
+SHOWN = 10  # how many failures of a claim are listed
+NOTHING = "nothing to ask"
 LOST = "a process of course verify ended before it was done. Next: course verify"
+_OPTIONS = (
+    f"-c /dev/null --rootdir={HERE} --confcutdir={HERE} --import-mode=importlib --noconftest --assert=plain "
+    f"--disable-plugin-autoload -p xdist -p {__package__}.plugin -p no:terminal -p no:cacheprovider -p no:faulthandler "
+    "-p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:doctest "
+    "--dist=loadscope --no-loadscope-reorder --max-worker-restart=0"
+).split()
 
 
-@dataclass(frozen=True)
-class VerifyEffort:
-    """How many cases to try, and in how many processes.
+@dataclass
+class Line:
+    """What becomes of the cases of a claim.
 
-    pairs: of mutants, for each exercise; None: all.
+    about: the exercise, or what all exercises have. next: what to do where the claim is broken. share: of the cases, how many
+    must hold. failures: the cause of each that does not. reason: why nothing was asked, where nothing was.
     """
 
-    seeds: int = 5
-    pairs: int | None = 40
-    jobs: int = 1
+    about: str
+    says: str
+    next: str
+    share: float
+    total: int = 0
+    failures: list[str] = field(default_factory=list)
+    reason: str = NOTHING
+
+    @property
+    def held(self) -> int:
+        """How many cases hold."""
+        return self.total - len(self.failures)
+
+    @property
+    def kept(self) -> bool | None:
+        """Whether enough cases hold. None where nothing was asked: that is no promise kept, and none broken."""
+        return self.held >= self.share * self.total if self.total else None
+
+    @property
+    def figures(self) -> str:
+        """How many cases hold, and where not all do and not all must, how many must; why nothing was asked."""
+        counts = f"{self.held} of {self.total}" if self.total else self.reason
+        return counts if self.share == 1 or not self.failures else f"{counts}, at least {self.share:.0%} asked"
+
+    @property
+    def lines(self) -> list[str]:
+        """What is wrong, and what to do; empty unless the claim is broken."""
+        if self.kept is not False:
+            return []
+        more = len(self.failures) - SHOWN
+        return [*self.failures[:SHOWN], *([f"and {more} more"] if more > 0 else []), f"Next: {self.next}"]
 
 
-def verify_course(course: Course, exercises: Sequence[Exercise], effort: VerifyEffort) -> Iterator[Claim]:
-    """Yield each claim as soon as it and those before it are tested.
+Shown = Callable[[Line], object]
 
-    Where points do not add up, nothing is graded, so no other claim is tested. Raises what a broken course raises
-    (CourseError, GraderFault, …).
+
+def verify_course(
+    course: Course, exercises: Sequence[Exercise], shown: Shown, *, seeds: int = 3, pairs: int = 40, jobs: int = 1
+) -> list[Line]:
+    """Return what becomes of every claim about these exercises, and show each once it is tried. Raises CourseFault.
+
+    Where points do not add up, nothing is graded, so no other claim is tried.
+
+    seeds: how often a right or wrong attempt is graded. pairs: of mutants, for each exercise; 0: all.
     """
-    every, catalogue = len(exercises) == len(course.exercises), Catalogue(course)
-    for claim in verify_sources(course, catalogue, exercises):
-        yield claim
-        if claim.about == POINTS and not claim.kept:
-            return
-    yield from verify_released(course, catalogue, None if every else exercises)
-    # The longest first.
-    tasks: list[tuple[Task, str]] = [(task, e.id) for task in (_of_the_bank, _of_attempts) for e in exercises]
-    found = list[Claim]()
-    with _results(course.root, tasks, effort) as results:
-        for claims in results:
-            yield from claims
-            found += claims
-    if len(exercises) > 1:
-        yield all_lines(found)
-
-
-def _of_the_bank(course: Course, exercise: Exercise, effort: VerifyEffort) -> list[Claim]:
-    return list(verify_mutants(course, Catalogue(course), exercise, effort.pairs))
-
-
-def _of_attempts(course: Course, exercise: Exercise, effort: VerifyEffort) -> list[Claim]:
     catalogue = Catalogue(course)
-    with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
-        return [
-            *verify_attempts(course, box, exercise, effort.seeds),
-            verify_silent(course, box, exercise),
-            *verify_empty(course, catalogue, box, exercise),
-            *verify_lines(course, box, exercise),
-        ]
+    faults = [points_fault(exercise, catalogue.checks(exercise)) for exercise in exercises]
+    for exercise in exercises:
+        load_bank(exercise)  # who cannot be read is told before any process starts
+    claims = ["test_files.py::test_points"] if any(faults) else CLAIMS
+    given = [f"--course={course.root}", *(f"--exercise={exercise.id}" for exercise in exercises)]
+    given += [f"--seeds={seeds}", f"--pairs={pairs or None}", f"--numprocesses={jobs}"]
+    return run_claims([*given, *(str(HERE / claim) for claim in claims)], shown)
 
 
-Task = Callable[[Course, Exercise, VerifyEffort], list[Claim]]
+def run_claims(arguments: Sequence[str], shown: Shown) -> list[Line]:
+    """Return what becomes of the claims that these arguments of pytest name. Raises CourseFault."""
+    board = Board(shown)
+    status = pytest.main([*_OPTIONS, *arguments], plugins=[board])
+    if board.fault:
+        raise CourseFault(board.fault)
+    if status == pytest.ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt
+    return list(board.lines.values())
 
 
-@contextmanager
-def _results(root: Path, tasks: Sequence[tuple[Task, str]], effort: VerifyEffort) -> Iterator[Iterator[list[Claim]]]:
-    """Give the results of tasks for exercises in their order. They begin when the first is asked for.
+class Board:
+    """A plugin of the process that pytest's workers report to: it fills a line for each claim."""
 
-    Raises CourseFault where a process is lost.
-    """
-    if effort.jobs == 1:
-        yield (_do(root, effort, task) for task in tasks)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(effort.jobs, context, initializer=end_with_parent) as pool, ended_at_once(LOST):
+    def __init__(self, shown: Shown) -> None:
+        self._shown = shown
+        self.lines: dict[object, Line] = {}
+        self.fault = ""  # what keeps the course from being tried
 
-        def results() -> Iterator[list[Claim]]:
-            yield from pool.map(partial(_do, root, effort), tasks)
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note why cases could not be collected."""
+        if report.failed:
+            self.pytest_internalerror(report.longreprtext)
 
-        yield results()
+    def pytest_internalerror(self, excrepr: object) -> bool:
+        """Note a fault of pytest's, or of a plugin, which need not be printed then."""
+        self.fault = self.fault or str(excrepr).strip().splitlines()[-1]
+        return True
 
-
-def _do(root: Path, effort: VerifyEffort, task: tuple[Task, str]) -> list[Claim]:
-    course, (do, id_) = load_course(root), task
-    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # attempts may print, and warn
-        return do(course, next(exercise for exercise in course.exercises if exercise.id == id_), effort)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count a case. What keeps a course from being tried ends all, as does a process that has died."""
+        told: dict[str, Any] = dict(report.user_properties)
+        said = str(report.longrepr)
+        if "line" not in told or "fault" in told:
+            self.fault = said if "fault" in told else LOST
+            pytest.exit(self.fault)
+        line = self.lines.setdefault(tuple(told["line"]), Line(*told["line"]))
+        if report.skipped:
+            line.reason = said
+        elif report.failed or report.when == "call":
+            line.total += told.get("cases", 1)
+        if report.failed:
+            line.failures += said.splitlines() if "cases" in told else [said.partition("\n")[0]]
+        if report.when == "teardown" and told["is_last"]:
+            self._shown(line)

@@ -1,10 +1,11 @@
-"""The claim that the line of a fault is found: right attempts, each with one small edit, of which the line is known."""
+"""Small faults: right attempts, each with one edit, of which the line is known."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
@@ -16,12 +17,9 @@ from ...lines.code_parts import Edit
 from ...lines.find_lines import Bounds
 from ...result import ProvedLine
 from ...submission import AttemptSource
-from .claim import SECRET, Claim
 
+SECRET = b"verify"  # used in place of the course's secret, so that a claim gives the same result on every machine
 FAULTS = 5  # for each exercise
-SHARE, SHARE_OF_FEW, MANY = 0.95, 0.8, 20  # of many faults, and of fewer, where two may be mended on three lines
-MEND = "see docs/diagnosis.md, The line"
-SAYS = "the line of a small fault is found"
 PATIENT = Bounds(seconds=60.0)  # by the count alone, so that a slow machine finds as much as a fast one
 ANOTHER_SEED = 1
 _LOST = ("timeout", "crashed", "skipped", "missing")  # how no check of a fault may end
@@ -43,33 +41,20 @@ class Fault:
         """The text with the fault."""
         return self.edit.after
 
-
-def verify_lines(course: Course, box: Box, exercise: Exercise, bounds: Bounds = PATIENT) -> Iterator[Claim]:
-    """Yield the claims about an exercise."""
-    bench = LineBench(course, box, [exercise], bounds)
-    faults = list(islice((f for f in bench.faults(exercise) if f.undone), FAULTS))
-    told = [(fault, bench.told(exercise, fault)) for fault in faults]
-    missed = [f"{_label(fault)}: {say} is told" for fault, say in told if say not in ("there", "elsewhere")]
-    yield Claim.but_for(missed, exercise.id, SAYS, len(told), MEND, SHARE_OF_FEW)
-    wrong = [_label(fault) for fault, say in told if say == "wrong"]
-    yield Claim.but_for(wrong, exercise.id, "no line is told where nothing is wrong", len(told), MEND)
+    @property
+    def label(self) -> str:
+        """The place of the edit, and what it does."""
+        return f"{self.attempt}, line {self.edit.line} ({self.edit.kind}): {self.edit.described}"
 
 
-def all_lines(claims: Iterable[Claim]) -> Claim:
-    """Return the claim about the lines of all exercises together, of which these claims are a part."""
-    found = [claim for claim in claims if claim.says == SAYS]
-    held, total = sum(claim.held for claim in found), sum(claim.total for claim in found)
-    share = SHARE if total >= MANY else SHARE_OF_FEW
-    return Claim("lines", "the lines of small faults are found", held, total, share=share, next=MEND)
-
-
-class LineBench:
+class FaultBench:
     """Makes faults, and asks for their lines."""
 
     def __init__(self, course: Course, box: Box, exercises: Sequence[Exercise], bounds: Bounds = PATIENT) -> None:
         ids = tuple(e.id for e in exercises)
         self._judge = Judge(course, box, Settings(SECRET, exercises=ids, diagnoses=False, lines=False))
         self._searching = Judge(course, box, Settings(SECRET, exercises=ids, diagnoses=False, bounds=bounds))
+        self.told, self.undone = lru_cache(self._told), lru_cache(self._undone)  # which several claims ask
 
     def faults(self, exercise: Exercise) -> Iterator[Fault]:
         """Faults in an order that is always the same: every kind of edit as often as it can be, in attempts drawn at random."""
@@ -88,7 +73,11 @@ class LineBench:
                 yield Fault(name, edit, undone)
             tried.add(edit.after)
 
-    def told(self, exercise: Exercise, fault: Fault) -> Told:
+    def _undone(self, exercise: Exercise) -> list[Fault]:
+        """Return some faults that one edit undoes."""
+        return list(islice((fault for fault in self.faults(exercise) if fault.undone), FAULTS))
+
+    def _told(self, exercise: Exercise, fault: Fault) -> Told:
         """Return what is told of a fault: its line, another where an edit mends it as well, one that is wrong, or nothing."""
         lines = self.lines(exercise, fault.text)
         if not lines:
@@ -127,7 +116,3 @@ def _by_kind(edits: Sequence[Edit]) -> dict[str, list[Edit]]:
 
 def _source(exercise: Exercise, text: str) -> AttemptSource:
     return AttemptSource(f"{exercise.stem}.py", text)
-
-
-def _label(fault: Fault) -> str:
-    return f"{fault.attempt}, line {fault.edit.line} ({fault.edit.kind}): {fault.edit.described}"

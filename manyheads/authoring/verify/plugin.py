@@ -1,0 +1,218 @@
+"""What pytest needs in each process of `course verify`: the cases of claims, and what the cases of an exercise share."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+from ...box.level import Box, open_box
+from ...box.names import Level
+from ...course import Exercise, load_course
+from ...diagnosis import load_bank
+from ...diagnosis.recording_file import current
+from ...errors import CourseFault
+from ...judge.grade_submission import Judge, Settings
+from ...judge.run_checks import Catalogue
+from ...result import ExerciseResult
+from ...submission import AttemptSource
+from .claims import NOTHING
+from .faults import FAULTS, SECRET, FaultBench
+from .trials import Trials
+from .ways import EMPTY, WRONG, saying_attempts, silent_attempts
+
+NUMBERS = 3  # of each family
+MIDDLE = 0.4  # of the logarithms between a family's limits; at the limits one mistake turns into another, or into none
+SHORT = {"seconds_per_call": 0.2, "seconds_per_attempt": 1.0}  # for attempts of which some never end
+
+
+class Verified:
+    """The course that is verified, and what cases share. Of exercises, what the last one needed is kept."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.course = course = load_course(Path(config.getoption("--course")))
+        self.exercises = [e for e in course.exercises if e.id in config.getoption("--exercise")]
+        self.is_whole = len(self.exercises) == len(course.exercises)
+        self.seeds, self.pairs = config.getoption("--seeds"), config.getoption("--pairs")
+        self.opened = ExitStack()
+        self.judge = lru_cache(maxsize=4)(self._judge)
+        self.trials = lru_cache(maxsize=1)(lambda exercise: Trials(self.catalogue, exercise))
+        self.faults = lru_cache(maxsize=1)(lambda exercise: FaultBench(course, self.box, [exercise]))
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The checks and references."""
+        return Catalogue(self.course)
+
+    @cached_property
+    def box(self) -> Box:
+        """A box of the level that grades."""
+        limits = self.course.limits.for_worker()
+        return self.opened.enter_context(open_box(Level.NAMESPACES, limits, self.course.root))
+
+    def grade(self, exercise: Exercise, attempt: Path | str, seed: int = 0, **settings: Any) -> ExerciseResult:
+        """Grade a file or a text, without a search for the line. settings: of the judge, and is_short."""
+        text = attempt if isinstance(attempt, str) else attempt.read_text(encoding="utf-8")
+        source = AttemptSource(f"{exercise.stem}.py", text)
+        return self.judge(exercise, **settings).grade_attempt("verify", exercise, source, seed)
+
+    def _judge(self, exercise: Exercise, is_short: bool = False, **settings: Any) -> Judge:
+        limits = self.course.limits.model_copy(update=SHORT if is_short else {})
+        course = replace(self.course, file=self.course.file.model_copy(update={"limits": limits}))
+        return Judge(course, self.box, Settings(SECRET, exercises=(exercise.id,), lines=False, **settings))
+
+
+VERIFIED = pytest.StashKey[Verified]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what `verify_course` says."""
+    parser.addoption("--course")
+    parser.addoption("--exercise", action="append")
+    parser.addoption("--seeds", type=int)
+    parser.addoption("--pairs", type=lambda text: None if text == "None" else int(text))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Load the course."""
+    config.stash[VERIFIED] = Verified(config)
+
+
+def _pairs(verified: Verified, exercise: Exercise) -> Iterable[object]:
+    pairs = [
+        (a, b)
+        for a, b in itertools.combinations(load_bank(exercise).mutants, 2)
+        if a.id != b.id and not a.faults.keys() & b.faults.keys()
+    ]
+    return random.Random(exercise.id).sample(pairs, len(pairs))[: verified.pairs]
+
+
+def _numbers(verified: Verified, exercise: Exercise) -> Iterable[object]:
+    draw = random.Random(exercise.id)
+    for family in load_bank(exercise).families:
+        low, high = math.log(family.low), math.log(family.high)
+        margin = (high - low) * (1 - MIDDLE) / 2
+        for _ in range(NUMBERS):
+            yield family, family.knobs(math.exp(draw.uniform(low + margin, high - margin)))
+
+
+def _some(verified: Verified, exercise: Exercise, are_modules: bool) -> Iterable[object]:
+    mutants = [
+        m
+        for m in load_bank(exercise).mutants
+        if not are_modules or any(isinstance(value, type) for value in m.namespace.values())
+    ]
+    return random.Random(exercise.id).sample(mutants, len(mutants))[: verified.pairs]
+
+
+# The cases of an exercise, by the name of the parameter that stands for one.
+CASES: dict[str, Callable[[Verified, Exercise], Iterable[object]]] = {
+    "mutant": lambda _, exercise: load_bank(exercise).mutants,
+    "some_mutant": partial(_some, are_modules=False),
+    "module_mutant": partial(_some, are_modules=True),
+    "pair": _pairs,
+    "number": _numbers,
+    "right": lambda _, exercise: [exercise.solution, *exercise.right_attempts()],
+    "wrong": lambda _, exercise: exercise.wrong_attempts(),
+    "silent": lambda _, exercise: silent_attempts(exercise),
+    "empty": lambda _, exercise: saying_attempts(exercise, EMPTY),
+    "misshapen": lambda _, exercise: saying_attempts(exercise, WRONG),
+    "fault": lambda _, exercise: range(FAULTS),
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a claim its cases, each with its exercise."""
+    verified, names = metafunc.config.stash[VERIFIED], metafunc.fixturenames
+    if "seed" in names:
+        metafunc.parametrize("seed", range(verified.seeds))  # one by one: a judge remembers one seed's inputs
+    case = next((name for name in CASES if name in names), None)
+    rows = []
+    for exercise in verified.exercises:
+        cases = [(exercise, case) for case in CASES[case](verified, exercise)] if case else [(exercise,)]
+        rows += [pytest.param(*each, id=f"{exercise.id}-{n}") for n, each in enumerate(cases)]
+        if not cases:
+            rows.append(pytest.param(exercise, None, id=f"{exercise.id}-0", marks=pytest.mark.skip(reason=NOTHING)))
+    metafunc.parametrize(["exercise", case] if case else ["exercise"], rows)
+
+
+class _ByExercise(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives the cases of one exercise and one file to one process, and all cases of files to one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, exercise, _ = re.split(r"::\w+\[(?:\d+-)?(\w+)-", nodeid, maxsplit=1)
+        return file if file == "test_files.py" else f"{file} {exercise}"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Return what gives cases to processes."""
+    return _ByExercise(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
+    """Let every report hold its claim: what it is about, what it says, what is next, and the share of cases that must hold."""
+    lines = [_line_of(item) for item in items]
+    last = dict(zip(lines, items, strict=True))
+    for item, line in zip(items, lines, strict=True):
+        item.user_properties += [("line", line), ("is_last", last[line] is item)]
+
+
+def _line_of(item: pytest.Function) -> tuple[str, str, str, float]:
+    exercise: Exercise = item.callspec.params["exercise"]  # type: ignore[assignment]
+    claim, says = next(item.iter_markers("claim")), str(item.obj.__doc__).rstrip(".")
+    files = {name: getattr(exercise, name) for name in ("solution", "checks", "misconceptions")}
+    named = {name: path.relative_to(exercise.root) for name, path in files.items()}
+    next_, about = str(claim.args[0]).format(id=exercise.id, **named), claim.kwargs.get("about", exercise.id)
+    return about, says[:1].lower() + says[1:], next_, claim.kwargs.get("share", 1.0)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Let a report hold one sentence in place of a traceback, and whether it says what is wrong with the course."""
+    report: Any = yield
+    if call.excinfo is not None:
+        error = call.excinfo.value
+        is_told = isinstance(error, AssertionError | CourseFault | pytest.skip.Exception)
+        said = str(error).partition("\nassert ")[0]  # without what pytest adds, where it rewrites assertions
+        report.longrepr = said if is_told else f"{type(error).__name__}: {said}"
+        report.user_properties += [("fault", True)] if isinstance(error, CourseFault) else []
+    return report  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def verified(pytestconfig: pytest.Config) -> Iterator[Verified]:
+    """Return the course, and what cases share."""
+    with pytestconfig.stash[VERIFIED].opened:
+        yield pytestconfig.stash[VERIFIED]
+
+
+@pytest.fixture
+def trials(verified: Verified, exercise: Exercise) -> Trials:
+    """Return what is told of an exercise's mutants: nothing where their record is stale, as another claim says."""
+    if current(exercise) is None:
+        pytest.skip("its recording is stale")
+    return verified.trials(exercise)
+
+
+@pytest.fixture
+def of(record_property: Callable[[str, object], None]) -> Callable[[int], None]:
+    """Return what says how many cases a test has, where that is not one. Each line of its failure is one that does not hold."""
+
+    def say(cases: int) -> None:
+        if not cases:
+            pytest.skip(NOTHING)
+        record_property("cases", cases)
+
+    return say

@@ -1,0 +1,72 @@
+"""Claims about what attempts answer: non-answers earn nothing, wrong numbers keep points of form, and faults have their line."""
+
+from __future__ import annotations
+
+import pytest
+
+from ...checks.marks import Layer
+from ...course import Exercise
+from ...report.words import score_words
+from ...result import ExerciseResult
+from .claims import NOTHING
+from .plugin import Verified
+from .ways import Attempt
+
+claim = pytest.mark.claim
+LINES = "see docs/diagnosis.md, The line"
+HYGIENE_SHARE = 0.5  # of the checks of hygiene: some judge dropout by its values
+LINE_SHARE = 0.8  # of five faults: two may be mended on three lines
+
+
+@claim("let these checks ask every function for an answer")
+def test_silent(verified: Verified, exercise: Exercise, silent: Attempt) -> None:
+    """An attempt that gives no answer passes no check."""
+    _assert_nothing_earned(silent[0], verified.grade(exercise, silent[1], is_short=True, diagnoses=False))
+
+
+@claim("let these checks ask for an answer that another input changes")
+def test_empty(verified: Verified, exercise: Exercise, empty: Attempt) -> None:
+    """An attempt whose answers say nothing passes no check."""
+    _assert_nothing_earned(empty[0], verified.grade(exercise, empty[1], diagnoses=False))
+
+
+@claim("let these checks ask for no right numbers")
+def test_form(verified: Verified, exercise: Exercise, misshapen: Attempt) -> None:
+    """An attempt with wrong numbers keeps its points of form."""
+    way, text = misshapen
+    layers = {check.id: check.layer for check in verified.catalogue.checks(exercise)}
+    result = verified.grade(exercise, text, diagnoses=False)
+    failed = [check.id for check in result.checks if check.outcome != "passed"]
+    form = [id_ for id_ in failed if layers[id_] in (Layer.SHAPE, Layer.FINITE)]
+    hygiene = [id_ for id_, layer in layers.items() if layer == Layer.HYGIENE]
+    lost = [id_ for id_ in failed if id_ in hygiene]
+    keeps = not form and len(lost) <= HYGIENE_SHARE * len(hygiene)
+    assert keeps, f"an attempt that {way} fails {', '.join([*form, *lost])}"
+
+
+@claim(LINES, share=LINE_SHARE)
+def test_line(verified: Verified, exercise: Exercise, fault: int) -> None:
+    """The line of a small fault is found."""
+    label, said = _told_of(verified, exercise, fault)
+    assert said in ("there", "elsewhere"), f"{label}: {said} is told"
+
+
+@claim(LINES)
+def test_no_wrong_line(verified: Verified, exercise: Exercise, fault: int) -> None:
+    """No line is told where nothing is wrong."""
+    label, said = _told_of(verified, exercise, fault)
+    assert said != "wrong", label
+
+
+def _told_of(verified: Verified, exercise: Exercise, number: int) -> tuple[str, str]:
+    """Return what the fault with this number is, and what is told of it. An exercise with few edits may not have it."""
+    bench = verified.faults(exercise)
+    if number >= len(bench.undone(exercise)):
+        pytest.skip(NOTHING)
+    fault = bench.undone(exercise)[number]
+    return f"{exercise.id}: {fault.label}", bench.told(exercise, fault)
+
+
+def _assert_nothing_earned(way: str, result: ExerciseResult) -> None:
+    passed = ", ".join(check.id for check in result.checks if check.outcome == "passed")
+    assert not passed, f"an attempt that {way} earns {score_words(result.score)} with {passed}"

@@ -1,0 +1,111 @@
+"""Claims about the bank: every mutant and every pair is named, at any number, and beside unfinished functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ...diagnosis import Mutant
+from ...diagnosis.family import Family
+from .trials import Trials, with_other_weights
+
+claim = pytest.mark.claim
+PAIR_SHARE = 0.55  # of some thirty that are drawn: each mutant that is added draws others
+VERDICT_SHARE = 0.98  # recordings hold no random numbers, and not everything that a hidden check asks
+UNFINISHED_SHARE = 0.9
+
+
+@claim("let a check in {checks} ask for more, or take the mutant out")
+def test_caught(trials: Trials, mutant: Mutant) -> None:
+    """Every mutant fails a check."""
+    assert trials.failed(mutant), f"{_label(mutant)} passes every check"
+
+
+@claim("add one that fails it to {misconceptions}, or take the check out")
+def test_used(trials: Trials, of: Callable[[int], None]) -> None:
+    """Every check is failed by a mutant."""
+    of(len(trials.recording.hidden))
+    failed = {check for mutant in trials.bank.mutants for check in trials.failed(mutant)}
+    idle = [f"{id_} is failed by no mutant" for id_ in trials.recording.hidden if id_ not in failed]
+    assert not idle, "\n".join(idle)
+
+
+@claim("give both one id in {misconceptions}, or let a check tell them apart")
+def test_named(trials: Trials, mutant: Mutant) -> None:
+    """Every mutant that answers is named first."""
+    told = trials.alone(mutant)
+    if told.stops:
+        pytest.skip("none answers")
+    if told.is_first(mutant.id):
+        suspects = {*trials.suspects(mutant)}
+        assert {"", mutant.id} & suspects, f"{_label(mutant)} fails only checks that prove {suspects.pop()}"
+    else:
+        is_proven = not told.names and mutant.id in trials.suspects(mutant)
+        assert is_proven, f"{_label(mutant)} is named {told.names}"
+
+
+@claim("course release {id}", share=VERDICT_SHARE)
+def test_verdicts(trials: Trials, mutant: Mutant, of: Callable[[int], None]) -> None:
+    """Every visible check gives the hidden check's verdict."""
+    visible, failed = [c for c in trials.alone(mutant).checks if c.outcome != "skipped"], trials.failed(mutant)
+    of(len(visible))
+    wrong = [
+        f"{_label(mutant)}: {check.id} {'fails' if check.id in failed else 'passes'} when graded alone"
+        for check in visible
+        if (check.outcome == "passed") == (check.id in failed)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@claim("let a check tell these pairs from others", share=PAIR_SHARE)
+def test_pairs(trials: Trials, pair: tuple[Mutant, Mutant]) -> None:
+    """Both faults of a pair are named."""
+    first, second = pair
+    namespace = trials.bank.combine(first, second)
+    if namespace is None or any(m.faults == {**first.faults, **second.faults} for m in trials.bank.mutants):
+        pytest.skip("none meet")  # or they are a mutant of their own
+    told = trials.told(namespace)
+    if told.seen in [trials.alone(each).seen for each in pair]:
+        pytest.skip("none answers otherwise than each fault alone")
+    named = {name for d in told.named for name in (d.id, *d.alternatives)}
+    expected = [{first.id, second.id}, *trials.simpler(first, second, told)]
+    assert any(each <= named for each in expected), f"{_label(first)} and {_label(second)} are named {told.names}"
+
+
+@claim("let a check tell these numbers from others, or narrow the family's limits")
+def test_numbers(trials: Trials, number: tuple[Family, dict[str, object]]) -> None:
+    """A mistake with a number is named at numbers that are not listed."""
+    family, knobs = number
+    told = trials.told(family.make(**knobs))
+    assert told.is_first(family.id), f"{family.id} ({knobs}) is named {told.names}"
+
+
+@claim("let a check that asks one function alone tell these from others", share=UNFINISHED_SHARE)
+def test_unfinished(trials: Trials, some_mutant: Mutant, of: Callable[[int], None]) -> None:
+    """A mistake keeps its name while later functions are stubs."""
+    cases, lost = 0, []
+    for first, stubs, right in trials.unfinished:
+        told = trials.told({**some_mutant.namespace, **stubs})
+        if told.seen == right.seen:
+            continue  # its fault is in a function that is a stub here
+        cases += 1
+        if not told.is_first(some_mutant.id):
+            lost.append(f"{_label(some_mutant)} before {first}: {told.names}")
+    of(cases)
+    assert not lost, "\n".join(lost)
+
+
+@claim("let no check compare weights that nobody gave, then course verify {id}")
+def test_weights(trials: Trials, module_mutant: Mutant) -> None:
+    """Every mutant has the same names if its layers begin with other weights."""
+    first = trials.alone(module_mutant).names
+    with with_other_weights():
+        then = trials.told(module_mutant.namespace).names
+    if then != first:  # what it keeps from call to call may be why
+        again = trials.told(module_mutant.namespace).names
+        assert then == again, f"{module_mutant.id} is named {first}, then {then}"
+
+
+def _label(mutant: Mutant) -> str:
+    return f"{mutant.id} ({', '.join(f'{k}={v!r}' for k, v in mutant.faults.items())})"

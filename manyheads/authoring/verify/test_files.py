@@ -1,0 +1,165 @@
+"""Claims about files and lessons: exercises/ is what the sources yield, nothing hidden is in it, and lessons link to what exists."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from os.path import normpath
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from ...checks.local import namespace_of_source
+from ...course import Exercise
+from ...diagnosis import load_bank
+from ...diagnosis.recording_file import read
+from ...judge.run_checks import points_fault
+from ...student.choose_example import examples
+from ..class_repository import linked_pages
+from ..leaks import leaks
+from ..release_exercises import is_current, recorded_files, stray_files, texts_of
+from ..skeletons import FILL
+from ..stub import stub_of
+from ..stub_notebook import PREDICT, NotebookNode, jupytext
+from .plugin import Verified
+
+claim = pytest.mark.claim
+Of = Callable[[int], None]
+MEND_POINTS = "mend the file of checks (a check's name begins with test_), or `points` in course.yaml"
+
+
+@claim(f"{MEND_POINTS}. No other claim was tried", about="points")
+def test_points(verified: Verified, exercise: Exercise) -> None:
+    """The checks' points sum to course.yaml's."""
+    fault = points_fault(exercise, verified.catalogue.checks(exercise))
+    assert not fault, fault
+
+
+@claim("write them, then course release", about="words")
+def test_words(exercise: Exercise, of: Of) -> None:
+    """Every misconception has its words."""
+    bank = load_bank(exercise)
+    ids = dict.fromkeys(mutant.id for mutant in bank.mutants)
+    of(len(ids))
+    texts = {id_: bank.texts.get(id_) for id_ in ids}
+    whole = {id_ for id_, text in texts.items() if text and text.title and text.explanation and all(text.hints)}
+    wrong = [f"{exercise.id}: {id_} has no title, explanation and three hints in texts.yaml" for id_ in ids]
+    assert whole == ids.keys(), "\n".join(said for said, id_ in zip(wrong, ids, strict=True) if id_ not in whole)
+
+
+@claim("write what each asks for, in its place", about="fill")
+def test_filled(verified: Verified, exercise: Exercise, of: Of) -> None:
+    """Nothing is left to fill."""
+    paths = [*exercise.recorded_from(), exercise.root / "course.yaml", verified.course.texts]
+    there = [path for path in dict.fromkeys(paths) if path.exists()]
+    of(len(there))
+    assert not (left := [said for path in there if (said := _unfilled(path, exercise.root))]), "\n".join(left)
+
+
+def _unfilled(path: Path, root: Path) -> str:
+    lines = list(enumerate(path.read_text(encoding="utf-8").splitlines(), 1))
+    left = [
+        f"{path.relative_to(root)}:{n} says: {line[line.index(FILL) :].strip()}" for n, line in lines if FILL in line
+    ]
+    return left[0] + (f" (and on {len(left) - 1} more lines)" if left[1:] else "") if left else ""
+
+
+MEND_LESSON = "mend the lesson, then course release"
+
+
+@claim(MEND_LESSON, about="lessons")
+def test_links(verified: Verified, exercise: Exercise, of: Of) -> None:
+    """What a lesson links to is released, and figures have words."""
+    every = (path for other in verified.course.exercises for path in (other.script, other.notebook, *other.figures))
+    released = {*every, *linked_pages(verified.course)}
+    links, folder, broken = list(_links(exercise)), exercise.notebook.parent, []
+    for token, target in links:
+        if Path(normpath(folder / target)) not in released:
+            broken.append(f"{exercise.stem}: {target} is not released")
+        elif token.type == "image" and not token.content.strip():
+            broken.append(f"{exercise.stem}: {target} has no words for who cannot see it")
+    unseen = [path for path in exercise.figures if path not in {folder / target for _, target in links}]
+    of(len(links) + len(unseen))
+    broken += [f"{path.relative_to(exercise.root)} is named in no lesson" for path in unseen]
+    assert not broken, "\n".join(broken)
+
+
+def _links(exercise: Exercise) -> Iterator[tuple[Token, str]]:
+    """Yield the files beside a lesson that its Markdown names."""
+    for cell in (cell for cell in _cells(exercise) if cell.cell_type == "markdown"):
+        for inline in MarkdownIt("commonmark").enable("table").parse(cell.source):
+            for token in inline.children or ():
+                target = token.attrGet("src" if token.type == "image" else "href")
+                if isinstance(target, str) and ":" not in target and not target.startswith("#"):
+                    yield token, target
+
+
+def _cells(exercise: Exercise) -> list[NotebookNode]:
+    return list(jupytext.reads(stub_of(exercise), fmt="py:percent").cells)
+
+
+@claim("catch NotImplementedError in that cell, and print one line in any case", about="lessons")
+def test_predictions(exercise: Exercise, of: Of) -> None:
+    """A prediction waits for its function, and then is answered."""
+    asked = [str(cell.source) for cell in _cells(exercise) if PREDICT in cell.metadata.get("tags", [])]
+    of(len(asked))
+    wrong = [f"{exercise.stem}: {said}" for cell in asked if (said := _unanswered(exercise, cell))]
+    assert not wrong, "\n".join(wrong)
+
+
+def _unanswered(exercise: Exercise, cell: str) -> str:
+    """Return what goes wrong when a prediction is run with the stub, or with the solution; empty if nothing does."""
+    first = cell.strip().splitlines()[0] if cell.strip() else ""
+    for whose, source in (("stub", stub_of(exercise)), ("solution", exercise.solution.read_text(encoding="utf-8"))):
+        namespace = dict(namespace_of_source(source, exercise.solution)) | {"__name__": "__main__"}
+        printed = io.StringIO()
+        try:
+            with redirect_stdout(printed):
+                exec(compile(cell, str(exercise.solution), "exec", dont_inherit=True), namespace)
+        except Exception as error:
+            return f"with the {whose}, {first!r} raises {type(error).__name__}: {error}"
+        if not printed.getvalue().strip():
+            return f"with the {whose}, {first!r} prints nothing"
+    return ""
+
+
+@claim("course release", about="release")
+def test_released(verified: Verified, exercise: Exercise, of: Of) -> None:
+    """Exercises/ is exactly what solutions/ yields."""
+    texts = texts_of(verified.catalogue, exercise)
+    of(len(texts) + len(recorded_files(exercise)))
+    wrong = [path for path, text in texts.items() if not path.exists() or path.read_bytes() != text]
+    wrong += [] if is_current(exercise) else [exercise.fingerprints]
+    stale = [f"{path.relative_to(exercise.root)} is not what solutions/ yields" for path in wrong]
+    if (
+        exercise is verified.course.exercises[-1] and verified.is_whole
+    ):  # else a stray may be of an exercise that is not asked
+        files = [(e.script, e.notebook, *e.figures, *recorded_files(e)) for e in verified.exercises]
+        strays = stray_files(verified.course, [path for each in files for path in each])
+        stale += [f"{path.relative_to(exercise.root)} has no source" for path in strays]
+    assert not stale, "\n".join(stale)
+
+
+@claim("mend them in course.yaml", about="shapes")
+def test_shapes(exercise: Exercise, of: Of) -> None:
+    """The shapes of course.yaml fit the recorded calls."""
+    if not is_current(exercise):
+        pytest.skip("its recording is stale")
+    of(len(exercise.shapes))
+    shown = {example.target for example in examples(exercise, read(exercise.fingerprints))}
+    unknown = [name for name in exercise.shapes if name not in shown]
+    assert not unknown, "\n".join(f"{exercise.id}: the shapes of {name} fit no recorded call" for name in unknown)
+
+
+@claim("take that line out of its source, then course release", about="release")
+def test_no_leak(verified: Verified, exercise: Exercise, of: Of) -> None:
+    """No line of a solution is released."""
+    files = dict(texts_of(verified.catalogue, exercise))
+    if is_current(exercise):
+        files |= {path: path.read_bytes() for path in recorded_files(exercise)}
+    of(len(files))
+    hidden = leaks(verified.course, {str(path.relative_to(exercise.root)): each for path, each in files.items()})
+    assert not hidden, "\n".join(hidden)

@@ -1,0 +1,111 @@
+"""What is told of trusted code that is wrong: mutants, pairs of them, and what is made of one for the trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import cached_property
+from io import StringIO
+from itertools import compress
+from unittest import mock
+
+import torch
+from torch import nn
+
+from ...checks.local import LocalRecordingRunner
+from ...checks.transcript import Exchange, target_of
+from ...course import Exercise
+from ...diagnosis import Mutant, load_bank
+from ...diagnosis.family import Namespace
+from ...diagnosis.recording_file import read
+from ...judge.function_results import Functions
+from ...judge.public_checks import answer_public_calls
+from ...judge.run_checks import Catalogue
+from ..record_calls import PUBLIC
+
+
+class Told:
+    """What is told of a wrong attempt, by its answers to the public calls."""
+
+    def __init__(self, told: Functions, transcript: Sequence[Exchange] = ()) -> None:
+        self.checks, self.named = told.checks, told.diagnosis.named
+        self.names = [diagnosed.id for diagnosed in self.named]
+        # What two attempts share that answer alike.
+        self.seen = told.diagnosis.answers, sorted((check.id, check.outcome) for check in told.checks)
+        wrong = {function.name for function in told.functions if function.state != "right"}
+        raised = [exchange.reply.raised for exchange in transcript if target_of(exchange.call) in wrong]
+        self.stops = bool(raised) and None not in raised  # its exception says where, and need not say why
+
+    def is_first(self, id_: str) -> bool:
+        """Return whether the misconception is named first, or may stand in place of the first."""
+        return any(id_ in (each.id, *each.alternatives) for each in self.named[:1])
+
+
+class Trials:
+    """Puts an exercise's public calls to trusted code, and single hidden checks. Each mutant is asked once."""
+
+    def __init__(self, catalogue: Catalogue, exercise: Exercise) -> None:
+        self.exercise, self.bank, self.recording = exercise, load_bank(exercise), read(exercise.fingerprints)
+        self._catalogue, self._reference = catalogue, catalogue.remembering(exercise)
+        self._text = exercise.misconceptions.read_text(encoding="utf-8")  # in which the mutants' numbers stand
+        rows = zip(self.recording.kills, self.recording.mutants, strict=True)
+        self._rows = dict(zip(map(id, self.bank.mutants), rows, strict=True))
+        self._alone: dict[object, Told] = {}
+
+    def failed(self, mutant: Mutant) -> list[str]:
+        """Return the hidden checks that a mutant fails, by the record."""
+        return [*compress(self.recording.hidden, map(int, self._rows[id(mutant)][0]))]
+
+    def alone(self, mutant: Mutant) -> Told:
+        """Return what is told of a mutant. Of those that answer alike by the record, the first is asked."""
+        key = (mutant.id, self._rows[id(mutant)][1].answers)
+        if key not in self._alone:
+            self._alone[key] = self.told(mutant.namespace)
+        return self._alone[key]
+
+    def told(self, namespace: Namespace) -> Told:
+        """Return what is told of a wrong attempt. Hidden checks add names to these, and take none away."""
+        attempt = LocalRecordingRunner(namespace)
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            told = answer_public_calls(self.recording, attempt, self._text, self.exercise, self.bank)
+        return Told(told, attempt.transcript)
+
+    def suspects(self, mutant: Mutant) -> Iterator[str]:
+        """Yield the misconception that each check which a mutant fails proves by itself; "" where it proves none."""
+        for check in self.failed(mutant):
+            attempt, id_ = LocalRecordingRunner(mutant.namespace), self.exercise.id
+            yield self._catalogue.run(self.exercise, attempt, self._reference, PUBLIC, id_, only=[check])[0].suspect
+
+    def simpler(self, first: Mutant, second: Mutant, told: Told) -> Iterator[set[str]]:
+        """Yield the names of pairs with fewer changes that behave so: beside the other fault a change may do nothing."""
+        for one, other in ((first, second), (second, first)):
+            for fewer in (mutant for mutant in self.bank.mutants if mutant.faults.items() < one.faults.items()):
+                namespace = self.bank.combine(fewer, other)
+                if namespace is not None and self.told(namespace).seen == told.seen:
+                    yield {fewer.id, other.id}
+
+    @cached_property
+    def unfinished(self) -> Sequence[tuple[str, Namespace, Told]]:
+        """Of each function but the first: its name, its and later ones' stubs, and what is told of the reference with them."""
+        reference = self._catalogue.reference(self.exercise).namespace
+        asked = {target_of(call) for call in self.recording.calls}
+        names = [name for name in reference if name in asked]
+        stubs = [dict.fromkeys(names[cut:], _stub) for cut in range(1, len(names))]
+        return [(next(iter(each)), each, self.told({**reference, **each})) for each in stubs]
+
+
+def _stub(*arguments: object, **named: object) -> None:
+    raise NotImplementedError
+
+
+@contextmanager
+def with_other_weights() -> Iterator[None]:
+    """Let every linear layer begin with other weights, as where layers are made in another order."""
+    begin = nn.Linear.reset_parameters
+
+    def begin_otherwise(layer: nn.Linear) -> None:
+        torch.rand(1)
+        begin(layer)
+
+    with mock.patch.object(nn.Linear, "reset_parameters", begin_otherwise):
+        yield
