@@ -36,18 +36,16 @@ def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
 
 def hidden_lines(course: Course) -> Lines:
     """Return the lines of solutions that reveal something, without those that a stub has, too."""
-    sources = {
-        str(e.solution.relative_to(course.root)): e.solution.read_text(encoding="utf-8") for e in course.exercises
-    }
-    stubs = "".join(_normalised(strip(text, path)) for path, text in sources.items())
-    written = (
-        (_normalised(line.split("#")[0]), line, path) for path in sources for line in solution_parts(sources[path])
-    )
-    return {
-        form: (line, path)
-        for form, line, path in written
-        if len(form.replace(" ", "")) >= SHORTEST and not form[1:].startswith(_NOTHING) and form not in stubs
-    }
+    paths = {str(e.solution.relative_to(course.root)): e.solution for e in course.exercises}
+    sources = {name: path.read_text(encoding="utf-8") for name, path in paths.items()}
+    stubs = "".join(_normalised(strip(text, name)) for name, text in sources.items())
+    written = ((line, name) for name, text in sources.items() for line in solution_parts(text))
+    forms = {_normalised(line.split("#")[0]): (line, name) for line, name in written}
+    return {form: each for form, each in forms.items() if _is_hidden(form) and form not in stubs}
+
+
+def _is_hidden(form: str) -> bool:
+    return len(form.replace(" ", "")) >= SHORTEST and not form[1:].startswith(_NOTHING)
 
 
 def _normalised(text: str) -> str:

@@ -13,7 +13,6 @@ from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
 from ..checks.implementation import LocalRunner
 from ..checks.local import LocalRecordingRunner, as_an_attempts
-from ..checks.outcome import CheckOutcome
 from ..checks.transcript import Exchange
 from ..course import Exercise
 from ..diagnosis.family import Namespace
@@ -31,11 +30,6 @@ from ..judge.run_checks import Catalogue
 from .asked_aspects import Broken
 from .record_calls import PUBLIC, RecordedCalls, is_same_reply
 from .recorded_call import RecordedCall
-
-
-def bits(outcomes: Sequence[CheckOutcome]) -> str:
-    """Return a 1 for each check that failed, a 2 where it passed and a condition did not, else a 0."""
-    return "".join("0" if each.outcome == "passed" else "12"[each.unmet] for each in outcomes)
 
 
 @dataclass(frozen=True)
@@ -72,13 +66,14 @@ class Hearing:
         self._held = recorded.calls
 
     def of(self, namespace: Namespace, answers: Sequence[Asked]) -> str:
-        """Return the bits of all hidden checks."""
+        """Return for each hidden check 1 where it failed, 2 where it passed and a condition did not, else 0."""
         memory = self._reference.memory
         memory.begin_attempt()  # before calls are held, for it may forget them
         self._held = tuple(map(memory.hold, self._held))
         witness = _Witness(namespace, memory, {id(c): a.whole for c, a in zip(self._held, answers, strict=True)})
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
-            return bits(self._catalogue.run(self._exercise, witness, self._reference, PUBLIC, self._exercise.id))
+            ends = self._catalogue.run(self._exercise, witness, self._reference, PUBLIC, self._exercise.id)
+        return "".join("0" if each.outcome == "passed" else "12"[each.unmet] for each in ends)
 
 
 def answers_of(recorded: RecordedCalls, namespace: Namespace) -> list[Asked]:

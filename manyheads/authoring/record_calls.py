@@ -6,14 +6,14 @@ What chance or rounding decides is not recorded: every machine would record anot
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
 import torch
 from torch import Tensor
 
-from ..box.worker.answers import Output, Reply
+from ..box.worker.answers import Reply
 from ..box.worker.messages import Build, Call, Entries, StandIn
 from ..checks.cast import rounded
 from ..checks.draw import Drawn
@@ -70,8 +70,14 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     asked_by, calls = tuple(check for check, _ in asked), tuple(call for _, call in asked)
     every = tuple(map(RecordedCall, calls))
     replies = tuple(each.answer(reference) for each in every)
-    expected = tuple(map(_expected, calls, replies))
-    own = {o.id: [i for i, check in enumerate(asked_by) if check == o.id] for o in outcomes}
+    outputs = [len(call.steps) * call.form.count for call in calls]  # of the first run
+    expected = tuple(tuple(o.tensor for o in reply.outputs[:n]) for reply, n in zip(replies, outputs, strict=True))
+    first, copies = list(map(first_of, expected)), {i for i, call in enumerate(calls) if is_of_copies(call)}
+    groups = dict[str, Groups]()
+    for outcome in outcomes:
+        own = [i for i, check in enumerate(asked_by) if check == outcome.id]
+        edits = {(a, b) for a, b in combinations(own, 2) if is_an_edit(calls[a], calls[b])}
+        groups[outcome.id] = groups_of(own, first, copies.intersection(own), edits)
     return RecordedCalls(
         outcomes=tuple(outcomes),
         asked_by=asked_by,
@@ -79,19 +85,9 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
         replies=replies,
         right=tuple(map(fingerprint_of, replies)),
         expected=expected,
-        groups={check: _groups(places, calls, expected) for check, places in own.items()},
+        groups=groups,
         drawn=tuple(sorted(drawn)),
     )
-
-
-def _expected(call: Call, reply: Reply) -> Expected:
-    """Return every output of the first run; of a call with one output in a run, that one."""
-    return tuple(output.tensor for output in reply.outputs[: len(call.steps) * call.form.count])
-
-
-def _groups(own: Sequence[int], calls: Sequence[Call], expected: Sequence[Expected]) -> Groups:
-    edits = {(a, b) for a, b in combinations(own, 2) if is_an_edit(calls[a], calls[b])}
-    return groups_of(own, list(map(first_of, expected)), {i for i in own if is_of_copies(calls[i])}, edits)
 
 
 def is_an_edit(first: Call, second: Call) -> bool:
@@ -159,19 +155,17 @@ def is_same_reply(a: Reply, b: Reply) -> bool:
 
     False proves nothing: NaN equals nothing.
     """
-    return (
-        a.raised is None
-        and b.raised is None
-        and len(a.outputs) == len(b.outputs)
-        and all(map(_is_same_output, a.outputs, b.outputs))
-        and a.gradients.keys() == b.gradients.keys()
-        and all(_is_same_tensor(each, b.gradients[name]) for name, each in a.gradients.items())
-        and all(of(a) == of(b) for of in PLAIN.values())
-    )
+    if a.raised is not None or b.raised is not None:
+        return False
+    (form, tensors), (other_form, others) = _parts_of(a), _parts_of(b)
+    return form == other_form and all(map(_is_same_tensor, tensors, others))
 
 
-def _is_same_output(a: Output, b: Output) -> bool:
-    return (a.kind, a.dtype, a.shape) == (b.kind, b.dtype, b.shape) and _is_same_tensor(a.tensor, b.tensor)
+def _parts_of(reply: Reply) -> tuple[object, list[Tensor | None]]:
+    """Return what of a reply is no number, and its tensors."""
+    names = sorted(reply.gradients)
+    form = [(out.kind, out.dtype, out.shape) for out in reply.outputs], names, [of(reply) for of in PLAIN.values()]
+    return form, [*(out.tensor for out in reply.outputs), *(reply.gradients[name] for name in names)]
 
 
 def _is_same_tensor(a: Tensor | None, b: Tensor | None) -> bool:

@@ -36,7 +36,8 @@ def _curve(family: Family, recorded: RecordedCalls) -> Curve:
     known = {i: [row[i] for row in coarse] for i in every if _can_be_recorded(recorded, i)}
     calls = _chosen(recorded, known)
     columns = [[_answer(each, recorded, i) for each in mutants] for i in calls]
-    forms = [_commonest([form_of(each) for each in column]) for column in columns]
+    every_form = [[form_of(each) for each in column] for column in columns]
+    forms = [max(column, key=column.count) for column in every_form]  # the commonest
     answers = [_numbers(column, form) for column, form in zip(columns, forms, strict=True)]
     return Curve(family.id, family.step, tuple(calls), tuple(forms), tuple(answers), speaks)
 
@@ -77,10 +78,6 @@ def _told_apart(replies: Sequence[ReplyFingerprint]) -> int:
 def _sizes(recorded: RecordedCalls, index: int) -> set[tuple[str, int]]:
     call = recorded.every[index].call
     return {(target_of(call), size) for size in sizes_of(call)}
-
-
-def _commonest(forms: Sequence[Form]) -> Form:
-    return max(forms, key=forms.count)
 
 
 def _numbers(replies: Sequence[ReplyFingerprint], form: Form) -> Tensor:

@@ -12,7 +12,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -151,26 +151,16 @@ def _record_all(
         yield from ((exercise, record(catalogue, exercise)) for exercise in exercises)
         return
     longest_first = sorted(exercises, key=lambda exercise: -len(load_bank(exercise).mutants))
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, initializer=_start) as pool, ended_at_once(LOST):
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_start) as pool:
         at_work = {pool.submit(_record_there, course.root, exercise.id): exercise for exercise in longest_first}
-        for future in as_completed(at_work):
-            yield at_work[future], future.result()
-
-
-@contextmanager
-def ended_at_once(lost: str) -> Iterator[None]:
-    """Kill this process's children at the end: after an exception they are at work, and else they have nothing to save.
-
-    Raises CourseFault with the sentence `lost` where one ended by itself.
-    """
-    try:
-        yield
-    except BrokenProcessPool:
-        raise CourseFault(lost) from None
-    finally:
-        for child in multiprocessing.active_children():
-            child.kill()
+        try:
+            for future in as_completed(at_work):
+                yield at_work[future], future.result()
+        except BrokenProcessPool:
+            raise CourseFault(LOST) from None
+        finally:  # after an exception they are at work, and else they have nothing to save
+            for child in multiprocessing.active_children():
+                child.kill()
 
 
 def _start() -> None:
@@ -180,16 +170,12 @@ def _start() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; only the caller should react
 
 
-@cache
-def _course(root: Path) -> tuple[Course, Catalogue]:
-    """Return what this process works on. What prevents it is raised by the first exercise, whose caller can handle it."""
-    course = load_course(root)
-    return course, Catalogue(course)
+_catalogue = cache(Catalogue)  # what prevents it is raised by the first exercise, whose caller can handle it
 
 
 def _record_there(root: Path, id_: str) -> Files:
-    course, catalogue = _course(root)
-    return record(catalogue, next(exercise for exercise in course.exercises if exercise.id == id_))
+    course = load_course(root)
+    return record(_catalogue(course), next(exercise for exercise in course.exercises if exercise.id == id_))
 
 
 def write_changed(path: Path, content: bytes) -> bool:
