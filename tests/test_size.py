@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3347,
+    "authoring": 3328,
     "box": 5194,
     "checks": 1402,
     "cli": 2004,
@@ -22,7 +22,7 @@ LIMITS = {
     "student": 2897,
     "submission": 2781,
     "the engine's top": 392,
-    "tests": 30038,
+    "tests": 30025,
     "bench": 1438,
 }
 

@@ -31,8 +31,8 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
     exercises: the paths of the files that `write_release` returned.
     """
     if not OWNER.fullmatch(owner):
-        following = "course release --out DIR --owner @ada, or @school/team"
-        raise CourseError(f"{owner!r} is not a login or team. Next: {following}")
+        said = f"{owner!r} is not a login or team"
+        raise CourseError(f"{said}. Next: course release --out DIR --owner @ada, or @school/team")
     files = {str(path.relative_to(course.root)): path.read_bytes() for path in exercises}
     files |= {str(path.relative_to(course.root)): path.read_bytes() for path in linked_pages(course)}
     files["course.yaml"] = (course.root / "course.yaml").read_bytes()

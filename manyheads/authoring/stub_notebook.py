@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -94,83 +94,54 @@ def stub_notebook(stub: str, exercise: str, groups: Sequence[Group]) -> str:
     notebook = jupytext.reads(stub, fmt="py:percent")
     for index, cell in enumerate(notebook.cells):
         tags = cell.metadata.get("tags", [])
-        cell.metadata = NotebookNode(_metadata(f"{exercise}-{index}", tags))
-        cell["id"] = f"{exercise.replace('_', '-')}-{index}"
-    notebook.cells.insert(0, _first_cell(exercise))
-    notebook.cells += [_visible_cell(exercise), *(_graded_cell(exercise, group) for group in groups)]
-    for cell in notebook.cells:
-        _seal(cell)
+        solution = "solution" in tags
+        _finish(cell, exercise, str(index), solution=solution, locked=not solution and bool(LOCKED.intersection(tags)))
+    # It loads the magics, and tells them which exercise this notebook is.
+    first = _finish(new_code_cell(_FIRST.replace("EXERCISE", exercise)), exercise, MAGICS, locked=True)
+    # Without points, because `nbgrader validate` runs autograded cells only. Where the engine is missing it says so on
+    # stderr: `nbgrader validate` takes that as a failure, where a printed line would be a success.
+    visible = new_code_cell(_VISIBLE.replace("EXERCISE", exercise))
+    _finish(visible, exercise, "visible", locked=True, points=0, about={"visible": True})
+    graded = [_graded_cell(exercise, group) for group in groups]
+    notebook.cells = [first, *notebook.cells, visible, *graded]
     notebook.metadata = NotebookNode(kernelspec=KERNEL)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return str(nbformat.writes(notebook)) + "\n"
 
 
-def _metadata(grade_id: str, tags: Sequence[str]) -> dict[str, object]:
-    """Return nbgrader's metadata, schema 3.
-
-    Students write in solution cells; checks and predictions' answers are read-only.
-    """
-    if "solution" in tags:
-        return {"nbgrader": _nbgrader(grade_id, solution=True), "deletable": False}
-    if LOCKED.intersection(tags):
-        return {"nbgrader": _nbgrader(grade_id, locked=True), "editable": False, "deletable": False}
-    return {}
-
-
-def _first_cell(exercise: str) -> NotebookNode:
-    """Return the cell that loads the magics, and tells them which exercise this notebook is."""
-    metadata = _metadata(f"{exercise}-{MAGICS}", ["check"])
-    cell: NotebookNode = new_code_cell(_FIRST.replace("EXERCISE", exercise), metadata=metadata)
-    cell["id"] = f"{exercise.replace('_', '-')}-{MAGICS}"
-    return cell
-
-
-def _visible_cell(exercise: str) -> NotebookNode:
-    """Return the cell that runs the visible checks.
-
-    It is an autograded cell without points, because `nbgrader validate` runs autograded cells only. Where the engine is
-    missing it says so on stderr: that is no traceback, and `nbgrader validate` takes it as a failure, where a printed
-    line would be a success.
-    """
-    lines = [line.replace("EXERCISE", exercise) for line in _VISIBLE.splitlines()]
-    return _autograded(exercise, Group("visible", 0, (), ()), lines)
-
-
 def _graded_cell(exercise: str, group: Group) -> NotebookNode:
-    lines = [f"# Graded, {group.points:g} points. `course grade` runs these checks on this notebook's code:"]
-    return _autograded(exercise, group, [*lines, *(f"#   {title}" for title in group.titles)])
+    head = f"# Graded, {group.points:g} points. `course grade` runs these checks on this notebook's code:"
+    cell: NotebookNode = new_code_cell("\n".join([head, *(f"#   {title}" for title in group.titles)]))
+    return _finish(cell, exercise, group.id, locked=True, points=group.points, about={"checks": list(group.checks)})
 
 
-def _autograded(exercise: str, group: Group, lines: Sequence[str]) -> NotebookNode:
-    metadata = {
-        "nbgrader": {**_nbgrader(f"{exercise}-{group.id}", locked=True, grade=True), "points": group.points},
-        METADATA_KEY: {"checks": list(group.checks)} if group.checks else {"visible": True},
-        "editable": False,
-        "deletable": False,
-    }
-    cell: NotebookNode = new_code_cell("\n".join(lines), metadata=metadata)
-    cell["id"] = f"{exercise.replace('_', '-')}-{group.id}"
+def _finish(
+    cell: NotebookNode,
+    exercise: str,
+    suffix: str,
+    *,
+    solution: bool = False,
+    locked: bool = False,
+    points: float | None = None,
+    about: Mapping[str, object] | None = None,
+) -> NotebookNode:
+    """Give a cell its id, and nbgrader's metadata (schema 3): students write in solution cells, and locked ones are read-only.
+
+    points: of an autograded cell. about: what a grader reads of it. The checksum, by which nbgrader recognises edited cells,
+    is computed here, so a release needs no nbgrader.
+    """
+    cell["id"], cell.metadata = f"{exercise.replace('_', '-')}-{suffix}", NotebookNode()
+    if not solution and not locked:
+        return cell
+    is_graded, grade_id, worth = (
+        points is not None,
+        f"{exercise}-{suffix}",
+        {} if points is None else {"points": points},
+    )
+    parts = [cell.source, cell.cell_type, is_graded, solution, locked, grade_id, *map(float, worth.values())]
+    checksum = hashlib.md5("".join(map(str, parts)).encode(), usedforsecurity=False).hexdigest()
+    marks = {"grade": is_graded, "solution": solution, "locked": locked, "task": False, "schema_version": 3}
+    known = {"grade_id": grade_id, "checksum": checksum, "cell_type": cell.cell_type}
+    cell.metadata = NotebookNode(nbgrader={**marks, **known, **worth}, deletable=False)
+    cell.metadata |= ({"editable": False} if locked else {}) | ({METADATA_KEY: about} if about else {})
     return cell
-
-
-def _seal(cell: NotebookNode) -> None:
-    """Add nbgrader's checksum, by which it recognises edited cells. It is computed here, so a release needs no nbgrader."""
-    about = cell.metadata.get("nbgrader")
-    if about is None:
-        return
-    parts = [cell.source, cell.cell_type, about["grade"], about["solution"], about["locked"], about["grade_id"]]
-    if about["grade"]:
-        parts.append(float(about["points"]))
-    about["checksum"] = hashlib.md5("".join(map(str, parts)).encode(), usedforsecurity=False).hexdigest()
-    about["cell_type"] = cell.cell_type
-
-
-def _nbgrader(grade_id: str, *, grade: bool = False, solution: bool = False, locked: bool = False) -> dict[str, object]:
-    return {
-        "grade": grade,
-        "grade_id": grade_id,
-        "locked": locked,
-        "schema_version": 3,
-        "solution": solution,
-        "task": False,
-    }

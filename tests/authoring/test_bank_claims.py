@@ -11,8 +11,7 @@ import torch
 
 from manyheads.authoring.verify import test_bank as claims
 from manyheads.authoring.verify.plugin import CASES
-from manyheads.authoring.verify.trials import Told, Trials, with_other_weights
-from manyheads.checks.local import namespace_of
+from manyheads.authoring.verify.trials import Told, Trials
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.diagnosis import Diagnosis
 from manyheads.judge.function_results import Functions
@@ -94,15 +93,3 @@ def test_the_weights_that_layers_begin_with_decide_no_name_and_a_diagnosis_that_
     with pytest.raises(AssertionError, match=r" is named \['-?0\.\d+'\], then \["):
         claims.test_weights(trials, mutant)
     assert cases("module_mutant", SCORES) == [], "an exercise without modules has none"
-
-
-def test_other_weights_are_gone_afterwards() -> None:
-    def made() -> Any:
-        torch.manual_seed(1)
-        return namespace_of(ATTENTION.solution)["CausalAttention"](4, 4, 8)
-
-    usual = made()
-    with with_other_weights():
-        other = made()
-    assert not torch.equal(other.W_query.weight, usual.W_query.weight)
-    assert torch.equal(made().W_query.weight, usual.W_query.weight)

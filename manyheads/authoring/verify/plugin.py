@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from ...judge.grade_submission import Judge, Settings
 from ...judge.run_checks import Catalogue
 from ...result import ExerciseResult
 from ...submission import AttemptSource
+from ..release_exercises import texts_of
 from .claims import NOTHING
 from .faults import FAULTS, SECRET, FaultBench
 from .trials import Trials
@@ -46,6 +47,7 @@ class Verified:
         self.seeds, self.pairs = config.getoption("--seeds"), config.getoption("--pairs")
         self.opened = ExitStack()
         self.judge = lru_cache(maxsize=4)(self._judge)
+        self.texts = cache(lambda exercise: texts_of(self.catalogue, exercise))
         self.trials = lru_cache(maxsize=1)(lambda exercise: Trials(self.catalogue, exercise))
         self.faults = lru_cache(maxsize=1)(lambda exercise: FaultBench(course, self.box, [exercise]))
 

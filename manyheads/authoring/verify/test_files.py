@@ -20,7 +20,7 @@ from ...judge.run_checks import points_fault
 from ...student.choose_example import examples
 from ..class_repository import linked_pages
 from ..leaks import leaks
-from ..release_exercises import is_current, recorded_files, stray_files, texts_of
+from ..release_exercises import is_current, recorded_files, stray_files
 from ..skeletons import FILL
 from ..stub import stub_of
 from ..stub_notebook import PREDICT, NotebookNode, jupytext
@@ -129,7 +129,7 @@ def _unanswered(exercise: Exercise, cell: str) -> str:
 @claim("course release", about="release")
 def test_released(verified: Verified, exercise: Exercise, of: Of) -> None:
     """Exercises/ is exactly what solutions/ yields."""
-    texts = texts_of(verified.catalogue, exercise)
+    texts = verified.texts(exercise)
     of(len(texts) + len(recorded_files(exercise)))
     wrong = [path for path, text in texts.items() if not path.exists() or path.read_bytes() != text]
     wrong += [] if is_current(exercise) else [exercise.fingerprints]
@@ -157,7 +157,7 @@ def test_shapes(exercise: Exercise, of: Of) -> None:
 @claim("take that line out of its source, then course release", about="release")
 def test_no_leak(verified: Verified, exercise: Exercise, of: Of) -> None:
     """No line of a solution is released."""
-    files = dict(texts_of(verified.catalogue, exercise))
+    files = dict(verified.texts(exercise))
     if is_current(exercise):
         files |= {path: path.read_bytes() for path in recorded_files(exercise)}
     of(len(files))
