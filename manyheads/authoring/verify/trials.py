@@ -18,7 +18,7 @@ from ...course import Exercise
 from ...diagnosis import Mutant, load_bank
 from ...diagnosis.family import Namespace
 from ...diagnosis.recording_file import read
-from ...judge.function_results import Functions
+from ...judge.function_results import Findings
 from ...judge.public_checks import answer_public_calls
 from ...judge.run_checks import Catalogue
 from ..record_calls import PUBLIC
@@ -27,7 +27,7 @@ from ..record_calls import PUBLIC
 class Told:
     """What is told of a wrong attempt, by its answers to the public calls."""
 
-    def __init__(self, told: Functions, transcript: Sequence[Exchange] = ()) -> None:
+    def __init__(self, told: Findings, transcript: Sequence[Exchange] = ()) -> None:
         self.checks, self.named = told.checks, told.diagnosis.named
         self.names = [diagnosed.id for diagnosed in self.named]
         # What two attempts share that answer alike.
