@@ -119,19 +119,17 @@ def trace(
     shown, left = fitted_trace(console, told, is_whole=whole)
     console.print(shown, soft_wrap=not console.is_terminal)
     console.tell(followed.ended and f"✗ {followed.ended}", style="bold red")
-    console.tell(LEGEND if told else "", style="bright_black")
-    if left:
-        console.tell(f"{left} lines more: course trace {' '.join(filter(None, (id_, function)))} --all")
-    next_, stopped = f"course check {id_}", followed.ended or any(each.raised for each in told)
+    console.tell(LEGEND if any(each.entries for each in told) else "", style="bright_black")
+    console.tell(f"{left} lines more: course trace {' '.join(filter(None, (id_, function)))} --all" if left else "")
+    next_, wrong = f"course check {id_}", attempt_words(last).first if last and not last.is_done else None
     if any(each.entries and not each.right for each in told):
         next_ = f"change the first line that surprises you, then: {next_}"
-    elif not stopped and not all(each.right for each in told):  # of a function whose lines torch does not see
+    elif wrong:
         next_ = f"course hint {id_}"
-    elif not stopped and last and not last.is_done and (wrong := attempt_words(last).first):
-        console.tell(f"✗ These calls are right, and yet something is not: {wrong.head}", style="bold red")
-        next_ = f"course hint {id_}"
+        if told and not followed.ended and all(each.right for each in told):
+            console.tell(f"✗ These calls are right, and yet something is not: {wrong.head}", style="bold red")
     console.tell(f"Next: {next_}")
-    if stopped:
+    if followed.ended or any(each.raised for each in told):
         raise Exit(1)
 
 

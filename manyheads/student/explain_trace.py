@@ -12,7 +12,9 @@ from ..box.worker.answers import Step, TensorInfo, Traced
 from ..checks.answer import Answer
 from ..checks.explain import describe_exception
 from ..checks.outcome import CheckFailed
+from ..checks.sanitize import joined
 from ..judge.axes import Axes
+from ..judge.cures import cure
 from ..submission import AttemptSource, lines_of, proved_line
 from ..submission.source_text import printable
 from ..submission.standing import in_cells
@@ -176,7 +178,8 @@ def explained(example: Example, traced: Traced, source: AttemptSource, proved: C
     found = Explained(example.title, sizes, entries, dropped=traced.dropped)
     raised = traced.reply.raised
     if raised is not None:
-        return replace(found, raised=in_cells(f"It {describe_exception(raised).removesuffix('.')}.", source))
+        said = joined(f"It {describe_exception(raised)}", cure(source.source, raised))
+        return replace(found, raised=in_cells(said if said.endswith(("?", ".")) else f"{said}.", source))
     try:
         Answer(example.call, traced.reply).must_return()
     except CheckFailed as failed:

@@ -29,6 +29,7 @@ from .sentence import sentence_examples
 # How much of each operation's output a picture needs: all heads of the first sequence, also if they are computed one after
 # the other. 41: the characters of the lesson's sentence.
 TABLES, TIMES = (8, 41, 41), 8
+FLOATS = frozenset({"float32", "float64", "float16", "bfloat16"})  # which a trace takes for one another
 
 
 def is_right(example: Example, reply: Reply) -> bool:
@@ -53,8 +54,10 @@ def returned(example: Example, output: Output) -> tuple[str, bool]:
     what = shape if output.tensor.dim() else f"{float(output.tensor):.3g}"
     if not example.compares_values:
         return what, True
-    alike = output.tensor.is_floating_point() == example.expected.is_floating_point()
-    right = alike and tensor_fingerprint(output.tensor).agrees(tensor_fingerprint(example.expected))
+    kind, due = (str(each.dtype).removeprefix("torch.") for each in (output.tensor, example.expected))
+    if kind != due and not {kind, due} <= FLOATS:
+        return f"{what} of {kind}; {due} is asked", False
+    right = tensor_fingerprint(output.tensor).agrees(tensor_fingerprint(example.expected))
     other = "the right shape, other numbers" if output.tensor.dim() else f"{float(example.expected):.3g} is asked"
     return f"{what}: {'the right numbers' if right else other}", right
 

@@ -38,10 +38,8 @@ def sides_of(example: Example) -> list[tuple[int, int]]:
     sides: list[tuple[int, int]] = []
     for step in example.call.steps:
         given = by_name(example.names, step.args, step.kwargs)
-        new = next(
-            (v.shape[shapes[k].index(_TOKENS)] for k, v in given.items() if k in shapes and isinstance(v, Tensor)), 0
-        )
-        if not new:
+        counts = (v.shape[shapes[k].index(_TOKENS)] for k, v in given.items() if k in shapes and isinstance(v, Tensor))
+        if not (new := next(counts, 0)):
             return []
         past = max((sides[value.step][1] for value in given.values() if isinstance(value, Returned)), default=0)
         sides.append((new, past + new))

@@ -131,19 +131,16 @@ def measure(wanted: Sequence[BenchSetting], device: str, on_start: Callable[[str
     rows, apart = list[BenchRow](), dict[str, float]()
     for setting in wanted:
         on_start(f"measuring T = {setting.T}, {title_of(setting)}")
-        needed, free = (
-            SQUARES * setting.matrix,
-            torch.cuda.mem_get_info()[0] if device == "cuda" else _bytes("MemAvailable", "meminfo"),
-        )
+        needed = SQUARES * setting.matrix
+        free = torch.cuda.mem_get_info()[0] if device == "cuda" else _bytes("MemAvailable", "meminfo")
         if free is not None and needed > free:
             rows.append(BenchRow(setting, instead=f"needs about {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB is free"))
             continue
         row, difference = _row(setting, device, enough)
         rows.append(row)
         apart[setting.dtype] = max(apart.get(setting.dtype, 0.0), difference)
-    machine = (
-        torch.cuda.get_device_name() if device == "cuda" else f"{_processor()}, threads: {torch.get_num_threads()}"
-    )
+    processor = f"{_processor()}, threads: {torch.get_num_threads()}"
+    machine = torch.cuda.get_device_name() if device == "cuda" else processor
     return Bench(f"{device}: {machine}; torch {torch.__version__}", tuple(rows), apart)
 
 
@@ -237,9 +234,8 @@ def remarks(bench: Bench) -> Iterator[str]:
 def _cells(title: str, row: BenchRow) -> list[str]:
     paths, faster = (row.by_hand, row.sdpa), row.faster
     times = [three_digits(each and each.time) for each in paths]
-    memory = [
-        three_digits(each and each / 1e6) for each in (row.setting.matrix, *(each and each.peak for each in paths))
-    ]
+    held = (row.setting.matrix, *(each and each.peak for each in paths))
+    memory = [three_digits(each and each / 1e6) for each in held]
     return [title, str(row.setting.T), *times, f"{faster:.1f}×" if faster else "–", *memory]
 
 

@@ -53,9 +53,8 @@ def read_letters(said: str, count: int, asked: str) -> str:
     """
     given = re.sub(r"[\s,]", "", said).upper()
     if not re.fullmatch(rf"[{LETTERS}{NONE}]{{{count}}}", given):
-        raise CourseFault(
-            f"{said!r} is not {count} letters from A to D, or {NONE} for none. Next: {asked} {'A' * count}"
-        )
+        following = f"{asked} {'A' * count}"
+        raise CourseFault(f"{said!r} is not {count} letters from A to D, or {NONE} for none. Next: {following}")
     return given
 
 

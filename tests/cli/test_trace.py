@@ -61,26 +61,27 @@ def test_each_line_is_explained_whatever_it_prints(run_course: Run, student_copy
     assert lines[0] == "running_mean(x)"
     assert lines[1].startswith("  T = ")
     assert lines[2] == "  8  return x.cumsum(0) / torch.arange(1, len(x) + 1)  # [bold]per position[/bold]"
-    assert [line.split()[:4] for line in lines if "→" in line] == [
-        ["cumsum", "(T)", "→", "(T)"],
-        ["div", "(T),", "int64", "(T)"],
-    ]
-    numbers = lines[4].split()
-    assert len(numbers) > 2
-    assert float(numbers[0])
+    told = [" ".join(line.split()[:4]) for line in lines if "→" in line]
+    assert told == ["cumsum (T) → (T)", "div (T), int64 (T)"]
+    assert float(lines[4].split()[2])
     assert "  ✓ returns (T): the right numbers" in lines
     assert lines[-1] == "Next: course check running_mean"
 
 
-def test_an_exception_is_status_1_after_the_lines_that_led_to_it(run_course: Run, student_copy: Path) -> None:
-    source = "def running_mean(x):\n    y = x.cumsum(0)\n    return y.view(len(y), 2)\n"
-    (student_copy / SCRIPT).write_text(source, encoding="utf-8")
-    done = run_course("trace", "01", cwd=student_copy)
-    assert (done.returncode, done.stderr) == (1, "")
-    assert "cumsum        (T) → (T)" in done.stdout
-    assert "✗ view         (T)" in done.stdout
-    assert "It raised RuntimeError on line 3: a reshape to a shape with another number of elements." in done.stdout
-    assert done.stdout.endswith("\nChange the first line that surprises you.\nNext: course check running_mean\n")
+@pytest.mark.parametrize(("source", "status", "told"), [
+    pytest.param("def running_mean(x):\n    y = x.cumsum(0)\n    return y.view(len(y), 2)\n", 1, [
+        "cumsum        (T) → (T)", "✗ view         (T)",
+        "It raised RuntimeError on line 3: a reshape to a shape with another number of elements.",
+        "\nChange the first line that surprises you.\nNext: course check running_mean\n"], id="an exception, after what led to it"),
+    pytest.param("def running_mean(x):\n    return len(x)\n", None, ["the output should be a tensor; yours is an int",
+        "\n  ✗ returns (); (T) is asked\n\nNext: course hint running_mean\n"], id="no operation, and no right call"),
+])  # fmt: skip
+def test_what_is_wrong_is_told(here: Path, capsys, source: str, status: int | None, told: list[str]) -> None:
+    (here / SCRIPT).write_text(source, encoding="utf-8")
+    app(["check", "01"], standalone_mode=False)
+    assert app(["trace", "01"], standalone_mode=False) == status
+    out = words(capsys.readouterr().out)
+    assert [text for text in told if words(text) not in out] == []
 
 
 def test_an_untouched_stub_has_nothing_to_follow(here: Path) -> None:
@@ -113,8 +114,7 @@ def test_shapes_that_fit_no_recorded_call_are_the_instructors_to_mend(here: Path
     (here / SCRIPT).write_text(FLOODS, encoding="utf-8")
     course = here / "course.yaml"
     course.write_text(course.read_text(encoding="utf-8").replace("(x: (T,))", "(x: (T,), n)"), encoding="utf-8")
-    says = r"no recorded call of running_mean fits its shapes .* Next: tell .*: course verify running_mean$"
-    with pytest.raises(CourseFault, match=says):
+    with pytest.raises(CourseFault, match=r"no recorded call of running_mean fits its .*: course verify running_mean$"):
         app(["trace", "running_mean"], standalone_mode=False)
 
 

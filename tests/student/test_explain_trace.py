@@ -60,6 +60,9 @@ def test_an_exception_is_told_with_its_line_after_what_led_to_it(explain: Explai
     assert (transpose.raised, view.raised, view.takes) == (False, True, "(B, T, nh, hd)")
     assert merge.raised.startswith("It raised RuntimeError on line 8: a .view of a tensor whose memory is in another")
     assert "Python says: view size is not compatible" in merge.raised
+    assert merge.raised.endswith(
+        "Use .reshape(...) instead. After a transpose write .reshape(…), which copies where it must, for .view(…)."
+    )
     assert merge.returned == ""
 
 
@@ -96,17 +99,16 @@ def test_what_came_back_is_said_in_the_lessons_words(explain: Explain, body: str
     assert split.returned.endswith(says)
 
 
-def test_numbers_are_not_right_where_a_mask_of_bool_is_asked(explain: Explain) -> None:
-    source = "import torch\ndef causal_mask(T, device=None): return torch.ones(T, T).tril()\n"
-    assert explain("causal_mask", source)[0].returned == "returns (T, T): the right shape, other numbers"
+@pytest.mark.parametrize(("makes", "kind"), [(".tril()", "float32"), (".tril().long()", "int64")])
+def test_numbers_are_not_right_where_a_mask_of_bool_is_asked(explain: Explain, makes: str, kind: str) -> None:
+    source = f"import torch\ndef causal_mask(T, device=None): return torch.ones(T, T){makes}\n"
+    assert explain("causal_mask", source)[0].returned == f"returns (T, T) of {kind}; bool is asked"
 
 
 def test_what_is_not_written_yet_is_said_to_be_so(explain: Explain) -> None:
     source = "def split_heads(x, n_head):\n    raise NotImplementedError\ndef merge_heads(y): ...\n"
-    assert (
-        "raised NotImplementedError on line 2: nothing is written here yet."
-        in explain("reshape_dance", source)[0].raised
-    )
+    split, _ = explain("reshape_dance", source)
+    assert "raised NotImplementedError on line 2: nothing is written here yet." in split.raised
 
 
 def test_a_minimum_in_place_of_minus_infinity_is_right(explain: Explain) -> None:
