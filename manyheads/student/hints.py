@@ -88,7 +88,7 @@ def _steps(words: Mapping[str, Words], result: ExerciseResult, start: str) -> tu
         steps = _row(named, result).get("hints") or words[named.id].hints
         return named.id, f"{about}{which_of(named, result).title}", steps
     if wrong or (first and not result.unwritten):
-        if wrong and not (first and result.lines):  # which refutes the names that this was chosen for
+        if wrong and not (first and result.lines and first.title != wrong.check):  # which refute why that was chosen
             return _unexplained(result, wrong, wrong.check, wrong.evidence)
         return _unexplained(result, wrong, *((first.title, first.evidence) if first else ("", "")))
     if begun:
@@ -109,11 +109,13 @@ def _unexplained(
 ) -> tuple[str, str, Sequence[str]]:
     """Return the steps to a mistake that has no name. Another exception is another mistake, wherever it stands."""
     raised = seen.startswith("raised ")
-    kind = "unexplained" if not raised or _OF_SHAPES.search(seen.partition(" Python says")[0]) else "raised"
-    about = f"{wrong.name}: " if wrong and len(result.functions) > 1 else ""
+    kind = "raised" if _RAISED.search(seen) else "raised_nowhere"
+    kind = kind if raised and not _OF_SHAPES.search(seen.partition(" Python says")[0]) else "unexplained"
+    name = wrong.name if wrong and len(result.functions) > 1 else ""
     steps = tuple(step.format(exercise=result.id, where=_where(result, seen)) for step in steps_to(kind))
     known = f"{check}: {re.sub(r'[0-9]+', '', seen)}" if raised else check
-    return known, f"This does not hold yet: {about}{check}", steps
+    said = f"{name}: it {seen}" if name else f"It {seen}"
+    return known, said if raised else f"{name or 'It'} does not do this yet: {check}", steps
 
 
 def _where(result: ExerciseResult, seen: str) -> str:

@@ -69,9 +69,9 @@ def test_without_a_name_it_is_of_what_was_checked_last(run_course: Run, student_
 
 def test_after_the_last_hint_the_same_is_not_repeated_in_silence(ask: Ask, student_copy: Path) -> None:
     (student_copy / SCRIPT).write_text(DOES_NOT_HOLD, encoding="utf-8")
-    said = [ask() for _ in range(3)]
-    assert [each[-1] for each in said] == [f"Next: course {c} running_mean" for c in ("hint", "trace", "trace")]
-    assert said[2][1] == "That was the last hint. Here it is again."
+    said = [ask() for _ in range(4)]
+    assert [each[-1] for each in said] == [f"Next: course {c} running_mean" for c in ("hint", "hint", "trace", "trace")]
+    assert said[3][1] == "That was the last hint. Here it is again."
 
 
 def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: Ask, student_copy: Path) -> None:
@@ -89,10 +89,10 @@ def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: 
         "Hint 1 of 2: The whole process ended", id="ends the process"),
     pytest.param("def running_mean(x):\n    import time\n    while True: time.sleep(0.01)\n",
         "It was still in the loop on line 3", "Hint 1 of 2: Which loop has no end?", id="has no end"),
-    pytest.param("import torch\n\n\ndef running_mean(x):\n    return x + {}[1]\n", "This does not hold yet: ",
+    pytest.param("import torch\n\n\ndef running_mean(x):\n    return x + {}[1]\n", "It raised KeyError on line 5",
         "Hint 1 of 2: Python stopped on line 5. Look at what goes into it.", id="an exception"),
-    pytest.param(DOES_NOT_HOLD, "This does not hold yet: ",
-        "Hint 1 of 2: Look at line 7: one small change there makes every check pass.", id="a mistake without a name"),
+    pytest.param(DOES_NOT_HOLD, "It does not do this yet: ",
+        "Hint 1 of 3: Look at line 7: one small change there makes every check pass.", id="a mistake without a name"),
 ])  # fmt: skip
 def test_what_no_misconception_explains_gets_a_hint_about_that_and_no_other(ask, student_copy, source, said, hint):
     (student_copy / SCRIPT).write_text(source, encoding="utf-8")
