@@ -16,7 +16,7 @@ from sys import modules
 from ..checks.local import LocalRecordingRunner
 from ..diagnosis.recording_file import read
 from ..report.notebook_html import checked
-from ..report.terminal import next_after
+from ..report.words import attempt_words
 from ..student.check_attempt import check_attempt
 
 
@@ -42,7 +42,8 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
     names = vars(modules["__main__"]) if namespace is None else namespace
     result = check_attempt(read(recorded[0]), LocalRecordingRunner(names), source_of(names) or None)
     shown = checked(result, recorded[0].stem.replace("_", " "))  # of no course: the notebook may lie anywhere
-    text = "\n".join(filter(None, (shown.text, next_after(result))))
+    following = attempt_words(result).next
+    text = f"{shown.text}\nNext: {following}" if following else shown.text
     if any(check.outcome != "passed" for check in result.checks):
         raise VisibleCheckFailed(text)
     print(text)

@@ -27,7 +27,6 @@ from ..errors import CourseFault
 from ..report.called import next_alone
 from ..report.labels import label_of
 from ..report.notebook_html import WIDTH, NotebookView, checked, shown
-from ..report.terminal import next_after
 from ..report.words import attempt_words
 from ..result import ExerciseResult
 from ..student.ask_questions import questions_about
@@ -73,14 +72,14 @@ class Magics:
         course, exercise = self._find()
         result = self._result(exercise)
         note_first(result, course.root)
-        lines = [next_after(result)]
+        report = attempt_words(result)
+        lines = ["With the notebook saved, there is more."] * bool(report.first and not report.next)
+        lines += [f"Next: {report.next or '%course hint'}"] * bool(report.first)
         if result.is_done:
             later = course.exercises[course.exercises.index(exercise) + 1 :]
             goes_on = f"Go on with {later[0].title}, in {later[0].notebook.name}." if later else "Next: %course status"
             lines = [*after_done(exercise), goes_on]
-        elif attempt_words(result).gives_hint:
-            lines = ["With the notebook saved, there is more.", "Next: %course hint"]
-        lines = [line.replace(f"course ask {exercise.id}", "%ask") for line in lines if line]
+        lines = [line.replace(f"course ask {exercise.id}", "%ask") for line in lines]
         told = (re.sub(rf"(?<!%)course (trace|train) {exercise.id}\b", r"%course \1", line) for line in lines)
         return shown(checked(result, label_of(exercise)), *map(Text, told))
 

@@ -17,6 +17,7 @@ from ..result import CheckResult, ExerciseResult
 from ..student.how_far import Rung
 from ..student.own_attempt import Own, from_here
 from ..submission import proved_line
+from ..submission.unwritten import unwritten_methods
 from .class_view import GRAVE, SHARES, Cell, ClassView, Column, Part
 from .labels import label_of
 from .words import (
@@ -164,18 +165,13 @@ def fitted_report(
     return report if fits else exercise_report(result, label=label, after=after, brief=True)
 
 
-def next_after(result: ExerciseResult) -> str:
-    """Return "Next: ", and the command that shows more of an attempt for which there is no hint; "" where there is one."""
-    words = attempt_words(result)
-    return f"Next: {words.first.next}" if words.first and words.first.next and not words.gives_hint else ""
-
-
 def next_of(own: Own, result: ExerciseResult) -> str:
     """Return what comes next for an attempt that is not done: the next function, where all that is written is right."""
-    id_, source = own.exercise.id, own.source
-    if attempt_words(result).first:
-        return next_after(result) or f"Next: course hint {id_}"
+    id_, source, words = own.exercise.id, own.source, attempt_words(result)
+    if words.first:
+        return f"Next: {words.next or f'course hint {id_}'}"
     name = next((function.name for function in result.functions if function.state == "unwritten"), "")
+    name = ".".join([name, *unwritten_methods(source.source, name)[:1]])
     line = defined_on(source.source, name)
     where = f"{name}, on {proved_line(source, line).place} of {own.path}" if line else name
     return f"Next: {where and f'write {where}, then: '}course check {id_}"

@@ -193,14 +193,14 @@ class AttemptWords:
     total: str = ""
 
     @property
-    def gives_hint(self) -> bool:
-        """Whether a function has a hint that belongs to its mistake."""
-        return any(function.hint for function in self.functions)
-
-    @property
     def first(self) -> FunctionReport | None:
         """The first that is wrong, None where there is none."""
         return next((function for function in self.functions if function.mark == WRONG), None)
+
+    @property
+    def next(self) -> str:
+        """The command that shows more of that; "" where a function has a hint that belongs to its mistake."""
+        return "" if not self.first or any(function.hint for function in self.functions) else self.first.next
 
 
 def attempt_words(result: ExerciseResult) -> AttemptWords:
@@ -318,10 +318,13 @@ def problems(result: ExerciseResult, source: AttemptSource) -> Iterator[Problem]
         yield Problem(report, line, 1 + len(text) - len(text.lstrip()), 1 + len(text))
 
 
-def defined_on(source: str, name: str) -> int:
-    """Return the line on which the function or class of this name begins, the last where there are several; 0 where none does."""
-    defined = (part for part in statements_of(source) if isinstance(part, DEFINITIONS) and part.name == name)
-    return max((part.lineno for part in defined), default=0)
+def defined_on(source: str, path: str) -> int:
+    """Return the line on which this function, class, or Class.method begins, the last of several; 0 where none does."""
+    line, parts = 0, statements_of(source)
+    for name in path.split("."):
+        defined = [part for part in parts if isinstance(part, DEFINITIONS) and part.name == name]
+        line, parts = (defined[-1].lineno, tuple(defined[-1].body)) if defined else (0, ())
+    return line
 
 
 def without_edits(result: ExerciseResult) -> ExerciseResult:
