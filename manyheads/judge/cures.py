@@ -39,6 +39,8 @@ def table() -> dict[re.Pattern[str], str]:
 def cure(source: str, raised: Raised) -> str:
     """Return what usually mends this, "" where nothing is known."""
     file, message = _file(source, raised.line or 0), raised.message[:MESSAGE].replace("\n", " ")
+    if 'required "forward"' in message and (near := get_close_matches("forward", [n.name for n in file.functions], 1)):
+        return f"Did you mean forward, where it says {near[0]}?"
     if said := _shown_by_text(file, raised.type, message):
         return said
     text = f"{raised.type}: {message}\n{file.code}\n{file.around}"
@@ -47,8 +49,6 @@ def cure(source: str, raised: Raised) -> str:
             names = {"name": "", "method": None, **found.groupdict()}
             if names["name"] not in file.defined and names["method"] in {None, *file.selfless}:
                 return sentence.replace("{name}", names["name"] or "")
-    if 'required "forward"' in message and (near := get_close_matches("forward", [n.name for n in file.functions], 1)):
-        return f"Did you mean forward, where it says {near[0]}?"
     return _misspelt(file, message)
 
 
