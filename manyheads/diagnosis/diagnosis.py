@@ -52,7 +52,7 @@ class Diagnosis:
 
     def of_one_mistake(self) -> Diagnosis:
         """Return the same without what takes two mistakes: one edit of the text makes every check pass."""
-        return replace(self, named=tuple(d for d in self.named if d.id not in self.together), together=())
+        return replace(self, named=tuple(d for d in self.named if d.id not in self.together), also=(), together=())
 
 
 NOTHING = Diagnosis()

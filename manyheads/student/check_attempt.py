@@ -220,9 +220,9 @@ def check_source(
             attempt.close()
             result = with_endless_line(result, attempt)
             lines = prove_own_lines(recording, attempt, result.checks, bounds)
-            named = diagnosis.of_one_mistake().named if lines else result.diagnosis
+            told = diagnosis.of_one_mistake() if lines else diagnosis
             note = " ".join(filter(None, (as_note(note), result.note)))
-            return result.model_copy(update={"lines": lines, "diagnosis": named, "note": note})
+            return result.model_copy(update={"lines": lines, "diagnosis": told.named, "also": told.also, "note": note})
         except AttemptEnded as ended:
             outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
             return unloadable(recording, outcome, f"While the file was imported: {ended}")
