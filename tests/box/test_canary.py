@@ -6,11 +6,13 @@ import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from manyheads.box import canary, namespaces
 from manyheads.box.canary import run_canary
+from manyheads.box.connection import AttemptEnded, Connection, End
 from manyheads.box.contents import Bind, _library, _package_paths, contents
 from manyheads.box.level import BoxUnavailable, Level, open_box
 from manyheads.box.nvidia import Equipment
@@ -133,6 +135,13 @@ def test_a_canary_of_which_a_part_did_not_run_proves_nothing(monkeypatch, box, t
     report = run_canary(box, LIMITS, tmp_path)
     assert report.leaks == ()
     assert report.error.startswith("the canary did not answer")
+
+
+def test_a_box_that_cannot_be_proved_is_told_with_what_may_be_to_blame(monkeypatch, box, tiny):
+    for end, asks in ((End.BAD_REPLY, "make check"), (End.CRASHED, "course doctor")):
+        monkeypatch.setattr(Connection, "ask", Mock(side_effect=AttemptEnded(end, "It ended.")))
+        with pytest.raises(BoxUnavailable, match=rf"the canary ended early: It ended\.\)\. Next: {asks}$"):
+            prove(box, tiny)
 
 
 def test_the_canary_leaves_nothing_behind(monkeypatch, box, tmp_path):

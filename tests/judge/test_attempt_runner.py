@@ -1,7 +1,6 @@
 """One attempt, many calls: deaths, budgets, dtypes; much at once, as if each had been asked alone; what no answer is. In the real box."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -25,14 +24,10 @@ TWICE = """import os, sys
 GOOD = "def f(x):\n    return x + x\n"
 
 
-@contextmanager
-def attempt(box: Box, source: str, device: str = "cpu", **limits: float) -> Iterator[AttemptRunner]:
+def attempt(box: Box, source: str, device: str = "cpu", **limits: float) -> closing[AttemptRunner]:
     runner = AttemptRunner(box, AttemptSource("a.py", source), Limits(**limits), device=device)
     runner.load()
-    try:
-        yield runner
-    finally:
-        runner.close()
+    return closing(runner)
 
 
 def questions(*subjects: str) -> list[Question]:
@@ -219,8 +214,7 @@ def test_starting_again_and_again_is_paid_for(box, monkeypatch):
         starts.append(limits)
         return box.attempt(limits)
 
-    slow = SimpleNamespace(attempt=slowly)
-    with attempt(slow, COUNTING, seconds_per_attempt=20.0) as runner:
+    with attempt(SimpleNamespace(attempt=slowly), COUNTING, seconds_per_attempt=20.0) as runner:
         for says in ("exit status 1", "exit status 1", "exit status 1", "used up the 20 seconds"):
             with pytest.raises(AttemptEnded, match=says):
                 runner.execute(Call("die"))
@@ -230,12 +224,11 @@ def test_starting_again_and_again_is_paid_for(box, monkeypatch):
 PAIR = Form("tuple", ("y", "state"), (Form(), Form("opaque")))
 CALL = Call("f", returns=PAIR, then=(FollowUp((Returned(0, (1,)),)),))
 TENSOR, HIDDEN = Output("tensor", torch.ones(2), "float32", "cpu", (2,)), Output(OPAQUE)
-OTHER = Output(misfit(0, "tensor"))
 
 
 def test_an_output_for_each_leaf_of_each_step_is_an_answer() -> None:
     assert not validate_reply(CALL, Reply((TENSOR, HIDDEN, TENSOR, HIDDEN)))
-    assert not validate_reply(CALL, Reply((OTHER,) * 4))
+    assert not validate_reply(CALL, Reply((Output(misfit(0, "tensor")),) * 4))
 
 
 @pytest.mark.parametrize("outputs", [
