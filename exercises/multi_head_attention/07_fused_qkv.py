@@ -4,119 +4,61 @@
 # *About 50 minutes. You need: [5 · The weight split](05_weight_split.ipynb) and [6 · One head at a
 # time](06_mha_by_loop.ipynb). After this: [8 · The fast path](08_sdpa_equivalence.ipynb).*
 #
-# Three projections of the same `x` are three trips through memory. GPT-2 makes one, with a single layer of width
-# 3C whose output is cut into q, k and v. So does Karpathy's nanoGPT, and tonight so do you. (GPT-2's own layers
-# have biases, too, and keep their weights turned over, as (in, out). To load them you would have to mind both.)
+# In exercise 5 three layers read the same x. GPT-2 uses a single layer of width 3C, and cuts its output into q, k and
+# v. So does Karpathy's nanoGPT. The result is the same, and x is read once, not three times.
 #
-# ## One weight, three names
+# ## The names change
 #
-# You know the stacked weight from exercise 6: C rows for q, C for k, C for v. What comes out of it has 3C
-# channels, for every token in that order:
+# From here on the course uses GPT-2's names:
+#
+# | exercise 5 | here |
+# |---|---|
+# | `d_in` and `d_out` | `n_embd` for both, in short C |
+# | `num_heads` | `n_head` |
+# | `context_length` | `block_size` |
+# | `W_query`, `W_key`, `W_value` | one layer, `qkv`, without bias |
+# | `out_proj`, with a bias | `proj`, without |
+# | dropout on the weights | on the weights and on the output |
+#
+# ## Three steps
+#
+# The numbers are for two sequences of 8 tokens, with C = 64 and four heads.
+#
+# **Step 1: your own layers.** `qkv` gives each token 3C channels: first C for q, then C for k, then C for v, as in
+# the stacked weight of exercise 6. Cut them into three. (`split(C, dim=-1)` and `chunk(3, dim=-1)` do the same;
+# slicing is fine, too.)
 #
 # ```text
-# x (B, T, C) ─ Linear ─▶ (B, T, 3C)
-#
 # channels  0 … C−1      q   h0 h1 … hN
 #           C … 2C−1     k   h0 h1 … hN
 #           2C … 3C−1    v   h0 h1 … hN
 # ```
 #
-# Same mathematics, same number of parameters, fewer kernel launches. Two ways to get it wrong run without a
-# murmur:
+# **Step 2: the heads.** The reshape dance for q, k and v; then scores over √hd, mask, softmax, dropout, weights times
+# v. (PyTorch's fused attention function waits for exercise 8.)
 #
-# - *Another order.* Swap k and v and the shapes cannot tell. A network trained from scratch in your order
-#   would even learn; one that loads GPT-2's weights talks nonsense.
-# - *Packed per head.* If you unfold 3C straight into heads of 3·hd, you read "q, k, v of head 0, then q, k, v
-#   of head 1". Some published models do store it so. This one does not: first three, then heads. The two look
-#   alike: `view(B, T, 3, nh, hd).permute(2, 0, 3, 1, 4)` unpacks three and then heads, which is right here;
-#   `view(B, T, nh, 3, hd).permute(3, 0, 2, 1, 4)` unpacks heads and then three.
+# **Step 3: join.** Move the heads back beside their channels, then `proj`, then the second dropout.
 #
-# ## Count it
+# ```text
+# 1 x        (B, T, C)      2, 8, 64
+#   qkv(x)   (B, T, 3C)     2, 8, 192
+#   q, k, v  (B, T, C)      2, 8, 64
+# 2 q, k, v  (B, nh, T, hd) 2, 4, 8, 16
+#   scores   (B, nh, T, T)  2, 4, 8, 8
+#   y        (B, nh, T, hd) 2, 4, 8, 16
+# 3 joined   (B, T, C)      2, 8, 64
+#   proj     (B, T, C)      2, 8, 64
+# ```
 #
-# No biases anywhere, and nothing else is learned:
+# ## Before you type
 #
-# | C = 64 | weight | parameters |
-# |---|---|---|
-# | fused projection | 192 × 64 | 12,288 |
-# | output projection | 64 × 64 | 4,096 |
-# | together | 4 C² | **16,384** |
-#
-# *Attention costs four C × C matrices*, however many heads you cut them into. If your count is larger, look
-# for a bias that you did not switch off (192 + 64 = 256 more), or for a mask that became a parameter.
-#
-# ## The mask is luggage
-#
-# Which token may see which is known when the module is made: a square of `block_size`. Make it once. It is
-# not learned, so it is not a parameter; but it has to be where the computation is. As a plain attribute it
-# stays behind on the CPU when the module moves, and you read *Expected all tensors to be on the same device*
-# at the worst hour. Registered as a *buffer* it travels along.
-#
-# At run time you need the corner of that square for the T tokens that came: five tokens, 5 × 5. This is what
-# makes generation work, where the text grows by one token a step. And T > `block_size`? A slice past the end
-# is no error in Python; it quietly gives you all there is, and the complaint comes later, from somewhere
-# else, about sizes. Say it yourself, early, with both numbers.
-#
-# ## The scores, and why √hd
-#
-# If the entries of q and k have variance 1, a dot product over hd of them has variance hd. For C = 64 and 4
-# heads, hd = 16: scores of typical size 4. Divide by √16 = 4, and they are of size 1 again, where softmax is
-# neither flat nor a spike. √C = 8 would divide by twice too much: every head starts out too even-handed. From
-# scratch our small model learned as well all the same; one that had learned with √hd had a loss of 1.77 then, not 1.57.
-#
-# (Fresh layers do not start at variance 1. PyTorch draws their weights so that each entry of q and k has variance ⅓
-# where x has 1, and the scores start with a spread of ⅓. They grow as the layers learn.)
-#
-# You can do the smallest case in your head. C = 12, three heads, so hd = 4; a token of zeros, then a token of
-# ones; q, k and v are the tokens themselves. The second token scores 0 for the first and 1 + 1 + 1 + 1 = 4
-# for itself, in every head. 4 / √4 = 2, softmax gives 0.1192 and 0.8808, so every channel carries 0.8808.
-# Divided by √12 it would be 0.7604; not divided at all, 0.9820.
-#
-# ## Two dropouts
-#
-# One falls on the *weights*, after the softmax: whole edges of "who looks at whom" vanish for a step. The
-# other falls on the *output*, after the projection, just before the block adds it to the residual stream.
-# Both only in training.
-#
-# They multiply. With p = 0.5 each survivor is doubled, twice. Take a single token and let it pass straight
-# through (values and projection the identity): it can only look at itself, with weight 1, so each output
-# channel is 0, or 4 times what came in. Never 2 times. If you ever see a 2, one of the two dropouts is
-# missing.
-#
-# ## The four sizes of GPT-2
-#
-# | name | n_embd | n_head | hd | 4 C² | layers | parameters in all |
-# |---|---|---|---|---|---|---|
-# | small | 768 | 12 | 64 | 2,359,296 | 12 | 124,439,808 |
-# | medium | 1024 | 16 | 64 | 4,194,304 | 24 | 354,823,168 |
-# | large | 1280 | 20 | 64 | 6,553,600 | 36 | 774,030,080 |
-# | xl | 1600 | 25 | 64 | 10,240,000 | 48 | 1,557,611,200 |
-#
-# The `block_size` of all four is 1024, their vocabulary has 50,257 entries, and they were trained with a dropout of
-# 0.1. With its biases one attention of GPT-2 has 4 C² + 4 C parameters: 3 C for q, k and v, and C for the output.
-# You will meet tables that give medium 24 heads and large 36. Those are the numbers of *layers*, slipped into the
-# wrong column. You need not look it up: 1024 / 24 and 1280 / 36 are
-# not whole, so such a module refuses to be made. And there is a rhyme to remember: in GPT-2 a head is 64
-# channels wide, always.
-#
-# ## What lurks
-#
-# - The view that goes straight to four axes with heads ahead of tokens (exercise 4). The shapes look right,
-#   the code runs, the model learns garbage.
-# - Heads joined without moving them back beside their channels first.
-# - An `nn.Module` whose parent was not woken: it is an *AttributeError*, and it comes with the first layer
-#   you assign.
-# - Letting PyTorch's fused attention function do the work. That is exercise 8. Here you own the arithmetic:
-#   scores, mask, softmax, weighted sum, each on a line of its own.
-#
-# ## What it is good for
-#
-# Two blocks with this module were trained for 600 steps on a story, letter by letter. From the last letter of
-# *cabinet*, head 0 of the first block looks one letter back and nearly nowhere else; head 3 of the second block
-# looks at the gaps between words, most of all at the one where this word began. Nobody told them to. Train
-# yours and see: `course train fused_qkv`, then `course plot fused_qkv`.
-#
-# ![What eight heads of a trained model look at from the last letter of cabinet: head 0 of block 1 one letter
-# back with 0.98, head 3 of block 2 at the blank before the word with 0.40](figures/07_fused_qkv.svg)
+# - **√hd, not √C.** The scores sum hd products: here √16 = 4, not √64 = 8.
+# - **Keep q, k, v in this order.** If you swap k and v, every shape is still right. A network trained from scratch
+#   would even learn; one that loads GPT-2's weights would write nonsense.
+# - **The mask is a buffer** of `block_size` × `block_size`. Cut it to the T tokens that came, and refuse a larger T
+#   yourself, with both numbers: a slice past the end is no error in Python.
+# - **No biases**: look for `bias=False` in both layers.
+# - **`super().__init__()` comes first**, or the first layer you assign raises an AttributeError.
 
 # %% tags=["setup"]
 import math
@@ -127,7 +69,7 @@ from torch import nn
 # %% [markdown]
 # ## Your turn: `CausalSelfAttention`
 #
-# About ten lines, and the shape comments should tell the story.
+# `forward` takes about ten lines. Write the shape at the end of each, and read the shapes from top to bottom.
 
 
 # %% tags=["solution"]
@@ -173,9 +115,16 @@ class CausalSelfAttention(nn.Module):
 # %% [markdown]
 # ### See for yourself: `CausalSelfAttention`
 #
-# The count, the refusals, a short input. Then four properties that need no second implementation: queries of
-# zeros are told the average of the past; zeros and ones make 0.8808; the past does not notice an edited
-# future; and a single token under both dropouts is gone or four times itself.
+# The count, the refusals, a short input. Then four properties that need no second implementation:
+#
+# - Where all queries are zero, every token gets the average of its past.
+# - A token of ones after a token of zeros carries 0.8808.
+# - The past does not change when the future is edited.
+# - A single token under both dropouts becomes 0 or four times itself.
+#
+# You can do the second one in your head. C = 12, three heads, so hd = 4; q, k and v are the tokens themselves. The
+# second token scores 0 for the first and 1 + 1 + 1 + 1 = 4 for itself, in every head. 4 / √4 = 2, softmax gives
+# 0.1192 and 0.8808, so every channel carries 0.8808. Divided by √12 it would be 0.7604; not divided at all, 0.9820.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -241,11 +190,21 @@ if __name__ == "__main__":
     print("CausalSelfAttention: two dropouts in training, none in eval mode")
 
 # %% [markdown]
+# ### Two dropouts
+#
+# The first falls on the *weights*, after the softmax: for this step, some tokens do not see some others. The second
+# falls on the *output*, after the projection. Both work in training only.
+#
+# They multiply. With p = 0.5 each of them doubles what it leaves. Take a single token and let it pass straight
+# through (values and projection the identity): it can only look at itself, with weight 1, so each output channel is
+# 0, or 4 times what came in, and never 2 times. If you see a 2, one of the two dropouts is missing.
+
+# %% [markdown]
 # ### Predict before you run
 #
-# One token, three heads, p = 0.5, in training. An output channel is 0 if the second dropout strikes it, or if
-# the first has struck the token's weight in all three heads. How many of the channels are 0: a half, a little
-# more, three quarters?
+# One token, three heads, p = 0.5, in training. An output channel is 0 if the second dropout strikes it, or if the
+# first has struck the token's weight in all three heads. How many of the channels are 0: a half, a little more, three
+# quarters?
 
 # %% tags=["predict"]
 if __name__ == "__main__":
@@ -258,10 +217,92 @@ if __name__ == "__main__":
         print(f"{silent:.2f} of them. In theory 1/2 + 1/2 · 1/8 = 0.56: the projection mixes heads, so one is enough")
 
 # %% [markdown]
+# ### Why it works
+#
+# **The two versions side by side.** With the same weights, a bias of zero and no dropout they give the same numbers:
+#
+# | | exercise 5 | here |
+# |---|---|---|
+# | layers that read x | three, C rows each | one, 3C rows |
+# | how you get q, k, v | three products | one product, then a cut |
+# | biases | `out_proj`; others if asked | none |
+# | dropouts | on the weights | on the weights, on the output |
+# | parameters | 4 C² + C | 4 C² |
+# | good for | reading | speed: one large product in place of three |
+#
+# **Count it.** No biases anywhere, and nothing else is learned:
+#
+# | C = 64 | weight | parameters |
+# |---|---|---|
+# | fused projection | 192 × 64 | 12,288 |
+# | output projection | 64 × 64 | 4,096 |
+# | together | 4 C² | **16,384** |
+#
+# *Attention costs four C × C matrices*, however many heads you cut them into. If your count is larger, look for a
+# bias that you did not switch off (192 + 64 = 256 more), or for a mask that became a parameter.
+#
+# **Why √hd.** If the entries of q and k have variance 1, a dot product over hd of them has variance hd. With hd = 16
+# the scores have a typical size of 4. Divided by √16 = 4 they are of size 1 again, where softmax is neither flat nor
+# a spike. √C = 8 divides by twice as much as it should. We tried that with a small model (two blocks, 64 channels)
+# that reads *Alice's Adventures in Wonderland* character by character. From scratch it learned as well; a model that
+# had learned with √hd went from a loss of 1.57 to 1.77 ([the gallery of silent bugs](../../docs/gallery.md)).
+#
+# (Fresh layers do not start at variance 1. PyTorch draws their weights so that each entry of q and k has variance ⅓
+# where x has 1, and the scores start with a spread of ⅓. They grow as the layers learn.)
+#
+# **Why a buffer.** Which token may see which is known when the module is made, so the mask is made once. It is not
+# learned, so it is no parameter. But it must be where the computation is: a plain attribute stays on the CPU when the
+# module moves to a GPU, and you read *Expected all tensors to be on the same device*. A buffer moves along. And since
+# you cut it, five tokens get a mask of 5 × 5: that is how a text can grow by one token a step.
+#
+# ### What heads look at
+#
+# You may read that one head learns grammar, another one meaning, a third one position. Such lists seldom come with a
+# measurement, and nothing in the code tells a head what to look for. So we measured: two blocks with this module were
+# trained for 600 steps on a story, letter by letter.
+#
+# ![What eight heads of a trained model look at from the last letter of cabinet: head 0 of block 1 one letter back
+# with 0.98, head 3 of block 2 at the blank before the word with 0.40](figures/07_fused_qkv.svg)
+#
+# From the last letter of *cabinet*, head 0 of the first block looks one letter back and nearly nowhere else. Head 3
+# of the second block looks at the gaps between words, most of all at the one where this word began. That is one model
+# and one text; yours may differ. Train it and see: `course train fused_qkv`, then `course plot fused_qkv`.
+#
+# ### Going further: what you will meet in other people's code
+#
+# - **All heads at once.** `view(B, T, 3, nh, hd).permute(2, 0, 3, 1, 4)` unpacks three and then heads, which is right
+#   here. In einops, a library for such moves, it is `rearrange(qkv, "b t (n h d) -> n b h t d", n=3, h=nh)`. The
+#   grader takes both.
+# - **Packed per head.** `view(B, T, nh, 3, hd).permute(3, 0, 2, 1, 4)` looks alike, and unpacks heads and then three:
+#   q, k, v of head 0, then q, k, v of head 1. Some published models store their weights so. This one does not.
+# - **`mask == 0`** where the mask holds floats. To compare floats with `==` is risky after arithmetic. Here it is
+#   safe: `tril(ones)` writes exact zeros and ones, and nothing writes into the mask afterwards.
+# - **Weights the other way round.** GPT-2's own layers have biases, and keep their weights as (in, out), where
+#   `nn.Linear` has (out, in). To load them you would have to mind both.
+
+# %% [markdown]
 # ## Your turn: `gpt2_attention`
 #
-# A small factory: four names, the table above, and a refusal that helps. Somebody who types `"big"` should
-# read which names there are, and not only that theirs is none of them.
+# A small factory: you give it a name, and it makes the attention of that model.
+#
+# | name | n_embd | n_head | hd | 4 C² | layers | parameters in all |
+# |---|---|---|---|---|---|---|
+# | small | 768 | 12 | 64 | 2,359,296 | 12 | 124,439,808 |
+# | medium | 1024 | 16 | 64 | 4,194,304 | 24 | 354,823,168 |
+# | large | 1280 | 20 | 64 | 6,553,600 | 36 | 774,030,080 |
+# | xl | 1600 | 25 | 64 | 10,240,000 | 48 | 1,557,611,200 |
+#
+# The `block_size` of all four is 1024. In GPT-2 a head is 64 channels wide, always.
+#
+# You will meet tables that give medium 24 heads and large 36. Those are the numbers of *layers*, in the wrong column.
+# You can see it without looking it up: 1024 / 24 and 1280 / 36 are not whole, so your own module refuses them. You
+# will also read of 117M, 345M and 762M parameters for the first three. So says the paper about GPT-2; counted, they
+# have 124, 355 and 774 million.
+#
+# (GPT-2's vocabulary has 50,257 entries, and it was trained with a dropout of 0.1. With its biases one attention of
+# GPT-2 has 4 C² + 4 C parameters: 3 C for q, k and v, and C for the output.)
+#
+# If you type `"big"`, the message should list the names that there are.
 
 
 # %% tags=["solution"]
@@ -284,8 +325,8 @@ def gpt2_attention(size: str) -> CausalSelfAttention:
 # %% [markdown]
 # ### See for yourself: `gpt2_attention`
 #
-# The width can be read off the weight. The number of heads cannot: any cut of C has the same parameters. So
-# the check wakes one head. All queries and keys are zero save in channel 0: whichever channels then stray
+# The width can be read off the weight. The number of heads cannot: any cut of C has the same parameters. So the check
+# makes one head behave differently. All queries and keys are zero except in channel 0. The channels that then differ
 # from the plain average share a head with channel 0, and there should be 64 of them.
 
 # %% tags=["check"]
@@ -317,7 +358,7 @@ if __name__ == "__main__":
 # ### Ask your oracle
 #
 # If you have written [exercise 6](06_mha_by_loop.ipynb) in the file beside this one, your loop can check your batched
-# module: the same weights, the same input, two ways through. In float32 they should be some 1e-7 apart.
+# module: the same weights, the same input, two ways to the answer. In float32 they should be some 1e-7 apart.
 
 # %% tags=["predict"]
 if __name__ == "__main__":
@@ -343,5 +384,5 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Onward
 #
-# You own the arithmetic. Now hand it over, and prove that nothing changed: go on with
+# You have written all of the arithmetic yourself. Next, let PyTorch do it, and prove that nothing changed: go on with
 # [8 · The fast path, and how you know](08_sdpa_equivalence.ipynb).

@@ -4,122 +4,55 @@
 # *About 50 minutes. You need: [3 · Self-attention](03_self_attention.ipynb) and [4 · The reshape
 # dance](04_reshape_dance.ipynb). After this: [6 · One head at a time](06_mha_by_loop.ipynb).*
 #
-# Your honest causal head and your reshape dance become the module that every GPT is built around. First the idea,
-# a walk through with numbers, and what lurks; then you write it.
+# You have a causal head (exercise 3) and you can deal channels out to heads (exercise 4). Put the two together and
+# you have multi-head attention, the module that every GPT is built around.
 #
-# ## Many small layers, or one that is cut
+# ## One layer, cut into heads
 #
-# The plain way to get `num_heads` heads is to keep a list of `num_heads` small attention modules, call each,
-# and concatenate what they say. It is correct, and slow: every head launches its own little matrix products.
+# You could keep a list of small attention modules, call one after the other, and join their answers. That is correct,
+# but slow. Here is a faster way.
 #
-# The better way starts from one observation. `nn.Linear` stores its weight as `(out, in)`, one *row* for each
-# output channel, and rows do not know of each other. Stack the rows of several small layers, and the tall
-# layer answers with their answers laid side by side: head 0's channels, then head 1's. They learn as
-# separate layers do, too: the gradient of a row comes from its own output channel and from no other.
+# `nn.Linear` keeps its weight as `(out, in)`: one *row* for each output channel, and each row works for itself. Stack
+# the rows of several small layers, and the tall layer gives all their answers side by side: head 0's channels first,
+# then head 1's.
 #
-# As Vaswani and others wrote it in 2017, with W^O for the last layer:
+# ![W_query times one token gives four numbers; cut after the second row they are two queries, and each head shares
+# out for itself](figures/05_weight_split.svg)
 #
-# ```text
-# head_h = softmax(Q_h K_hᵀ / √hd) V_h
-# answer = Concat(head_0, …) W^O
-# ```
+# So you make **one** layer of width `d_out` and *cut its output* into heads. That cut is the weight split.
 #
-# ![W_query times one token gives four numbers; cut after the second row they are two queries, and each
-# head shares out for itself](figures/05_weight_split.svg)
+# ## Three steps
 #
-# So you make **one** layer of width `d_out`, and *cut its output* into heads. That cut is the weight split:
-# the heads are separate because of where you cut, and not because they live in separate objects. It only
-# works if the cut comes out even. 768 channels give 12 heads of 64; they do not give 7 heads of anything.
-# Refuse it when the module is *made*, with both numbers in the message; a `view` error in the middle of a
-# training night tells nobody what went wrong.
+# Write the class in three steps, and print the shape after each. The numbers are for two sequences of six tokens,
+# with `d_in = d_out = 4` and two heads.
 #
-# `d_in` and `d_out` need not be equal. The heads are cut from `d_out`, so `head_dim` is `d_out // num_heads`,
-# and `d_in` disappears after the first line of your forward pass.
+# **Step 1: your own layers.** Three layers make q, k and v from x. The two widths may differ: only `d_out` is cut
+# into heads, so `head_dim = d_out // num_heads`. If the cut does not come out even (768 channels, 7 heads), refuse it
+# in `__init__`.
 #
-# ## One walk through, with numbers
+# **Step 2: the heads.** Cut q, k and v as in exercise 4. Then comes exercise 3, with a head axis in front: scores
+# over √hd, mask, softmax, dropout, weights times v.
 #
-# Six tokens, `d_in = d_out = 4`, two heads, so `head_dim = 2`. For the first two tokens the three layers
-# give:
-#
-# | vector | head 0 | head 1 |
-# |---|---|---|
-# | q_0 | −0.3506, −1.0175 | −0.2295, −0.1465 |
-# | q_1 | −0.5866, −1.0891 | 1.0656, −0.9749 |
-# | k_0 | 0.3377, −1.2272 | −1.1369, −0.8416 |
-# | k_1 | 0.3797, −0.2600 | −0.7065, 0.0536 |
-# | v_0 | 0.6602, 0.3820 | −0.8079, 0.0283 |
-# | v_1 | 0.6702, 1.1632 | −0.3440, −0.9635 |
-#
-# Take token 1 (it may look at tokens 0 and 1, at nothing later):
-#
-# | token 1 | head 0 | head 1 |
-# |---|---|---|
-# | q_1 · k_0 | 1.1384 | −0.3910 |
-# | q_1 · k_1 | 0.0604 | −0.8052 |
-# | ÷ √2, softmax | 0.6818, 0.3182 | 0.5727, 0.4273 |
-# | weighted v | 0.6634, 0.6306 | −0.6097, −0.3955 |
-#
-# The same token, two different distributions: head 0 leans on the past twice as hard as on the present, head
-# 1 hardly minds. One head could never have said both. Each dot product sums `head_dim` terms, so √`head_dim`
-# is what you undo. With √`d_out` = 2 the first pair would read 0.6316, 0.3684: flatter, plausible, and wrong.
-# Nothing crashes. Trained from scratch, a small model does not even mind: it makes its weights larger. A model that
-# has learned with the right root does: its loss goes from 1.57 to 1.77 ([the gallery of silent bugs](../../docs/gallery.md)).
-#
-# Joined again, token 1 carries `[0.6634, 0.6306, -0.6097, -0.3955]`: head 0's answer, then head 1's. Token 0
-# sees itself alone, so before the last layer it carries exactly its own value row, `v_0`. Remember that: the
-# first token is the cheapest test you will ever write.
-#
-# The shapes, for `x` of shape (2, 6, 4):
+# **Step 3: join.** Move the heads back beside their channels, lay them side by side, and let `out_proj` mix them.
 #
 # ```text
-# x          (B, T, d_in)    2, 6, 4
-# q, k, v    (B, T, d_out)   2, 6, 4
-# cut        (B, nh, T, hd)  2, 2, 6, 2
-# scores     (B, nh, T, T)   2, 2, 6, 6
-# context    (B, nh, T, hd)  2, 2, 6, 2
-# joined     (B, T, d_out)   2, 6, 4
-# out_proj   (B, T, d_out)   2, 6, 4
+# 1 x         (B, T, d_in)   2, 6, 4
+#   q, k, v   (B, T, d_out)  2, 6, 4
+# 2 q, k, v   (B, nh, T, hd) 2, 2, 6, 2
+#   scores    (B, nh, T, T)  2, 2, 6, 6
+#   context   (B, nh, T, hd) 2, 2, 6, 2
+# 3 joined    (B, T, d_out)  2, 6, 4
+#   out_proj  (B, T, d_out)  2, 6, 4
 # ```
 #
-# There is one square of scores for each head of each sequence; only in `out_proj` do heads meet. Trained from scratch
-# without that layer, our small model was worse by 0.03; in a trained one that loses it, the loss goes from 1.57 to 3.58.
+# ## Before you type
 #
-# ## Why contiguous?
-#
-# A tensor is a flat strip of numbers and a recipe of *strides*: how far to step for the next index on each
-# axis. `transpose` rewrites the recipe and leaves the strip alone. For the context above, one sequence:
-#
-# | context | shape | strides |
-# |---|---|---|
-# | as computed | (1, 2, 6, 2) | (24, 12, 2, 1) |
-# | tokens ahead again | (1, 6, 2, 2) | (24, 2, 12, 1) |
-#
-# To fuse the last two axes into one of 4, you would need a single step that goes 0, 1, then on to head 1. But
-# head 1 lies 12 numbers away, not 2. No stride says "1, then 11, then 1", so `view`, which never copies,
-# refuses: *view size is not compatible with input tensor's size and stride*. A copy in the new order has to
-# be made. You can ask for it (`contiguous`), or let `reshape` make it in silence. Either is right here. The
-# habit of writing `view` wherever a free relabelling is meant pays off: it either is free, or it complains.
-#
-# Beware the cure that silences the complaint: fusing the axes *without* moving heads back beside channels
-# first. The shapes look right, the code runs, the model learns garbage.
-#
-# ## What else lurks
-#
-# - **The mask has the size of the context, and your input seldom does.** Cut it to the T you were given. And
-#   when T is *longer* than the context, say so: slicing past the end does not fail in Python, and what comes
-#   instead is a puzzling message about sizes 6 and 7.
-# - **The mask is not a weight.** It must travel when the module moves to another device, and no optimiser may
-#   see it. There is a word for such a tensor: a *buffer*. By default it is saved with the weights, in the module's
-#   `state_dict`; made with `persistent=False`, it is left out there, and made anew where the weights are loaded.
-# - **Dropout acts on the weights after the softmax**, in training only. With p = 0.2 survivors grow by 1.25
-#   (0.6818 becomes 0.8523), so a row no longer sums to 1; only on average it does.
-# - **`out_proj` has a bias; the other three have one only if `qkv_bias` asks.** For GPT-2 small's width that
-#   is 4 × 589,824 = 2,359,296 weights, and 768 more for that one bias.
-# - **Wake the parent first.** An `nn.Module` that was never initialised cannot take layers in:
+# - **Call `super().__init__()` first.** Otherwise the first layer you assign raises
 #   `AttributeError: cannot assign module before Module.__init__() call`.
-#
-# (The one-big-layer form is the one in Raschka, *Build a Large Language Model (From Scratch)*, chapter 3; the
-# idea of heads is from Vaswani et al. 2017.)
+# - **The mask is a buffer**, as in exercise 3: it moves with the module and is not learned. It is as large as the
+#   context, so cut it to the T tokens that came. Refuse a T beyond the context.
+# - **Divide by √`head_dim`**, for each dot product sums `head_dim` terms.
+# - **`out_proj` has a bias.** The other three have one only if `qkv_bias` is true.
 
 # %% tags=["setup"]
 import torch
@@ -207,10 +140,7 @@ class MultiHeadAttention(nn.Module):
 # %% [markdown]
 # ### See for yourself: `MultiHeadAttention`
 #
-# First what the module owns: shapes, a count of parameters, and what it refuses. Then the walk-through above,
-# with its weights loaded and `out_proj` set to pass everything through, plus 10 (which is taken off again),
-# so that your numbers can stand beside the lesson's. Last the causality probe: rewrite the future, and see
-# that the past has not noticed.
+# First what the module owns: shapes, a count of parameters, and what it refuses.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -233,6 +163,93 @@ if __name__ == "__main__":
             print(f"MultiHeadAttention refuses {what}: {error}")
         else:
             raise AssertionError(f"{what} went through; the docstring asks for a ValueError")
+
+# %% [markdown]
+# ### One walk through, with numbers
+#
+# If a number does not come out as it should, follow it here. (`course trace weight_split --values` prints the same
+# steps of *your* code.) One sequence of six tokens, `d_in = d_out = 4`, two heads. For the first two tokens the three
+# layers give:
+#
+# | vector | head 0 | head 1 |
+# |---|---|---|
+# | q_0 | −0.3506, −1.0175 | −0.2295, −0.1465 |
+# | q_1 | −0.5866, −1.0891 | 1.0656, −0.9749 |
+# | k_0 | 0.3377, −1.2272 | −1.1369, −0.8416 |
+# | k_1 | 0.3797, −0.2600 | −0.7065, 0.0536 |
+# | v_0 | 0.6602, 0.3820 | −0.8079, 0.0283 |
+# | v_1 | 0.6702, 1.1632 | −0.3440, −0.9635 |
+#
+# Token 1 may look at tokens 0 and 1, at nothing later:
+#
+# | token 1 | head 0 | head 1 |
+# |---|---|---|
+# | q_1 · k_0 | 1.1384 | −0.3910 |
+# | q_1 · k_1 | 0.0604 | −0.8052 |
+# | ÷ √2, softmax | 0.6818, 0.3182 | 0.5727, 0.4273 |
+# | weighted v | 0.6634, 0.6306 | −0.6097, −0.3955 |
+#
+# It is the same token, with two different patterns: head 0 gives the past twice as much as the present, head 1 gives
+# both nearly the same. One head could not do both.
+#
+# Now all six tokens, as they are printed (rounded here). First the cut of q:
+#
+# ```text
+# q            (1, 6, 4)
+#   -0.35 -1.02 -0.23 -0.15
+#   -0.59 -1.09  1.07 -0.97
+#   -0.58 -0.29  0.20  0.02
+#    0.10  0.58 -0.08  0.29
+#    0.52  0.43 -0.02 -0.06
+#   -0.06  0.41 -0.64  0.75
+#
+# q in heads   (1, 2, 6, 2)
+#   head 0          head 1
+#   -0.35 -1.02     -0.23 -0.15
+#   -0.59 -1.09      1.07 -0.97
+#   -0.58 -0.29      0.20  0.02
+#    0.10  0.58     -0.08  0.29
+#    0.52  0.43     -0.02 -0.06
+#   -0.06  0.41     -0.64  0.75
+# ```
+#
+# Each head compares its own queries with its own keys, and so gets a square of weights of its own:
+#
+# ```text
+# weights      (1, 2, 6, 6)
+#   head 0
+#   1.00 0    0    0    0    0
+#   0.68 0.32 0    0    0    0
+#   0.34 0.28 0.38 0    0    0
+#   0.18 0.27 0.22 0.33 0    0
+#   0.16 0.22 0.16 0.21 0.26 0
+#   0.12 0.16 0.15 0.20 0.21 0.18
+#   head 1
+#   1.00 0    0    0    0    0
+#   0.57 0.43 0    0    0    0
+#   0.31 0.34 0.35 0    0    0
+#   0.22 0.26 0.25 0.26 0    0
+#   0.21 0.20 0.20 0.19 0.20 0
+#   0.17 0.22 0.19 0.15 0.13 0.15
+# ```
+#
+# Weights times v gives two columns for each head. Joined, they are four again:
+#
+# ```text
+# joined       (1, 6, 4)
+#    0.66  0.38 -0.81  0.03
+#    0.66  0.63 -0.61 -0.40
+#    0.45  0.50 -0.50 -0.28
+#    0.19  0.27 -0.28 -0.16
+#    0.10  0.23 -0.17 -0.13
+#    0.08  0.00 -0.16 -0.13
+# ```
+#
+# Row 1 is token 1: head 0's answer, then head 1's. Row 0 is token 0, which sees itself alone, so it carries exactly
+# its own value v_0. Remember that: the first token is the cheapest test you will ever write.
+#
+# The check loads these weights. It sets `out_proj` to pass everything through, plus 10 (which it takes off again).
+# Last comes the causality probe: rewrite the future, and the past must not change.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -307,8 +324,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ### Predict before you run
 #
-# Two modules of 768 channels, one with 12 heads, one with a single head. Which of them has more parameters,
-# and how many more?
+# Two modules of 768 channels, one with 12 heads, one with a single head. Which of them has more parameters, and how
+# many more?
 
 # %% tags=["predict"]
 if __name__ == "__main__":
@@ -322,7 +339,85 @@ if __name__ == "__main__":
         print("(it costs time and memory all the same: there is one square of scores for each head)")
 
 # %% [markdown]
+# ### Why it works
+#
+# One big layer that is cut is the form in Raschka, *Build a Large Language Model (From Scratch)*, chapter 3. The idea
+# of heads is from Vaswani and others (2017), who wrote it so, with W^O for the last layer:
+#
+# ```text
+# head_h = softmax(Q_h K_hᵀ / √hd) V_h
+# answer = Concat(head_0, …) W^O
+# ```
+#
+# The heads are separate because of *where you cut*, not because they are separate objects. They learn as separate
+# layers do, too: the gradient of a row comes from its own output channel and from no other.
+#
+# **What heads cost.** Each head compares T tokens with T tokens over hd channels: T² · hd multiplications. All heads
+# together make T² · C, whatever their number, so the products cost roughly what one big head costs. What grows is the
+# number of squares to mask and to keep. For 1,024 tokens in float32, one head has a square of 4.2 MB, and twelve
+# heads have 50 MB.
+#
+# **What `out_proj` is for.** Before it, head 0's channels know nothing of head 1's. Without it, each head could
+# change only its own hd channels of the answer (in the terms of linear algebra: side by side stand updates of low
+# rank, at most hd each). In `out_proj` every output channel reads all heads. We left it out of a small model, with
+# two blocks of 64 channels, that reads *Alice's Adventures in Wonderland* character by character. Trained from
+# scratch without it, the loss was worse by 0.03; a trained model that loses it goes from 1.57 to 3.58
+# ([the gallery of silent bugs](../../docs/gallery.md)).
+#
+# **Shape in, shape out.** With `d_in = d_out`, what comes out has the shape of what went in. So the output of one
+# layer can be the input of the next: GPT-2 stacks 12 of them in its small model, and 48 in its largest.
+#
+# ### When it does not work
+#
+# - **`mat1 and mat2 shapes cannot be multiplied (200x512 and 768x768)`.** The last axis of x is not `d_in`. The first
+#   pair is your x, with batch and tokens counted together (2 · 100 tokens of 512 channels); the second is the layer,
+#   768 in and 768 out. Print `x.shape` one line above.
+# - **`The size of tensor a (6) must match the size of tensor b (4)`.** The mask was not cut to T. A published
+#   notebook with just these six tokens forgets that cut. It runs, because its context is six tokens too; with four
+#   tokens it stops here. Longer inputs fail as well, with 6 and 7: a slice past the end is no error in Python, so
+#   refuse such a T yourself.
+# - **`view size is not compatible with input tensor's size and stride`.** You joined the heads with `view` after a
+#   `transpose`; the next section says why that cannot work. Beware of the cure that only silences the message:
+#   joining *without* moving the heads back first. The shapes look right, the code runs, the model learns garbage.
+# - **Flat weights.** With √`d_out` = 2 in place of √2, token 1's first pair would be 0.6316, 0.3684. Nothing crashes.
+#   Trained from scratch, the small model does as well: it makes its weights larger. A model that has learned with the
+#   right root goes from a loss of 1.57 to 1.77.
+# - **Rows that do not sum to 1, in training.** That is right. Dropout with p = 0.2 strikes some weights out and makes
+#   the others larger by 1.25 (0.6818 becomes 0.8523); only on average is the sum 1.
+# - **A count of parameters that is off.** For GPT-2 small's width it is 4 × 589,824 = 2,359,296 weights, and 768 more
+#   for the one bias.
+#
+# ### Why contiguous?
+#
+# A tensor is a tape of numbers with *strides*: how many numbers to step for the next index on each axis. `transpose`
+# changes the strides and leaves the tape alone. For the context above:
+#
+# | context | shape | strides |
+# |---|---|---|
+# | as computed | (1, 2, 6, 2) | (24, 12, 2, 1) |
+# | tokens ahead again | (1, 6, 2, 2) | (24, 2, 12, 1) |
+#
+# To read the last two axes as one axis of 4, you would step 1, then 11, then 1 again. No single stride can say that.
+# `view` never copies, so it refuses. Make the copy yourself (`contiguous`), or let `reshape` make it where it is
+# needed. Both are right. `view` has one advantage: where it works, you know that nothing was copied.
+#
+# ### Going further
+#
+# A buffer is saved with the weights, in the module's `state_dict`. Made with `persistent=False`, it is left out
+# there, and is made anew when the module is.
+#
+# In exercise 7 you write this module as GPT-2 does, and the names change. It helps to know which is which:
+#
+# | here | in exercise 7 |
+# |---|---|
+# | `d_in` and `d_out` | `n_embd`, for both |
+# | `num_heads` | `n_head` |
+# | `context_length` | `block_size` |
+# | `W_query`, `W_key`, `W_value` | one layer, `qkv` |
+# | `out_proj`, with a bias | `proj`, without |
+
+# %% [markdown]
 # ## Onward
 #
-# It runs, it is fast, and it asks for some faith. Win it in
+# It runs, and it is fast. But is it *really* several independent heads? Convince yourself in
 # [6 · One head at a time](06_mha_by_loop.ipynb).
