@@ -4,19 +4,28 @@
 # *About 50 minutes. You need: matrix products, and PyTorch's tensors a little. After this:
 # [2 · The causal mask](02_causal_mask.ipynb).*
 #
-# Six words stand on your desk tonight: *Your journey starts with one step*. Each word is a small vector,
-# and each word would like to know which of the others matter to it. Attention is the answer to that wish,
-# and it fits in one sentence: **compare, share out, mix**. You will build it twice in this file, first
-# bare, then in the form every transformer uses.
+# ## What attention is for
 #
-# Letters used in the whole course: B sequences in a batch, T tokens in a sequence, C channels in a token,
-# and hd (`head_dim`) channels in one head. In this file there is only one head, and any number of leading
-# dimensions may stand in front of the last two. Write `...` for them and leave them alone.
+# Before attention, a model read word by word, and kept all it had read in one vector of fixed size. Each new word
+# changed that vector, so what stood far back was slowly forgotten. And each step had to wait for the one before. With
+# attention, every word looks at all words directly, and all at the same time. In a GPT it is the only part in which
+# words learn from each other.
+#
+# ```text
+# before: step by step, in one vector
+# Your → journey → starts → with → one
+#
+# attention: each word looks at all
+# Your   journey   starts   with   one
+#   ▲       ▲         ▲       ▲     ▲
+#   └───────┴────┬────┴───────┴─────┘
+#             journey
+# ```
 #
 # ## The bare idea, with numbers
 #
-# Here are the six words, three channels each (the example of Raschka, *Build a Large Language Model (From
-# Scratch)*, chapter 3):
+# Attention takes three moves: **compare, share out, mix**. Here are six words, *Your journey starts with one step*,
+# with three numbers each:
 #
 # ```text
 #     Your      0.43  0.15  0.89
@@ -27,8 +36,8 @@
 #     step      0.05  0.80  0.55
 # ```
 #
-# **Compare.** Take *journey* as the one who asks. Its score with a word is their dot product. With *Your*
-# that is 0.55 · 0.43 + 0.87 · 0.15 + 0.66 · 0.89 = 0.9544. Do the same for all six:
+# **Compare.** *journey* asks: which words matter to me? Its score with a word is their dot product. With *Your* that
+# is 0.55 · 0.43 + 0.87 · 0.15 + 0.66 · 0.89 = 0.9544.
 #
 # | word | score | weight |
 # |---|---|---|
@@ -40,15 +49,14 @@
 # | step | 1.0865 | 0.1581 |
 # | sum | | 1 |
 #
-# **Share out.** The weights are the softmax of the scores: every score is exponentiated and divided by
-# the sum, so that *journey* has exactly one unit of attention to spend. *starts* gets nearly as much as
-# *journey* itself, because their vectors are nearly the same.
+# **Share out.** The weights are the softmax of the scores: e to the power of each score, divided by the sum of all
+# six.
 #
-# **Mix.** Add up the six vectors, each times its weight. What comes out is *journey* as seen in its
-# sentence, its context vector: (0.4419, 0.6515, 0.5683).
+# **Mix.** Add up the six vectors, each times its weight. You get (0.4419, 0.6515, 0.5683), *journey* as seen in its
+# sentence: its context vector.
 #
-# Now do it for all six words at once. Every word against every word is a (6, 6) table of dot products, and
-# one matrix product fills it:
+# Now all six words at once: T tokens (here, words) with C channels each (here, three). Every word against every word
+# is a (T, T) table of dot products, and one matrix product fills it:
 #
 # ```text
 # x (T, C)
@@ -57,12 +65,7 @@
 #  └─ mix, by the weights ──▶ (T, C)
 # ```
 #
-# ![The six words as a table of 6 × 6 weights: each row sums to 1, the column of journey to
-# 1.30](figures/01_attention_scores.svg)
-#
-# Rows ask and columns answer. A row of the weights sums to 1; a column need not. The column of *journey*
-# sums to 1.2970, for it is a popular word. Softmax over the wrong axis is the first quiet bug of the
-# course: every shape is right, the code runs, and each word hands out a share that was never its own.
+# Each row belongs to the word that asks, so the softmax runs along the row.
 
 # %% tags=["setup"]
 import math
@@ -72,9 +75,9 @@ import torch
 # %% [markdown]
 # ## Your turn: `simplified_attention`
 #
-# No weights to learn, no scaling, no mask: only compare, share out, mix. Reach for axes counted from the
-# end (the last one is −1, the one before it −2). `.T` looks tempting, but it turns *all* the axes around,
-# and a batch in front is enough to break it.
+# Nothing to learn, no scaling, no mask: only compare, share out, mix. Any number of dimensions may stand in front of
+# T and C, such as a batch of B sequences; the docstring writes `...` for them. So count axes from the end: the last
+# one is −1, the one before it −2. (`.T` turns *all* the axes around, and goes wrong as soon as there is a batch.)
 
 
 # %% tags=["solution"]
@@ -94,8 +97,8 @@ def simplified_attention(x: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `simplified_attention`
 #
-# The numbers of the lesson, for *journey* and for the whole table, and then the same sentence twice in a
-# batch: a neighbour in the batch must change nothing.
+# The numbers of the lesson, for *journey* and for all six words. Then the same sentence twice in a batch: a neighbour
+# in the batch must change nothing.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -133,34 +136,52 @@ if __name__ == "__main__":
     print("simplified_attention: journey now knows its sentence")
 
 # %% [markdown]
+# ## Why it works
+#
+# ![The six words as a table of 6 × 6 weights: each row sums to 1, the column of journey to
+# 1.30](figures/01_attention_scores.svg)
+#
+# (The six words and their numbers are from Raschka, *Build a Large Language Model (From Scratch)*, chapter 3.)
+#
+# Rows ask and columns answer. *journey* gives *starts* nearly as much as itself, because their vectors are nearly the
+# same. A row of the weights sums to 1; a column need not. The column of *journey* sums to 1.2970, for many words look
+# at it. A softmax over the wrong axis is the first silent bug of the course: every shape is right, and the code runs,
+# but the shares of a word no longer sum to 1.
+#
 # ## Three roles instead of one
 #
-# So far one vector does three jobs. A transformer gives each job a vector of its own: the **query** q (what
-# am I looking for?), the **key** k (what do I offer to be found by?) and the **value** v (what do I hand
-# over when I am chosen?). Think of a library: the query is your question, the keys are the cards in the
-# catalogue, the values are the books. You compare with the cards; you carry home the books.
+# So far one vector does three jobs. A transformer gives each job a vector of its own: the **query** q (what am I
+# looking for?), the **key** k (what do I offer to be found by?) and the **value** v (what do I hand over when I am
+# chosen?). Think of a library: the query is your question, the keys are the cards in the catalogue, the values are
+# the books. You compare with the cards; you carry home the books.
 #
-# Queries and keys need not be equally many. With T_q queries and T_k keys the scores are a (T_q, T_k)
-# table. Keep them different while you think: a square table hides a swapped axis perfectly.
+# There may be more keys than queries, or fewer. With T_q queries and T_k keys the scores are a (T_q, T_k) table. Keep
+# the two numbers different while you think: a square table hides a swapped axis perfectly.
 #
 # ## Why a square root stands there
 #
-# A dot product over hd channels is a sum of hd terms. If those channels are independent with variance 1,
-# the sum has variance hd, so it typically strays √hd from zero. At hd = 64 that is 8, and softmax does not
-# like an 8:
+# Queries and keys have hd channels each (`head_dim`, the width of one head; in this file there is only one). A dot
+# product over hd channels is a sum of hd terms. If those channels are independent with variance 1, the sum has
+# variance hd, so it is typically √hd away from zero. At hd = 64 that is 8, and softmax does not like an 8:
 #
 # | scores | softmax | what it is |
 # |---|---|---|
 # | 8, 0, −8 | 0.9997, 0.0003, 0.0000 | one winner, no gradient for the others |
 # | 1, 0, −1 | 0.6652, 0.2447, 0.0900 | a choice that can still be learnt |
 #
-# Dividing by √hd brings the spread back to 1, whatever the width (Vaswani et al. 2017). Count the terms
-# that were really summed: it is the width of *these* vectors, not of the model. With C = 64 channels in 4
-# heads the divisor is √16 = 4. Whoever takes √64 = 8 flattens the scores to half their spread, and (0.6652,
-# 0.2447, 0.0900) turns into (0.5065, 0.3072, 0.1863). Nothing fails. A small model that we trained so from
-# scratch was no worse, for it made its weights larger; one that had learned with √16 and was then given √64 went
-# from a loss of 1.57 to 1.77 ([the gallery of silent bugs](../../docs/gallery.md)). Other slips of a tired hand: dividing by hd
-# itself, multiplying, or dividing the weights after the softmax, where rows stop summing to 1.
+# Dividing by √hd brings the spread back to 1, whatever the width (Vaswani et al. 2017). Count the terms that were
+# really summed: it is the width of *these* vectors, not of the model. With C = 64 channels in 4 heads the divisor is
+# √16 = 4. If you take √64 = 8 instead, the scores have half their spread, and (0.6652, 0.2447, 0.0900) turns into
+# (0.5065, 0.3072, 0.1863). You get no error. We trained a small model so (two blocks of 64 channels, on *Alice's
+# Adventures in Wonderland*, character by character). From scratch it was no worse, for it made its weights larger. A
+# model that had learned with √16 and was then given √64 went from a loss of 1.57 to 1.77
+# ([the gallery of silent bugs](../../docs/gallery.md)).
+#
+# Other slips: dividing by hd itself, multiplying, or dividing the weights after the softmax, where rows stop summing
+# to 1.
+#
+# *Usual sizes.* C is 256 to 1024 in small models, 768 in the smallest GPT-2. hd is usually 64, T at most 512 to
+# 2048. Dropout, which you meet in exercise 3, is between 0 and 0.2.
 
 # %% [markdown]
 # ## Your turn: `attention_scores`
@@ -186,8 +207,8 @@ def attention_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `attention_scores`
 #
-# Two queries, three keys, hd = 4, so the divisor is 2. By hand: the first query, 1 2 3 4, meets 1 1 1 1
-# with a dot product of 10, hence a score of 5. The other five numbers come about in the same way.
+# Two queries, three keys, hd = 4, so the divisor is 2. By hand: the first query, 1 2 3 4, and the first key, 1 1 1 1,
+# have the dot product 10, hence a score of 5. You get the other five numbers in the same way.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -208,9 +229,9 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Your turn: `attention_weights`
 #
-# One query spends one unit of attention over all its keys. Which axis do the keys lie on? Say it aloud
-# before you type it. Two stand-ins to resist: dividing each row by its plain sum (scores may be negative,
-# and then so are your shares) and normalising the whole table at once.
+# One query gives away one unit of attention over all its keys. Which axis do the keys lie on? Say it aloud before you
+# type it. Do not divide each row by its plain sum (scores may be negative, and then so are your shares), and do not
+# normalise the whole table at once.
 
 
 # %% tags=["solution"]
@@ -230,8 +251,8 @@ def attention_weights(scores: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `attention_weights`
 #
-# Scores that are logarithms make softmax easy to do in your head: log 1, log 2, log 5 are exponentiated to
-# 1, 2, 5 and shared out as 1/8, 2/8, 5/8.
+# Scores that are logarithms make softmax easy to do in your head: e to the power of log 1, log 2 and log 5 is 1, 2
+# and 5, which makes shares of 1/8, 2/8 and 5/8.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -270,9 +291,9 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Your turn: `attend`
 #
-# You have both halves; now join them, and let the weights mix the *values*. A value may be wider or
-# narrower than a key: v is (..., T_k, hd_v), and so the answer is (..., T_q, hd_v). Mixing keys where
-# values belong goes unnoticed for as long as the two have the same shape.
+# You have both halves; now join them, and let the weights mix the *values*. A value may be wider or narrower than a
+# key: v is (..., T_k, hd_v), and so the answer is (..., T_q, hd_v). If you mix the keys by mistake, you will not
+# notice as long as keys and values have the same shape.
 
 
 # %% tags=["solution"]
@@ -294,8 +315,8 @@ def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `attend`
 #
-# A query of zeros has no preference, so it must get the plain mean of the values. Another is tuned so that
-# its two scores are 0 and log 3: its shares are then 1/4 and 3/4.
+# A query of zeros has no preference, so it must get the plain mean of the values. The other query is made so that its
+# two scores are 0 and log 3: its shares are then 1/4 and 3/4.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -315,5 +336,5 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Onward
 #
-# Nothing here hid the future: every word saw the whole sentence. Go on with
+# Here every word saw the whole sentence, the words after it too. Go on with
 # [2 · The causal mask](02_causal_mask.ipynb).

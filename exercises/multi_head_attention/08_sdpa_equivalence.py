@@ -3,59 +3,12 @@
 #
 # *About 45 minutes. You need: [7 · The fused QKV](07_fused_qkv.ipynb). After this: a model of your own.*
 #
-# All that you wrote by hand is one function in PyTorch: `F.scaled_dot_product_attention`, SDPA for short. It
-# wants q, k and v as `(B, nh, T, hd)`, just how yours lie about. Calling it is half of the exercise; the other
-# half is to *know* that your call is right.
+# All that you wrote by hand is one function in PyTorch: `F.scaled_dot_product_attention`, SDPA for short. It takes q,
+# k and v as `(B, nh, T, hd)`, the shape that you already have. It is usually faster than the path by hand, and it
+# never keeps a (T, T) square in memory.
 #
-# ## What it saves
-#
-# The hand-written path makes a square of scores for every head of every sequence, writes it to memory, reads
-# it back to mask it, again for the softmax, again for the sum. The square grows with T².
-#
-# With B = 16, nh = 12, T = 4096 and float32 that is 16 · 12 · 4096 · 4096 · 4 bytes, about 12.9 GB, for one layer.
-#
-# A fused kernel such as FlashAttention works in tiles. It holds a few rows of q and a few of k and v close to
-# the arithmetic, keeps a running maximum and a running sum for the softmax, and never has the square in
-# memory at all. The same numbers come out; memory grows with T.
-#
-# ![By hand 144 scores are in memory at once; fused, 16 at a time, while a running maximum and a running
-# sum are carried along](figures/08_sdpa_equivalence.svg)
-#
-# How much faster is that? Somebody measured on an A100:
-#
-# | T | by hand | SDPA | times faster | square not made |
-# |---|---|---|---|---|
-# | 256 | 0.31 ms | 0.11 ms | 2.8 | 3 MB |
-# | 1024 | 3.9 ms | 0.9 ms | 4.3 | 50 MB |
-# | 4096 | 71 ms | 11 ms | 6.5 | 805 MB |
-#
-# Source of the times: Kader Mohideen, *Day 5 — Multi-Head Attention: Many Perspectives in Parallel*, a post that gives
-# neither the batch, nor the heads, nor the dtype: conditions unpublished, not reproduced. The last column is
-# arithmetic for one sequence, 12 heads and float32: 12 · T² · 4 bytes. On your machine the times will differ, so
-# measure: `course bench` prints both, and this A100 beside them.
-#
-# Which kernel runs depends on the dtype. On a GPU, PyTorch's FlashAttention needs float16 or bfloat16; in float32
-# SDPA takes its memory-efficient kernel, which makes no square either. A CPU has a fused kernel as well these days,
-# for float32, too, so do not expect nothing there.
-#
-# ## Four small prints
-#
-# **It scales for you.** SDPA divides by √hd, read off the last axis of q. If your own division survives
-# somewhere in front of it, scores are divided by hd altogether. Nothing looks wrong: with hd = 16 the scores
-# are a quarter of what they should be, and every head is too even-handed. A small model trained so from scratch was
-# no worse; one that had learned with √hd went from a loss of 1.57 to 2.55 ([the gallery of silent bugs](../../docs/gallery.md)).
-#
-# **It does not know about `eval()`.** Its `dropout_p` is a number, not a module, and nobody tells it that you
-# stopped training. Give it the probability while `self.training` holds, and 0.0 otherwise. Forget it, and the
-# "deterministic" model answers differently every time you ask.
-#
-# **It can mask for you.** Say `is_causal=True` and no mask is made at all. With a mask of your own, two
-# things can go wrong: in a boolean mask True means *may look* (in `masked_fill`, True means the reverse), and
-# a mask is itself a (T, T) tensor, which you came here to avoid, and may send you to a slower kernel.
-#
-# **It does not know your context.** The hand-written path stumbles when T exceeds the mask. SDPA has no mask
-# to stumble over and computes on, cheerfully, past `block_size`, on positions for which the model has no
-# embedding. Refuse such a T before the paths part, so that both do.
+# To call it is half of this exercise. The other half is to *know* that your call is right. So your module keeps both
+# paths, and a flag says which one runs:
 #
 # ```text
 # x ─▶ T ≤ block_size? ─▶ qkv ─▶ heads
@@ -66,36 +19,26 @@
 #  ▶ join ─▶ proj ─▶ dropout
 # ```
 #
-# Everything outside the fork is shared, the weights too. That is the point of the flag: one module, one set
-# of weights, two ways through.
+# Everything before and after the fork is shared, the weights too: one module, one set of weights, two paths.
 #
-# ## How near is equal?
+# ## Four things to know about SDPA
 #
-# Not bit for bit. The fused kernel adds in another order, and floating-point addition cares about order. In
-# float32:
+# **It scales for you.** SDPA divides by √hd, which it reads off the last axis of q. If you divide as well, the scores
+# are divided by hd in all. Nothing looks wrong: with hd = 16 the scores are a quarter of what they should be, and
+# every head spreads its attention too evenly.
 #
-# | largest difference | what it means |
-# |---|---|
-# | about 1e-7 | round-off; all is well |
-# | up to 1e-5 | still round-off, for larger numbers or longer sums |
-# | 0.1 to 0.2 | a scale done twice |
-# | 0.2 to 0.8 | dropout left on |
-# | about 1 | no mask on one of the paths, or you compare different things |
+# **It does not know about `eval()`.** Its `dropout_p` is a number, not a module. Give it the probability while
+# `self.training` is true, and 0.0 otherwise. If you forget, the model answers differently every time, even in eval
+# mode.
 #
-# So the comparison needs some manners, and you write it as a function, `max_path_difference`:
+# **It can mask for you.** With `is_causal=True` you need no mask at all. If you give a mask of your own, two things
+# can go wrong. In a boolean mask True means *may look*, while in `masked_fill` True means *hide*. And a mask is
+# itself a (T, T) tensor, which you want to avoid here; it may also lead to a slower kernel (the program that runs on
+# the processor).
 #
-# - dropout must be *off*: two random draws never agree, and you would measure the dice;
-# - no gradients: nobody will ask for them, and they keep every square in memory;
-# - and it must leave no trace. Whoever calls it in the middle of training wants the module back as it was:
-#   same flag, same mode, same weights. If a path raises an exception half way, too. (Python has a word for
-#   "whatever happens".)
-#
-# A comparison of a path with itself is 0.0, always, and proves nothing. Make sure that the flag really flips
-# between the two calls.
-#
-# The habit outlives the exercise: *write the naive version until you own it, swap in the fused one, and check
-# the one against the other with numbers.* That is the difference between "I use FlashAttention" and "I know
-# that my call is right".
+# **It does not know your context.** The path by hand fails when T is larger than the mask. SDPA has no mask, so it
+# computes on without complaint, for positions that the model does not know. Refuse such a T before the fork, so that
+# both paths refuse it.
 
 # %% tags=["setup"]
 import math
@@ -107,7 +50,7 @@ from torch import nn
 # %% [markdown]
 # ## Your turn: `CausalSelfAttention`, with a fork
 #
-# Copy your module of exercise 7 in here, add the flag, and part the ways. Mind the four small prints.
+# Copy your module of exercise 7 in here, add the flag, and write the second path. Keep the four things in mind.
 
 
 # %% tags=["solution"]
@@ -157,9 +100,8 @@ class CausalSelfAttention(nn.Module):
 # %% [markdown]
 # ### See for yourself: `CausalSelfAttention`
 #
-# Both paths take the same inputs and refuse the same ones. Then a look into the luggage: what autograd keeps
-# for the backward pass. By hand there is at least one (T, T) square among it; on the fast path there should
-# be none.
+# Both paths take the same inputs and refuse the same ones. Then the check looks at what autograd keeps for the
+# backward pass. By hand there is at least one (T, T) square among it; on the fast path there should be none.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -204,9 +146,63 @@ if __name__ == "__main__":
         print(f"CausalSelfAttention, {path}: the past is safe, dropout is gated, {squares} square(s) kept{remark}")
 
 # %% [markdown]
+# ### Why it works
+#
+# The path by hand makes a square of scores for every head of every sequence, writes it to memory, reads it back to
+# mask it, again for the softmax, again for the sum. The square grows with T². With B = 16, nh = 12, T = 4096 and
+# float32 that is 16 · 12 · 4096 · 4096 · 4 bytes, about 12.9 GB, for one layer.
+#
+# A fused kernel such as FlashAttention works in tiles. It takes a few rows of q and a few of k and v at a time, keeps
+# a running maximum and a running sum for the softmax, and never has the whole square in memory. The same numbers come
+# out; memory grows with T.
+#
+# ![By hand 144 scores are in memory at once; fused, 16 at a time, while a running maximum and a running sum are
+# carried along](figures/08_sdpa_equivalence.svg)
+#
+# How much faster is that? Here are times from an A100, a large GPU:
+#
+# | T | by hand | SDPA | times faster | square not made |
+# |---|---|---|---|---|
+# | 256 | 0.31 ms | 0.11 ms | 2.8 | 3 MB |
+# | 1024 | 3.9 ms | 0.9 ms | 4.3 | 50 MB |
+# | 4096 | 71 ms | 11 ms | 6.5 | 805 MB |
+#
+# Source of the times: Kader Mohideen, *Day 5 — Multi-Head Attention: Many Perspectives in Parallel*, a post that
+# gives neither the batch, nor the heads, nor the dtype: conditions unpublished, not reproduced. The last column is
+# arithmetic for one sequence, 12 heads and float32: 12 · T² · 4 bytes. On your machine the times will differ, so
+# measure: `course bench` prints both, and this A100 beside them.
+#
+# Which kernel runs depends on the dtype. On a GPU, PyTorch's FlashAttention needs float16 or bfloat16; in float32
+# SDPA takes its memory-efficient kernel, which makes no square either. A CPU has a fused kernel as well these days,
+# for float32, too, so you can expect a gain there.
+#
+# What does it cost to scale twice? A small model (two blocks, 64 channels, on *Alice's Adventures in Wonderland*,
+# character by character) that was trained so from scratch was no worse. One that had learned with √hd went from a
+# loss of 1.57 to 2.55 ([the gallery of silent bugs](../../docs/gallery.md)).
+#
 # ## Your turn: `max_path_difference`
 #
-# Two calls, one subtraction, and the manners listed above.
+# Two calls and one subtraction. How near is equal? Not bit for bit. The fused kernel adds in another order, and with
+# floating-point numbers the order of a sum changes its last digits. In float32:
+#
+# | largest difference | what it means |
+# |---|---|
+# | about 1e-7 | round-off; all is well |
+# | up to 1e-5 | still round-off, for larger numbers or longer sums |
+# | 0.1 to 0.2 | a scale done twice |
+# | 0.2 to 0.8 | dropout left on |
+# | about 1 | no mask on one of the paths, or you compare different things |
+#
+# For a fair comparison:
+#
+# - Dropout must be *off*. Two random draws never agree, and you would measure the dice.
+# - No gradients: you do not need them here, and they keep every square in memory.
+# - Leave no trace. If you call the function in the middle of training, you want the module back as it was: same flag,
+#   same mode, same weights. That holds even if a path raises an exception half way. (Python has a word for "whatever
+#   happens".)
+#
+# A path compared with itself gives 0.0, always, and proves nothing. Make sure that the flag really changes between
+# the two calls.
 
 
 # %% tags=["solution"]
@@ -230,8 +226,8 @@ def max_path_difference(module: CausalSelfAttention, x: torch.Tensor) -> float:
 # %% [markdown]
 # ### See for yourself: `max_path_difference`
 #
-# One module in training mode with lively dropout, one in eval mode: small numbers for both, and both as they
-# were.
+# Modules in training mode and in eval mode, on either path, with a dropout of 0.3: the difference should be small
+# every time, and each module should be as it was.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -253,8 +249,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ### Predict before you run
 #
-# In float32 the two paths are some 1e-7 apart. Now the same module in float64, with nine more digits or so.
-# Does the difference stay, shrink a little, or shrink a great deal?
+# In float32 the two paths are some 1e-7 apart. Now the same module in float64, with about nine more digits. Does the
+# difference stay, shrink a little, or shrink a great deal?
 
 # %% tags=["predict"]
 if __name__ == "__main__":
@@ -270,8 +266,13 @@ if __name__ == "__main__":
         print("a real mistake would be as large as before")
 
 # %% [markdown]
+# ### Going further
+#
+# Keep this habit: *write the plain version until you understand it, swap in the fast one, and check the one against
+# the other with numbers.* That is the difference between "I use FlashAttention" and "I know that my call is right".
+#
 # ## Onward
 #
-# That was the last of the eight. See your own module learn (`course train sdpa_equivalence`), look into its
-# heads (`course plot sdpa_equivalence`), and measure what the fast path saves you (`course bench`). What real models
-# add to it, padding, shared keys, positions and a cache, is the second assignment: *Attention in practice*.
+# That was the last of the eight. See your own module learn (`course train sdpa_equivalence`), look into its heads
+# (`course plot sdpa_equivalence`), and measure what the fast path saves you (`course bench`). Real models add
+# padding, shared keys, positions and a cache. These are in the second assignment: *Attention in practice*.
