@@ -4,20 +4,18 @@
 # *About 40 minutes. You need: shapes and axes; no attention yet. After this:
 # [5 · The weight split](05_weight_split.ipynb).*
 #
-# Take the sentence *The letters in the drawer smell of rain*. The word *smell* has to find *letters*, far
-# back, to know that it is plural; it would also like a glance at *drawer*, which is close by. One head has
-# one softmax, and one softmax is one focus: whatever *smell* gives to the one it takes from the other. So a
-# transformer keeps several heads, each with a few channels of its own, and lets them look in different
-# directions at the same time (Vaswani et al. 2017).
+# Take the sentence *The letters in the drawer smell of rain*. The word *smell* has to find *letters*, far back, to
+# know that it is plural; *drawer*, close by, helps it, too. One head has one softmax, so what *smell* gives to one
+# word it takes from the other. With several heads, each with a few channels of its own, it can look at both (Vaswani
+# et al. 2017).
 #
-# Before they can look, the channels must be dealt out to them. That takes two moves, known as the reshape
-# dance. They are two short calls, and the most treacherous in the course: done wrong, **the shapes look
-# right, the code runs, and the model learns garbage.**
+# First the channels must be dealt out to the heads. That takes two short calls, the reshape dance. Done wrong, **the
+# shapes look right, the code runs, and the model learns garbage.**
 #
 # ## What we have and what we want
 #
-# B = 2 sequences, T = 8 positions, C = 64 channels, n_head = 4. Each head gets head_dim hd = 64 / 4 = 16
-# channels: head 0 the channels 0–15 of *every* position, head 1 the channels 16–31, and so on.
+# B = 2 sequences, T = 8 positions, C = 64 channels, n_head = 4. Each head gets hd = 64 / 4 = 16 channels (`head_dim`)
+# of *every* position:
 #
 # ```text
 # │  0–15  │ 16–31  │ 32–47  │ 48–63  │
@@ -27,70 +25,30 @@
 # want  (B, nh, T, hd)   (2, 4, 8, 16)
 # ```
 #
-# Why must the heads stand before the positions? Because `@` multiplies the last two dimensions and treats
-# all the others as a batch. With (T, hd) at the end, 2 · 4 = 8 independent little attentions run in one
-# call, and no head ever meets another. With (nh, hd) at the end, the product would compare heads with heads
-# at one position: tokens would never meet.
+# Why the heads first? `@` multiplies the last two dimensions and treats all others as a batch. With (T, hd) at the
+# end, 2 · 4 = 8 independent attentions run in one call. With (nh, hd) at the end, tokens would never meet.
 #
 # ## The memory does not care about your shapes
 #
-# A tensor is one long tape of numbers with a note on how to read it. The note is the strides: how many
-# numbers to skip for a step along each dimension. Our x of shape (2, 8, 64) has strides (512, 64, 1): its
-# tape begins with the 64 channels of position 0, and then come those of position 1.
+# A tensor is one long tape of numbers, and a note on how to read it: the strides, how many numbers to skip for a step
+# along each dimension. Our x has strides (512, 64, 1): first come the 64 channels of position 0, then those of
+# position 1.
 #
-# Two tools change the note and leave the tape alone:
+# Two tools change the strides and leave the tape alone:
 #
 # - **view** reads the same tape, in the same order, in new dimensions. It can cut one dimension into two
-#   *neighbouring* ones, or join two neighbours, and it never reorders anything.
-# - **transpose** swaps two dimensions together with their strides. It reorders, still without moving a
-#   number.
+#   *neighbouring* ones, or join two neighbours. It never reorders.
+# - **transpose** swaps two dimensions together with their strides. It reorders, still without moving a number.
 #
-# Now the honest way: first cut the channel axis in place, so that each position holds its heads, then let
-# heads and positions change seats.
+# So first cut the channel axis where it is. Then swap heads and positions.
 #
 # | tensor | shape | strides |
 # |---|---|---|
 # | x | (2, 8, 64) | (512, 64, 1) |
-# | channels unpacked | (2, 8, 4, 16) | (512, 64, 16, 1) |
+# | channels cut | (2, 8, 4, 16) | (512, 64, 16, 1) |
 # | heads moved ahead | (2, 4, 8, 16) | (512, 16, 64, 1) |
 #
-# Read the last line: a step along the positions skips 64 numbers, to the *same* channels of the next
-# position. Just as it should be.
-#
-# ## The shortcut that lies
-#
-# The shape you want is known, so why not view straight to it? You get (2, 4, 8, 16), and not a word of
-# complaint. But the strides are now (512, 128, 16, 1): a step along the "positions" skips 16 numbers.
-#
-# | head 0 | right: channels | the shortcut: channels |
-# |---|---|---|
-# | position 0 | 0–15 of position 0 | 0–15 of position 0 |
-# | position 1 | 0–15 of position 1 | 16–31 of position 0 (!) |
-# | position 2 | 0–15 of position 2 | 32–47 of position 0 (!) |
-#
-# In small, with two heads of two channels, and the whole tape to look at:
-#
-# ![A tape of four positions with four channels each; the dance gives each head its own channels of every
-# position, the shortcut gives head 0 all of positions a and b](figures/04_reshape_dance.svg)
-#
-# The first cell agrees, by luck, and so a glance at the first numbers will reassure you. In truth head 0
-# was given the first 8 · 16 = 128 numbers of the tape: all of positions 0 and 1 and nothing else. Head 3
-# has all of positions 6 and 7.
-#
-# It gets worse when the way back makes the matching mistake. Split and merge then undo each other
-# *exactly*, and the attention in between is even causal, so two favourite tests pass. Yet the eight
-# positions have fallen apart into four islands of two, and position 2 can never look at position 1. Do not
-# test a split by undoing it. Test it by asking **where each number came from**, as the check below does.
-#
-# Another order that looks fine is to deal the channels out like cards, every fourth one to the same head.
-# It has the right shape and keeps positions whole, but head h no longer owns a neighbouring block, and
-# pretrained weights would end up in the wrong heads.
-#
-# ## When it does not divide
-#
-# 64 channels among 5 heads would be 12.8 each. GPT-2 small has 768 = 12 · 64; somebody with 768 and 7
-# should hear of it at once and in plain words, with both numbers. Mind that `//` rounds down without a
-# sound.
+# In the last line, a step along the positions skips 64 numbers, to the *same* channels of the next position.
 
 # %% tags=["setup"]
 import torch
@@ -99,6 +57,9 @@ import torch
 # ## Your turn: `split_heads`
 #
 # Cut, then swap. Take B, T and C from the tensor you are given.
+#
+# Refuse a number of heads that does not divide C, and name both numbers: 64 channels for 5 heads would be 12.8 each.
+# (`//` rounds down without a warning.)
 
 
 # %% tags=["solution"]
@@ -127,8 +88,8 @@ def split_heads(x: torch.Tensor, n_head: int) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `split_heads`
 #
-# Every number of this x is its own address: 10000 · batch + 100 · position + channel. So 10523 lives in
-# batch 1, at position 5, in channel 23, and you can see at once who has wandered off.
+# Every number of this x is its own address: 10000 · batch + 100 · position + channel. So 10523 lives in batch 1, at
+# position 5, in channel 23, and you can see at once which number is in the wrong place.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -159,8 +120,9 @@ if __name__ == "__main__":
 # %% [markdown]
 # ### Predict before you run
 #
-# The same x, of 2 · 8 · 64 = 1,024 numbers. The shortcut and your function give the same shape. How many
-# numbers does the shortcut have in the right place: none, a few, half?
+# There is a shortcut: `view` straight to (2, 4, 8, 16), without the swap. It gives the same shape as your function.
+# The same x has 2 · 8 · 64 = 1,024 numbers. How many of them does the shortcut have in the right place: none, a few,
+# half?
 
 # %% tags=["predict"]
 if __name__ == "__main__":
@@ -173,22 +135,50 @@ if __name__ == "__main__":
         print(f"{agree} of 1,024 numbers: the first 16 and the last 16 of each sequence, and nothing between them")
 
 # %% [markdown]
+# ## The shortcut that lies
+#
+# The shape of the shortcut is right, and there is no error. But its strides are (512, 128, 16, 1): a step along the
+# "positions" skips 16 numbers.
+#
+# | head 0 | right: channels | the shortcut: channels |
+# |---|---|---|
+# | position 0 | 0–15 of position 0 | 0–15 of position 0 |
+# | position 1 | 0–15 of position 1 | 16–31 of position 0 (!) |
+# | position 2 | 0–15 of position 2 | 32–47 of position 0 (!) |
+#
+# Here it is in small, with two heads of two channels:
+#
+# ![A tape of four positions with four channels each; the dance gives each head its own channels of every position,
+# the shortcut gives head 0 all of positions a and b](figures/04_reshape_dance.svg)
+#
+# The first row of the table agrees by luck, so do not trust a glance at the first numbers. In truth head 0 got the
+# first 8 · 16 = 128 numbers of the tape: all of positions 0 and 1 and nothing else. Head 3 has all of positions 6 and
+# 7.
+#
+# It gets worse when the way back makes the matching mistake. Split and merge then undo each other *exactly*, and the
+# attention in between is even causal, so two favourite tests pass. Yet the eight positions have fallen apart into
+# four islands of two, and position 2 can never look at position 1. So do not test a split by undoing it. Test it by
+# asking **where each number came from**, as the check above does.
+#
+# There is another order that looks fine: deal the channels out like cards, every fourth one to the same head. It has
+# the right shape and keeps positions whole. But head h no longer has a block of neighbours, and weights that were
+# trained elsewhere would end up in the wrong heads.
+#
 # ## The way back
 #
-# After attention each head has its answer, (T, hd), and the answers are to lie side by side again: at each
-# position first head 0's 16 channels, then head 1's, up to C = 64. It is the same dance in reverse: the
-# heads go back beside the channels, and then the two are joined.
+# After attention each head has its answer, (T, hd), and the answers are to lie side by side again: at each position
+# first head 0's 16 channels, then head 1's, up to C = 64. It is the same dance in reverse: the heads go back beside
+# the channels, and then the two are joined.
 #
-# This time there is a catch. After the swap the note says strides (512, 16, 128, 1) for a fresh y of shape
-# (2, 4, 8, 16): the numbers of one position are scattered over the tape, 128 apart. No note with a single
-# stride can read them as 64 neighbours, so `view` gives up:
+# This time there is a catch. After the swap the strides are (512, 16, 128, 1) for a fresh y of shape (2, 4, 8, 16):
+# the numbers of one position are scattered over the tape, head by head, 128 apart. No single stride can read them as
+# 64 neighbours, so `view` gives up:
 #
 # > RuntimeError: view size is not compatible with input tensor's size and stride
 #
-# Somebody must really copy the numbers into their new order, for the first time in this story. There is a
-# method that does just that and one that does it if needed; find either. An error is the friendly outcome
-# here. Whoever makes it go away by leaving out the swap has joined 64 numbers of one head and several
-# positions, and is back among the silent bugs.
+# Here the numbers must really be copied into their new order. There is a method that always copies, and one that
+# copies if needed; either is right. Be glad of the error. If you make it go away by leaving out the swap, you join 64
+# numbers of one head and several positions, and there is no error any more.
 #
 # ## Your turn: `merge_heads`
 
@@ -212,8 +202,7 @@ def merge_heads(y: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `merge_heads`
 #
-# Addresses again, this time as the heads hold them. The round trip comes last, because alone it proves
-# little.
+# Addresses again, this time as the heads hold them. The round trip comes last, because alone it proves little.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -241,5 +230,5 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Onward
 #
-# Split, merge, and no number lost. Put attention between the two: go on with
+# Split, merge, and no number is lost. Put attention between the two: go on with
 # [5 · The weight split](05_weight_split.ipynb).

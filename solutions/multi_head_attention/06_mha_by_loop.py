@@ -4,17 +4,16 @@
 # *About 35 minutes. You need: [3 · Self-attention](03_self_attention.ipynb); better with
 # [5 · The weight split](05_weight_split.ipynb) behind you. After this: [7 · The fused QKV](07_fused_qkv.ipynb).*
 #
-# In exercise 5 all heads went through one batched product. It is fast, and it asks for some faith: is a `(B,
-# nh, T, hd)` tensor *really* `nh` independent attentions, or have you mixed them somewhere between two
-# transposes?
+# In exercise 5 all heads went through one batched product. Is a `(B, nh, T, hd)` tensor *really* `nh` independent
+# attentions? Or did you mix them somewhere between two transposes?
 #
-# The way to know is to write it a second time, so plainly that there is nothing left to believe, and to
-# compare. A slow version that you trust is called an *oracle*. Tonight you write one: a Python loop over the
-# heads, in which no tensor ever has a head axis, so nothing can be reshaped wrongly.
+# To be sure, write it a second time, so plainly that you can see that it is right, and compare. A slow version that
+# you trust is called an *oracle*. Yours is a Python loop over the heads. In it no tensor has a head axis, so nothing
+# can be reshaped wrongly.
 #
 # ## What you are given
 #
-# Somebody hands you `mha`, a box of weights without a forward pass:
+# Your function gets `mha`, a module that holds weights and has no forward pass:
 #
 # | name | what it is |
 # |---|---|
@@ -23,72 +22,30 @@
 # | `mha.n_head` | nh |
 # | `mha.head_dim` | hd = C // nh |
 #
-# The three projections are stacked in one weight, *queries, then keys, then values*, C rows each. Here with
-# C = 4 and two heads:
+# The three projections are stacked in one weight, *queries, then keys, then values*, C rows each. Here with C = 4 and
+# two heads:
 #
-# ![The stacked weight of twelve rows: head 1 owns the last two rows of each block of four, and its answer
-# stands beside head 0's](figures/06_mha_by_loop.svg)
+# ![The stacked weight of twelve rows: head 1 owns the last two rows of each block of four, and its answer stands
+# beside head 0's](figures/06_mha_by_loop.svg)
 #
-# (Its numbers are those of the example below.)
+# (Its numbers belong to the example after the function.)
 #
-# Two cuts follow, and they are not the same cut. The *weight* is cut along its rows into three (that makes q,
-# k, v). Each *projected tensor* is cut along its channels into `nh` (that makes heads): head h owns channels
-# h·hd … (h+1)·hd − 1. For C = 64 and 4 heads, head 2 owns channels 32 … 47 of q, of k and of v.
+# ## Two cuts
 #
-# If you multiply by hand, recall that `nn.Linear` keeps its weight as (out, in). The product needs it turned
-# over. When C × C happens to be square the wrong way round runs just as well, and gives you other numbers.
+# There are two cuts, and they are not the same cut.
 #
-# ## One head, in numbers
+# 1. The *weight* is cut along its rows into three. That makes q, k and v.
+# 2. Each *projected tensor* is cut along its channels into `nh`. That makes heads: head h has channels
+#    `h·hd … (h+1)·hd − 1`. For C = 64 and 4 heads, head 2 has channels 32 … 47 of q, of k and of v.
 #
-# C = 4, two heads of 2, three tokens. Let the queries and the values be the tokens themselves, and let each
-# head's key be (its second channel, 0). Then a query and a key meet in one product: *the query's first
-# channel times the key's second channel*.
+# Then each head does what you know from exercise 3: scores over √hd, mask, softmax, weights times v. Every token sees
+# itself and its past. Build the mask for the T that came in, on the device of `x`; `mha` has none for you.
 #
-# ```text
-#              head 0    head 1
-#   token 0    [1  0  |  2  1]
-#   token 1    [2  1  |  1  0]
-#   token 2    [1  3  |  0  2]
-# ```
+# The answers of the heads, (B, T, hd) each, go side by side, in order, into the output projection. They are not
+# summed and not averaged: the projection mixes them, and it has to know which answer came from which head.
 #
-# Token 2 in head 0: its first channel is 1, and the second channels so far are 0, 1, 3. Scores 0, 1, 3;
-# divided by √2 they are 0, 0.7071, 2.1213; softmax makes 0.0879, 0.1784, 0.7337. The weighted values come to
-# (1.1784, 2.3794).
-#
-# Token 2 in head 1: its first channel is 0, so all three scores are 0, and the weights are ⅓, ⅓, ⅓. It gets
-# the plain mean of (2, 1), (1, 0), (0, 2), which is (1, 1). *A query of zeros asks nothing, and is told the
-# average.* Keep that sentence; it makes a lovely test.
-#
-# | token | head 0 says | head 1 says |
-# |---|---|---|
-# | 0 | 1, 0 | 2, 1 |
-# | 1 | 1.8044, 0.8044 | 1.6698, 0.6698 |
-# | 2 | 1.1784, 2.3794 | 1, 1 |
-#
-# Each row of that table, read from left to right, is what goes into the output projection: heads in order,
-# side by side. Not summed, not averaged: the projection is there to mix them, and it needs to know who said
-# what.
-#
-# Head 1 never read a number of head 0, and the other way about. *That* is what "independent" means, and in a
-# loop you can see it with bare eyes.
-#
-# ## The usual suspects
-#
-# When the loop and the batched module disagree, it is nearly always one of these, in this order:
-#
-# 1. **The scale.** Every score sums over `hd` products, so √hd it is. For C = 64 and 4 heads that is 4, not
-#    √64 = 8.
-# 2. **The cut of the stacked weight.** Rows, not columns; whole blocks of C, not a little q, k, v for each
-#    head.
-# 3. **The weight not turned over**, see above. It strikes in the projection at the end as often as at the
-#    start.
-# 4. **Dropout left on** in the module that you compare with. A module that is training cannot agree with
-#    anything.
-# 5. **The mask.** Each token sees itself and its past. Build the mask for the T that came in, on the device
-#    of `x`; the box has none for you.
-#
-# And how near is near enough? In float32 the two should differ by some 1e-7, since sums are taken in another
-# order, and 1e-5 is the line. 1e-2 is not "rounding": it is a suspect from the list.
+# If you multiply by hand, remember that `nn.Linear` keeps its weight as (out, in). The product needs it transposed.
+# Where the weight is C × C, the wrong way round runs just as well, and gives you other numbers.
 
 # %% tags=["setup"]
 import math
@@ -134,9 +91,34 @@ def mha_by_loop(mha: nn.Module, x: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `mha_by_loop`
 #
-# There is no batched module to compare with in this file (you wrote one in exercise 5, and the next one comes
-# in exercise 7), so you get weights whose answer is known beforehand: the table above, a box whose queries
-# are all zero, and one whose last head has nothing to say.
+# There is no batched module in this file to compare with (you write one in exercise 7). So the check uses weights
+# whose answer is known beforehand. The first ones you can follow by hand.
+#
+# C = 4, two heads of 2, three tokens. The queries and the values are the tokens themselves, and each head's key is
+# (its second channel, 0). Then the dot product of a query and a key is one product: *the query's first channel times
+# the key's second channel*.
+#
+# ```text
+#              head 0    head 1
+#   token 0    [1  0  |  2  1]
+#   token 1    [2  1  |  1  0]
+#   token 2    [1  3  |  0  2]
+# ```
+#
+# Token 2 in head 0: its first channel is 1, and the second channels so far are 0, 1, 3. Scores 0, 1, 3; divided by √2
+# they are 0, 0.7071, 2.1213; softmax makes 0.0879, 0.1784, 0.7337. The weighted values come to (1.1784, 2.3794).
+#
+# Token 2 in head 1: its first channel is 0, so all three scores are 0, and the weights are ⅓, ⅓, ⅓. It gets the plain
+# mean of (2, 1), (1, 0), (0, 2), which is (1, 1). *A query of zeros asks nothing, so it gets the average.* That makes
+# a good test, and the check uses it as well.
+#
+# | token | head 0 says | head 1 says |
+# |---|---|---|
+# | 0 | 1, 0 | 2, 1 |
+# | 1 | 1.8044, 0.8044 | 1.6698, 0.6698 |
+# | 2 | 1.1784, 2.3794 | 1, 1 |
+#
+# Each row of that table, read from left to right, is what goes into the output projection.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -198,10 +180,30 @@ if __name__ == "__main__":
     print("mha_by_loop: heads keep to themselves, and gradients find their way back")
 
 # %% [markdown]
+# ### The usual suspects
+#
+# When the loop and a batched module disagree, it is nearly always one of these, in this order:
+#
+# 1. **The scale.** Every score sums over `hd` products, so √hd it is. For C = 64 and 4 heads that is 4, not √64 = 8.
+# 2. **The cut of the stacked weight.** Rows, not columns; whole blocks of C, not a little q, k, v for each head.
+# 3. **A weight that is not transposed.** Look at the projection at the end as well.
+# 4. **Dropout left on** in the module that you compare with. Call `.eval()` on it.
+# 5. **The mask.** Each token sees itself and its past.
+#
+# And how near is near enough? In float32 the two should differ by some 1e-7, since sums are taken in another order,
+# and 1e-5 is the line. 1e-2 is not "rounding": look for a suspect from the list.
+#
+# ### Why it works
+#
+# Head 1 never read a number of head 0, and head 0 none of head 1. *That* is what "independent" means, and in a loop
+# you can see it. It also shows what heads are free to do: each may learn to look at something else. Nothing in the
+# code says what. You will read that one head learns grammar and another one meaning, but seldom with a measurement.
+# In exercise 7 you see what eight heads of one small model really look at.
+#
 # ### Predict before you run
 #
-# A sentence that says the same word three times. The mask lets the first see one word, and the third see
-# three. The weights are random. By how much do the three answers differ?
+# A sentence that says the same word three times. The mask lets the first see one word, and the third see three. The
+# weights are random. By how much do the three answers differ?
 
 # %% tags=["predict"]
 if __name__ == "__main__":
@@ -220,5 +222,5 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Onward
 #
-# Now you have an oracle. Ask it about the fast version: the last cell of
-# [7 · The fused QKV](07_fused_qkv.ipynb) runs your loop on your own batched module, and prints how far they are apart.
+# Now you have an oracle. Use it on the fast version: the last cell of [7 · The fused QKV](07_fused_qkv.ipynb) runs
+# your loop on your own batched module, and prints how far they are apart.
