@@ -4,63 +4,25 @@
 # *About 35 minutes. You need: [1 · Attention scores](01_attention_scores.ipynb). After this:
 # [3 · Self-attention as a module](03_self_attention.ipynb).*
 #
-# A language model learns by guessing the next word. Let it see that word while it guesses, and it has
-# nothing to learn: training loss dives, you go to bed happy, and in the morning it cannot write a sentence.
-# The causal mask is the hand that covers the rest of the page.
+# A language model learns by guessing the next word. If it can see that word while it guesses, it has nothing to
+# learn. The loss falls wonderfully, and afterwards the model cannot write a sentence. The causal mask is the hand
+# that covers the rest of the page.
 #
 # ## Who may see whom
 #
-# Rows are queries (who looks), columns are keys (who is looked at). A word may look at itself and back. Here
-# is the table of the first exercise again, behind its mask:
+# Rows are queries (who looks), columns are keys (who is looked at). A word may look at itself and back. Here is the
+# table of the first exercise again, behind its mask:
 #
-# ![The table of the first exercise behind the mask: what lies above the diagonal is hidden, each row sums
-# to 1 again](figures/02_causal_mask.svg)
+# ![The table of the first exercise behind the mask: what lies above the diagonal is hidden, each row sums to 1
+# again](figures/02_causal_mask.svg)
 #
-# The diagonal matters. *Your* has no past; hide the diagonal too and its row is empty.
-# Softmax over an empty row divides zero by zero, and one NaN is all it takes to poison the whole network.
-# One column too generous is worse, for it stays silent: each word then sees exactly the word it should
-# predict.
+# The diagonal matters. *Your* has no past; hide the diagonal too, and its row is empty. A softmax over an empty row
+# divides zero by zero, and one NaN (*not a number*) is enough to spoil the whole network. To show one column too many
+# is worse, because there is no error: each word then sees exactly the word it should predict.
 #
 # **Which way is True?** Here, True means *may look*, as in `F.scaled_dot_product_attention`. In
-# `nn.MultiheadAttention` a boolean mask says the opposite: True means *hidden*. Both conventions are in
-# your future, so read the docs each time. A mask the wrong way round shows every word the future and hides
-# its past, without one complaint from PyTorch.
-#
-# ## Where the mask goes, and what it writes
-#
-# The hidden scores become −inf *before* the softmax. Since e^(−inf) = 0, a hidden key gets exactly nothing,
-# and the keys that are left share exactly 1. Here is *journey* again, with its scores from the first
-# exercise (they are not scaled there; the mask does not care):
-#
-# | key | score | masked | weight |
-# |---|---|---|---|
-# | Your | 0.9544 | 0.9544 | 0.3680 |
-# | journey | 1.4950 | 1.4950 | 0.6320 |
-# | starts | 1.4754 | −inf | 0 |
-# | with | 0.8434 | −inf | 0 |
-# | one | 0.7070 | −inf | 0 |
-# | step | 1.0865 | −inf | 0 |
-# | sum | | | 1 |
-#
-# And here is what goes wrong, each of which has cost somebody a night:
-#
-# | weight of | 0 for −inf | masked after softmax |
-# |---|---|---|
-# | Your | 0.2349 | 0.1385 |
-# | journey | 0.4033 | 0.2379 |
-# | starts, with, one, step | 0.0904 each | 0 |
-# | sum | 1 | 0.3764 |
-#
-# - **Zero is a score like any other.** e^0 is 1, not 0: 36 % of *journey*'s attention leaks into the
-#   future.
-# - **A smallish number leaks too.** −10 lets less than 0.00001 a word through here, little enough to pass a
-#   careless test. But let the honest scores sink to −12, as trained scores may, and −10 is the loudest
-#   voice in the row.
-# - **After the softmax is too late.** The shares of the visible words were already reduced by words that
-#   nobody may see, and *journey* has only 0.3764 left to spend.
-# - **Multiplying is no way out**: 0 · (−inf) is NaN. Nor is adding a mask of zeros and ones: that nudges
-#   the scores by 1 and hides nobody.
-# - **+inf** turns the row into NaN, for ∞ − ∞ has no value.
+# `nn.MultiheadAttention` a boolean mask says the opposite: True means *hidden*. You will meet both, so read the docs
+# each time. A mask the wrong way round shows every word the future and hides its past, and PyTorch does not complain.
 
 # %% tags=["setup"]
 import torch
@@ -68,10 +30,10 @@ import torch
 # %% [markdown]
 # ## Your turn: `causal_mask`
 #
-# PyTorch has helpers for the lower and the upper triangle of a matrix. Pick one, mind the diagonal, and
-# mind the dtype: the contract asks for a real boolean mask, for `~mask` on a float mask is an error and on
-# an integer one a surprise (~1 is −2). And build it on the device you are told, or a model on the GPU will
-# trip over it.
+# PyTorch has helpers for the lower and the upper triangle of a matrix. Pick one, and take care of the diagonal.
+#
+# The mask must be boolean. `~mask` on a float mask is an error, and on an integer mask it is a surprise (~1 is −2).
+# And make it on the device you are given, or it is in the wrong place when the model is on a GPU.
 
 
 # %% tags=["solution"]
@@ -94,9 +56,8 @@ def causal_mask(T: int, device: torch.device | str | None = None) -> torch.Tenso
 # %% [markdown]
 # ### See for yourself: `causal_mask`
 #
-# Four tokens, drawn with a ● where a token may look, and then the mask for a single token, who must at least
-# see itself. The device check uses "meta", a pretend device that every machine has: its tensors have a shape
-# and no data.
+# Four tokens, drawn with a ● where a token may look, and then the mask for a single token, which must at least see
+# itself. The device check uses "meta", a pretend device that every machine has: its tensors have a shape and no data.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -111,15 +72,31 @@ if __name__ == "__main__":
     print("causal_mask: itself and the past, nothing else")
 
 # %% [markdown]
+# ## Where the mask goes, and what it writes
+#
+# The hidden scores become −inf *before* the softmax. Since e^(−inf) = 0, a hidden key gets exactly nothing, and the
+# keys that are left share exactly 1. Here is *journey* again, with its scores from the first exercise (they are not
+# scaled there; that makes no difference to the mask):
+#
+# | key | score | masked | weight |
+# |---|---|---|---|
+# | Your | 0.9544 | 0.9544 | 0.3680 |
+# | journey | 1.4950 | 1.4950 | 0.6320 |
+# | starts | 1.4754 | −inf | 0 |
+# | with | 0.8434 | −inf | 0 |
+# | one | 0.7070 | −inf | 0 |
+# | step | 1.0865 | −inf | 0 |
+# | sum | | | 1 |
+#
 # ## Your turn: `mask_scores`
 #
-# Broadcasting does the bookkeeping: shapes are lined up from the right, so one (T, T) mask serves scores of
-# shape (B, nh, T, T) for every sequence and every head.
+# Broadcasting saves you work: shapes are lined up from the right, so one (T, T) mask serves scores of shape
+# (B, nh, T, T) for every sequence and every head.
 #
-# Two traps with PyTorch's filling functions. The ones whose name ends in an underscore write into the
-# tensor they are given, and the scores belong to your caller: give back a new tensor. The ones without an
-# underscore hand you the result, and if you do not keep it, nothing has happened. Mind, too, which entries
-# a filling function fills: those where *its* mask is True.
+# PyTorch's filling functions have two traps. Those whose name ends in an underscore write into the tensor they are
+# given, and the scores belong to your caller: give back a new tensor. Those without an underscore hand you the
+# result, and if you do not keep it, nothing has happened. Look up, too, which entries a filling function fills: those
+# where *its* mask is True.
 
 
 # %% tags=["solution"]
@@ -141,8 +118,8 @@ def mask_scores(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `mask_scores`
 #
-# Two queries and three keys, under a mask that is not even causal: the visible scores stay to the last
-# digit, the hidden ones sink, and the argument is as it was.
+# Two queries and three keys, under a mask that is not causal: the visible scores stay to the last digit, the hidden
+# ones become −inf, and the argument is as it was.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -164,8 +141,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Your turn: `causal_weights`
 #
-# Put the two together and share out. T can be read off the scores, and so can the device. In which order do
-# masking and softmax come? If in doubt, sum a row.
+# Put the two together and share out. T can be read off the scores, and so can the device. In which order do masking
+# and softmax come? If in doubt, sum a row.
 
 
 # %% tags=["solution"]
@@ -187,9 +164,9 @@ def causal_weights(scores: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ### See for yourself: `causal_weights`
 #
-# First *Your* and *journey* with the numbers of the lesson. Then a token with no preferences, who divides
-# attention evenly: all of it, halves, thirds, quarters. Last the probe that you will meet again and again:
-# **edit the future, and the past must not move.**
+# First *Your* and *journey* with the numbers of the lesson. Then a token without preferences, which divides its
+# attention evenly: all of it, halves, thirds, quarters. Last the probe that you will meet again and again: **edit the
+# future, and the past must not change.**
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -212,10 +189,30 @@ if __name__ == "__main__":
     print("causal_weights: the rest of the page is covered")
 
 # %% [markdown]
+# ### Why −inf, and why before
+#
+# Here are two mistakes, with the weights of *journey*:
+#
+# | weight of | 0 for −inf | masked after softmax |
+# |---|---|---|
+# | Your | 0.2349 | 0.1385 |
+# | journey | 0.4033 | 0.2379 |
+# | starts, with, one, step | 0.0904 each | 0 |
+# | sum | 1 | 0.3764 |
+#
+# - **Zero is a score like any other.** e^0 is 1, not 0: 36 % of *journey*'s attention goes to the future.
+# - **A smallish number leaks too.** −10 lets less than 0.00001 a word through here, little enough to pass a careless
+#   test. But trained scores may be as low as −12, and then −10 is the largest score in the row.
+# - **After the softmax is too late.** The hidden words have already taken their shares, and *journey* has only 0.3764
+#   left to give.
+# - **Multiplying does not help**: 0 · (−inf) is NaN. Nor does adding a mask of zeros and ones: that changes the
+#   scores by 1 and hides nothing.
+# - **+inf** turns the row into NaN, for ∞ − ∞ has no value.
+#
 # ### Predict before you run
 #
-# Six words without any preference: all scores are 0. Every *row* still spends exactly 1. How much does the
-# first word *receive* in all, down its column? And how much the last one?
+# Six words without any preference: all scores are 0. Every *row* still gives away exactly 1. How much does the first
+# word *receive* in all, down its column? And how much the last one?
 
 # %% tags=["predict"]
 if __name__ == "__main__":
@@ -230,5 +227,5 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Onward
 #
-# Three functions, and they forget everything between two calls. Go on with
+# These three functions have nothing to learn and keep nothing. Go on with
 # [3 · Self-attention as a module](03_self_attention.ipynb).

@@ -5,73 +5,57 @@
 # mask](02_causal_mask.ipynb), and what an `nn.Module` is. After this:
 # [4 · The reshape dance](04_reshape_dance.ipynb).*
 #
-# Functions forget; modules learn. In this exercise the pieces of the first two become one `nn.Module`: a
-# single causal head with weights of its own, a mask that knows its place, and dropout that knows when to
-# sleep.
+# Functions cannot learn; modules can. Here the first two exercises become one `nn.Module`: a single causal head with
+# weights, a mask, and dropout.
 #
 # ## Three projections of one input
 #
-# In *self*-attention queries, keys and values all come from the same x. What tells them apart is three
-# learned matrices, each an `nn.Linear` from d_in to d_out:
+# In *self*-attention queries, keys and values all come from the same x. Three learned matrices tell them apart, each
+# an `nn.Linear` from d_in to d_out:
 #
 # ![x goes through W_query, W_key and W_value; q and k make the masked weights, and these mix
 # v](figures/03_self_attention.svg)
 #
-# That is 3 · d_in · d_out parameters. From 3 channels to 2 there are 18; at GPT-2's 768 to 768 each matrix
-# has 589,824. There is no projection after the mix: with one head there are no opinions to reconcile yet.
+# ```text
+# x        (B, T, d_in)
+# q, k, v  (B, T, d_out)
+# scores   (B, T, T)
+# weights  (B, T, T)
+# answer   (B, T, d_out)
+# ```
 #
-# Keep d_in and d_out apart in your mind. The dot product of a query and a key runs over d_out channels, so
-# that is the width whose square root the scores are divided by. With d_in = d_out the slip cannot be seen;
-# with 768 in and 64 out you would divide by 27.7 where 8 is right.
-#
-# ## A number to hold on to
-#
-# Set all three matrices to the identity (d_in = d_out = 3), and feed the six words of the first exercise.
-# Then *journey* has the scaled scores 0.5510 with *Your* and 0.8631 with itself, may see nobody else, and
-# spends 0.4226 and 0.5774. Out comes (0.4993, 0.5657, 0.7572). Without the division by √3 it would have
-# been 0.3680 and 0.6320; without the mask, a mix of all six words.
+# The dot product of a query and a key runs over d_out channels, so divide the scores by the square root of *that*
+# width. With d_in = d_out you cannot see the mistake; with 768 in and 64 out you would divide by 27.7 where 8 is
+# right.
 #
 # ## Where the mask lives
 #
-# The mask depends on nothing but its size, so build it once, for the longest sequence that you will ever
-# accept (`context_length`), and cut it to the T of the day. Two things can go wrong here.
+# The mask depends on nothing but its size. So make it once, for the longest sequence that you accept
+# (`context_length`), and in `forward` cut it to the T tokens that came. (A mask that is made anew in each forward
+# pass, on the device of x, is right as well.)
 #
-# *It is not cut.* Then a sentence shorter than the context fails with "The size of tensor a (6) must match
-# the size of tensor b (4)".
+# How should the module keep it?
 #
-# *It stays behind.* A tensor kept as a plain attribute does not move when somebody calls `.to("cuda")`: the
-# weights leave, the mask remains, and the first forward pass complains about two devices. An `nn.Parameter`
-# does move, but it also turns up in `parameters()`, as something to be trained and weighed. What you want
-# is the third kind, a **buffer**: it moves with the module and is not learned. Look up `register_buffer`.
-# (A mask built afresh in each forward pass, on the device of x, is right as well.)
+# - *As a plain attribute* it stays behind when you call `.to("cuda")`: the weights move, the mask does not, and the
+#   first forward pass complains about two devices.
+# - *As an `nn.Parameter`* it moves, but it also turns up in `parameters()`, and the optimiser would train it.
+# - *As a **buffer*** it moves with the module and is not learned. Look up `register_buffer`.
 #
-# And what if T is *beyond* the context? Slicing past the end of a tensor is not an error in PyTorch; you
-# simply get less than you asked for. If you are lucky, two sizes clash a line later with a message about
-# broadcasting. If the context is 1, nothing clashes at all: a (1, 1) mask broadcasts over everything, and
-# every word sees the future. Refuse early, and name both numbers.
+# A T *beyond* the context must be refused, with both numbers. PyTorch does not do it for you: slicing past the end of
+# a tensor is no error.
 #
 # ## Dropout, on the weights
 #
-# In training each *attention weight* is struck out with probability p, and the survivors are multiplied by
-# 1 / (1 − p), so that the expected value stays. With p = 0.5 *journey*'s pair (0.4226, 0.5774) comes out as
-# one of these, each a quarter of the time:
-#
-# ```text
-# (0.8452, 1.1548)      (0.8452, 0)
-# (0, 1.1548)           (0, 0)
-# ```
-#
-# So in training a row need not sum to 1. Where it is placed matters: on the scores, a struck-out entry
-# would be a 0, and a score of 0 still gets its share; on the finished output, single channels vanish where
-# whole glances at a word should. And it must sleep in eval mode. `nn.Dropout` sees to that by itself; its
-# functional twin does not know which mode your module is in until you tell it.
+# In training, each *attention weight* is struck out (set to 0) with probability p, and the others are multiplied by
+# `1 / (1 − p)`, so that the expected value stays. In eval mode nothing is struck out. `nn.Dropout` sees to that by
+# itself; `F.dropout` does not know which mode your module is in until you tell it.
 #
 # ## Before you start
 #
-# The parent's constructor must run before anything else in yours. Forget it, and the first layer you assign
-# raises `AttributeError: cannot assign module before Module.__init__() call`. And keep your layers as
-# attributes of the module: a layer hidden in a plain list is invisible to the optimiser, to `.to` and to
-# `state_dict`.
+# - Call `super().__init__()` first. If you forget it, the first layer you assign raises
+#   `AttributeError: cannot assign module before Module.__init__() call`.
+# - Keep your layers as attributes of the module. A layer in a plain list is invisible to the optimiser, to `.to` and
+#   to `state_dict`.
 
 # %% tags=["setup"]
 import math
@@ -82,8 +66,8 @@ from torch import nn
 # %% [markdown]
 # ## Your turn: `CausalAttention`
 #
-# Nothing from the first two files is needed here: write out the few lines once more, it is good for the
-# hands. Name the three layers as the docstring does, and the grader can lend you its weights.
+# Write out the few lines of the first two exercises once more; you need nothing else from those files. Name the three
+# layers as the docstring does, because the grader loads its own weights into them.
 
 
 # %% tags=["solution"]
@@ -146,9 +130,13 @@ class CausalAttention(nn.Module):
 # %% [markdown]
 # ### See for yourself: the numbers
 #
-# The six words with identity matrices, as in the lesson; the sentence is shorter than the context, on
-# purpose. Then a head with one channel in and four out: the second token's two scores, divided by √4, are 0
-# and log 3, so its shares are 1/4 and 3/4.
+# Set all three matrices to the identity (d_in = d_out = 3), and feed the six words of the first exercise. Then
+# *journey* has the scaled scores 0.5510 with *Your* and 0.8631 with itself, and sees no other word. It gives them
+# 0.4226 and 0.5774. The answer is (0.4993, 0.5657, 0.7572). Without the division by √3 the weights would be 0.3680
+# and 0.6320; without the mask, the answer would mix all six words.
+#
+# The check does just that; the sentence is shorter than the context, on purpose. Then comes a head with one channel
+# in and four out: the second token's two scores, divided by √4, are 0 and log 3, so its shares are 1/4 and 3/4.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -194,8 +182,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ### See for yourself: the habits
 #
-# What a module owes its users: the past does not move when the future is edited, too long a sequence is
-# refused, only the three layers are learned, everything moves together, and dropout sleeps in eval mode.
+# What the users of a module expect: the past does not change when the future is edited, too long a sequence is
+# refused, only the three layers are learned, everything moves together, and dropout stops in eval mode.
 
 # %% tags=["check"]
 if __name__ == "__main__":
@@ -238,10 +226,35 @@ if __name__ == "__main__":
     print("CausalAttention: good habits, too")
 
 # %% [markdown]
+# ### Why it works
+#
+# **Parameters.** Three matrices have 3 · d_in · d_out parameters. From 3 channels to 2 there are 18; at GPT-2's 768
+# to 768 each matrix has 589,824. There is no projection after the mix: it would join the answers of several heads,
+# and here there is only one.
+#
+# **A mask that is not cut.** A sentence shorter than the context then fails with "The size of tensor a (6) must match
+# the size of tensor b (4)". The numbers are the context and your T.
+#
+# **A T that is not refused.** With luck, two sizes do not fit a line later, and the message is about broadcasting.
+# With a context of 1 there is no error at all: a (1, 1) mask broadcasts over everything, and every word sees the
+# future.
+#
+# **Where dropout falls.** With p = 0.5 *journey*'s pair (0.4226, 0.5774) becomes one of these, each a quarter of the
+# time:
+#
+# ```text
+# (0.8452, 1.1548)      (0.8452, 0)
+# (0, 1.1548)           (0, 0)
+# ```
+#
+# So in training a row need not sum to 1. On the scores it would be wrong: a struck-out score is a 0, and a score of 0
+# still gets its share. On the finished output it would be something else: single channels vanish, and not a whole
+# look at another word.
+#
 # ### Predict before you run
 #
-# *Your journey starts with one step*, and then *journey Your starts with one step*: the first two words
-# have changed places. The last word sees all six in both sentences. By how much does its answer change?
+# *Your journey starts with one step*, and then *journey Your starts with one step*: the first two words have changed
+# places. The last word sees all six in both sentences. By how much does its answer change?
 
 # %% tags=["predict"]
 if __name__ == "__main__":
@@ -258,5 +271,5 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Onward
 #
-# One head has one focus. To have several, its channels must be dealt out: go on with
+# One head has one focus. To have several, deal the channels out to them: go on with
 # [4 · The reshape dance](04_reshape_dance.ipynb).
