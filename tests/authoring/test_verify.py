@@ -332,6 +332,15 @@ def test_a_claim_about_what_says_nothing_tells_what_it_earns(lines_of, monkeypat
     assert_broken(lines_of(TINY, "empty or form"), {broken_claim: failures})
 
 
+def test_an_attempt_that_is_given_points_for_silence_breaks_the_claim(lines_of, tiny_copy, monkeypatch) -> None:
+    """Its check expects an exception alone, and nothing sees to it that it asks for an answer."""
+    edit(CHECKS, '    attempt.call("running_mean", draw(3)).must_return()', "    #")(tiny_copy)
+    monkeypatch.setattr(run_checks, "unanswered", lambda *given: None)
+    say_something_all(monkeypatch)
+    says = "an attempt that refuses everything earns 1 with refuses_nothing"
+    assert_broken(lines_of(tiny_copy, "silent"), {SILENT: [says]})
+
+
 @pytest.fixture
 def bench(tiny: Course, box: Box, running_mean: Exercise) -> FaultBench:
     return FaultBench(tiny, box, [running_mean])
