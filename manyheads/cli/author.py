@@ -67,7 +67,7 @@ def new(
 
 def verify(
     exercises: Annotated[list[str] | None, Argument(help="Ids [default: all].")] = None,
-    seeds: Annotated[int, Option(min=1, help="Draws of inputs for every right and wrong attempt.")] = 3,
+    seeds: Annotated[int, Option(min=1, help="Draws of inputs for every right and wrong attempt.")] = 5,
     pairs: Annotated[int, Option(min=0, help="Pairs of faults to try in each exercise; 0: all.")] = 40,
     assignment: AssignmentOption = None,
     course: CourseOption = None,

@@ -76,7 +76,7 @@ Shown = Callable[[Line], object]
 
 
 def verify_course(
-    course: Course, exercises: Sequence[Exercise], shown: Shown, *, seeds: int = 3, pairs: int = 40, jobs: int = 1
+    course: Course, exercises: Sequence[Exercise], shown: Shown, *, seeds: int = 5, pairs: int = 40, jobs: int = 1
 ) -> list[Line]:
     """Return what becomes of every claim about these exercises, and show each once it is tried. Raises CourseFault.
 
