@@ -20,7 +20,7 @@ from .release_exercises import write_changed
 from .templates import as_they_are, filled
 
 OWNER = re.compile(r"@[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?")
-QUESTIONS = "questions.md"  # of the course: what its students ask, for the class repository's README
+QUESTIONS = "grader/questions.md"  # of the course: what its students ask, for the class repository's README
 PAGE = re.compile(r"\]\(\.\./\.\./(docs/[\w-]+\.md)\)")  # of the course, to which a lesson links
 MANIFEST = ".github/released.json"  # lists the released files, so that the next release recognises them
 

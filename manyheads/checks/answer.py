@@ -128,13 +128,11 @@ class Answer:
             if misfit := read_misfit(out.kind):
                 depth, came = misfit
                 part = replace(leaf, path=leaf.path[:depth])
+                asked = form_name(part.form)
                 alone = " alone" if came == "tensor" else ""
-                raise CheckFailed(
-                    f"{form_name(part.form)} was expected{part._where()}; yours returned {kind_name(came)}{alone}"
-                )
+                raise CheckFailed(f"{asked} was expected{part._where()}; yours returned {kind_name(came)}{alone}")
 
     def _found(self) -> list[Output]:
-        """Return the output of each run, of an answer that is one leaf. Raises CheckFailed."""
         self.must_return()
         if not self.form.is_leaf or self.form.kind == "opaque":
             raise TypeError(f"{self.label} is {form_name(self.form)}, not one tensor: ask for one of its parts")
@@ -142,9 +140,8 @@ class Answer:
 
     def _no_tensor(self, out: Output) -> CheckFailed:
         if out.device == "meta":
-            return CheckFailed(
-                f"a tensor was expected{self._where()}; yours returned one on the meta device, without numbers"
-            )
+            got = "one on the meta device, without numbers"
+            return CheckFailed(f"a tensor was expected{self._where()}; yours returned {got}")
         return self.of_another_kind(out.kind if out.kind in TABLES else "tensor", out.kind)
 
     @property

@@ -162,7 +162,6 @@ def _label_of(value: Answer | Tensor) -> str:
 
 
 def _tensor(value: object) -> Tensor:
-    """Return the numbers of an answer, or of what a check computed."""
     if isinstance(value, Tensor):
         return value
     return value.output if isinstance(value, Answer) else wide(cast("Tensor", output_of(value).tensor))

@@ -93,7 +93,9 @@ def test_the_readme_names_every_command_of_a_student_and_answers_their_questions
     for command in ("check --watch", "status", *named, "bench --quick"):
         assert f"    .venv/bin/course {command} " in readme, command
     assert '    args = ["lsp"]' in readme
-    assert "**What of dropout, of masks and of refusals is judged?**" in readme  # of the course's own questions.md
+    assert (
+        "**What of dropout, of masks and of refusals is judged?**" in readme
+    )  # of the course's own grader/questions.md
     assert "An answer has 5 s and an exercise 20 s" in readme
     without_attention = (whole / "README.md").read_text()
     assert "course plot 01 " in without_attention
