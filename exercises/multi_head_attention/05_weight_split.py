@@ -12,7 +12,7 @@
 # You could keep a list of small attention modules, call one after the other, and join their answers. That is correct,
 # but slow. Here is a faster way.
 #
-# `nn.Linear` keeps its weight as `(out, in)`: one *row* for each output channel, and each row works for itself. Stack
+# `nn.Linear` keeps its weight as `(out, in)`: one *row* for each output channel, and each row works on its own. Stack
 # the rows of several small layers, and the tall layer gives all their answers side by side: head 0's channels first,
 # then head 1's.
 #

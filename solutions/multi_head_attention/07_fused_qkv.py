@@ -22,7 +22,7 @@
 #
 # ## Three steps
 #
-# The numbers are for two sequences of 8 tokens, with C = 64 and four heads.
+# The numbers: two sequences of 8 tokens, C = 64, four heads.
 #
 # **Step 1: your own layers.** `qkv` gives each token 3C channels: first C for q, then C for k, then C for v, as in
 # the stacked weight of exercise 6. Cut them into three. (`split(C, dim=-1)` and `chunk(3, dim=-1)` do the same;
@@ -57,7 +57,6 @@
 #   would even learn; one that loads GPT-2's weights would write nonsense.
 # - **The mask is a buffer** of `block_size` × `block_size`. Cut it to the T tokens that came, and refuse a larger T
 #   yourself, with both numbers: a slice past the end is no error in Python.
-# - **No biases**: look for `bias=False` in both layers.
 # - **`super().__init__()` comes first**, or the first layer you assign raises an AttributeError.
 
 # %% tags=["setup"]
@@ -223,7 +222,7 @@ if __name__ == "__main__":
 # The first falls on the *weights*, after the softmax: for this step, some tokens do not see some others. The second
 # falls on the *output*, after the projection. Both work in training only.
 #
-# They multiply. With p = 0.5 each of them doubles what it leaves. Take a single token and let it pass straight
+# They multiply. With p = 0.5 each dropout doubles what it keeps. Take a single token and let it pass straight
 # through (values and projection the identity): it can only look at itself, with weight 1, so each output channel is
 # 0, or 4 times what came in, and never 2 times. If you see a 2, one of the two dropouts is missing.
 
