@@ -1,0 +1,132 @@
+"""nbgrader's formgrader in a real browser: from the assignment's first listing to the feedback page, button by button."""
+
+import json
+import sqlite3
+import sys
+import urllib.request
+from contextlib import closing
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+
+from tests.browser import Browser
+from tests.jupyter import TOKEN, jupyter
+from tests.make import TINY
+from tests.platforms.nbgrader_class import STEM, WRONG, copy_for_nbgrader, filled
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(sys.platform != "linux", reason="submissions are graded on Linux alone"),
+]
+
+RAN = "window.ran=1"
+TRICKS = (
+    f"[click](javascript:{RAN})",
+    f'[click][there]\n\n[there]: javascript:{RAN} "x"',
+    f'<a href="javascript:{RAN}">click</a>',
+    f'<script>{RAN}</script><img src="x" onerror="{RAN}"><svg onload="{RAN}"></svg>',
+    "![seen](https://tracker.example/seen.png) and [more](https://tracker.example/more)",
+    '<img src="https://tracker.example/seen.png"><style>@import url(https://tracker.example/seen.css)</style>',
+    '```\n<iframe src="https://tracker.example/"></iframe>',
+)
+
+
+class Formgrader:
+    """The pages of one course, and what happens on them."""
+
+    def __init__(self, browser: Browser, address: str, course: Path) -> None:
+        """`address`: the server's."""
+        self.browser, self.address, self.course = browser, address, course
+        browser.open(f"{address}/api/status?token={TOKEN}")  # from now on the browser is logged in
+
+    def open(self, page: str, shows: str) -> None:
+        """Open a page, and wait for an element of it."""
+        self.browser.open(f"{self.address}/formgrader/{page}")
+        self.browser.until(f"document.querySelector({shows!r})")
+
+    def press_button(self, page: str, button: str) -> None:
+        """Press a button of a page; the box that comes says that it went well."""
+        self.open(page, button)
+        self.browser.js(f"document.querySelector({button!r}).click()")
+        assert self.browser.until("document.querySelector('.modal-title')?.innerText") == "Success"
+
+    def write(self, field: str, text: str) -> None:
+        """Write into a field, leave it, and wait until the page has saved it."""
+        self.browser.js("$(document).one('finished_saving', () => { window.saved = true })")
+        self.browser.js(f"window.saved = false; document.querySelector({field!r}).focus()")
+        self.browser.type(text)
+        self.browser.until("window.saved")
+
+    def open_submission(self, student: str) -> str:
+        """Open the page on which this student's notebook is graded by hand; the comment that stands there."""
+        query = """select submitted_notebook.id from submitted_notebook
+            join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id where student_id = ?"""
+        with closing(sqlite3.connect(self.course / "gradebook.db")) as book:
+            ((id_,),) = book.execute(query, [student])
+        self.open(f"submissions/{id_}/", "textarea.comment")
+        return str(self.browser.until("document.querySelector('textarea.comment').placeholder"))
+
+    def assert_inert(self, part: str) -> None:
+        """Every trick is there as text, every link was clicked, and nothing came of it."""
+        text = str(self.browser.js(f"document.querySelector({part!r}).textContent"))
+        assert [trick for trick in TRICKS if trick not in text] == []
+        before = self.browser.js("location.href.split('#')[0]")
+        self.browser.js(f"document.querySelectorAll('{part} a:not([target])').forEach(link => link.click())")
+        self.browser.js("new Promise(done => setTimeout(done, 1000))")
+        assert self.browser.js("window.ran") is None
+        assert self.browser.js("location.href.split('#')[0]") == before
+        assert [address for address in self.browser.requests if "tracker.example" in address] == []
+
+
+def tricky(notebook: dict) -> dict:
+    """The notebook with scripts and remote pictures in its cells' text, in code, and in an output."""
+    output = new_output("display_data", {"text/html": f"<script>{RAN}</script>{TRICKS[5]}"})
+    quoted = [new_code_cell(f"'''\n{trick}\n'''", outputs=[output]) for trick in TRICKS]
+    cells = [*map(new_markdown_cell, TRICKS), *quoted]
+    notebook["cells"][1:1] = json.loads(nbformat.writes(nbformat.v4.new_notebook(cells=cells)))["cells"]
+    return notebook
+
+
+def test_its_buttons_go_from_the_listing_to_the_feedback(browser, tmp_path):
+    """In a course that nbgrader has never seen, with what two students handed in."""
+    course = copy_for_nbgrader(TINY, tmp_path / "instructor" / "course")
+    for student, notebook in {"ada": filled(WRONG), "mallory": tricky(filled(WRONG))}.items():
+        folder = course / "submitted" / student / "averages"
+        folder.mkdir(parents=True)
+        (folder / f"{STEM}.ipynb").write_text(json.dumps(notebook))
+    released = f"exercises/averages/{STEM}.ipynb"
+    (course / released).unlink()
+    with jupyter(course, tmp_path / "home") as address:
+        pages = Formgrader(browser, address, course)
+        pages.open("manage_assignments", "td.name a")  # before any command has run
+        assert browser.js("document.querySelector('td.name').innerText") == "averages"
+        pages.press_button("manage_assignments", "td.assign a")
+        assert (course / released).read_bytes() == (TINY / released).read_bytes()
+        for link in ("td.name a", "td.preview a"):  # its source, and what students get
+            pages.open("manage_assignments", link)
+            there = str(browser.js(f"document.querySelector({link!r}).href"))
+            with urllib.request.urlopen(f"{there}?token={TOKEN}") as answer:
+                assert answer.status == 200
+            browser.open(there)
+            browser.until(f"document.body.innerText.includes('{STEM}.ipynb')")
+        for row in (1, 2):
+            pages.press_button("manage_submissions/averages", f"tr:nth-child({row}) td.autograde a")
+        pages.open("manage_submissions/averages", "td.score")
+        scores = browser.js("[...document.querySelectorAll('td.score')].map(cell => cell.innerText)")
+        assert scores == ["2 / 4", "2 / 4"]
+        assert "You divided by the length of x everywhere." in pages.open_submission("mallory")
+        pages.assert_inert("#notebook-container")
+        pages.open_submission("ada")
+        pages.write("textarea.comment", "See me **today**.")
+        pages.write("input#running_mean-values_extra_credit", "0.5")
+        pages.press_button("manage_assignments", "td.generate-feedback a")
+        feedback = {name: course / "feedback" / name / "averages" / f"{STEM}.html" for name in ("ada", "mallory")}
+        browser.open(feedback["mallory"])
+        pages.assert_inert("body")
+        browser.open(feedback["ada"])
+        page = " ".join(str(browser.js("document.body.innerText")).split())
+    assert "(Score: 2.5 / 4.0)" in page
+    assert "See me today." in page, "a comment by hand takes the place of the automatic one"
+    assert "✗ averages all that came so far" in page
