@@ -8,11 +8,11 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "manyheads"
 SLACK = 200  # a room this far below its limit has a new one
 LIMITS = {
-    "authoring": 3328,
+    "authoring": 3329,
     "box": 5194,
     "checks": 1400,
     "cli": 2002,
-    "course": 967,
+    "course": 965,
     "diagnosis": 4006,
     "judge": 4084,
     "lines": 642,
@@ -22,7 +22,7 @@ LIMITS = {
     "student": 2898,
     "submission": 2781,
     "the engine's top": 392,
-    "tests": 30221,
+    "tests": 30223,
     "bench": 1438,
 }
 

@@ -14,7 +14,7 @@ from ..checks.cast import cast
 from ..diagnosis.agree import is_comparable
 from ..diagnosis.bank import Bank
 from ..diagnosis.family import Namespace
-from ..diagnosis.fingerprint import ReplyFingerprint
+from ..diagnosis.fingerprint import ReplyFingerprint, as_due
 from ..diagnosis.pair_answers import Pairs, Sketches, brief, no_pairs
 from ..diagnosis.recording import RecordedMutant
 from .mutant_answers import Replies
@@ -44,7 +44,8 @@ def recorded_pairs(
         if best is None or mutants[members[0]].id == mutants[others[0]].id:
             continue
         if (made := _combined(bank, members, others)) is not None:
-            answers.append(brief(execute(made, asked[best], "", only_values=True)))
+            reply = execute(made, asked[best], "", only_values=True)
+            answers.append(brief(as_due(reply, replies[compared[best]][0])))
             for column, number in zip(columns, (members[0], others[0], compared[best]), strict=True):
                 column.append(number)
     if not answers:

@@ -117,12 +117,10 @@ def _told(error: ErrorDetails) -> str:
     place, given = error.get("ctx", {}).get("place", error["loc"]), error["input"]
     last = max((i for i, each in enumerate(place) if isinstance(each, int)), default=-1)
     key = ".".join(str(each) for each in place[last + 1 :] if "[" not in str(each))  # a validator has brackets
-    shown = (
-        f" (input: {ascii(given)[:50]})"
-        if isinstance(given, str | int | float) and error["type"] != "value_error"
-        else ""
-    )
-    return f"{key or 'the file'}: {error['msg'].removeprefix('Value error, ')}{shown}"
+    if error["type"] == "value_error":  # a sentence of our own
+        return ": ".join(filter(None, (key, error["msg"].removeprefix("Value error, "))))
+    shown = f" (input: {ascii(given)[:50]})" if isinstance(given, str | int | float) else ""
+    return f"{key or 'the file'}: {error['msg']}{shown}"
 
 
 def course_secret(root: Path) -> bytes:

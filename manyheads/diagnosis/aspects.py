@@ -212,7 +212,6 @@ def _dtype(comparison: Observed) -> None:
 
 
 def _labelled(comparison: Observed) -> list[tuple[Output, str]]:
-    """Return each output, and what a student calls it."""
     labels = (answer.label for answer in answers_of(comparison.call, comparison.reply))
     return list(zip(comparison.reply.outputs, labels, strict=False))
 

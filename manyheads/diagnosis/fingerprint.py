@@ -10,8 +10,9 @@ from typing import Any
 
 from torch import Tensor
 
-from ..box.worker.answers import Raised, Reply
+from ..box.worker.answers import Output, Raised, Reply
 from ..box.worker.messages import Build, Call
+from ..checks.answer import TABLES
 from ..checks.explain import KINDS, is_refusal, kind_of
 from ..checks.projection import project
 
@@ -201,22 +202,26 @@ def has_no_numbers(reply: ReplyFingerprint) -> bool:
     return any(output.shape is not None and not output.projections for output in reply.outputs)
 
 
+def as_due(reply: Reply, right: ReplyFingerprint) -> Reply:
+    """Return the reply without the numbers of an ndarray, a list or a text that is not due: they say nothing."""
+    alien = TABLES.difference(output.kind for output in right.outputs)
+    return replace(reply, outputs=tuple(Output(o.kind) if o.kind in alien else o for o in reply.outputs))
+
+
 def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:
     """Return the fingerprint of an attempt's or a mutant's reply.
 
     A RuntimeError counts as a refusal if the reference refuses the call: a mask that is too small for T is refused in this way.
     Where the reference's answer has no numbers, of one that has some it counts that it has: another mistake made them.
     """
-    fingerprint, raised = fingerprint_of(reply), reply.raised
+    found, raised = fingerprint_of(as_due(reply, right)), reply.raised
     late = raised is not None and raised.stage == "call" and "RuntimeError" in raised.bases
     if late and isinstance(call.subject, Build) and right.raised == "refused":
-        return replace(fingerprint, raised="refused")
+        return replace(found, raised="refused")
     if has_no_numbers(right):
-        bare = (
-            TensorFingerprint(o.kind, o.shape, projections=(0.0,)) if o.projections else o for o in fingerprint.outputs
-        )
-        return replace(fingerprint, outputs=tuple(bare))
-    return fingerprint
+        bare = (TensorFingerprint(o.kind, o.shape, projections=(0.0,)) if o.projections else o for o in found.outputs)
+        return replace(found, outputs=tuple(bare))
+    return found
 
 
 def is_argument(name: str) -> bool:

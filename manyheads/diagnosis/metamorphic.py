@@ -249,7 +249,6 @@ def edit_of(first: Call, second: Call) -> str:
 
 
 def _given(call: Call) -> dict[str, object]:
-    """Return all that a call is given, by its name; of a module also what it is made with."""
     build, given = call.subject, dict[str, object]()
     if isinstance(build, Build):
         given = {f"argument {place} of {build.target}": value for place, value in enumerate(build.args, 1)}

@@ -12,7 +12,7 @@ from ..checks.implementation import LocalRunner
 from ..checks.local import as_an_attempts
 from .bank import Bank
 from .diagnosis import Fault
-from .fingerprint import ReplyFingerprint, fingerprint_beside
+from .fingerprint import ReplyFingerprint, as_due, fingerprint_beside
 from .observe import Observed, settled
 from .pair_answers import Sketches, brief, brief_numbers
 from .recording import RecordedMutant, Recording, facets_of
@@ -94,7 +94,6 @@ def _candidates(row: Row) -> list[Pair]:
 
 
 def _answers_alike(row: Row, runner: LocalRunner, pair: Pair) -> bool:
-    """Return whether trusted code answers as the attempt does, the wrong calls first."""
     for i in sorted(row.asked & row.written.keys(), key=lambda i: (i not in row.wrong, i)):
         if any(row.varies(m, i) for m in pair):  # chance decides
             continue
@@ -119,7 +118,6 @@ def _common(row: Row, pairs: Sequence[Pair]) -> list[Fault]:
 
 
 def _others(row: Row, mutant: int) -> tuple[str, ...]:
-    """Return the other misconceptions of which a mutant answers every call alike."""
     one = row.recording.mutants[mutant]
     return tuple(dict.fromkeys(o.id for o in row.recording.mutants if o.answers == one.answers and o.id != one.id))
 
@@ -149,7 +147,7 @@ def _agree(answers: Sketches, seen: Observed) -> Tensor:
     How far one is from the attempt's is held against how far that is from the reference's: where mistakes hardly show, the
     answers of all are near it. If rounding is a part of that which counts, nothing agrees.
     """
-    mine = brief(seen.reply)
+    mine = brief(as_due(seen.reply, seen.right))
     right = brief_numbers([output.projections for output in seen.right.outputs if output.projections])
     apart = (mine.numbers - right).abs().max()
     near = ((answers.numbers - mine.numbers).abs() <= CLOSE * apart).all(1)

@@ -180,7 +180,6 @@ _FACETS = ("raised", "undefined", "outputs", "gradients", *PLAIN)
 
 
 def _replies_body(replies: Sequence[Sequence[ReplyFingerprint]]) -> tuple[dict[str, object], dict[str, Tensor]]:
-    """Return what stands in the body, and the columns."""
     values, rows = {name: _Values() for name in _FACETS}, _Values()
     structures, numbers, norms = [], list[tuple[float, ...]](), list[float]()
     for reply in (reply for of_call in replies for reply in of_call):

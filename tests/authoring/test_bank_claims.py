@@ -14,7 +14,7 @@ from manyheads.authoring.verify.plugin import CASES
 from manyheads.authoring.verify.trials import Told, Trials
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis.diagnosis import Diagnosis
-from manyheads.judge.function_results import Functions
+from manyheads.judge.function_results import Findings
 from manyheads.judge.run_checks import Catalogue
 from manyheads.result import Diagnosed
 from tests.make import REPOSITORY
@@ -78,7 +78,7 @@ def reads_the_weights(namespace: Mapping[str, Any]) -> Told:
         first = f"{namespace['CausalAttention'](4, 4, 8).W_query.weight[0, 0]:.6f}"
     except (NotImplementedError, AttributeError):  # a mutant of which nothing is written, or kept
         first = "none"
-    return Told(Functions(diagnosis=Diagnosis(named=(Diagnosed(id=first, title=first, hint=""),))))
+    return Told(Findings(diagnosis=Diagnosis(named=(Diagnosed(id=first, title=first, hint=""),))))
 
 
 def test_the_weights_that_layers_begin_with_decide_no_name_and_a_diagnosis_that_reads_them_breaks_the_claim(

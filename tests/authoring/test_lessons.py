@@ -118,7 +118,9 @@ def test_every_lesson_says_what_it_needs_and_takes_has_a_figure_a_prediction_and
         assert "# ## Onward" in text, exercise.id
         assert len(set(headings)) == len(headings), exercise.id
         before = text.partition("# YOUR CODE HERE")[0].split("# %% ")
-        words = [word for cell in before if cell.startswith("[markdown]") for word in cell.split()[1:] if word.strip("#")]
+        words = [
+            word for cell in before if cell.startswith("[markdown]") for word in cell.split()[1:] if word.strip("#")
+        ]
         assert len(words) <= MOST_WORDS, (exercise.id, len(words))
         drawn = "\n".join(text.split("\n# ```")[1::2]).splitlines()
         assert [line for line in drawn if len(line) - len("# ") > PHONE] == [], exercise.id

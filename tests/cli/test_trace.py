@@ -73,7 +73,7 @@ def test_each_line_is_explained_whatever_it_prints(run_course: Run, student_copy
         "cumsum        (T) → (T)", "✗ view         (T)",
         "It raised RuntimeError on line 3: a reshape to a shape with another number of elements.",
         "\nChange the first line that surprises you.\nNext: course check running_mean\n"], id="an exception, after what led to it"),
-    pytest.param("def running_mean(x):\n    return len(x)\n", None, ["the output should be a tensor; yours is an int",
+    pytest.param("def running_mean(x):\n    return len(x)\n", None, ["a tensor was expected; yours returned an int",
         "\n  ✗ returns (); (T) is asked\n\nNext: course hint running_mean\n"], id="no operation, and no right call"),
 ])  # fmt: skip
 def test_what_is_wrong_is_told(here: Path, capsys, source: str, status: int | None, told: list[str]) -> None:
