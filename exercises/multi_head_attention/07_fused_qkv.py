@@ -284,12 +284,19 @@ if __name__ == "__main__":
 #
 # A small factory: you give it a name, and it makes the attention of that model.
 #
-# | name | n_embd | n_head | hd | 4 C² | layers | parameters in all |
-# |---|---|---|---|---|---|---|
-# | small | 768 | 12 | 64 | 2,359,296 | 12 | 124,439,808 |
-# | medium | 1024 | 16 | 64 | 4,194,304 | 24 | 354,823,168 |
-# | large | 1280 | 20 | 64 | 6,553,600 | 36 | 774,030,080 |
-# | xl | 1600 | 25 | 64 | 10,240,000 | 48 | 1,557,611,200 |
+# | name | n_embd | n_head | hd | layers |
+# |---|---|---|---|---|
+# | small | 768 | 12 | 64 | 12 |
+# | medium | 1024 | 16 | 64 | 24 |
+# | large | 1280 | 20 | 64 | 36 |
+# | xl | 1600 | 25 | 64 | 48 |
+#
+# | name | 4 C² | parameters in all |
+# |---|---|---|
+# | small | 2,359,296 | 124,439,808 |
+# | medium | 4,194,304 | 354,823,168 |
+# | large | 6,553,600 | 774,030,080 |
+# | xl | 10,240,000 | 1,557,611,200 |
 #
 # The `block_size` of all four is 1024. In GPT-2 a head is 64 channels wide, always.
 #

@@ -106,7 +106,7 @@ def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:
     course = load_course(REPOSITORY)
     ids = [e.id for e in course.exercises]
     for path in (REPOSITORY / "manyheads" / "authoring" / "templates").rglob("*"):
-        if path.is_file() and "__pycache__" not in path.parts:
+        if path.is_file() and not path.is_symlink() and "__pycache__" not in path.parts:
             assert not [id_ for id_ in ids if id_ in path.read_text()], path
 
 
