@@ -56,7 +56,7 @@ def code(source: str) -> dict:
 SCRATCH = {
     "a plot": ("import matplotlib.pyplot as plt\nplt.plot([1, 2])", "there is no module matplotlib where attempts are judged."),
     "Colab's mount": ("from google.colab import drive\ndrive.mount('/content/drive')", "there is no module google where attempts are judged."),
-    "a name that is not there": ("print(undefined)", "it raised NameError on line {line}: a name is used that is defined nowhere."),
+    "a name that is not there": ("print(undefined)", "it raised NameError on line {line}: a name is used that has no value there."),
     "a test of one's own that fails": ("assert running_mean(3) == 4", "it raised"),
     "an exit": ("exit()", "it raised"),
     "sys.exit": ("import sys; sys.exit('done')", "it raised SystemExit on line {line}: the code asked Python to exit."),

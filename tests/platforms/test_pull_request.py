@@ -423,7 +423,7 @@ def annotate(tiny: Course, tmp_path: Path) -> Callable[..., list[dict]]:
 
 
 def test_a_remark_has_the_place_the_title_and_what_a_terminal_says(make_result, annotate):
-    evidence = "raised NameError on line 9: a name is used that is defined nowhere"
+    evidence = "raised NameError on line 9: a name is used that has no value there"
     passes = f"{'3 checks pass':<64}       3 / 3"
     about = {"path": SCRIPT, "start_line": 9, "end_line": 9, "annotation_level": "warning", "title": "01 The running mean: 3 / 4"}  # fmt: skip
     message = f"{'does thing 0':<64}       0 / 1\n  {evidence}\n{passes}"

@@ -81,7 +81,7 @@ def unnamed(evidence: str, *, named: str = "") -> ExerciseResult:
 
 
 @pytest.mark.parametrize(("evidence", "hint"), [
-    ("raised NameError on line 3: a name is used that is defined nowhere", "Which name, value or type does Python's"),
+    ("raised NameError on line 3: a name is used that has no value there", "Which name, value or type does Python's"),
     ("raised NotImplementedError: a module that has no forward was called", "Which name or argument does Python's"),
     ("raised RuntimeError on line 3: two tensors whose shapes cannot be multiplied", "Which shape, and which numbers,"),
     ("the output (2, 3): 6 of 6 values differ", "Which shape, and which numbers, did you mean"),

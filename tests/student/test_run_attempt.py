@@ -34,7 +34,7 @@ def check(tiny: Course, running_mean: Exercise, box: Box) -> Check:
     ("def running_mean(x):\nreturn x\n", "It raised IndentationError on line 2: this is not valid Python. "
         "Python says: expected an indented block after function definition on line 1."),
     ("@a_name_of_nothing\ndef running_mean(x):\n    return x\n",
-        "Line 1 did not run to its end: it raised NameError on line 1: a name is used that is defined nowhere. "
+        "Line 1 did not run to its end: it raised NameError on line 1: a name is used that has no value there. "
         "Python says: name 'a_name_of_nothing' is not defined."),
     ("from torhc import cumsum\n\ndef running_mean(x):\n    return cumsum(x)\n",
         "Line 1 did not run to its end: there is no module torhc where attempts are judged. Did you mean torch?"),
